@@ -1,0 +1,80 @@
+/* batch.h - a sealed, immutable set of deltas with the exact range of the source that went into it.
+ *
+ * Shape  : one part per ingest thread; a part holds, per report, its cells (series, minute → values)
+ *          and the keys of the series it met for the first time.
+ *
+ *            cells:  | series 7, minute 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × measures
+ *
+ * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
+ *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
+ * Owner  : the pipeline; a store only reads. Keys live until the part is given back to its shard.
+ */
+#pragma once
+
+#include "aggregate/books.h"
+#include "base/slice.h"
+
+#include <stdint.h>
+
+struct cell {
+    uint32_t series; /* number of the shard's */
+    uint32_t minute; /* since 1970; fits until the year 10136 */
+    int64_t value[]; /* one per measure of the report */
+};
+
+struct series {
+    uint32_t number;
+    uint32_t last; /* newest cell of the open batch; its shard's own, others must not read it */
+    uint32_t key_len;
+    char key[]; /* settled dimension texts, joined by DIMENSION_SEPARATOR */
+};
+
+struct cells {
+    char *data;
+    size_t stride;
+    size_t count, capacity;
+};
+
+static inline size_t cells_stride(size_t measure_count)
+{
+    return sizeof(struct cell) + measure_count * sizeof(int64_t);
+}
+
+static inline struct cell *cells_at(const struct cells *c, size_t i)
+{
+    return (struct cell *)(void *)(c->data + i * c->stride);
+}
+
+struct part_report {
+    struct cells cells;
+    struct series **added; /* numbers first_added, first_added + 1, … */
+    size_t added_count, added_capacity;
+    uint32_t first_added;
+};
+
+struct part {
+    uint32_t shard, epoch;
+    size_t report_count;
+    struct part_report *reports;
+    struct books books;
+};
+
+#define RANGE_SOURCE_BYTES   96
+#define RANGE_TAIL_BYTES_MAX 4096
+
+/* How far a partition of a source has been counted: [from, to) of its offsets. */
+struct range {
+    char source[RANGE_SOURCE_BYTES];    /* identity: "file:4096:9f…", later "kafka:access" */
+    char partition[RANGE_SOURCE_BYTES]; /* "" for files */
+    char label[512];                    /* what a person calls it: the path last seen */
+    int64_t from, to;
+    uint64_t tail_hash; /* of the tail_len bytes before `to` */
+    uint32_t tail_len;
+    int64_t now_ms; /* the wall clock against which events were in the future */
+};
+
+struct batch {
+    struct range range;
+    struct part **parts;
+    size_t part_count;
+};

@@ -1,0 +1,26 @@
+/* dimension.h - settles the text of a series' dimensions, once and for every store.
+ *
+ * Settled : escapes are undone; then bytes that are not valid UTF-8, and control bytes, become %XX; text
+ *           over `max_bytes` is cut and ends in `~` and 16 hex digits of the whole text's XXH3 hash.
+ *           Absent is "-". So settled text never holds DIMENSION_SEPARATOR.
+ * Cost    : the common case (one dimension, nothing odd, not too long) is the slice itself: no copy.
+ */
+#pragma once
+
+#include "aggregate/report.h"
+#include "base/slice.h"
+
+#define DIMENSION_SEPARATOR            '\t'
+#define DIMENSION_BYTES_DEFAULT        512
+#define DIMENSION_BYTES_MIN            32
+#define DIMENSION_BYTES_MAX            4096
+/* Room for one key: every dimension settled at its longest, and separators. */
+#define DIMENSION_KEY_BYTES(max_bytes) (REPORT_DIMENSIONS_MAX * ((size_t)(max_bytes) + 1))
+
+/* The key of the series that `ev` belongs to: points into the event or into `scratch`, which has
+ * DIMENSION_KEY_BYTES(max_bytes) bytes. */
+struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch);
+
+/* Settle `raw` into `out` (max_bytes bytes of room); `escaped` undoes log escapes first. Returns its
+ * length. */
+size_t dimension_settle(struct slice raw, bool escaped, size_t max_bytes, char *out);

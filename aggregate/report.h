@@ -1,0 +1,74 @@
+/* report.h - what to count: a filter, dimensions and measures, compiled from text once.
+ *
+ *   pages  by: [path]   where: [status<400]   measures: {hits: count, bytes: sum(bytes)}
+ *
+ * Identity : the canonical definition text (same meaning, same text) under a name and generation; a
+ *            store keeps it, so that a report can be read back without its configuration.
+ * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
+ * Threads  : read-only once compiled; shared by all.
+ */
+#pragma once
+
+#include "aggregate/filter.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "ingest/event.h"
+
+#define REPORT_DIMENSIONS_MAX 8
+#define REPORT_MEASURES_MAX   8
+#define REPORT_CONDITIONS_MAX 16
+#define REPORT_NAME_BYTES     64
+
+enum dimension_kind {
+    DIMENSION_FIELD,         /* the field itself: path, target, host, user, method, status, … */
+    DIMENSION_PATH_SEGMENTS, /* "path:2", the first two segments: /a/b of /a/b/c.html */
+    DIMENSION_STATUS_CLASS,  /* "status_class": 2xx */
+    DIMENSION_REFERRER_HOST  /* "referrer_host": example.com of http://example.com/x */
+};
+
+struct dimension {
+    enum dimension_kind kind;
+    enum field field;
+    int segments;
+    char name[32]; /* as written; also its name in queries and documents */
+};
+
+enum measure_kind { MEASURE_COUNT, MEASURE_SUM };
+
+struct measure {
+    enum measure_kind kind;
+    enum field field; /* of a sum */
+    char name[32];
+};
+
+struct report {
+    char name[REPORT_NAME_BYTES];
+    int generation;
+    uint32_t series_max; /* further ones go to the series `other`; not part of the identity */
+    size_t dimension_count, measure_count, condition_count;
+    struct dimension dimensions[REPORT_DIMENSIONS_MAX];
+    struct measure measures[REPORT_MEASURES_MAX];
+    struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
+    char *definition;                                   /* canonical text, owned */
+};
+
+/* One piece at a time, so that a configuration can name the line of the piece that is wrong.
+ * Each returns false with EX_CONFIG and leaves the report as it was. */
+bool report_init(struct report *r, struct slice name, int generation, struct err *e) MUST_CHECK;
+bool report_add_dimension(struct report *r, struct slice text, struct err *e) MUST_CHECK;
+bool report_add_condition(struct report *r, struct slice text, struct err *e) MUST_CHECK;
+bool report_add_measure(struct report *r, struct slice name, struct slice expression,
+                        struct err *e) MUST_CHECK;
+/* After the last piece: checks the whole and writes the definition. No measures: hits and bytes. */
+bool report_finish(struct report *r, struct err *e) MUST_CHECK;
+/* From a stored definition; the inverse of report_finish(). */
+bool report_read(struct report *r, struct slice name, int generation, struct slice definition,
+                 struct err *e) MUST_CHECK;
+void report_fini(struct report *r);
+
+/* -1 where there is none of that name. */
+int report_find_dimension(const struct report *r, struct slice name);
+int report_find_measure(const struct report *r, struct slice name);
+
+/* The names that report_add_dimension() takes, for help texts and "did you mean". NULL at the end. */
+extern const char *const report_dimension_names[];

@@ -1,0 +1,52 @@
+/* shard.h - the coalescing table of one ingest thread: thousands of events become one delta a cell.
+ *
+ * Shape   : per report, a hash table  key → series  and a hash table  (series, minute) → cell.
+ *
+ *             slots [hash | series*] → series {number, last, key…}      stays until the table is full
+ *                                          └→ cell {series, minute, values}   of the open batch
+ *
+ *           An event of a known series in the minute that the series saw last touches one slot, one
+ *           series and one cell; another minute goes through the cell index.
+ * Seal    : shard_seal() swaps the cells out whole; series stay, so that a known one costs nothing in
+ *           the next batch. Two parts exist: while one is being applied the other fills.
+ * Limits  : cells_max per report and batch, series_max per report, key_bytes_max; shard_is_full() asks
+ *           for a seal once one is passed, so a block of lines may overshoot them.
+ * Threads : one at a time, no locks. A part is read by the writer between shard_seal() and
+ *           shard_give_back().
+ * Errors  : none; a full shard is a seal, never a lost event.
+ * Source  : seal and swap as in statsite's flush; formulas in docs/ARCHITECTURE.md.
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "aggregate/report.h"
+#include "base/arena.h"
+
+struct shard_limits {
+    size_t cells_max;           /* per report, between two seals */
+    size_t series_max;          /* per report, before the table starts anew */
+    size_t key_bytes_max;       /* all reports, before the table starts anew */
+    size_t dimension_bytes_max; /* of one dimension's text */
+};
+
+struct shard;
+
+struct shard *shard_new(uint32_t number, const struct report *reports, size_t report_count,
+                        const struct shard_limits *limits);
+void shard_free(struct shard *sh);
+
+/* Count one event in every report: in the books, and where the report's filter lets it, in its cell. */
+void shard_add(struct shard *sh, const struct event *ev);
+/* One line that was no event. */
+void shard_reject(struct shard *sh, enum reject_reason reason);
+
+/* Must the batch be sealed before the next block of lines? */
+bool shard_is_full(const struct shard *sh);
+bool shard_is_empty(const struct shard *sh);
+/* Hand over what was counted since the last seal. Pre: the part sealed before was given back. */
+struct part *shard_seal(struct shard *sh);
+/* The part was applied (or dropped); its memory serves the batch after the next. */
+void shard_give_back(struct shard *sh, struct part *part);
+
+/* What the open batch holds and the shard takes, for metrics and budgets. */
+size_t shard_bytes(const struct shard *sh);

@@ -1,0 +1,48 @@
+/* civil.h - instants (int64 ms since 1970-01-01T00:00:00Z), calendar dates, and the spans of buckets.
+ *
+ * Range  : years 1970 to 9999, proleptic Gregorian, UTC; no leap seconds (second 60 counts as the
+ *          first of the next minute).
+ * Source : days_from_civil as in Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CIVIL_YEAR_MIN 1970
+#define CIVIL_YEAR_MAX 9999
+#define CIVIL_END_MS   253402300800000 /* 10000-01-01T00:00:00Z */
+#define MINUTE_MS      60000
+#define HOUR_MS        3600000
+#define DAY_MS         86400000
+
+struct civil {
+    int year, month, day; /* month 1..12, day 1..31 */
+    int hour, minute, second, ms;
+};
+
+/* A bucket's length. SPAN_MONTH is the only one that varies. */
+enum span { SPAN_MINUTE, SPAN_HOUR, SPAN_DAY, SPAN_MONTH, SPAN_COUNT };
+
+/* Days since 1970-01-01 of a valid date. */
+int64_t civil_days(int year, int month, int day);
+int civil_month_days(int year, int month);
+int64_t civil_to_ms(const struct civil *c);
+struct civil civil_from_ms(int64_t ms);
+
+const char *span_name(enum span span);
+bool span_parse(struct slice text, enum span *span);
+/* The start of the bucket that holds `ms`; of the next one; and how many months since 1970-01. */
+int64_t span_floor(enum span span, int64_t ms);
+int64_t span_next(enum span span, int64_t start_ms);
+int64_t civil_month_index(int64_t ms);
+int64_t civil_month_start(int64_t month_index);
+
+/* "2015-05-17T00:00:00Z"; buf of 21 bytes. */
+#define CIVIL_ISO_BYTES 21
+char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES]);
+/* What users write: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if absent);
+ * epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
+bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms);

@@ -1,0 +1,124 @@
+#include "base/civil.h"
+
+/* A cursor over what is left; every take_* moves it only on success. */
+static bool take_digits(struct slice *s, size_t count, int *value)
+{
+    if (s->len < count)
+        return false;
+    int v = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (s->ptr[i] < '0' || s->ptr[i] > '9')
+            return false;
+        v = v * 10 + (s->ptr[i] - '0');
+    }
+    *value = v;
+    *s = slice_of(s->ptr + count, s->len - count);
+    return true;
+}
+
+static bool take_char(struct slice *s, char c)
+{
+    if (s->len == 0 || s->ptr[0] != c)
+        return false;
+    *s = slice_of(s->ptr + 1, s->len - 1);
+    return true;
+}
+
+static bool take_number(struct slice *s, int64_t *value)
+{
+    size_t n = 0;
+    int64_t v = 0;
+    while (n < s->len && n < 15 && s->ptr[n] >= '0' && s->ptr[n] <= '9')
+        v = v * 10 + (s->ptr[n++] - '0');
+    if (n == 0)
+        return false;
+    *value = v;
+    *s = slice_of(s->ptr + n, s->len - n);
+    return true;
+}
+
+static bool parse_back(struct slice s, int64_t now_ms, int64_t *ms)
+{
+    static const struct {
+        char unit;
+        int64_t length_ms;
+    } units[] = {{'s', 1000}, {'m', MINUTE_MS}, {'h', HOUR_MS}, {'d', DAY_MS}, {'w', 7LL * DAY_MS}};
+    int64_t count;
+    if (!take_char(&s, '-') || !take_number(&s, &count) || s.len != 1 || count > 100000000)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (s.ptr[0] == units[i].unit) {
+            *ms = now_ms - count * units[i].length_ms;
+            return *ms >= 0;
+        }
+    }
+    return false;
+}
+
+static bool parse_epoch(struct slice s, int64_t *ms)
+{
+    size_t digits = s.len;
+    int64_t value;
+    if ((digits != 10 && digits != 13) || !take_number(&s, &value) || s.len != 0)
+        return false;
+    *ms = digits == 10 ? value * 1000 : value;
+    return true;
+}
+
+static bool take_zone(struct slice *s, int64_t *offset_ms)
+{
+    *offset_ms = 0;
+    if (s->len == 0 || take_char(s, 'Z'))
+        return true;
+    int64_t sign = s->ptr[0] == '-' ? -1 : 1;
+    int hours, minutes;
+    if (!take_char(s, '+') && !take_char(s, '-'))
+        return false;
+    if (!take_digits(s, 2, &hours))
+        return false;
+    take_char(s, ':');
+    if (!take_digits(s, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    *offset_ms = sign * (hours * (int64_t)HOUR_MS + minutes * (int64_t)MINUTE_MS);
+    return true;
+}
+
+static bool take_time(struct slice *s, struct civil *c)
+{
+    if (!take_digits(s, 2, &c->hour) || !take_char(s, ':') || !take_digits(s, 2, &c->minute))
+        return false;
+    if (take_char(s, ':')) {
+        if (!take_digits(s, 2, &c->second))
+            return false;
+        if (take_char(s, '.') && !take_digits(s, 3, &c->ms))
+            return false;
+    }
+    return c->hour <= 23 && c->minute <= 59 && c->second <= 60;
+}
+
+static bool parse_date(struct slice s, int64_t *ms)
+{
+    struct civil c = {0};
+    int64_t offset_ms;
+    if (!take_digits(&s, 4, &c.year) || !take_char(&s, '-') || !take_digits(&s, 2, &c.month) ||
+        !take_char(&s, '-') || !take_digits(&s, 2, &c.day))
+        return false;
+    if (c.year < CIVIL_YEAR_MIN || c.month < 1 || c.month > 12 || c.day < 1 ||
+        c.day > civil_month_days(c.year, c.month))
+        return false;
+    if ((take_char(&s, 'T') || take_char(&s, ' ')) && !take_time(&s, &c))
+        return false;
+    if (!take_zone(&s, &offset_ms) || s.len != 0)
+        return false;
+    *ms = civil_to_ms(&c) - offset_ms;
+    return *ms >= 0 && *ms <= CIVIL_END_MS;
+}
+
+bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms)
+{
+    if (slice_is(text, "now")) {
+        *ms = now_ms;
+        return true;
+    }
+    return parse_back(text, now_ms, ms) || parse_epoch(text, ms) || parse_date(text, ms);
+}

@@ -1,0 +1,43 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct err *e, int code, bool retryable, const char *format, va_list args)
+{
+    e->code = code;
+    e->retryable = retryable;
+    vsnprintf(e->text, sizeof e->text, format, args);
+}
+
+bool err_set(struct err *e, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fill(e, code, false, format, args);
+    va_end(args);
+    return false;
+}
+
+bool err_set_retryable(struct err *e, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fill(e, code, true, format, args);
+    va_end(args);
+    return false;
+}
+
+bool err_prefix(struct err *e, const char *format, ...)
+{
+    char tail[sizeof e->text];
+    memcpy(tail, e->text, sizeof tail);
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(e->text, sizeof e->text, format, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof e->text)
+        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", tail);
+    return false;
+}

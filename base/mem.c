@@ -1,0 +1,57 @@
+#include "base/mem.h"
+
+#include "base/check.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *ptr, size_t bytes)
+{
+    if (UNLIKELY(ptr == NULL)) {
+        fprintf(stderr, "level=crit event=out_of_memory asked_bytes=%zu\n", bytes);
+        abort();
+    }
+    return ptr;
+}
+
+void *xmalloc(size_t bytes)
+{
+    return must(malloc(bytes ? bytes : 1), bytes);
+}
+
+void *xcalloc(size_t count, size_t bytes)
+{
+    return must(calloc(count ? count : 1, bytes ? bytes : 1), count * bytes);
+}
+
+void *xrealloc(void *ptr, size_t bytes)
+{
+    return must(realloc(ptr, bytes ? bytes : 1), bytes);
+}
+
+char *xstrdup(const char *text)
+{
+    return xstrndup(text, strlen(text));
+}
+
+char *xstrndup(const char *text, size_t len)
+{
+    char *copy = xmalloc(len + 1);
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes)
+{
+    ASSERT(need <= SIZE_MAX / 2 / element_bytes);
+    if (need <= *capacity && ptr != NULL)
+        return ptr;
+    size_t wanted = *capacity ? *capacity : 16;
+    while (wanted < need)
+        wanted *= 2;
+    *capacity = wanted;
+    return xrealloc(ptr, wanted * element_bytes);
+}

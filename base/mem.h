@@ -1,0 +1,16 @@
+/* mem.h - memory that is there or the process ends.
+ *
+ * The hot path allocates nothing for a known series; everything else asks here, and out of memory
+ * aborts with the size asked (no graceful way exists that a test could show to work).
+ */
+#pragma once
+
+#include <stddef.h>
+
+void *xmalloc(size_t bytes) __attribute__((malloc, returns_nonnull));
+void *xcalloc(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull));
+void *xrealloc(void *ptr, size_t bytes) __attribute__((returns_nonnull));
+char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *text, size_t len) __attribute__((malloc, returns_nonnull));
+/* Room for `need` elements in a growing array: doubles, never shrinks. */
+void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes) __attribute__((returns_nonnull));

@@ -1,0 +1,16 @@
+/* radix.h - sorts (key, index) pairs by key: stable, least significant digit first.
+ *
+ * Cost: one pass per 11-bit digit in which the keys differ; digits they share cost nothing.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct radix_item {
+    uint64_t key;
+    uint32_t index;
+};
+
+/* `scratch` has room for `count` items; the sorted ones are returned, in one array or the other. */
+struct radix_item *radix_sort(struct radix_item *items, struct radix_item *scratch, size_t count);

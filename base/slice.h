@@ -1,0 +1,37 @@
+/* slice.h - a borrowed run of bytes: no terminator, NUL is an ordinary byte, never owned.
+ *
+ * A slice lives as long as what it points into (a line's block, a message, an arena).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+    const char *ptr;
+    size_t len;
+};
+
+static inline struct slice slice_of(const char *ptr, size_t len)
+{
+    return (struct slice){ptr, len};
+}
+
+static inline struct slice slice_text(const char *text)
+{
+    return (struct slice){text, strlen(text)};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool slice_is(struct slice a, const char *text)
+{
+    return slice_equal(a, slice_text(text));
+}
+
+/* For printf's "%.*s". */
+#define SLICE_ARGS(s) (int)(s).len, (s).ptr

@@ -1,0 +1,99 @@
+#include "base/text.h"
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void text_fini(struct text *t)
+{
+    free(t->ptr);
+    *t = (struct text){0};
+}
+
+void text_clear(struct text *t)
+{
+    t->len = 0;
+    if (t->ptr != NULL)
+        t->ptr[0] = '\0';
+}
+
+static void reserve(struct text *t, size_t more)
+{
+    t->ptr = xgrow(t->ptr, &t->capacity, t->len + more + 1, 1);
+}
+
+void text_add(struct text *t, const char *bytes, size_t len)
+{
+    reserve(t, len);
+    if (len > 0)
+        memcpy(t->ptr + t->len, bytes, len);
+    t->len += len;
+    t->ptr[t->len] = '\0';
+}
+
+void text_puts(struct text *t, const char *string)
+{
+    text_add(t, string, strlen(string));
+}
+
+void text_putc(struct text *t, char c)
+{
+    text_add(t, &c, 1);
+}
+
+void text_printf(struct text *t, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int need = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    ASSERT(need >= 0);
+    reserve(t, (size_t)need);
+    vsnprintf(t->ptr + t->len, (size_t)need + 1, format, again);
+    va_end(again);
+    t->len += (size_t)need;
+}
+
+void text_json(struct text *t, struct slice s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr, *end = p + s.len;
+    text_putc(t, '"');
+    while (p < end) {
+        size_t n = utf8_len(p, end);
+        if (n == 0) {
+            text_puts(t, "\\ufffd");
+            p++;
+            continue;
+        }
+        if (*p == '"' || *p == '\\')
+            text_printf(t, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&')
+            text_printf(t, "\\u%04x", *p); /* <, > and & too: JSON may end up inside a page */
+        else
+            text_add(t, (const char *)p, n);
+        p += n;
+    }
+    text_putc(t, '"');
+}
+
+void text_csv(struct text *t, struct slice s)
+{
+    bool quote = false;
+    for (size_t i = 0; i < s.len && !quote; i++)
+        quote = s.ptr[i] == ',' || s.ptr[i] == '"' || s.ptr[i] == '\n' || s.ptr[i] == '\r';
+    if (!quote) {
+        text_add(t, s.ptr, s.len);
+        return;
+    }
+    text_putc(t, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '"')
+            text_putc(t, '"');
+        text_putc(t, s.ptr[i]);
+    }
+    text_putc(t, '"');
+}

@@ -1,0 +1,46 @@
+/* varint.h - integers in as few bytes as they need: 7 bits a byte, low first, high bit = more.
+ *
+ * Signed values are zigzagged first. Readers check every bound: a short or overlong number is a
+ * result (NULL), never a crash, since rows may come from a damaged disk.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VARINT_BYTES_MAX 10
+
+static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
+{
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+/* Returns the byte after the number, or NULL. */
+static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
+        uint64_t byte = *p++;
+        value |= (byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *v = value;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static inline uint64_t varint_zigzag(int64_t v)
+{
+    return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t varint_unzigzag(uint64_t v)
+{
+    return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}

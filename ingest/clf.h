@@ -1,0 +1,27 @@
+/* clf.h - decoder of the Common Log Format family, as Apache httpd and nginx write it.
+ *
+ *   common          host logname user [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 2326
+ *   combined        … common …  "referrer" "user agent"
+ *   vhost_combined  server:80 … combined …
+ *   auto            whichever of the three this line is
+ *
+ * Cost   : one pass, no allocation, no copy; the date part of the time is cached.
+ * Escapes: \" \\ \xhh \n \t inside quotes are recognised, and left in place with the field's odd bit.
+ * Source : mod_log_config's escaping (ap_escape_logitem); %t of the Apache HTTP Server documentation.
+ */
+#pragma once
+
+#include "ingest/decoder.h"
+
+enum clf_format { CLF_AUTO, CLF_COMMON, CLF_COMBINED, CLF_VHOST_COMBINED, CLF_FORMAT_COUNT };
+
+struct clf {
+    struct decoder decoder; /* first: a struct clf is a struct decoder */
+    enum clf_format format;
+    char cached_text[32]; /* "10/Oct/2000:13:55" and zone of the last time seen … */
+    int64_t cached_ms;    /* … and the instant at which that minute began */
+};
+
+void clf_init(struct clf *c, enum clf_format format);
+const char *clf_format_name(enum clf_format format);
+bool clf_format_parse(struct slice name, enum clf_format *format);

@@ -1,0 +1,36 @@
+/* reject.h - why a line was not counted: bad data is a result, a counter and a sample, never an error.
+ *
+ * The table is the one place where reasons are listed; its names are the keys of the books, of
+ * --rejects files and of metrics, so a name once released does not change.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define REJECT_TABLE(X)                                                             \
+    X(EMPTY, "empty", "the line is empty")                                          \
+    X(HOST, "host", "expected a host name or address")                              \
+    X(IDENTITY, "identity", "expected the logname and the user after the host")     \
+    X(TIME, "time", "expected a time as [10/Oct/2000:13:55:36 -0700]")              \
+    X(TIME_RANGE, "time_range", "the time is not a date of the years 1970 to 9999") \
+    X(REQUEST, "request", "expected the request in double quotes")                  \
+    X(STATUS, "status", "expected a status of three digits, or -")                  \
+    X(BYTES, "bytes", "expected a response size, or -")                             \
+    X(REFERRER, "referrer", "expected the referrer in double quotes")               \
+    X(AGENT, "agent", "expected the user agent in double quotes")                   \
+    X(UNTERMINATED, "unterminated", "a double quote is never closed")               \
+    X(TRAILING, "trailing", "unexpected text after the last field")                 \
+    X(TOO_LONG, "too_long", "the line is longer than limits.line_max")              \
+    X(FUTURE, "future", "the time is further in the future than limits.future_max")
+
+#define REJECT_ENUM(id, name, help) REJECT_##id,
+enum reject_reason { REJECT_TABLE(REJECT_ENUM) REJECT_COUNT };
+#undef REJECT_ENUM
+
+struct reject {
+    enum reject_reason reason;
+    size_t column; /* of the first byte that does not fit, from 1 */
+};
+
+const char *reject_name(enum reject_reason reason);
+const char *reject_help(enum reject_reason reason);

@@ -1,0 +1,112 @@
+/* store.h - where counts live: one seam, several stores (SQLite, the in-memory model, later MongoDB).
+ *
+ * Promise : store_apply() is atomic and durable: deltas, offsets and books of a batch are all there or
+ *           none is, whatever crashes. A range is applied only where it continues what is stored
+ *           (`range.from` equals the partition's `next`), so nothing is counted twice.
+ * Series  : a store names each series of a report by a number of its own, from 1; 0 is the series
+ *           `other`, which takes what arrives for new series once `report.series_max` exist.
+ * Values  : int64, added with saturation at the ends of int64.
+ * Threads : a handle belongs to one thread. STORE_WRITE exists once per store (a second one is refused);
+ *           any number of STORE_READ handles may read beside it, each call from one snapshot.
+ * Errors  : EX_TEMPFAIL + retryable: locked by another; EX_IOERR: disk full, I/O error (retryable);
+ *           EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
+ *           report under the same name and generation; EX_NOINPUT: a store to read that is not there.
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "aggregate/report.h"
+#include "base/civil.h"
+#include "base/err.h"
+#include "base/text.h"
+
+enum store_mode { STORE_READ, STORE_WRITE };
+
+#define STORE_SERIES_OTHER 0
+#define STORE_OTHER_KEY    "(other)" /* how it is shown */
+
+/* One partition of a source, as far as it has been counted. */
+struct position {
+    struct range range; /* from = 0, to = next */
+};
+
+/* Which series a scan wants. */
+struct series_set {
+    enum { SERIES_ALL, SERIES_ONE, SERIES_SET } kind;
+    uint32_t one;
+    const uint64_t *bits; /* SERIES_SET: bit per series number, … */
+    uint32_t bits_max;    /* … up to this number, exclusive */
+};
+
+struct scan {
+    size_t report; /* index in store_reports() */
+    enum span slot;
+    int64_t from_ms, to_ms; /* both at starts of `slot`s */
+    struct series_set series;
+    uint64_t rows_max; /* more than this: EX_UNAVAILABLE, "too many rows" */
+};
+
+struct scan_stats {
+    uint64_t rows;  /* rows (documents) read */
+    uint64_t bytes; /* of their bodies */
+};
+
+/* May be called several times for one (series, slot); the values add up. */
+typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
+typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
+typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
+/* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself
+ * (`other`: how often a measure's count went to the series `other`). */
+typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
+                     const char *entry, int64_t value);
+
+struct store;
+
+struct store_ops {
+    void (*close)(struct store *st);
+    bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
+    bool (*tidy)(struct store *st, bool all, struct err *e);
+    bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                 struct scan_stats *stats, struct err *e);
+    bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                        struct err *e);
+    bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
+    bool (*series_each)(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
+    bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
+    bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
+    bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
+};
+
+struct store {
+    const struct store_ops *ops;
+    const struct report *reports; /* what it holds, current generation of each; owned by the store */
+    size_t report_count;
+};
+
+/* `url` is "sqlite:PATH" or "mem:". STORE_WRITE creates what is missing and takes `reports` (not kept)
+ * as what to count, in this order; STORE_READ ignores them and finds its reports in the store. */
+struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
+                         size_t report_count, struct err *e) MUST_CHECK;
+void store_close(struct store *st);
+
+/* All or nothing, durable on return. Parts may be given back to their shards afterwards. */
+bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
+/* Housekeeping between batches, bounded in time: fold fresh rows into closed ones. `all`: leave none. */
+bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
+
+bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e) MUST_CHECK;
+bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                       struct err *e) MUST_CHECK;
+bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key,
+                      struct err *e) MUST_CHECK;
+bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context,
+                       struct err *e) MUST_CHECK;
+bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
+bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* The start of the first and of the last minute that hold a count; both -1 where there is none. */
+bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
+                      struct err *e) MUST_CHECK;
+
+/* -1 where there is none of that name. */
+int store_find_report(const struct store *st, struct slice name);
