@@ -45,6 +45,15 @@ static inline struct cell *cells_at(const struct cells *c, size_t i)
     return (struct cell *)(void *)(c->data + i * c->stride);
 }
 
+/* Sums stay at the ends of int64 rather than wrap. */
+static inline int64_t value_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return b < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
+}
+
 struct part_report {
     struct cells cells;
     struct series **added; /* numbers first_added, first_added + 1, … */

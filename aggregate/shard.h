@@ -45,6 +45,8 @@ bool shard_is_full(const struct shard *sh);
 bool shard_is_empty(const struct shard *sh);
 /* Hand over what was counted since the last seal. Pre: the part sealed before was given back. */
 struct part *shard_seal(struct shard *sh);
+/* The table of series is to start anew: nothing may be added until the part comes back. */
+bool shard_must_wait(const struct shard *sh);
 /* The part was applied (or dropped); its memory serves the batch after the next. */
 void shard_give_back(struct shard *sh, struct part *part);
 

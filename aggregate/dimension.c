@@ -1,0 +1,221 @@
+#include "aggregate/dimension.h"
+
+#include "base/check.h"
+#include "base/utf8.h"
+
+#define XXH_INLINE_ALL
+#include <stdint.h>
+#include <xxhash.h>
+
+#define CUT_MARK_BYTES 17 /* "~" and 16 hex digits */
+
+static const char hex_digits[] = "0123456789ABCDEF";
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Undo one escape at `p` (a backslash): the byte it stands for, and how many bytes it took. An
+ * unknown escape is just a backslash. */
+static unsigned char unescape(const char *p, const char *end, size_t *taken)
+{
+    *taken = 2;
+    if (end - p < 2) {
+        *taken = 1;
+        return '\\';
+    }
+    switch (p[1]) {
+    case 'n':
+        return '\n';
+    case 't':
+        return '\t';
+    case 'r':
+        return '\r';
+    case 'b':
+        return '\b';
+    case 'v':
+        return '\v';
+    case '"':
+    case '\\':
+        return (unsigned char)p[1];
+    case 'x':
+        if (end - p >= 4 && hex_value(p[2]) >= 0 && hex_value(p[3]) >= 0) {
+            *taken = 4;
+            return (unsigned char)(hex_value(p[2]) << 4 | hex_value(p[3]));
+        }
+        break;
+    default:
+        break;
+    }
+    *taken = 1;
+    return '\\';
+}
+
+/* What settling writes: bytes up to a limit, while all of them are hashed for the cut mark. */
+struct sink {
+    char *out;
+    size_t len, limit; /* limit: what fits when a cut mark must follow */
+    size_t max;
+    size_t fitting; /* length of `out` up to the last whole character within `limit` */
+    bool cut;
+    XXH3_state_t *hash;
+};
+
+static void sink_add(struct sink *s, const char *bytes, size_t len)
+{
+    XXH3_64bits_update(s->hash, bytes, len);
+    if (s->cut || s->len + len > s->max) {
+        s->cut = true;
+        return;
+    }
+    memcpy(s->out + s->len, bytes, len);
+    s->len += len;
+    if (s->len <= s->limit)
+        s->fitting = s->len;
+}
+
+static void sink_add_escaped(struct sink *s, unsigned char byte)
+{
+    char escaped[3] = {'%', hex_digits[byte >> 4], hex_digits[byte & 15]};
+    sink_add(s, escaped, 3);
+}
+
+static size_t sink_finish(struct sink *s)
+{
+    if (!s->cut)
+        return s->len;
+    uint64_t hash = XXH3_64bits_digest(s->hash);
+    char *p = s->out + s->fitting;
+    *p++ = '~';
+    for (int shift = 60; shift >= 0; shift -= 4)
+        *p++ = hex_digits[(hash >> shift) & 15];
+    return s->fitting + CUT_MARK_BYTES;
+}
+
+/* Take one character (of an unescaped form, so an escape can be part of a UTF-8 sequence). */
+static const char *settle_one(struct sink *s, const char *p, const char *end, bool escaped)
+{
+    unsigned char decoded[4];
+    size_t count = 0, first_taken = 0, total = 0;
+    while (count < 4 && p + total < end) {
+        size_t taken = 1;
+        bool is_escape = escaped && p[total] == '\\';
+        decoded[count++] = is_escape ? unescape(p + total, end, &taken) : (unsigned char)p[total];
+        total += taken;
+        if (count == 1)
+            first_taken = taken;
+        if (decoded[0] < 0xC2)
+            break;
+        if (utf8_len(decoded, decoded + count) == count)
+            break;
+    }
+    size_t n = utf8_len(decoded, decoded + count);
+    if (n == count && n > 1) {
+        sink_add(s, (const char *)decoded, n);
+        return p + total;
+    }
+    if (decoded[0] < 0x20 || decoded[0] == 0x7F || decoded[0] >= 0x80)
+        sink_add_escaped(s, decoded[0]);
+    else
+        sink_add(s, (const char *)decoded, 1);
+    return p + first_taken;
+}
+
+size_t dimension_settle(struct slice raw, bool escaped, size_t max_bytes, char *out)
+{
+    ASSERT(max_bytes >= DIMENSION_BYTES_MIN && max_bytes <= DIMENSION_BYTES_MAX);
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    struct sink sink = {.out = out, .max = max_bytes, .limit = max_bytes - CUT_MARK_BYTES, .hash = &hash};
+    const char *p = raw.ptr, *end = raw.ptr + raw.len;
+    while (p < end)
+        p = settle_one(&sink, p, end, escaped);
+    return sink_finish(&sink);
+}
+
+static struct slice path_segments(struct slice path, int segments)
+{
+    size_t n = 0;
+    if (path.len == 0 || path.ptr[0] != '/')
+        return path;
+    for (; n < path.len; n++) {
+        if (path.ptr[n] == '/' && segments-- == 0)
+            break;
+    }
+    return slice_of(path.ptr, n);
+}
+
+/* "http://user@Example.com:8080/x" → "Example.com"; without a scheme, up to the first '/'. */
+static struct slice referrer_host(struct slice referrer)
+{
+    const char *p = referrer.ptr, *end = p + referrer.len;
+    const char *scheme = memmem(p, referrer.len, "://", 3);
+    if (scheme != NULL)
+        p = scheme + 3;
+    size_t len = 0;
+    while (p + len < end && p[len] != '/' && p[len] != '?' && p[len] != '#')
+        len++;
+    const char *at = memrchr(p, '@', len);
+    if (at != NULL) {
+        len -= (size_t)(at + 1 - p);
+        p = at + 1;
+    }
+    const char *colon = len > 0 && p[0] != '[' ? memchr(p, ':', len) : NULL;
+    return slice_of(p, colon != NULL ? (size_t)(colon - p) : len);
+}
+
+static const struct slice absent = {"-", 1};
+
+/* The raw text of one dimension. */
+static struct slice dimension_raw(const struct dimension *d, const struct event *ev)
+{
+    static const char *const classes[10] = {"0xx", "1xx", "2xx", "3xx", "4xx",
+                                            "5xx", "6xx", "7xx", "8xx", "9xx"};
+    if (!event_has(ev, d->field))
+        return absent;
+    struct slice raw = ev->field[d->field];
+    switch (d->kind) {
+    case DIMENSION_FIELD:
+        return raw;
+    case DIMENSION_PATH_SEGMENTS:
+        return path_segments(raw, d->segments);
+    case DIMENSION_STATUS_CLASS:
+        return slice_of(classes[(ev->number[FIELD_STATUS] / 100) % 10], 3);
+    default:
+        ASSERT(d->kind == DIMENSION_REFERRER_HOST);
+        return referrer_host(raw);
+    }
+}
+
+static size_t put_dimension(const struct dimension *d, const struct event *ev, size_t max_bytes, char *out)
+{
+    struct slice raw = dimension_raw(d, ev);
+    bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
+    if (odd || raw.len > max_bytes)
+        return dimension_settle(raw, odd, max_bytes, out);
+    if (raw.len > 0)
+        memcpy(out, raw.ptr, raw.len);
+    return raw.len;
+}
+
+struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch)
+{
+    if (r->dimension_count == 1) {
+        const struct dimension *d = &r->dimensions[0];
+        struct slice raw = dimension_raw(d, ev);
+        bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
+        if (LIKELY(!odd && raw.len <= max_bytes))
+            return raw;
+    }
+    size_t len = 0;
+    for (size_t i = 0; i < r->dimension_count; i++) {
+        if (i > 0)
+            scratch[len++] = DIMENSION_SEPARATOR;
+        len += put_dimension(&r->dimensions[i], ev, max_bytes, scratch + len);
+    }
+    return slice_of(scratch, len);
+}

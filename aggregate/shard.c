@@ -1,0 +1,345 @@
+#include "aggregate/shard.h"
+
+#include "aggregate/dimension.h"
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/mem.h"
+
+#define XXH_INLINE_ALL
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define NO_CELL           UINT32_MAX
+#define SLOTS_MIN         1024
+#define ARENA_CHUNK_BYTES ((size_t)256 << 10)
+
+/* Where a series is looked up: the whole hash is compared before its key is touched. */
+struct slot {
+    uint64_t hash;
+    struct series *series; /* NULL: empty */
+};
+
+struct table {
+    struct slot *slots; /* power of two, at most 3/4 full */
+    size_t slot_mask;
+    size_t series_count;
+    uint32_t *cell_index; /* (series, minute) → cell number + 1; 0: empty. Power of two, half full */
+    size_t cell_mask;
+};
+
+struct shard {
+    const struct report *reports;
+    size_t report_count;
+    struct shard_limits limits;
+    struct arena keys;
+    struct table *tables;
+    struct part *open;  /* being filled */
+    struct part *spare; /* NULL while the writer has it */
+    bool start_anew;    /* the series were too many: forget them at the next seal … */
+    struct part parts[2];
+    char *scratch;
+};
+
+static void part_init(struct part *p, uint32_t number, const struct report *reports, size_t report_count)
+{
+    *p = (struct part){.shard = number, .report_count = report_count};
+    p->reports = xcalloc(report_count, sizeof *p->reports);
+    for (size_t i = 0; i < report_count; i++)
+        p->reports[i].cells.stride = cells_stride(reports[i].measure_count);
+    books_init(&p->books, report_count);
+}
+
+static void part_fini(struct part *p)
+{
+    for (size_t i = 0; i < p->report_count; i++) {
+        free(p->reports[i].cells.data);
+        free(p->reports[i].added);
+    }
+    free(p->reports);
+    books_fini(&p->books);
+}
+
+static void table_init(struct table *t)
+{
+    *t = (struct table){.slot_mask = SLOTS_MIN - 1, .cell_mask = SLOTS_MIN - 1};
+    t->slots = xcalloc(SLOTS_MIN, sizeof *t->slots);
+    t->cell_index = xcalloc(SLOTS_MIN, sizeof *t->cell_index);
+}
+
+struct shard *shard_new(uint32_t number, const struct report *reports, size_t report_count,
+                        const struct shard_limits *limits)
+{
+    ASSERT(report_count > 0 && limits->cells_max > 0 && limits->series_max > 0);
+    struct shard *sh = xcalloc(1, sizeof *sh);
+    sh->reports = reports;
+    sh->report_count = report_count;
+    sh->limits = *limits;
+    arena_init(&sh->keys, ARENA_CHUNK_BYTES);
+    sh->tables = xcalloc(report_count, sizeof *sh->tables);
+    for (size_t i = 0; i < report_count; i++)
+        table_init(&sh->tables[i]);
+    part_init(&sh->parts[0], number, reports, report_count);
+    part_init(&sh->parts[1], number, reports, report_count);
+    sh->open = &sh->parts[0];
+    sh->spare = &sh->parts[1];
+    sh->scratch = xmalloc(DIMENSION_KEY_BYTES(limits->dimension_bytes_max));
+    return sh;
+}
+
+void shard_free(struct shard *sh)
+{
+    if (sh == NULL)
+        return;
+    for (size_t i = 0; i < sh->report_count; i++) {
+        free(sh->tables[i].slots);
+        free(sh->tables[i].cell_index);
+    }
+    part_fini(&sh->parts[0]);
+    part_fini(&sh->parts[1]);
+    arena_fini(&sh->keys);
+    free(sh->tables);
+    free(sh->scratch);
+    free(sh);
+}
+
+static void grow_slots(struct table *t)
+{
+    size_t mask = (t->slot_mask + 1) * 2 - 1;
+    struct slot *slots = xcalloc(mask + 1, sizeof *slots);
+    for (size_t i = 0; i <= t->slot_mask; i++) {
+        if (t->slots[i].series == NULL)
+            continue;
+        size_t at = t->slots[i].hash & mask;
+        while (slots[at].series != NULL)
+            at = (at + 1) & mask;
+        slots[at] = t->slots[i];
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->slot_mask = mask;
+}
+
+static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, uint64_t hash,
+                                 struct slice key)
+{
+    struct table *t = &sh->tables[report];
+    struct part_report *pr = &sh->open->reports[report];
+    ASSERT(key.len <= UINT32_MAX && t->series_count < NO_CELL);
+    struct series *s = arena_add(&sh->keys, sizeof *s + key.len);
+    s->number = (uint32_t)t->series_count++;
+    s->last = NO_CELL;
+    s->key_len = (uint32_t)key.len;
+    if (key.len > 0)
+        memcpy(s->key, key.ptr, key.len);
+    *slot = (struct slot){hash, s};
+    if (pr->added_count == 0)
+        pr->first_added = s->number;
+    pr->added = xgrow(pr->added, &pr->added_capacity, pr->added_count + 1, sizeof *pr->added);
+    pr->added[pr->added_count++] = s;
+    if (t->series_count * 4 > (t->slot_mask + 1) * 3)
+        grow_slots(t);
+    return s;
+}
+
+static inline struct series *find_series(struct shard *sh, size_t report, struct slice key)
+{
+    struct table *t = &sh->tables[report];
+    uint64_t hash = XXH3_64bits(key.ptr, key.len);
+    size_t at = hash & t->slot_mask;
+    while (t->slots[at].series != NULL) {
+        struct series *s = t->slots[at].series;
+        if (t->slots[at].hash == hash && s->key_len == key.len && memcmp(s->key, key.ptr, key.len) == 0)
+            return s;
+        at = (at + 1) & t->slot_mask;
+    }
+    return add_series(sh, report, &t->slots[at], hash, key);
+}
+
+static inline size_t cell_hash(uint32_t series, uint32_t minute)
+{
+    uint64_t h = ((uint64_t)series << 32 | minute) * 0x9E3779B97F4A7C15u;
+    return (size_t)(h >> 20);
+}
+
+static void grow_cell_index(struct table *t, const struct cells *cells)
+{
+    free(t->cell_index);
+    t->cell_mask = (t->cell_mask + 1) * 2 - 1;
+    t->cell_index = xcalloc(t->cell_mask + 1, sizeof *t->cell_index);
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cell *c = cells_at(cells, i);
+        size_t at = cell_hash(c->series, c->minute) & t->cell_mask;
+        while (t->cell_index[at] != 0)
+            at = (at + 1) & t->cell_mask;
+        t->cell_index[at] = (uint32_t)i + 1;
+    }
+}
+
+/* Another minute than the series saw last: look it up in the batch, or begin it. */
+static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t minute)
+{
+    size_t at = cell_hash(s->number, minute) & t->cell_mask;
+    while (t->cell_index[at] != 0) {
+        struct cell *c = cells_at(cells, t->cell_index[at] - 1);
+        if (c->series == s->number && c->minute == minute) {
+            s->last = t->cell_index[at] - 1;
+            return c;
+        }
+        at = (at + 1) & t->cell_mask;
+    }
+    ASSERT(cells->count < NO_CELL - 1);
+    s->last = (uint32_t)cells->count;
+    t->cell_index[at] = s->last + 1;
+    cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
+    struct cell *c = cells_at(cells, cells->count++);
+    memset(c, 0, cells->stride);
+    c->series = s->number;
+    c->minute = minute;
+    if (cells->count * 2 > t->cell_mask)
+        grow_cell_index(t, cells);
+    return c;
+}
+
+static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t minute)
+{
+    struct cells *cells = &sh->open->reports[report].cells;
+    /* `last` may be of a batch that is sealed: it counts only where the cell is this series' indeed. */
+    if (LIKELY(s->last < cells->count)) {
+        struct cell *c = cells_at(cells, s->last);
+        if (c->series == s->number && c->minute == minute)
+            return c;
+    }
+    return other_cell(&sh->tables[report], cells, s, minute);
+}
+
+static inline bool passes(const struct report *r, const struct event *ev)
+{
+    for (size_t i = 0; i < r->condition_count; i++) {
+        if (!condition_holds(&r->conditions[i], ev))
+            return false;
+    }
+    return true;
+}
+
+/* Sums saturate: EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
+static inline void add_measures(const struct report *r, const struct event *ev, int64_t *value)
+{
+    for (size_t m = 0; m < r->measure_count; m++) {
+        const struct measure *me = &r->measures[m];
+        if (me->kind == MEASURE_COUNT)
+            value[m]++;
+        else if (event_has(ev, me->field))
+            value[m] = value_add(value[m], ev->number[me->field]);
+    }
+}
+
+void shard_add(struct shard *sh, const struct event *ev)
+{
+    ASSERT(ev->at_ms >= 0 && ev->at_ms < CIVIL_END_MS);
+    uint32_t minute = (uint32_t)(ev->at_ms / MINUTE_MS);
+    struct books *books = &sh->open->books;
+    ++*books_source(books, BOOK_CONSUMED);
+    ++*books_source(books, BOOK_PARSED);
+    for (size_t i = 0; i < sh->report_count; i++) {
+        const struct report *r = &sh->reports[i];
+        ++*books_report(books, i, BOOK_REPORT_PARSED);
+        if (!passes(r, ev)) {
+            ++*books_report(books, i, BOOK_FILTERED);
+            continue;
+        }
+        ++*books_report(books, i, BOOK_COUNTED);
+        struct slice key = dimension_key(r, ev, sh->limits.dimension_bytes_max, sh->scratch);
+        struct series *s = find_series(sh, i, key);
+        add_measures(r, ev, find_cell(sh, i, s, minute)->value);
+    }
+}
+
+void shard_reject(struct shard *sh, enum reject_reason reason)
+{
+    ++*books_source(&sh->open->books, BOOK_CONSUMED);
+    ++*books_source(&sh->open->books, BOOK_REJECTED + (int)reason);
+}
+
+bool shard_is_full(const struct shard *sh)
+{
+    if (arena_bytes(&sh->keys) > sh->limits.key_bytes_max)
+        return true;
+    for (size_t i = 0; i < sh->report_count; i++) {
+        if (sh->open->reports[i].cells.count >= sh->limits.cells_max ||
+            sh->tables[i].series_count >= sh->limits.series_max)
+            return true;
+    }
+    return false;
+}
+
+bool shard_is_empty(const struct shard *sh)
+{
+    return sh->open->books.entries[BOOK_CONSUMED] == 0;
+}
+
+static bool has_too_many_series(const struct shard *sh)
+{
+    for (size_t i = 0; i < sh->report_count; i++) {
+        if (sh->tables[i].series_count >= sh->limits.series_max)
+            return true;
+    }
+    return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
+}
+
+struct part *shard_seal(struct shard *sh)
+{
+    ASSERT(sh->spare != NULL);
+    struct part *sealed = sh->open;
+    sh->open = sh->spare;
+    sh->spare = NULL;
+    sh->open->epoch = sealed->epoch;
+    sh->start_anew = has_too_many_series(sh);
+    for (size_t i = 0; i < sh->report_count; i++) {
+        struct table *t = &sh->tables[i];
+        memset(t->cell_index, 0, (t->cell_mask + 1) * sizeof *t->cell_index);
+    }
+    return sealed;
+}
+
+/* No part refers to the keys any more: an empty table, and a new epoch to say so. */
+static void forget_series(struct shard *sh)
+{
+    for (size_t i = 0; i < sh->report_count; i++) {
+        struct table *t = &sh->tables[i];
+        memset(t->slots, 0, (t->slot_mask + 1) * sizeof *t->slots);
+        t->series_count = 0;
+    }
+    arena_reset(&sh->keys);
+    sh->open->epoch++;
+    sh->start_anew = false;
+}
+
+void shard_give_back(struct shard *sh, struct part *part)
+{
+    ASSERT(sh->spare == NULL && (part == &sh->parts[0] || part == &sh->parts[1]) && part != sh->open);
+    for (size_t i = 0; i < part->report_count; i++) {
+        part->reports[i].cells.count = 0;
+        part->reports[i].added_count = 0;
+    }
+    books_clear(&part->books);
+    sh->spare = part;
+    if (sh->start_anew && shard_is_empty(sh))
+        forget_series(sh);
+}
+
+bool shard_must_wait(const struct shard *sh)
+{
+    return sh->start_anew;
+}
+
+size_t shard_bytes(const struct shard *sh)
+{
+    size_t bytes = arena_bytes(&sh->keys);
+    for (size_t i = 0; i < sh->report_count; i++) {
+        bytes += (sh->tables[i].slot_mask + 1) * sizeof(struct slot);
+        bytes += (sh->tables[i].cell_mask + 1) * sizeof(uint32_t);
+        for (size_t p = 0; p < 2; p++)
+            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
+    }
+    return bytes;
+}
