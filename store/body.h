@@ -1,0 +1,45 @@
+/* body.h - the bytes of a row: the slots of up to 128 series in one bucket, sorted, as varints.
+ *
+ *   body   = entry*                                     series ascending
+ *   entry  = series-gap  length  slots                  length: bytes of `slots`, so a reader can skip
+ *   slots  = (slot-gap  value{measures})*               slot ascending; values zigzag
+ *   gaps   : from the one before, the first from -1, minus 1
+ *
+ * Rows of one slot only (fresh ones) use the same form with slot 0: two bytes a series, one format.
+ *
+ * Limits  : BODY_SERIES series, BODY_SLOTS slots; a body that breaks these rules is damage, a result.
+ * Owner   : readers borrow the body; body_merge() appends to a buffer of its own.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdint.h>
+
+#define BODY_SERIES_BITS  7
+#define BODY_SERIES       (1u << BODY_SERIES_BITS)
+#define BODY_SLOTS        60
+#define BODY_MEASURES_MAX 8
+
+/* What is to be added to a body: sorted by (series, slot), no two alike. */
+struct body_item {
+    uint32_t series; /* within the block */
+    uint32_t slot;
+    const int64_t *value;
+};
+
+struct body_buffer {
+    uint8_t *data;
+    size_t len, capacity;
+};
+
+void body_buffer_fini(struct body_buffer *b);
+
+/* *out = old + items. False: `old` is damaged. */
+bool body_merge(struct slice old, const struct body_item *items, size_t count, size_t measures,
+                struct body_buffer *out);
+
+/* Walk a body. `wanted`: bit per series of the block, others are skipped. False: damaged. */
+typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
+bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
+               void *context);

@@ -1,0 +1,37 @@
+/* sqlite.h - the embedded store: counts, offsets and books in one SQLite file.
+ *
+ * Layout  : a *row* holds one bucket of one block of 128 series; its body is a run of
+ *           (series, slot → values), see body.h. Per report N:
+ *
+ *             fresh_N   one row per (minute, block)    what the last flushes brought, not folded yet
+ *             hour_N    one row per (hour, block)      60 minute slots
+ *             day_N     one row per (day, block)       24 hour slots
+ *             month_N   one row per (month, block)     31 day slots
+ *             series_N  (id, hash, key)                the dictionary; ids are dense, from 1, so series
+ *                                                      that appear together share blocks
+ *
+ *           Rowid `at` = (bucket's index since 1970) << 24 | block, so rows lie clustered by time.
+ *           Beside them: `report` (name, generation, definition), `position` (how far each source is
+ *           counted), `book`. All of a batch goes into one transaction.
+ * Invariant: every count is in fresh_N or folded, never both: folding a fresh row adds it to its hour, day
+ *           and month row and deletes it, in one transaction. So a reader adds the two, no clock decides
+ *           what is closed, and a late event is nothing special.
+ * Cost    : a flush of a live second writes only rows of the current minute: with 25,000 series of
+ *           100,000 touched, about 780 rows of 0.5 KB, 0.5 MB, the same at the end of an hour as at its
+ *           start (rows of whole hours or days would be written again and again at full length). An hour
+ *           is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX
+ *           minutes (an import) is folded at once and never touches fresh_N. docs/ARCHITECTURE.md#store
+ *           has the measured bytes.
+ * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
+ * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
+ *           the WAL-reset bug: a checkpoint must not race a writer).
+ */
+#pragma once
+
+#include "store/store.h"
+
+#define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
+#define SQLITE_FORMAT         1          /* PRAGMA user_version */
+
+struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
+                          size_t report_count, struct err *e) MUST_CHECK;

@@ -1,0 +1,138 @@
+/* sqlite_internal.h - what the files of the embedded store share. Nobody else includes it.
+ *
+ *   sqlite_open.c   the file: lock, schema, reports          sqlite_read.c    scans, books, positions
+ *   sqlite_dict.c   series ↔ number                          sqlite_fold.c    fresh rows into closed ones
+ *   sqlite_apply.c  a batch, in one transaction              sqlite_rows.c    sorted items into rows
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/radix.h"
+#include "store/body.h"
+#include "store/sqlite.h"
+
+#include <sqlite3.h>
+
+#define FRESH_MINUTES_MAX 8
+#define BLOCK_SHIFT       24
+#define SERIES_BITS       26 /* a key is bucket (32 bits: minutes until the year 10136), series, slot (6) */
+#define SERIES_MAX        ((uint32_t)1 << SERIES_BITS)
+
+enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_COUNT };
+
+struct level_table {
+    sqlite3_stmt *get, *put; /* writer's: body by rowid; insert or replace */
+    sqlite3_stmt *seek;      /* reader's: the first row at or after a rowid */
+    sqlite3_stmt *range;     /* reader's: rows in a rowid range */
+    int64_t last_at;         /* writer's: no row lies above; -1: none at all */
+};
+
+/* shard's number → ours */
+struct series_map {
+    uint32_t epoch;
+    size_t count, capacity;
+    uint32_t *numbers;
+};
+
+struct dict_slot {
+    uint64_t hash;
+    const char *key; /* NULL: empty */
+    uint32_t key_len, number;
+};
+
+/* Keys resolved lately, so that a second thread's series cost no SQL. */
+struct dict {
+    struct dict_slot *slots;
+    size_t mask, count;
+    struct arena keys;
+    bool complete; /* every series of the report is here: a miss is a new series */
+};
+
+struct sqlite_report {
+    int64_t id; /* N of its tables */
+    uint32_t series_count;
+    struct level_table levels[LEVEL_COUNT];
+    sqlite3_stmt *series_by_hash, *series_insert, *series_by_id, *fresh_delete;
+    struct dict dict;
+    struct series_map *maps; /* by shard */
+    size_t map_count;
+};
+
+/* Sorted deltas of one report at one level: key = bucket, series, slot. */
+struct items {
+    struct radix_item *items, *scratch;
+    size_t count, capacity, scratch_capacity;
+    int64_t *values; /* of item i: values[items[i].index * measures] */
+    size_t values_capacity;
+};
+
+struct sqlite_store {
+    struct store base;
+    sqlite3 *db;
+    char *path;
+    int lock_fd; /* -1: a reader */
+    bool stale;  /* a transaction failed, and what it left could not be read: refresh before the next */
+    struct report *reports;
+    struct sqlite_report *tables;
+    sqlite3_stmt *begin, *commit, *rollback;
+    sqlite3_stmt *position_get, *position_put, *book_add, *book_since;
+    struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
+    struct body_item *block_items;
+    size_t block_capacity;
+    struct body_buffer body;
+};
+
+static inline struct sqlite_store *sqlite_of(struct store *st)
+{
+    return (struct sqlite_store *)st;
+}
+
+/* sqlite_open.c */
+bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing);
+bool sqlite_prepare(struct sqlite_store *st, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
+    PRINTF_LIKE(4, 5) MUST_CHECK;
+/* Run a statement that returns no rows, and reset it. */
+bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, const char *doing) MUST_CHECK;
+void sqlite_close(struct store *base);
+extern const char *const sqlite_level_names[LEVEL_COUNT];
+
+/* Begin a writer's transaction. */
+bool sqlite_begin(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Roll back, and forget what was learnt in the transaction that failed. */
+void sqlite_undo(struct sqlite_store *st);
+
+/* sqlite_dict.c */
+void dict_init(struct dict *d);
+void dict_fini(struct dict *d);
+void dict_clear(struct dict *d);
+bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct part *part,
+                        struct err *e) MUST_CHECK;
+uint32_t dict_number(const struct sqlite_report *t, const struct part *part, uint32_t series);
+bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_t *number, bool *found,
+               struct err *e) MUST_CHECK;
+
+/* sqlite_rows.c */
+int64_t *items_add(struct items *it, uint64_t key, size_t measures);
+void items_clear(struct items *it);
+void items_fini(struct items *it);
+/* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the day and month rows. */
+bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+
+static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot)
+{
+    return bucket << (SERIES_BITS + 6) | (uint64_t)series << 6 | slot;
+}
+
+/* sqlite_apply.c, sqlite_fold.c, sqlite_read.c: the operations */
+bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
+bool sqlite_tidy(struct store *base, bool all, struct err *e);
+bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
+                 struct scan_stats *stats, struct err *e);
+bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,
+                        struct err *e);
+bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key, struct err *e);
+bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e);
+bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e);
+bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e);
+bool sqlite_first_last(struct store *base, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);

@@ -1,0 +1,444 @@
+/* The file: lock, format, schema, reports, statements. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/mem.h"
+#include "store/sqlite_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* How long a reader or the writer waits for the other's lock; both hold it for milliseconds. */
+#define BUSY_MS 5000
+
+const char *const sqlite_level_names[LEVEL_COUNT] = {"fresh", "hour", "day", "month"};
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL, generation INTEGER NOT "
+    "NULL,"
+    "  definition TEXT NOT NULL, UNIQUE (name, generation));"
+    "CREATE TABLE IF NOT EXISTS position (source TEXT NOT NULL, part TEXT NOT NULL, label TEXT NOT NULL,"
+    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL, now_ms INTEGER NOT NULL,"
+    "  PRIMARY KEY (source, part)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS book (source TEXT NOT NULL, part TEXT NOT NULL, report INTEGER NOT NULL,"
+    "  entry TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (source, part, report, entry)) WITHOUT "
+    "ROWID;";
+
+bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing)
+{
+    int code = sqlite3_extended_errcode(st->db);
+    const char *why = sqlite3_errmsg(st->db);
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        return err_set_retryable(e, EX_IOERR, "%s: the disk is full (%s); free some space, nothing was lost",
+                                 st->path, doing);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set_retryable(e, EX_TEMPFAIL, "%s is locked by another program (%s)", st->path, doing);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged or is no SQLite file (%s: %s); restore it from a backup, or try "
+                       "sqlite3 with .recover",
+                       st->path, doing, why);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return err_set(e, EX_NOPERM,
+                       "%s cannot be written (%s: %s); check the owner and mode of the file and "
+                       "its directory",
+                       st->path, doing, why);
+    case SQLITE_CANTOPEN:
+        return err_set(e, EX_CANTCREAT, "%s cannot be opened (%s: %s)", st->path, doing, why);
+    default:
+        return err_set_retryable(e, EX_IOERR, "%s: %s: %s (SQLite %d)", st->path, doing, why, code);
+    }
+}
+
+bool sqlite_prepare(struct sqlite_store *st, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
+{
+    char sql[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(sql, sizeof sql, format, args);
+    va_end(args);
+    ASSERT(n > 0 && (size_t)n < sizeof sql);
+    if (sqlite3_prepare_v3(st->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) == SQLITE_OK)
+        return true;
+    return sqlite_fail(st, e, "preparing a statement");
+}
+
+bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, const char *doing)
+{
+    int rc = sqlite3_step(stmt);
+    if (rc != SQLITE_DONE)
+        sqlite_fail(st, e, doing);
+    sqlite3_reset(stmt);
+    return rc == SQLITE_DONE;
+}
+
+static bool execute(struct sqlite_store *st, const char *sql, const char *doing, struct err *e)
+{
+    return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK || sqlite_fail(st, e, doing);
+}
+
+static bool read_int(struct sqlite_store *st, int64_t *value, struct err *e, const char *sql)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "%s", sql))
+        return false;
+    int rc = sqlite3_step(s);
+    *value = rc == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL ? sqlite3_column_int64(s, 0) : -1;
+    bool good = rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the file");
+    sqlite3_finalize(s);
+    return good;
+}
+
+/* The one writer holds a lock beside the file: SQLite's own locks come and go with transactions. */
+static bool take_lock(struct sqlite_store *st, struct err *e)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s-lock", st->path);
+    st->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (st->lock_fd < 0)
+        return err_set(e, errno == EACCES || errno == EROFS ? EX_NOPERM : EX_CANTCREAT,
+                       "cannot create %s: %s; the store's directory must be writable", path, strerror(errno));
+    if (flock(st->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        char pid[32];
+        int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+        if (ftruncate(st->lock_fd, 0) != 0 || pwrite(st->lock_fd, pid, (size_t)n, 0) != n)
+            return err_set(e, EX_IOERR, "cannot write %s: %s", path, strerror(errno));
+        return true;
+    }
+    char holder[32] = "";
+    ssize_t n = pread(st->lock_fd, holder, sizeof holder - 1, 0);
+    holder[n > 0 ? strcspn(holder, "\n") : 0] = '\0';
+    return err_set_retryable(
+        e, EX_TEMPFAIL,
+        "%s is being written by another tallyd (process %s): one writer per file; stop it, or "
+        "ask it over HTTP",
+        st->path, holder);
+}
+
+static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
+{
+    int64_t application, format, tables;
+    if (!read_int(st, &application, e, "PRAGMA application_id") ||
+        !read_int(st, &format, e, "PRAGMA user_version") ||
+        !read_int(st, &tables, e, "SELECT count(*) FROM sqlite_master"))
+        return false;
+    *is_new = application == 0 && format == 0 && tables == 0;
+    if (*is_new || (application == SQLITE_APPLICATION_ID && format == SQLITE_FORMAT))
+        return true;
+    if (application != SQLITE_APPLICATION_ID)
+        return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
+                       st->path);
+    return err_set(e, EX_DATAERR, "%s has format %lld, this tallyd knows %d: use the version that wrote it",
+                   st->path, (long long)format, SQLITE_FORMAT);
+}
+
+static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
+{
+    if (mode == STORE_READ && access(st->path, F_OK) != 0)
+        return err_set(e, EX_NOINPUT, "there is no store %s; `tallyd import` or `tallyd run` creates it",
+                       st->path);
+    int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    if (sqlite3_open_v2(st->path, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        return sqlite_fail(st, e, "opening");
+    sqlite3_busy_timeout(st->db, BUSY_MS);
+    bool is_new;
+    if (!check_format(st, &is_new, e))
+        return false;
+    if (mode == STORE_READ)
+        return is_new ? err_set(e, EX_NOINPUT, "%s is empty: nothing was counted yet", st->path)
+                      : execute(st, "PRAGMA query_only=1; PRAGMA cache_size=-8192", "opening", e);
+    char pragmas[512];
+    snprintf(pragmas, sizeof pragmas,
+             "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;"
+             "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
+             is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "");
+    if (!execute(st, pragmas, "opening", e))
+        return false;
+    if (!is_new)
+        return true;
+    snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+             SQLITE_APPLICATION_ID, SQLITE_FORMAT);
+    return execute(st, "BEGIN", "creating", e) && execute(st, schema, "creating the tables", e) &&
+           execute(st, pragmas, "creating", e) && execute(st, "COMMIT", "creating", e);
+}
+
+static bool create_report(struct sqlite_store *st, const struct report *r, int64_t *id, struct err *e)
+{
+    char sql[1024];
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "INSERT INTO report (name, generation, definition) VALUES (?, ?, ?)"))
+        return false;
+    sqlite3_bind_text(s, 1, r->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, r->generation);
+    sqlite3_bind_text(s, 3, r->definition, -1, SQLITE_STATIC);
+    bool good = sqlite_run(st, s, e, "adding a report");
+    sqlite3_finalize(s);
+    if (!good)
+        return false;
+    *id = sqlite3_last_insert_rowid(st->db);
+    long long n = (long long)*id;
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE fresh_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+             "CREATE TABLE hour_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+             "CREATE TABLE day_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+             "CREATE TABLE month_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+             "CREATE TABLE series_%lld (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, key TEXT NOT NULL);"
+             "CREATE INDEX series_%lld_hash ON series_%lld (hash);",
+             n, n, n, n, n, n, n);
+    return execute(st, sql, "adding a report's tables", e);
+}
+
+/* Find the report in the file, or add it; another definition under its name and generation is refused. */
+static bool register_report(struct sqlite_store *st, const struct report *r, int64_t *id, struct err *e)
+{
+    sqlite3_stmt *s;
+    *id = -1;
+    if (!sqlite_prepare(
+            st, &s, e,
+            "SELECT id, generation, definition FROM report WHERE name = ? ORDER BY generation DESC"))
+        return false;
+    sqlite3_bind_text(s, 1, r->name, -1, SQLITE_STATIC);
+    bool good = true;
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) {
+        int generation = sqlite3_column_int(s, 1);
+        const char *definition = (const char *)sqlite3_column_text(s, 2);
+        if (generation == r->generation && strcmp(definition, r->definition) == 0)
+            *id = sqlite3_column_int64(s, 0);
+        else if (generation >= r->generation)
+            good = err_set(
+                e, EX_CONFIG,
+                "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: "
+                "%s. Give it another name, or say `generation: %d`",
+                r->name, generation, st->path, definition, r->definition, generation + 1);
+    } else if (rc != SQLITE_DONE) {
+        good = sqlite_fail(st, e, "reading the reports");
+    }
+    sqlite3_finalize(s);
+    return good && (*id >= 0 || create_report(st, r, id, e));
+}
+
+static void add_report(struct sqlite_store *st, int64_t id)
+{
+    size_t n = st->base.report_count++;
+    st->reports = xrealloc(st->reports, (n + 1) * sizeof *st->reports);
+    st->tables = xrealloc(st->tables, (n + 1) * sizeof *st->tables);
+    memset(&st->reports[n], 0, sizeof st->reports[n]);
+    st->tables[n] = (struct sqlite_report){.id = id};
+    st->base.reports = st->reports;
+}
+
+static bool open_reports(struct sqlite_store *st, const struct report *reports, size_t count, struct err *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t id;
+        if (!register_report(st, &reports[i], &id, e))
+            return false;
+        add_report(st, id);
+        if (!report_read(&st->reports[i], slice_text(reports[i].name), reports[i].generation,
+                         slice_text(reports[i].definition), e))
+            return false;
+        ASSERT(reports[i].series_max <= SERIES_MAX - 1);
+        st->reports[i].series_max = reports[i].series_max;
+    }
+    return true;
+}
+
+/* A reader takes every report's newest generation as it stands in the file. */
+static bool read_reports(struct sqlite_store *st, struct err *e)
+{
+    sqlite3_stmt *s;
+    int rc;
+    bool good = true;
+    if (!sqlite_prepare(st, &s, e,
+                        "SELECT id, name, max(generation), definition FROM report GROUP BY name ORDER BY id"))
+        return false;
+    while (good && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        add_report(st, sqlite3_column_int64(s, 0));
+        good = report_read(&st->reports[st->base.report_count - 1],
+                           slice_text((const char *)sqlite3_column_text(s, 1)), sqlite3_column_int(s, 2),
+                           slice_text((const char *)sqlite3_column_text(s, 3)), e);
+    }
+    if (good && rc != SQLITE_DONE)
+        good = sqlite_fail(st, e, "reading the reports");
+    sqlite3_finalize(s);
+    return good;
+}
+
+static bool prepare_report(struct sqlite_store *st, size_t report, enum store_mode mode, struct err *e)
+{
+    struct sqlite_report *t = &st->tables[report];
+    long long n = (long long)t->id;
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        struct level_table *lt = &t->levels[l];
+        const char *name = sqlite_level_names[l];
+        if (!sqlite_prepare(st, &lt->seek, e,
+                            "SELECT at, body FROM %s_%lld WHERE at >= ? ORDER BY at LIMIT 1", name, n) ||
+            !sqlite_prepare(st, &lt->range, e,
+                            "SELECT at, body FROM %s_%lld WHERE at BETWEEN ? AND ? ORDER BY at", name, n))
+            return false;
+        if (mode == STORE_WRITE &&
+            (!sqlite_prepare(st, &lt->get, e, "SELECT body FROM %s_%lld WHERE at = ?", name, n) ||
+             !sqlite_prepare(st, &lt->put, e, "INSERT OR REPLACE INTO %s_%lld (at, body) VALUES (?, ?)", name,
+                             n)))
+            return false;
+    }
+    if (mode == STORE_WRITE &&
+        (!sqlite_prepare(st, &t->series_insert, e, "INSERT INTO series_%lld (id, hash, key) VALUES (?, ?, ?)",
+                         n) ||
+         !sqlite_prepare(st, &t->fresh_delete, e, "DELETE FROM fresh_%lld WHERE at BETWEEN ? AND ?", n)))
+        return false;
+    return sqlite_prepare(st, &t->series_by_hash, e, "SELECT id, key FROM series_%lld WHERE hash = ?", n) &&
+           sqlite_prepare(st, &t->series_by_id, e, "SELECT key FROM series_%lld WHERE id = ?", n);
+}
+
+static bool prepare_writer(struct sqlite_store *st, struct err *e)
+{
+    return sqlite_prepare(st, &st->position_get, e,
+                          "SELECT next FROM position WHERE source = ? AND part = ?") &&
+           sqlite_prepare(
+               st, &st->position_put, e,
+               "INSERT OR REPLACE INTO position (source, part, label, next, tail_hash, tail_len, now_ms)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?)") &&
+           sqlite_prepare(st, &st->book_add, e,
+                          "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, ?, ?)"
+                          " ON CONFLICT DO UPDATE SET value = value + excluded.value") &&
+           sqlite_prepare(st, &st->book_since, e,
+                          "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, 'since', ?)"
+                          " ON CONFLICT DO NOTHING");
+}
+
+/* The writer's knowledge of what is in the tables, read (again). */
+static bool refresh(struct sqlite_store *st, struct err *e)
+{
+    char sql[128];
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        struct sqlite_report *t = &st->tables[r];
+        int64_t count;
+        snprintf(sql, sizeof sql, "SELECT max(id) FROM series_%lld", (long long)t->id);
+        if (!read_int(st, &count, e, sql))
+            return false;
+        t->series_count = count > 0 ? (uint32_t)count : 0;
+        dict_clear(&t->dict);
+        t->dict.complete = t->series_count == 0;
+        for (int l = 0; l < LEVEL_COUNT; l++) {
+            snprintf(sql, sizeof sql, "SELECT max(at) FROM %s_%lld", sqlite_level_names[l], (long long)t->id);
+            if (!read_int(st, &t->levels[l].last_at, e, sql))
+                return false;
+        }
+    }
+    return true;
+}
+
+void sqlite_undo(struct sqlite_store *st)
+{
+    struct err ignored;
+    if (sqlite3_get_autocommit(st->db) == 0)
+        (void)!sqlite_run(st, st->rollback, &ignored, "rolling back");
+    st->stale = true;
+}
+
+bool sqlite_begin(struct sqlite_store *st, struct err *e)
+{
+    if (st->stale && !refresh(st, e))
+        return false;
+    st->stale = false;
+    return sqlite_run(st, st->begin, e, "beginning a transaction");
+}
+
+static const struct store_ops ops = {
+    .close = sqlite_close,
+    .apply = sqlite_apply,
+    .tidy = sqlite_tidy,
+    .scan = sqlite_scan,
+    .series_find = sqlite_series_find,
+    .series_key = sqlite_series_key,
+    .series_each = sqlite_series_each,
+    .positions = sqlite_positions,
+    .books = sqlite_books,
+    .first_last = sqlite_first_last,
+};
+
+static bool open_writer(struct sqlite_store *st, const struct report *reports, size_t count, struct err *e)
+{
+    if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
+        return false;
+    if (!open_reports(st, reports, count, e) || !sqlite_run(st, st->commit, e, "committing")) {
+        struct err ignored;
+        (void)!sqlite_run(st, st->rollback, &ignored, "rolling back");
+        return false;
+    }
+    return prepare_writer(st, e);
+}
+
+static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct report *reports,
+                     size_t count, struct err *e)
+{
+    if (mode == STORE_WRITE && !take_lock(st, e))
+        return false;
+    if (!open_file(st, mode, e) ||
+        !sqlite_prepare(st, &st->begin, e, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN") ||
+        !sqlite_prepare(st, &st->commit, e, "COMMIT") || !sqlite_prepare(st, &st->rollback, e, "ROLLBACK"))
+        return false;
+    if (!(mode == STORE_WRITE ? open_writer(st, reports, count, e) : read_reports(st, e)))
+        return false;
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        dict_init(&st->tables[r].dict);
+        if (!prepare_report(st, r, mode, e))
+            return false;
+    }
+    return mode == STORE_READ || refresh(st, e);
+}
+
+struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
+                          size_t report_count, struct err *e)
+{
+    struct sqlite_store *st = xcalloc(1, sizeof *st);
+    st->base.ops = &ops;
+    st->path = xstrdup(path);
+    st->lock_fd = -1;
+    if (open_all(st, mode, reports, report_count, e))
+        return &st->base;
+    sqlite_close(&st->base);
+    return NULL;
+}
+
+static void close_report(struct sqlite_report *t)
+{
+    for (size_t i = 0; i < t->map_count; i++)
+        free(t->maps[i].numbers);
+    free(t->maps);
+    dict_fini(&t->dict);
+}
+
+void sqlite_close(struct store *base)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    sqlite3_stmt *s;
+    while (st->db != NULL && (s = sqlite3_next_stmt(st->db, NULL)) != NULL)
+        sqlite3_finalize(s);
+    sqlite3_close(st->db);
+    for (size_t i = 0; i < base->report_count; i++) {
+        close_report(&st->tables[i]);
+        report_fini(&st->reports[i]);
+    }
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        items_fini(&st->items[l]);
+    body_buffer_fini(&st->body);
+    free(st->block_items);
+    free(st->reports);
+    free(st->tables);
+    free(st->path);
+    if (st->lock_fd >= 0)
+        close(st->lock_fd);
+    free(st);
+}

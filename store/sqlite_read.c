@@ -1,0 +1,371 @@
+/* Reading: scans of slots, the dictionary, positions and books; each from one snapshot. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/mem.h"
+#include "store/sqlite_internal.h"
+
+#include <stdlib.h>
+
+#define BLOCK_MASK      (((int64_t)1 << BLOCK_SHIFT) - 1)
+/* Up to so many wanted blocks are sought one by one; for more, every row of the range is read. */
+#define SEEK_BLOCKS_MAX 8
+
+static const enum level level_of_slot[SPAN_COUNT] = {[SPAN_MINUTE] = LEVEL_HOUR,
+                                                     [SPAN_HOUR] = LEVEL_DAY,
+                                                     [SPAN_DAY] = LEVEL_MONTH,
+                                                     [SPAN_MONTH] = LEVEL_MONTH};
+
+/* One scan of one level's table. */
+struct walk {
+    struct sqlite_store *st;
+    const struct scan *scan;
+    struct scan_stats *stats;
+    size_t measures;
+    enum level level;
+    scan_fn *fn;
+    void *context;
+    int64_t bucket_ms; /* of the row at hand */
+    uint32_t first_series;
+};
+
+static int64_t bucket_index(enum level level, int64_t ms)
+{
+    switch (level) {
+    case LEVEL_FRESH:
+        return ms / MINUTE_MS;
+    case LEVEL_HOUR:
+        return ms / HOUR_MS;
+    case LEVEL_DAY:
+        return ms / DAY_MS;
+    default:
+        return civil_month_index(ms);
+    }
+}
+
+static int64_t bucket_start(enum level level, int64_t index)
+{
+    static const int64_t lengths[] = {MINUTE_MS, HOUR_MS, DAY_MS};
+    return level == LEVEL_MONTH ? civil_month_start(index) : index * lengths[level];
+}
+
+static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+{
+    static const int64_t slot_ms[LEVEL_COUNT] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
+    struct walk *w = context;
+    int64_t at_ms = w->bucket_ms + slot * slot_ms[w->level];
+    if (at_ms < w->scan->from_ms || at_ms >= w->scan->to_ms)
+        return;
+    w->fn(w->context, w->first_series + series, span_floor(w->scan->slot, at_ms), values);
+}
+
+/* Which series of the block are wanted; false: none. */
+static bool wanted_in_block(const struct series_set *set, uint32_t block, uint64_t wanted[BODY_SERIES / 64])
+{
+    const uint32_t words = BODY_SERIES / 64;
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        uint32_t first = block * BODY_SERIES + i * 64;
+        wanted[i] = 0;
+        if (set->kind == SERIES_ALL)
+            wanted[i] = UINT64_MAX;
+        else if (set->kind == SERIES_ONE && set->one / 64 == first / 64)
+            wanted[i] = (uint64_t)1 << (set->one % 64);
+        else if (set->kind == SERIES_SET && first < set->bits_max)
+            wanted[i] = set->bits[first / 64];
+        any |= wanted[i];
+    }
+    return any != 0;
+}
+
+static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
+{
+    int64_t at = sqlite3_column_int64(s, 0);
+    uint64_t wanted[BODY_SERIES / 64];
+    uint32_t block = (uint32_t)(at & BLOCK_MASK);
+    if (!wanted_in_block(&w->scan->series, block, wanted))
+        return true;
+    struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
+    w->bucket_ms = bucket_start(w->level, at >> BLOCK_SHIFT);
+    w->first_series = block * BODY_SERIES;
+    w->stats->bytes += body.len;
+    if (++w->stats->rows > w->scan->rows_max)
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "the answer takes more than %llu rows (query.rows_max): ask for a shorter range, a coarser "
+            "step, or declare a report with fewer dimensions",
+            (unsigned long long)w->scan->rows_max);
+    if (!body_each(body, w->measures, wanted, walk_slot, w))
+        return err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode", w->st->path,
+                       (long long)at, sqlite_level_names[w->level]);
+    return true;
+}
+
+static bool walk_range(struct walk *w, int64_t first_at, int64_t last_at, struct err *e)
+{
+    sqlite3_stmt *s = w->st->tables[w->scan->report].levels[w->level].range;
+    bool good = true;
+    int rc = SQLITE_DONE;
+    sqlite3_bind_int64(s, 1, first_at);
+    sqlite3_bind_int64(s, 2, last_at);
+    while (good && (rc = sqlite3_step(s)) == SQLITE_ROW)
+        good = walk_row(w, s, e);
+    sqlite3_reset(s);
+    return good && (rc == SQLITE_DONE || sqlite_fail(w->st, e, "reading counts"));
+}
+
+/* Hop from row to row of one block: a gap of any length is one seek. */
+static bool walk_block(struct walk *w, int64_t first, int64_t last, uint32_t block, struct err *e)
+{
+    sqlite3_stmt *s = w->st->tables[w->scan->report].levels[w->level].seek;
+    bool good = true;
+    for (int64_t bucket = first; good && bucket <= last;) {
+        sqlite3_bind_int64(s, 1, bucket << BLOCK_SHIFT | block);
+        int rc = sqlite3_step(s);
+        if (rc == SQLITE_ROW) {
+            int64_t at = sqlite3_column_int64(s, 0);
+            bucket = at >> BLOCK_SHIFT;
+            if (bucket <= last && (at & BLOCK_MASK) == block)
+                good = walk_row(w, s, e);
+            /* A row of an earlier block of this bucket: this block may follow in the same bucket. */
+            bucket += (at & BLOCK_MASK) >= block;
+        } else {
+            good = rc == SQLITE_DONE || sqlite_fail(w->st, e, "reading counts");
+            bucket = last + 1;
+        }
+        sqlite3_reset(s);
+    }
+    return good;
+}
+
+/* The blocks of the set, if they are few. */
+static bool few_blocks(const struct series_set *set, uint32_t blocks[SEEK_BLOCKS_MAX], size_t *count)
+{
+    uint64_t wanted[BODY_SERIES / 64];
+    *count = 0;
+    if (set->kind == SERIES_ALL)
+        return false;
+    if (set->kind == SERIES_ONE) {
+        blocks[(*count)++] = set->one / BODY_SERIES;
+        return true;
+    }
+    for (uint32_t block = 0; block * BODY_SERIES < set->bits_max; block++) {
+        if (!wanted_in_block(set, block, wanted))
+            continue;
+        if (*count == SEEK_BLOCKS_MAX)
+            return false;
+        blocks[(*count)++] = block;
+    }
+    return true;
+}
+
+static bool walk_level(struct walk *w, enum level level, struct err *e)
+{
+    uint32_t blocks[SEEK_BLOCKS_MAX];
+    size_t count;
+    w->level = level;
+    int64_t first = bucket_index(level, w->scan->from_ms), last = bucket_index(level, w->scan->to_ms - 1);
+    if (!few_blocks(&w->scan->series, blocks, &count))
+        return walk_range(w, first << BLOCK_SHIFT, last << BLOCK_SHIFT | BLOCK_MASK, e);
+    for (size_t i = 0; i < count; i++) {
+        if (!walk_block(w, first, last, blocks[i], e))
+            return false;
+    }
+    return true;
+}
+
+static bool end_reading(struct sqlite_store *st, bool good, struct err *e)
+{
+    if (!good) {
+        struct err ignored;
+        (void)!sqlite_run(st, st->rollback, &ignored, "ending a read");
+        return false;
+    }
+    return sqlite_run(st, st->commit, e, "ending a read");
+}
+
+bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
+                 struct scan_stats *stats, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    ASSERT(scan->report < base->report_count && scan->from_ms >= 0);
+    if (scan->from_ms >= scan->to_ms)
+        return true;
+    struct walk w = {.st = st,
+                     .scan = scan,
+                     .stats = stats,
+                     .measures = st->reports[scan->report].measure_count,
+                     .fn = fn,
+                     .context = context};
+    if (!sqlite_run(st, st->begin, e, "beginning a read"))
+        return false;
+    bool good = walk_level(&w, level_of_slot[scan->slot], e) && walk_level(&w, LEVEL_FRESH, e);
+    return end_reading(st, good, e);
+}
+
+bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,
+                        struct err *e)
+{
+    return dict_find(sqlite_of(base), report, key, series, found, e);
+}
+
+bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    sqlite3_stmt *s = st->tables[report].series_by_id;
+    text_clear(key);
+    if (series == STORE_SERIES_OTHER) {
+        text_puts(key, STORE_OTHER_KEY);
+        return true;
+    }
+    sqlite3_bind_int64(s, 1, series);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW)
+        text_add(key, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+    else if (rc == SQLITE_DONE)
+        err_set(e, EX_DATAERR, "%s is damaged: series %u has no key", st->path, series);
+    else
+        sqlite_fail(st, e, "reading the dictionary of series");
+    sqlite3_reset(s);
+    return rc == SQLITE_ROW;
+}
+
+bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    sqlite3_stmt *s;
+    int rc;
+    bool more = true;
+    if (!sqlite_prepare(st, &s, e, "SELECT id, key FROM series_%lld ORDER BY id",
+                        (long long)st->tables[report].id))
+        return false;
+    while (more && (rc = sqlite3_step(s)) == SQLITE_ROW)
+        more = fn(context, (uint32_t)sqlite3_column_int64(s, 0),
+                  slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1)));
+    bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the dictionary of series");
+    sqlite3_finalize(s);
+    return good;
+}
+
+static void copy_column(sqlite3_stmt *s, int column, char *to, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    size_t n = text != NULL ? strnlen(text, size - 1) : 0;
+    if (n > 0)
+        memcpy(to, text, n);
+    to[n] = '\0';
+}
+
+bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    sqlite3_stmt *s;
+    int rc;
+    bool more = true;
+    if (!sqlite_prepare(st, &s, e,
+                        "SELECT source, part, label, next, tail_hash, tail_len, now_ms FROM position"))
+        return false;
+    while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        struct position p = {0};
+        copy_column(s, 0, p.range.source, sizeof p.range.source);
+        copy_column(s, 1, p.range.partition, sizeof p.range.partition);
+        copy_column(s, 2, p.range.label, sizeof p.range.label);
+        p.range.to = sqlite3_column_int64(s, 3);
+        p.range.tail_hash = (uint64_t)sqlite3_column_int64(s, 4);
+        p.range.tail_len = (uint32_t)sqlite3_column_int64(s, 5);
+        p.range.now_ms = sqlite3_column_int64(s, 6);
+        more = fn(context, &p);
+    }
+    bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the positions");
+    sqlite3_finalize(s);
+    return good;
+}
+
+static const char *report_name(const struct sqlite_store *st, int64_t id)
+{
+    if (id == 0)
+        return "";
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (st->tables[r].id == id)
+            return st->reports[r].name;
+    }
+    return NULL; /* an older generation, or no longer configured */
+}
+
+bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    sqlite3_stmt *s;
+    int rc;
+    bool more = true;
+    if (!sqlite_prepare(st, &s, e, "SELECT source, part, report, entry, value FROM book"))
+        return false;
+    while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *name = report_name(st, sqlite3_column_int64(s, 2));
+        if (name != NULL)
+            more =
+                fn(context, (const char *)sqlite3_column_text(s, 0), (const char *)sqlite3_column_text(s, 1),
+                   name, (const char *)sqlite3_column_text(s, 3), sqlite3_column_int64(s, 4));
+    }
+    bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the books");
+    sqlite3_finalize(s);
+    return good;
+}
+
+struct extremes {
+    int64_t first_ms, last_ms;
+};
+
+static void note_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct extremes *x = context;
+    (void)series;
+    (void)values;
+    if (x->first_ms < 0 || slot_ms < x->first_ms)
+        x->first_ms = slot_ms;
+    if (slot_ms > x->last_ms)
+        x->last_ms = slot_ms;
+}
+
+/* The first and last buckets of a level, as ms; -1 where it is empty. */
+static bool level_ends(struct sqlite_store *st, size_t report, enum level level, struct extremes *ends,
+                       struct err *e)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "SELECT (SELECT min(at) FROM %s_%lld), (SELECT max(at) FROM %s_%lld)",
+                        sqlite_level_names[level], (long long)st->tables[report].id,
+                        sqlite_level_names[level], (long long)st->tables[report].id))
+        return false;
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL) {
+        note_slot(ends, 0, bucket_start(level, sqlite3_column_int64(s, 0) >> BLOCK_SHIFT), NULL);
+        note_slot(ends, 0, bucket_start(level, sqlite3_column_int64(s, 1) >> BLOCK_SHIFT), NULL);
+    }
+    sqlite3_finalize(s);
+    return rc == SQLITE_ROW || sqlite_fail(st, e, "reading counts");
+}
+
+bool sqlite_first_last(struct store *base, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    struct extremes rough = {-1, -1}, exact = {-1, -1};
+    struct scan_stats stats = {0};
+    *first_ms = *last_ms = -1;
+    if (!level_ends(st, report, LEVEL_FRESH, &rough, e) || !level_ends(st, report, LEVEL_HOUR, &rough, e))
+        return false;
+    if (rough.first_ms < 0)
+        return true;
+    int64_t hours[2] = {span_floor(SPAN_HOUR, rough.first_ms), span_floor(SPAN_HOUR, rough.last_ms)};
+    for (int i = 0; i < 2; i++) {
+        struct scan scan = {.report = report,
+                            .slot = SPAN_MINUTE,
+                            .from_ms = hours[i],
+                            .to_ms = hours[i] + HOUR_MS,
+                            .series = {.kind = SERIES_ALL},
+                            .rows_max = UINT64_MAX};
+        if (!sqlite_scan(base, &scan, note_slot, &exact, &stats, e))
+            return false;
+    }
+    *first_ms = exact.first_ms;
+    *last_ms = exact.last_ms;
+    return true;
+}

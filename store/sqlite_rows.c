@@ -1,0 +1,176 @@
+/* Sorted deltas become rows: one read-merge-write per (bucket, block) that the batch touches. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/mem.h"
+#include "store/sqlite_internal.h"
+
+#include <stdlib.h>
+
+int64_t *items_add(struct items *it, uint64_t key, size_t measures)
+{
+    ASSERT(it->count < UINT32_MAX);
+    it->items = xgrow(it->items, &it->capacity, it->count + 1, sizeof *it->items);
+    it->values = xgrow(it->values, &it->values_capacity, (it->count + 1) * measures, sizeof *it->values);
+    it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
+    return &it->values[it->count++ * measures];
+}
+
+void items_clear(struct items *it)
+{
+    it->count = 0;
+}
+
+void items_fini(struct items *it)
+{
+    free(it->items);
+    free(it->scratch);
+    free(it->values);
+    *it = (struct items){0};
+}
+
+static void add_values(int64_t *to, const int64_t *from, size_t measures)
+{
+    for (size_t m = 0; m < measures; m++)
+        to[m] = value_add(to[m], from[m]);
+}
+
+/* Sort by key and add up equal keys (several parts may hold the same cell). */
+static void items_settle(struct items *it, size_t measures)
+{
+    it->scratch = xgrow(it->scratch, &it->scratch_capacity, it->capacity, sizeof *it->scratch);
+    if (radix_sort(it->items, it->scratch, it->count) == it->scratch) {
+        struct radix_item *swap = it->items;
+        it->items = it->scratch;
+        it->scratch = swap;
+        size_t capacity = it->capacity;
+        it->capacity = it->scratch_capacity;
+        it->scratch_capacity = capacity;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        if (kept > 0 && it->items[kept - 1].key == it->items[i].key)
+            add_values(&it->values[it->items[kept - 1].index * measures],
+                       &it->values[it->items[i].index * measures], measures);
+        else
+            it->items[kept++] = it->items[i];
+    }
+    it->count = kept;
+}
+
+/* The row's body as it is, merged with the block's items, into st->body. */
+static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
+                      size_t measures, struct err *e)
+{
+    struct slice old = {NULL, 0};
+    if (at <= t->last_at) {
+        sqlite3_bind_int64(t->get, 1, at);
+        int rc = sqlite3_step(t->get);
+        if (rc == SQLITE_ROW) {
+            old.ptr = sqlite3_column_blob(t->get, 0);
+            old.len = (size_t)sqlite3_column_bytes(t->get, 0);
+        } else if (rc != SQLITE_DONE) {
+            sqlite3_reset(t->get);
+            return sqlite_fail(st, e, "reading counts");
+        }
+    }
+    bool good = body_merge(old, st->block_items, count, measures, &st->body);
+    if (at <= t->last_at)
+        sqlite3_reset(t->get);
+    if (!good)
+        return err_set(e, EX_DATAERR, "%s is damaged: row %lld does not decode; restore it from a backup",
+                       st->path, (long long)at);
+    return true;
+}
+
+static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
+                      size_t measures, struct err *e)
+{
+    if (!merge_row(st, t, at, count, measures, e))
+        return false;
+    ASSERT(st->body.len <= INT32_MAX);
+    sqlite3_bind_int64(t->put, 1, at);
+    sqlite3_bind_blob(t->put, 2, st->body.data, (int)st->body.len, SQLITE_STATIC);
+    if (!sqlite_run(st, t->put, e, "writing counts"))
+        return false;
+    if (at > t->last_at)
+        t->last_at = at;
+    return true;
+}
+
+static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
+{
+    const unsigned block_bits = 6 + BODY_SERIES_BITS;
+    size_t measures = st->reports[report].measure_count;
+    struct items *it = &st->items[level];
+    items_settle(it, measures);
+    for (size_t i = 0, n; i < it->count; i += n) {
+        uint64_t group = it->items[i].key >> block_bits;
+        for (n = 0; i + n < it->count && it->items[i + n].key >> block_bits == group; n++) {
+            uint64_t key = it->items[i + n].key;
+            st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
+            st->block_items[n] = (struct body_item){
+                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                .slot = (uint32_t)key & 63,
+                .value = &it->values[it->items[i + n].index * measures],
+            };
+        }
+        uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
+        uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
+        if (!write_row(st, &st->tables[report].levels[level], (int64_t)(bucket << BLOCK_SHIFT | block), n,
+                       measures, e))
+            return false;
+    }
+    return true;
+}
+
+static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint32_t *slot)
+{
+    if (level == LEVEL_HOUR) {
+        *parent = bucket / 24;
+        *slot = (uint32_t)(bucket % 24);
+        return;
+    }
+    ASSERT(level == LEVEL_DAY);
+    int64_t ms = (int64_t)bucket * DAY_MS;
+    *parent = (uint64_t)civil_month_index(ms);
+    *slot = (uint32_t)civil_from_ms(ms).day - 1;
+}
+
+/* Every (bucket, series) of a settled level becomes one slot of its parent. */
+static void total_into_parent(struct sqlite_store *st, enum level level, size_t measures)
+{
+    struct items *from = &st->items[level], *to = &st->items[level + 1];
+    items_clear(to);
+    uint64_t parent = 0, known = UINT64_MAX;
+    uint32_t slot = 0;
+    for (size_t i = 0; i < from->count;) {
+        uint64_t owner = from->items[i].key >> 6;
+        uint64_t bucket = owner >> SERIES_BITS;
+        if (bucket != known) {
+            parent_of(level, bucket, &parent, &slot);
+            known = bucket;
+        }
+        int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), measures);
+        for (size_t m = 0; m < measures; m++)
+            total[m] = 0;
+        for (; i < from->count && from->items[i].key >> 6 == owner; i++)
+            add_values(total, &from->values[from->items[i].index * measures], measures);
+    }
+}
+
+bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
+{
+    return write_level(st, report, LEVEL_FRESH, e);
+}
+
+bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e)
+{
+    size_t measures = st->reports[report].measure_count;
+    for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
+        if (!write_level(st, report, level, e))
+            return false;
+        if (level < LEVEL_MONTH)
+            total_into_parent(st, level, measures);
+    }
+    return true;
+}
