@@ -1,0 +1,424 @@
+#include "daemon/pipeline.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Stripes under way at most: one being applied, one sealed by some, one open. */
+#define STRIPES        8
+#define WAIT_MS        50
+#define FOLLOW_MS      200
+#define TICK_MS        200
+#define BACKOFF_MIN_MS 100
+#define BACKOFF_MAX_MS 10000
+
+struct stripe {
+    int64_t from, to;
+    int64_t begun_ms; /* monotonic; when its first block was taken, 0: none yet */
+    int64_t now_ms;   /* wall */
+    uint64_t tail_hash;
+    uint32_t tail_len;
+};
+
+struct pipeline {
+    struct store *store;
+    struct pipeline_options options;
+    struct worker *workers;
+    struct pipeline_progress progress; /* the writer's */
+
+    pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
+    struct reader *reader;
+    bool seal_wanted, ended;
+    struct err read_error;
+    bool read_failed;
+    _Atomic int64_t read_offset; /* for the writer's progress */
+
+    pthread_mutex_t lock; /* what follows */
+    pthread_cond_t sealed, applied;
+    struct stripe stripes[STRIPES];
+    uint64_t stripe;     /* the open one */
+    uint64_t next_apply; /* the first not applied */
+    uint64_t *past;      /* per worker: first stripe it may still add to */
+    bool abandon;        /* the store failed for good: end, whatever was read */
+};
+
+struct thread {
+    struct pipeline *p;
+    size_t number;
+    pthread_t id;
+};
+
+struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
+                              const struct pipeline_options *options)
+{
+    ASSERT(options->threads >= 1 && options->threads <= PIPELINE_THREADS_MAX);
+    struct pipeline *p = xcalloc(1, sizeof *p);
+    p->store = store;
+    p->options = *options;
+    p->workers = xcalloc(options->threads, sizeof *p->workers);
+    p->past = xcalloc(options->threads, sizeof *p->past);
+    for (size_t i = 0; i < options->threads; i++)
+        worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &p->options);
+    pthread_mutex_init(&p->reading, NULL);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->sealed, NULL);
+    pthread_cond_init(&p->applied, NULL);
+    books_init(&p->progress.books, report_count);
+    return p;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->options.threads; i++)
+        worker_fini(&p->workers[i]);
+    books_fini(&p->progress.books);
+    pthread_cond_destroy(&p->applied);
+    pthread_cond_destroy(&p->sealed);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->reading);
+    free(p->workers);
+    free(p->past);
+    free(p);
+}
+
+const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
+{
+    return &p->progress;
+}
+
+static struct stripe *stripe_at(struct pipeline *p, uint64_t number)
+{
+    return &p->stripes[number % STRIPES];
+}
+
+/* End the open stripe where the reader stands, and open the next. */
+static void close_stripe(struct pipeline *p)
+{
+    struct slice tail = reader_tail(p->reader);
+    pthread_mutex_lock(&p->lock);
+    ASSERT(p->stripe - p->next_apply < STRIPES - 1);
+    struct stripe *s = stripe_at(p, p->stripe);
+    s->to = reader_offset(p->reader);
+    s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
+    s->tail_len = (uint32_t)tail.len;
+    p->stripe++;
+    *stripe_at(p, p->stripe) = (struct stripe){.from = s->to};
+    pthread_mutex_unlock(&p->lock);
+    p->seal_wanted = false;
+}
+
+static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
+{
+    if (s->begun_ms == 0)
+        return false;
+    return p->seal_wanted || reader_offset(p->reader) - s->from >= p->options.stripe_bytes ||
+           mono_ms - s->begun_ms >= p->options.stripe_ms;
+}
+
+/* Take the next block for worker `w`; *now_ms is its stripe's wall clock. Returns READER_BLOCK with the
+ * stripe it belongs to, READER_WAIT, or READER_END. */
+static enum reader_result take_block(struct pipeline *p, struct worker *w, uint64_t *stripe, int64_t *now_ms)
+{
+    enum reader_result result = READER_END;
+    pthread_mutex_lock(&p->reading);
+    int64_t mono_ms = clock_mono_ms(p->options.clock);
+    if (stripe_is_over(p, stripe_at(p, p->stripe), mono_ms))
+        close_stripe(p);
+    if (!p->ended && (atomic_load(p->options.stop) || p->abandon))
+        p->ended = true;
+    if (!p->ended) {
+        result = reader_next(p->reader, &w->block, WAIT_MS, &p->read_error);
+        if (result == READER_END && p->options.follow)
+            result = READER_WAIT;
+        p->read_failed = result == READER_FAILED;
+        p->ended = result == READER_END || result == READER_FAILED;
+    }
+    struct stripe *s = stripe_at(p, p->stripe);
+    if (result == READER_BLOCK && s->begun_ms == 0) {
+        s->begun_ms = mono_ms;
+        s->now_ms = clock_wall_ms(p->options.clock);
+    }
+    if (p->ended && reader_offset(p->reader) > s->from)
+        close_stripe(p);
+    *stripe = p->stripe;
+    *now_ms = s->now_ms;
+    p->read_offset = reader_offset(p->reader);
+    pthread_mutex_unlock(&p->reading);
+    return p->ended && result != READER_BLOCK ? READER_END : result;
+}
+
+/* Wait until the writer is done with what the worker sealed; false when all is abandoned. */
+static bool take_back(struct pipeline *p, struct worker *w)
+{
+    if (w->sealed.part == NULL)
+        return true;
+    pthread_mutex_lock(&p->lock);
+    while (!w->sealed.applied && !p->abandon)
+        pthread_cond_wait(&p->applied, &p->lock);
+    bool applied = w->sealed.applied;
+    pthread_mutex_unlock(&p->lock);
+    if (applied)
+        worker_take_back(w);
+    return applied;
+}
+
+/* The worker has nothing more for the stripes before `stripe`: hand over what it has. */
+static bool move_to(struct pipeline *p, size_t number, uint64_t stripe)
+{
+    struct worker *w = &p->workers[number];
+    if (w->stripe == stripe)
+        return true;
+    bool has_part = !shard_is_empty(w->shard);
+    if (has_part) {
+        if (!take_back(p, w))
+            return false;
+        worker_seal(w);
+    }
+    pthread_mutex_lock(&p->lock);
+    p->past[number] = stripe;
+    pthread_cond_signal(&p->sealed);
+    pthread_mutex_unlock(&p->lock);
+    w->stripe = stripe;
+    return !shard_must_wait(w->shard) || take_back(p, w);
+}
+
+static void *worker_thread(void *context)
+{
+    struct thread *t = context;
+    struct pipeline *p = t->p;
+    struct worker *w = &p->workers[t->number];
+    while (true) {
+        uint64_t stripe;
+        int64_t now_ms;
+        enum reader_result result = take_block(p, w, &stripe, &now_ms);
+        if (!move_to(p, t->number, stripe) || result == READER_END)
+            break;
+        if (result == READER_WAIT) {
+            nanosleep(&(struct timespec){.tv_nsec = FOLLOW_MS * 1000000L / 4}, NULL);
+            continue;
+        }
+        worker_count(w, now_ms);
+        if (shard_is_full(w->shard)) {
+            pthread_mutex_lock(&p->reading);
+            p->seal_wanted = true;
+            pthread_mutex_unlock(&p->reading);
+        }
+    }
+    pthread_mutex_lock(&p->lock);
+    p->past[t->number] = UINT64_MAX;
+    pthread_cond_signal(&p->sealed);
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* All workers are past the stripe, under p->lock. */
+static bool is_sealed(const struct pipeline *p, uint64_t stripe)
+{
+    for (size_t i = 0; i < p->options.threads; i++) {
+        if (p->past[i] <= stripe)
+            return false;
+    }
+    return true;
+}
+
+static bool all_ended(const struct pipeline *p)
+{
+    return is_sealed(p, UINT64_MAX - 1);
+}
+
+static void sleep_ms(const struct pipeline *p, int64_t ms)
+{
+    for (; ms > 0 && !atomic_load(p->options.stop); ms -= WAIT_MS)
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+}
+
+/* Rejected lines are on disk before the position passes them; after a crash they may repeat. */
+static bool write_rejects(struct pipeline *p, const struct text *rejects, struct err *e)
+{
+    size_t done = 0;
+    while (done < rejects->len) {
+        ssize_t n = write(p->options.rejects_fd, rejects->ptr + done, rejects->len - done);
+        if (n < 0 && errno != EINTR)
+            return err_set(e, EX_IOERR, "cannot write the rejects file: %s", strerror(errno));
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (rejects->len > 0 && fdatasync(p->options.rejects_fd) != 0 && errno != EINVAL)
+        return err_set(e, EX_IOERR, "cannot write the rejects file: %s", strerror(errno));
+    return true;
+}
+
+static bool apply(struct pipeline *p, const struct batch *batch, struct err *e)
+{
+    int64_t backoff_ms = BACKOFF_MIN_MS;
+    while (!store_apply(p->store, batch, e)) {
+        if (!e->retryable || !p->options.retry || atomic_load(p->options.stop))
+            return false;
+        char quoted[LOG_QUOTE_BYTES];
+        if (backoff_ms == BACKOFF_MIN_MS)
+            log_warn("store_failed", "error=%s next=\"retrying\"", log_quote(e->text, quoted));
+        sleep_ms(p, backoff_ms);
+        backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
+    }
+    if (backoff_ms > BACKOFF_MIN_MS)
+        log_info("store_back", "to=%lld", (long long)batch->range.to);
+    return true;
+}
+
+static void note_progress(struct pipeline *p, const struct outbox *box)
+{
+    struct pipeline_progress *to = &p->progress;
+    books_add(&to->books, &box->part->books);
+    for (size_t r = 0; r < box->part->report_count; r++)
+        to->cells += box->part->reports[r].cells.count;
+    for (int reason = 0; reason < REJECT_COUNT; reason++) {
+        for (int i = 0; i < box->sample_count[reason] && to->sample_count[reason] < SAMPLES_MAX; i++)
+            to->samples[reason][to->sample_count[reason]++] = box->samples[reason][i];
+    }
+}
+
+/* Everything of stripe `number` into the store. No lock is held: workers fill their next parts. */
+static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range *source, struct err *e)
+{
+    struct part *parts[PIPELINE_THREADS_MAX];
+    const struct stripe *s = stripe_at(p, number);
+    struct batch batch = {.range = *source, .parts = parts};
+    batch.range.from = s->from;
+    batch.range.to = s->to;
+    batch.range.tail_hash = s->tail_hash;
+    batch.range.tail_len = s->tail_len;
+    batch.range.now_ms = s->now_ms;
+    for (size_t i = 0; i < p->options.threads; i++) {
+        struct outbox *box = &p->workers[i].sealed;
+        if (box->part == NULL || box->applied || box->stripe != number)
+            continue;
+        if (p->options.rejects_fd >= 0 && !write_rejects(p, &box->rejects, e))
+            return false;
+        parts[batch.part_count++] = box->part;
+    }
+    if (!apply(p, &batch, e))
+        return false;
+    p->progress.stored = s->to;
+    p->progress.batches++;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < p->options.threads; i++) {
+        struct outbox *box = &p->workers[i].sealed;
+        if (box->part == NULL || box->applied || box->stripe != number)
+            continue;
+        note_progress(p, box);
+        box->applied = true;
+    }
+    p->next_apply = number + 1;
+    pthread_cond_broadcast(&p->applied);
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
+
+static struct timespec deadline_in(int64_t ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += ms * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* Wait for the next sealed stripe, ticking. False: there will be none. */
+static bool wait_sealed(struct pipeline *p)
+{
+    bool sealed;
+    pthread_mutex_lock(&p->lock);
+    while (!(sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply)) && !all_ended(p)) {
+        struct timespec until = deadline_in(TICK_MS);
+        if (pthread_cond_timedwait(&p->sealed, &p->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    p->progress.offset = p->read_offset;
+    bool more = sealed || !all_ended(p);
+    pthread_mutex_unlock(&p->lock);
+    return more;
+}
+
+static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
+{
+    int64_t ticked_ms = 0;
+    while (wait_sealed(p)) {
+        pthread_mutex_lock(&p->lock);
+        bool sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply);
+        uint64_t number = p->next_apply;
+        pthread_mutex_unlock(&p->lock);
+        if (sealed && !apply_stripe(p, number, source, e))
+            return false;
+        if (p->options.follow && !store_tidy(p->store, false, e) && !e->retryable)
+            return false;
+        int64_t now_ms = clock_mono_ms(p->options.clock);
+        if (p->options.tick != NULL && now_ms - ticked_ms >= TICK_MS) {
+            p->options.tick(p->options.context, &p->progress);
+            ticked_ms = now_ms;
+        }
+    }
+    return true;
+}
+
+static void reset(struct pipeline *p, struct reader *reader)
+{
+    struct books books = p->progress.books;
+    p->reader = reader;
+    p->seal_wanted = p->ended = p->read_failed = p->abandon = false;
+    p->stripe = p->next_apply = 1;
+    *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
+    books_clear(&books);
+    p->progress = (struct pipeline_progress){
+        .offset = reader_offset(reader), .stored = reader_offset(reader), .books = books};
+    for (size_t i = 0; i < p->options.threads; i++) {
+        p->workers[i].stripe = p->stripe;
+        p->past[i] = p->stripe;
+    }
+}
+
+static void abandon(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->reading);
+    pthread_mutex_lock(&p->lock);
+    p->abandon = true;
+    pthread_cond_broadcast(&p->applied);
+    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&p->reading);
+}
+
+bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range, struct err *e)
+{
+    struct thread threads[PIPELINE_THREADS_MAX];
+    reset(p, reader);
+    for (size_t i = 0; i < p->options.threads; i++) {
+        threads[i] = (struct thread){.p = p, .number = i};
+        int rc = pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]);
+        ASSERT(rc == 0);
+    }
+    bool good = write_stripes(p, range, e);
+    if (!good)
+        abandon(p);
+    for (size_t i = 0; i < p->options.threads; i++)
+        pthread_join(threads[i].id, NULL);
+    for (size_t i = 0; good && i < p->options.threads; i++)
+        good = take_back(p, &p->workers[i]);
+    if (p->options.tick != NULL)
+        p->options.tick(p->options.context, &p->progress);
+    if (good && p->read_failed) {
+        *e = p->read_error;
+        return false;
+    }
+    return good;
+}

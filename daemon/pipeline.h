@@ -1,0 +1,75 @@
+/* pipeline.h - one source from bytes to the store: readers, ingest threads, stripes, one writer.
+ *
+ *   reader ──blocks──▶ worker 0: decode → shard ─┐ parts
+ *   (lock) ──blocks──▶ worker 1: decode → shard ─┴──▶ writer (the caller's thread): store_apply()
+ *
+ * Stripe : a stretch [from, to) of the source whose events become one batch. It ends after stripe_bytes
+ *          or stripe_ms, or when a shard is full. Every worker seals its part when it meets a block of the
+ *          next stripe; the writer applies stripe k when all workers are past it. So the batch's range is
+ *          exact although blocks of one stripe are spread over threads.
+ * Memory : a worker holds one open and one sealed part; it waits when the writer has not given the sealed
+ *          one back. That is the whole queue: a slow store stops the reading.
+ * Errors : bad lines are rejects. What fails in reading ends the run after what was read before is stored.
+ *          What fails in storing is retried with backoff (`retry`) or ends the run; nothing is lost, since
+ *          the position moves with the counts.
+ */
+#pragma once
+
+#include "aggregate/report.h"
+#include "aggregate/shard.h"
+#include "base/clock.h"
+#include "ingest/clf.h"
+#include "ingest/reader.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+#define PIPELINE_THREADS_MAX 64
+#define SAMPLE_BYTES         160
+#define SAMPLES_MAX          3
+
+struct reject_sample {
+    struct reject why;
+    int64_t offset;
+    char line[SAMPLE_BYTES]; /* its beginning, made printable */
+};
+
+struct pipeline_progress {
+    int64_t offset; /* read so far */
+    int64_t stored; /* durable so far */
+    struct books books;
+    struct reject_sample samples[REJECT_COUNT][SAMPLES_MAX];
+    int sample_count[REJECT_COUNT];
+    uint64_t batches;
+    uint64_t cells;
+};
+
+struct pipeline_options {
+    size_t threads;
+    enum clf_format format;
+    size_t line_max;
+    int64_t future_max_ms;
+    int64_t stripe_bytes, stripe_ms;
+    struct shard_limits shard;
+    bool follow;    /* at the end of the input wait for more */
+    bool retry;     /* an error of the store that may pass is tried again, for ever */
+    int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */
+    const struct clock *clock;
+    const atomic_bool *stop; /* set by a signal: finish what was read, then end */
+    /* Called by the writer about every 200 ms and at the end. */
+    void (*tick)(void *context, const struct pipeline_progress *progress);
+    void *context;
+};
+
+/* Shards outlive one source, so that a series known from one file costs nothing in the next. */
+struct pipeline;
+
+struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
+                              const struct pipeline_options *options);
+void pipeline_free(struct pipeline *p);
+
+/* Count `reader` from where it stands. `range` names the source (source, partition, label); its from, to
+ * and tail are set here. *progress is what this run did; pipeline_free() frees its books. */
+bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range,
+                  struct err *e) MUST_CHECK;
+const struct pipeline_progress *pipeline_progress(const struct pipeline *p);

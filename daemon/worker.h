@@ -1,0 +1,37 @@
+/* worker.h - one ingest thread: takes blocks of lines, decodes them, adds them to its shard.
+ *
+ * Threads : everything here is the worker's own, but `outbox`, which goes back and forth under the
+ *           pipeline's lock.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "daemon/pipeline.h"
+
+/* What a worker has for the writer: the part of one stripe. */
+struct outbox {
+    struct part *part; /* NULL: nothing */
+    uint64_t stripe;
+    bool applied; /* the writer is done with it */
+    struct text rejects;
+    struct reject_sample samples[REJECT_COUNT][SAMPLES_MAX];
+    int sample_count[REJECT_COUNT];
+};
+
+struct worker {
+    const struct pipeline_options *options;
+    struct clf clf;
+    struct shard *shard;
+    struct block block;
+    struct outbox open, sealed; /* `open` collects rejects, its part is in the shard */
+    uint64_t stripe;            /* of what the open part holds */
+};
+
+void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
+                 const struct pipeline_options *options);
+void worker_fini(struct worker *w);
+/* Count the lines of w->block; events later than now_ms + future_max_ms are rejected. */
+void worker_count(struct worker *w, int64_t now_ms);
+/* Move the open part to w->sealed. Pre: what was sealed before was taken back. */
+void worker_seal(struct worker *w);
+void worker_take_back(struct worker *w);
