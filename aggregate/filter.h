@@ -3,7 +3,13 @@
  *   status>=500   method=GET|POST   path=*.html   agent!=*bot*   user!=-   (- is "absent")
  *
  * Text operators are = and != with `|` between alternatives and `*` for any run of bytes; they compare
- * the bytes of the log, escapes and all. < <= > >= compare numbers (status, bytes) only.
+ * the bytes of the log, escapes and all, and an absent field is the text "-". < <= > >= compare numbers
+ * (status, bytes) only, and never hold where the field is absent.
+ *
+ * Fields   : those of event.h. What a dimension derives is written with them: status=4* for status_class
+ *            4xx, referrer=*://example.com* for a referrer_host.
+ * Spelling : one per condition: no spaces around the operator, alternatives sorted, each once.
+ * Cost     : no allocation, linear in the field and the operand (memmem), whatever a client sends.
  */
 #pragma once
 
@@ -19,11 +25,12 @@ struct condition {
     enum field field;
     enum condition_op op;
     int64_t number;                  /* operand of < <= > >= */
-    char text[CONDITION_TEXT_BYTES]; /* operand of = and != */
+    size_t text_len;                 /* operand of = and != … */
+    char text[CONDITION_TEXT_BYTES]; /* … and a NUL */
 };
 
+/* False with EX_CONFIG, "found …, expected …"; *c is then unchanged. */
 bool condition_parse(struct condition *c, struct slice text, struct err *e) MUST_CHECK;
 bool condition_holds(const struct condition *c, const struct event *ev);
-/* "field op operand" in its one canonical spelling, into buf. */
-
+/* In its one spelling, which condition_parse() takes back to the same condition. */
 void condition_print(const struct condition *c, struct text *out);

@@ -3,7 +3,17 @@
  *   pages  by: [path]   where: [status<400]   measures: {hits: count, bytes: sum(bytes)}
  *
  * Identity : the canonical definition text (same meaning, same text) under a name and generation; a
- *            store keeps it, so that a report can be read back without its configuration.
+ *            store keeps it, so that a report can be read back without its configuration:
+ *
+ *              by path
+ *              where status<400
+ *              measure hits count
+ *              measure bytes sum(bytes)
+ *
+ *            one line each, dimensions and measures in the user's order (that of keys and cells),
+ *            conditions sorted, each once.
+ * Names    : of reports, sources, measures: [a-z][a-z0-9_]*; of a dimension: its text. A measure may not
+ *            have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
  * Threads  : read-only once compiled; shared by all.
  */
@@ -18,6 +28,9 @@
 #define REPORT_MEASURES_MAX   8
 #define REPORT_CONDITIONS_MAX 16
 #define REPORT_NAME_BYTES     64
+#define REPORT_MEASURE_BYTES  32
+#define REPORT_SEGMENTS_MAX   9
+#define REPORT_SERIES_MAX     1000000 /* of report_init() */
 
 enum dimension_kind {
     DIMENSION_FIELD,         /* the field itself: path, target, host, user, method, status, … */
@@ -38,7 +51,7 @@ enum measure_kind { MEASURE_COUNT, MEASURE_SUM };
 struct measure {
     enum measure_kind kind;
     enum field field; /* of a sum */
-    char name[32];
+    char name[REPORT_MEASURE_BYTES];
 };
 
 struct report {
@@ -62,7 +75,8 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
 /* After the last piece: checks the whole and writes the definition. No measures: hits and bytes; one of
  * them must be a count. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
-/* From a stored definition; the inverse of report_finish(). */
+/* From a stored definition; the inverse of report_finish(). False with EX_DATAERR: no definition that
+ * report_finish() writes; *r is then empty. */
 bool report_read(struct report *r, struct slice name, int generation, struct slice definition,
                  struct err *e) MUST_CHECK;
 void report_fini(struct report *r);
@@ -73,5 +87,8 @@ int report_find_measure(const struct report *r, struct slice name);
 /* The measure that counts events: report_finish() sees to it that there is one. */
 int report_count_measure(const struct report *r);
 
-/* The names that report_add_dimension() takes, for help texts and "did you mean". NULL at the end. */
+/* Is this a name as above, shorter than `bytes`? */
+bool report_is_name(struct slice name, size_t bytes);
+/* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to
+ * path:9. NULL at the end. */
 extern const char *const report_dimension_names[];

@@ -1,0 +1,240 @@
+#include "aggregate/filter.h"
+
+#include "base/suggest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* One byte each and a | between them. */
+#define ALTERNATIVES_MAX (CONDITION_TEXT_BYTES / 2)
+
+static const char *const op_texts[] = {
+    [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
+
+static struct slice trim(struct slice s)
+{
+    while (s.len > 0 && s.ptr[0] == ' ')
+        s = slice_of(s.ptr + 1, s.len - 1);
+    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
+        s.len--;
+    return s;
+}
+
+/* Cuts `rest` at its first `byte`: returns what is before, leaves what is after. */
+static struct slice cut(struct slice *rest, char byte)
+{
+    const char *at = memchr(rest->ptr, byte, rest->len);
+    struct slice before = *rest;
+    if (at == NULL) {
+        *rest = slice_of(rest->ptr + rest->len, 0);
+        return before;
+    }
+    before.len = (size_t)(at - rest->ptr);
+    *rest = slice_of(at + 1, rest->len - before.len - 1);
+    return before;
+}
+
+static bool ends_with(struct slice text, struct slice tail)
+{
+    return text.len >= tail.len &&
+           (tail.len == 0 || memcmp(text.ptr + text.len - tail.len, tail.ptr, tail.len) == 0);
+}
+
+/* One alternative. The pieces between stars are searched from left to right, each once, so that no text
+ * makes it go back. */
+static bool matches(struct slice text, struct slice pattern)
+{
+    if (memchr(pattern.ptr, '*', pattern.len) == NULL)
+        return slice_equal(text, pattern);
+    struct slice head = cut(&pattern, '*');
+    if (text.len < head.len || memcmp(text.ptr, head.ptr, head.len) != 0)
+        return false;
+    text = slice_of(text.ptr + head.len, text.len - head.len);
+    while (memchr(pattern.ptr, '*', pattern.len) != NULL) {
+        struct slice piece = cut(&pattern, '*');
+        const char *at = memmem(text.ptr, text.len, piece.ptr, piece.len);
+        if (at == NULL)
+            return false;
+        text.len -= (size_t)(at - text.ptr) + piece.len;
+        text.ptr = at + piece.len;
+    }
+    return ends_with(text, pattern);
+}
+
+static bool any_matches(const struct condition *c, struct slice text)
+{
+    struct slice rest = slice_of(c->text, c->text_len);
+    while (rest.len > 0) {
+        if (matches(text, cut(&rest, '|')))
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(enum field f)
+{
+    return f == FIELD_STATUS || f == FIELD_BYTES;
+}
+
+bool condition_holds(const struct condition *c, const struct event *ev)
+{
+    bool has = event_has(ev, c->field);
+    switch (c->op) {
+    case OP_EQ:
+        return any_matches(c, has ? ev->field[c->field] : slice_text("-"));
+    case OP_NE:
+        return !any_matches(c, has ? ev->field[c->field] : slice_text("-"));
+    case OP_LT:
+        return has && ev->number[c->field] < c->number;
+    case OP_LE:
+        return has && ev->number[c->field] <= c->number;
+    case OP_GT:
+        return has && ev->number[c->field] > c->number;
+    case OP_GE:
+        return has && ev->number[c->field] >= c->number;
+    }
+    ASSERT(false);
+    return false;
+}
+
+static int compare_slices(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+    int order = memcmp(x->ptr, y->ptr, x->len < y->len ? x->len : y->len);
+    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Splits at the first operator; the longer ones are looked at first. */
+static bool split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand)
+{
+    static const enum condition_op longest_first[] = {OP_NE, OP_LE, OP_GE, OP_EQ, OP_LT, OP_GT};
+    for (size_t i = 0; i < text.len; i++) {
+        for (size_t k = 0; k < COUNT_OF(longest_first); k++) {
+            size_t n = strlen(op_texts[longest_first[k]]);
+            if (text.len - i < n || memcmp(text.ptr + i, op_texts[longest_first[k]], n) != 0)
+                continue;
+            *name = trim(slice_of(text.ptr, i));
+            *op = longest_first[k];
+            *operand = trim(slice_of(text.ptr + i + n, text.len - i - n));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_number(struct condition *c, struct slice operand, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    if (!is_number(c->field))
+        return err_set(e, EX_CONFIG, "found \"%s\" with the number operator %s, expected status or bytes",
+                       field_name(c->field), op_texts[c->op]);
+    int64_t number = 0;
+    bool good = operand.len > 0;
+    for (size_t i = 0; i < operand.len && good; i++) {
+        good = operand.ptr[i] >= '0' && operand.ptr[i] <= '9';
+        number = number * 10 + (operand.ptr[i] - '0');
+        good = good && number <= EVENT_NUMBER_MAX;
+    }
+    if (!good)
+        return err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,
+                       suggest_quote(operand, quote), op_texts[c->op], EVENT_NUMBER_MAX);
+    c->number = number;
+    return true;
+}
+
+/* Copies `from` with every run of stars as one, which means the same. */
+static struct slice collapse_stars(struct slice from, char *to)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < from.len; i++) {
+        if (i == 0 || from.ptr[i] != '*' || from.ptr[i - 1] != '*')
+            to[len++] = from.ptr[i];
+    }
+    return slice_of(to, len);
+}
+
+static bool check_text(enum condition_op op, struct slice operand, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    if (operand.len == 0)
+        return err_set(e, EX_CONFIG, "found nothing after %s, expected a text (- stands for absent)",
+                       op_texts[op]);
+    if (operand.len >= CONDITION_TEXT_BYTES)
+        return err_set(e, EX_CONFIG, "found a text of %zu bytes after %s, expected at most %d", operand.len,
+                       op_texts[op], CONDITION_TEXT_BYTES - 1);
+    for (size_t i = 0; i < operand.len; i++) {
+        if ((unsigned char)operand.ptr[i] < 0x20 || operand.ptr[i] == 0x7f)
+            return err_set(e, EX_CONFIG, "found %s, expected a text without control characters",
+                           suggest_quote(operand, quote));
+    }
+    return true;
+}
+
+static bool parse_text(struct condition *c, struct slice operand, struct err *e)
+{
+    if (!check_text(c->op, operand, e))
+        return false;
+    char collapsed[CONDITION_TEXT_BYTES], quote[SUGGEST_QUOTE_BYTES];
+    struct slice parts[ALTERNATIVES_MAX], rest = collapse_stars(operand, collapsed);
+    size_t count = 0;
+    bool more = true;
+    while (more) {
+        more = memchr(rest.ptr, '|', rest.len) != NULL;
+        parts[count] = trim(cut(&rest, '|'));
+        if (parts[count++].len == 0)
+            return err_set(e, EX_CONFIG, "found %s, expected a text on each side of |",
+                           suggest_quote(operand, quote));
+    }
+    qsort(parts, count, sizeof *parts, compare_slices);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && slice_equal(parts[i], parts[i - 1]))
+            continue;
+        if (i > 0)
+            c->text[c->text_len++] = '|';
+        memcpy(c->text + c->text_len, parts[i].ptr, parts[i].len);
+        c->text_len += parts[i].len;
+    }
+    return true;
+}
+
+static bool unknown_field(struct slice name, struct err *e)
+{
+    const char *names[FIELD_COUNT + 1] = {NULL};
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    if (slice_is(name, "status_class"))
+        return err_set(e, EX_CONFIG, "found \"status_class\", expected a field: write status=4* for 4xx");
+    if (slice_is(name, "referrer_host"))
+        return err_set(e, EX_CONFIG,
+                       "found \"referrer_host\", expected a field: write referrer=*://example.com*");
+    for (int f = 0; f < FIELD_COUNT; f++)
+        names[f] = field_name((enum field)f);
+    return err_set(e, EX_CONFIG, "found %s, expected a field%s", suggest_quote(name, quote),
+                   suggest_hint(name, names, hint));
+}
+
+bool condition_parse(struct condition *c, struct slice text, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    struct condition parsed = {0};
+    struct slice name, operand;
+    if (!split(text, &name, &parsed.op, &operand))
+        return err_set(e, EX_CONFIG,
+                       "found %s, expected a field, one of = != < <= > >=, and a value (status<400)",
+                       suggest_quote(text, quote));
+    if (!field_parse(name, &parsed.field))
+        return unknown_field(name, e);
+    bool good = parsed.op == OP_EQ || parsed.op == OP_NE ? parse_text(&parsed, operand, e)
+                                                         : parse_number(&parsed, operand, e);
+    if (good)
+        *c = parsed;
+    return good;
+}
+
+void condition_print(const struct condition *c, struct text *out)
+{
+    text_printf(out, "%s%s", field_name(c->field), op_texts[c->op]);
+    if (c->op == OP_EQ || c->op == OP_NE)
+        text_add(out, c->text, c->text_len);
+    else
+        text_printf(out, "%" PRId64, c->number);
+}

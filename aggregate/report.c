@@ -1,0 +1,269 @@
+#include "aggregate/report.h"
+
+#include "base/mem.h"
+#include "base/suggest.h"
+
+#include <stdlib.h>
+
+/* Every field but `bytes`: as a dimension it would make a series of nearly every response. */
+const char *const report_dimension_names[] = {
+    "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
+    "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", NULL};
+
+static const char *const measure_texts[] = {"count", "sum(bytes)", NULL};
+
+bool report_is_name(struct slice name, size_t bytes)
+{
+    if (name.len == 0 || name.len >= bytes || name.ptr[0] < 'a' || name.ptr[0] > 'z')
+        return false;
+    for (size_t i = 1; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+            return false;
+    }
+    return true;
+}
+
+static bool check_name(struct slice name, size_t bytes, const char *what, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    if (report_is_name(name, bytes))
+        return true;
+    return err_set(e, EX_CONFIG, "found %s, expected a name of a %s: a-z, then a-z, 0-9 and _, at most %zu",
+                   suggest_quote(name, quote), what, bytes - 1);
+}
+
+static void copy_name(char *to, struct slice name)
+{
+    memcpy(to, name.ptr, name.len);
+    to[name.len] = '\0';
+}
+
+bool report_init(struct report *r, struct slice name, int generation, struct err *e)
+{
+    if (!check_name(name, REPORT_NAME_BYTES, "report", e))
+        return false;
+    if (generation < 1)
+        return err_set(e, EX_CONFIG, "found generation %d, expected 1 or more", generation);
+    *r = (struct report){.generation = generation, .series_max = REPORT_SERIES_MAX};
+    copy_name(r->name, name);
+    return true;
+}
+
+void report_fini(struct report *r)
+{
+    free(r->definition);
+    *r = (struct report){0};
+}
+
+int report_find_dimension(const struct report *r, struct slice name)
+{
+    for (size_t i = 0; i < r->dimension_count; i++) {
+        if (slice_is(name, r->dimensions[i].name))
+            return (int)i;
+    }
+    return -1;
+}
+
+int report_find_measure(const struct report *r, struct slice name)
+{
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (slice_is(name, r->measures[i].name))
+            return (int)i;
+    }
+    return -1;
+}
+
+static bool parse_dimension(struct dimension *d, struct slice text)
+{
+    static const char segments[] = "path:";
+    *d = (struct dimension){.kind = DIMENSION_FIELD};
+    if (slice_is(text, "status_class")) {
+        d->kind = DIMENSION_STATUS_CLASS;
+        d->field = FIELD_STATUS;
+    } else if (slice_is(text, "referrer_host")) {
+        d->kind = DIMENSION_REFERRER_HOST;
+        d->field = FIELD_REFERRER;
+    } else if (text.len == sizeof segments && memcmp(text.ptr, segments, sizeof segments - 1) == 0) {
+        d->kind = DIMENSION_PATH_SEGMENTS;
+        d->field = FIELD_PATH;
+        d->segments = text.ptr[text.len - 1] - '0';
+        if (d->segments < 1 || d->segments > REPORT_SEGMENTS_MAX)
+            return false;
+    } else if (!field_parse(text, &d->field) || d->field == FIELD_BYTES) {
+        return false;
+    }
+    copy_name(d->name, text);
+    return true;
+}
+
+bool report_add_dimension(struct report *r, struct slice text, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    struct dimension d;
+    if (text.len > 5 && memcmp(text.ptr, "path:", 5) == 0 && !parse_dimension(&d, text))
+        return err_set(e, EX_CONFIG, "found %s, expected path:1 to path:%d", suggest_quote(text, quote),
+                       REPORT_SEGMENTS_MAX);
+    if (!parse_dimension(&d, text))
+        return err_set(e, EX_CONFIG, "found %s, expected a dimension%s", suggest_quote(text, quote),
+                       suggest_hint(text, report_dimension_names, hint));
+    if (report_find_dimension(r, text) >= 0)
+        return err_set(e, EX_CONFIG, "found dimension \"%s\" twice, expected each once", d.name);
+    if (r->dimension_count == REPORT_DIMENSIONS_MAX)
+        return err_set(e, EX_CONFIG, "found one more dimension \"%s\", expected at most %d", d.name,
+                       REPORT_DIMENSIONS_MAX);
+    r->dimensions[r->dimension_count++] = d;
+    return true;
+}
+
+bool report_add_condition(struct report *r, struct slice text, struct err *e)
+{
+    struct condition c;
+    char quote[SUGGEST_QUOTE_BYTES];
+    if (!condition_parse(&c, text, e))
+        return false;
+    if (r->condition_count == REPORT_CONDITIONS_MAX)
+        return err_set(e, EX_CONFIG, "found one more condition %s, expected at most %d",
+                       suggest_quote(text, quote), REPORT_CONDITIONS_MAX);
+    r->conditions[r->condition_count++] = c;
+    return true;
+}
+
+static bool parse_measure(struct measure *m, struct slice expression, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    if (slice_is(expression, "count")) {
+        m->kind = MEASURE_COUNT;
+        return true;
+    }
+    if (slice_is(expression, "sum(bytes)")) {
+        m->kind = MEASURE_SUM;
+        m->field = FIELD_BYTES;
+        return true;
+    }
+    return err_set(e, EX_CONFIG, "found %s, expected count or sum(bytes)%s", suggest_quote(expression, quote),
+                   suggest_hint(expression, measure_texts, hint));
+}
+
+bool report_add_measure(struct report *r, struct slice name, struct slice expression, struct err *e)
+{
+    struct measure m = {0};
+    if (!check_name(name, REPORT_MEASURE_BYTES, "measure", e) || !parse_measure(&m, expression, e))
+        return false;
+    copy_name(m.name, name);
+    if (report_find_measure(r, name) >= 0)
+        return err_set(e, EX_CONFIG, "found measure \"%s\" twice, expected each once", m.name);
+    if (r->measure_count == REPORT_MEASURES_MAX)
+        return err_set(e, EX_CONFIG, "found one more measure \"%s\", expected at most %d", m.name,
+                       REPORT_MEASURES_MAX);
+    r->measures[r->measure_count++] = m;
+    return true;
+}
+
+static int compare_conditions(const void *a, const void *b)
+{
+    const struct condition *x = a, *y = b;
+    if (x->field != y->field)
+        return x->field < y->field ? -1 : 1;
+    if (x->op != y->op)
+        return x->op < y->op ? -1 : 1;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+/* All of them must hold, so neither their order nor a repetition means anything. */
+static void sort_conditions(struct report *r)
+{
+    size_t kept = 0;
+    qsort(r->conditions, r->condition_count, sizeof *r->conditions, compare_conditions);
+    for (size_t i = 0; i < r->condition_count; i++) {
+        if (kept == 0 || compare_conditions(&r->conditions[kept - 1], &r->conditions[i]) != 0)
+            r->conditions[kept++] = r->conditions[i];
+    }
+    r->condition_count = kept;
+}
+
+static char *write_definition(const struct report *r)
+{
+    struct text out = {0};
+    for (size_t i = 0; i < r->dimension_count; i++)
+        text_printf(&out, "by %s\n", r->dimensions[i].name);
+    for (size_t i = 0; i < r->condition_count; i++) {
+        text_puts(&out, "where ");
+        condition_print(&r->conditions[i], &out);
+        text_putc(&out, '\n');
+    }
+    for (size_t i = 0; i < r->measure_count; i++)
+        text_printf(&out, "measure %s %s\n", r->measures[i].name,
+                    r->measures[i].kind == MEASURE_COUNT ? "count" : "sum(bytes)");
+    return out.ptr;
+}
+
+bool report_finish(struct report *r, struct err *e)
+{
+    ASSERT(r->definition == NULL);
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (report_find_dimension(r, slice_text(r->measures[i].name)) >= 0)
+            return err_set(e, EX_CONFIG, "found measure \"%s\" beside a dimension of that name, expected %s",
+                           r->measures[i].name, "another name");
+    }
+    if (r->measure_count == 0) {
+        r->measures[0] = (struct measure){.kind = MEASURE_COUNT, .name = "hits"};
+        r->measures[1] = (struct measure){.kind = MEASURE_SUM, .field = FIELD_BYTES, .name = "bytes"};
+        r->measure_count = 2;
+    }
+    sort_conditions(r);
+    r->definition = write_definition(r);
+    return true;
+}
+
+/* One line of a definition: its first word says what the rest is. */
+static bool read_line(struct report *r, struct slice line, struct err *e)
+{
+    const char *space = memchr(line.ptr, ' ', line.len);
+    size_t word_len = space == NULL ? line.len : (size_t)(space - line.ptr);
+    struct slice word = slice_of(line.ptr, word_len), rest = {0};
+    if (space != NULL)
+        rest = slice_of(space + 1, line.len - word_len - 1);
+    if (slice_is(word, "by"))
+        return report_add_dimension(r, rest, e);
+    if (slice_is(word, "where"))
+        return report_add_condition(r, rest, e);
+    const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
+    if (slice_is(word, "measure") && second != NULL) {
+        struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
+        return report_add_measure(r, name, slice_of(second + 1, rest.len - name.len - 1), e);
+    }
+    char quote[SUGGEST_QUOTE_BYTES];
+    return err_set(e, EX_DATAERR, "found %s, expected by, where or measure", suggest_quote(line, quote));
+}
+
+static bool read_lines(struct report *r, struct slice definition, struct err *e)
+{
+    struct slice rest = definition;
+    while (rest.len > 0) {
+        const char *end = memchr(rest.ptr, '\n', rest.len);
+        size_t len = end == NULL ? rest.len : (size_t)(end - rest.ptr);
+        if (!read_line(r, slice_of(rest.ptr, len), e))
+            return false;
+        len += end != NULL;
+        rest = slice_of(rest.ptr + len, rest.len - len);
+    }
+    if (!report_finish(r, e))
+        return false;
+    if (!slice_is(definition, r->definition))
+        return err_set(e, EX_DATAERR, "found a definition in another spelling than its own");
+    return true;
+}
+
+bool report_read(struct report *r, struct slice name, int generation, struct slice definition, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    *r = (struct report){0};
+    if (report_init(r, name, generation, e) && read_lines(r, definition, e))
+        return true;
+    report_fini(r);
+    e->code = EX_DATAERR;
+    return err_prefix(e, "stored definition of report %s", suggest_quote(name, quote));
+}
