@@ -46,6 +46,7 @@ struct scan {
     uint64_t rows_max; /* more than this: EX_UNAVAILABLE, "too many rows" */
 };
 
+/* A scan adds to it. */
 struct scan_stats {
     uint64_t rows;  /* rows (documents) read */
     uint64_t bytes; /* of their bodies */
@@ -98,8 +99,11 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
+/* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR where there is no such series.
+ */
 bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key,
                       struct err *e) MUST_CHECK;
+/* All but `other`, in any order. */
 bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context,
                        struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
@@ -107,6 +111,17 @@ bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MU
 /* The start of the first and of the last minute that hold a count; both -1 where there is none. */
 bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
                       struct err *e) MUST_CHECK;
+
+/* What a cell that goes to the series `other` adds to its report's book entry `other`: its first count,
+ * or 1 in a report that counts nothing but sums. */
+static inline int64_t store_cell_count(const struct report *r, const struct cell *c)
+{
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (r->measures[i].kind == MEASURE_COUNT)
+            return c->value[i];
+    }
+    return 1;
+}
 
 /* -1 where there is none of that name. */
 int store_find_report(const struct store *st, struct slice name);

@@ -1,0 +1,417 @@
+#include "store/mem.h"
+
+#include "base/arena.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#define XXH_INLINE_ALL
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define KEYS_CHUNK_BYTES ((size_t)64 << 10)
+#define SLOTS_MIN        64
+
+/* From a hash to the numbers of the elements that have it; open addressing, at most half full. */
+struct slot {
+    uint32_t hash, number; /* number: element + 1; 0: empty */
+};
+
+struct index {
+    struct slot *slots;
+    size_t slot_count, used; /* slot_count: power of two, or 0 */
+};
+
+struct table {
+    struct slice *keys; /* of series 1, 2, … */
+    size_t key_count, key_capacity;
+    struct index by_key;
+    struct cells cells; /* series: the store's number */
+    struct index by_minute;
+};
+
+/* A shard's series number → the store's. */
+struct numbers {
+    uint32_t *own;
+    size_t count, capacity;
+};
+
+struct shard_map {
+    uint32_t epoch;
+    struct numbers *reports;
+};
+
+struct book {
+    char source[RANGE_SOURCE_BYTES], partition[RANGE_SOURCE_BYTES];
+    char report[REPORT_NAME_BYTES], entry[BOOK_NAME_BYTES];
+    int64_t value;
+};
+
+struct mem {
+    struct store store; /* first: a struct mem is a struct store */
+    struct report *reports;
+    struct table *tables;
+    struct arena keys;
+    struct shard_map *shards; /* by number */
+    size_t shard_count, shard_capacity;
+    struct position *positions;
+    size_t position_count, position_capacity;
+    struct book *books;
+    size_t book_count, book_capacity;
+};
+
+/* Steps through the elements of `hash`: *at starts as the hash. */
+static bool next_of(const struct index *ix, uint32_t hash, size_t *at, uint32_t *element)
+{
+    if (ix->slot_count == 0)
+        return false;
+    for (;; ++*at) {
+        const struct slot *s = &ix->slots[*at & (ix->slot_count - 1)];
+        if (s->number == 0)
+            return false;
+        if (s->hash == hash) {
+            ++*at;
+            *element = s->number - 1;
+            return true;
+        }
+    }
+}
+
+static void put_slot(struct index *ix, struct slot slot)
+{
+    size_t at = slot.hash;
+    while (ix->slots[at & (ix->slot_count - 1)].number != 0)
+        at++;
+    ix->slots[at & (ix->slot_count - 1)] = slot;
+}
+
+static void put_into(struct index *ix, uint32_t hash, size_t element)
+{
+    ASSERT(element < UINT32_MAX);
+    if (ix->used * 2 >= ix->slot_count) {
+        struct index old = *ix;
+        ix->slot_count = old.slot_count > 0 ? old.slot_count * 2 : SLOTS_MIN;
+        ix->slots = xcalloc(ix->slot_count, sizeof *ix->slots);
+        for (size_t i = 0; i < old.slot_count; i++) {
+            if (old.slots[i].number != 0)
+                put_slot(ix, old.slots[i]);
+        }
+        free(old.slots);
+    }
+    put_slot(ix, (struct slot){hash, (uint32_t)element + 1});
+    ix->used++;
+}
+
+static uint32_t hash_of(const void *bytes, size_t len)
+{
+    return (uint32_t)XXH3_64bits(bytes, len);
+}
+
+static bool find_series(const struct table *t, struct slice key, uint32_t *series)
+{
+    uint32_t hash = hash_of(key.ptr, key.len), element;
+    size_t at = hash;
+    while (next_of(&t->by_key, hash, &at, &element)) {
+        if (slice_equal(t->keys[element], key)) {
+            *series = element + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The store's number of a key: the one it has, a new one, or `other` where the report is full. */
+static uint32_t number_of(struct mem *m, size_t report, struct slice key)
+{
+    struct table *t = &m->tables[report];
+    uint32_t series;
+    if (find_series(t, key, &series))
+        return series;
+    if (t->key_count >= m->reports[report].series_max)
+        return STORE_SERIES_OTHER;
+    put_into(&t->by_key, hash_of(key.ptr, key.len), t->key_count);
+    t->keys = xgrow(t->keys, &t->key_capacity, t->key_count + 1, sizeof *t->keys);
+    t->keys[t->key_count] = arena_copy(&m->keys, key);
+    return (uint32_t)++t->key_count;
+}
+
+static struct cell *cell_of(struct table *t, uint32_t series, uint32_t minute)
+{
+    uint32_t name[2] = {series, minute}, element;
+    uint32_t hash = hash_of(name, sizeof name);
+    size_t at = hash;
+    while (next_of(&t->by_minute, hash, &at, &element)) {
+        struct cell *c = cells_at(&t->cells, element);
+        if (c->series == series && c->minute == minute)
+            return c;
+    }
+    put_into(&t->by_minute, hash, t->cells.count);
+    t->cells.data = xgrow(t->cells.data, &t->cells.capacity, t->cells.count + 1, t->cells.stride);
+    struct cell *c = cells_at(&t->cells, t->cells.count++);
+    memset(c, 0, t->cells.stride);
+    c->series = series;
+    c->minute = minute;
+    return c;
+}
+
+static struct shard_map *shard_map_of(struct mem *m, const struct part *part)
+{
+    while (m->shard_count <= part->shard) {
+        m->shards = xgrow(m->shards, &m->shard_capacity, m->shard_count + 1, sizeof *m->shards);
+        m->shards[m->shard_count++] =
+            (struct shard_map){part->epoch, xcalloc(m->store.report_count, sizeof(struct numbers))};
+    }
+    struct shard_map *map = &m->shards[part->shard];
+    for (size_t r = 0; map->epoch != part->epoch && r < m->store.report_count; r++)
+        map->reports[r].count = 0;
+    map->epoch = part->epoch;
+    return map;
+}
+
+static void book_add(struct mem *m, const struct range *range, const char *report, const char *entry,
+                     int64_t value)
+{
+    if (value == 0)
+        return;
+    for (size_t i = 0; i < m->book_count; i++) {
+        struct book *b = &m->books[i];
+        if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
+            strcmp(b->report, report) == 0 && strcmp(b->entry, entry) == 0) {
+            b->value = value_add(b->value, value);
+            return;
+        }
+    }
+    m->books = xgrow(m->books, &m->book_capacity, m->book_count + 1, sizeof *m->books);
+    struct book *b = &m->books[m->book_count++];
+    snprintf(b->source, sizeof b->source, "%s", range->source);
+    snprintf(b->partition, sizeof b->partition, "%s", range->partition);
+    snprintf(b->report, sizeof b->report, "%s", report);
+    snprintf(b->entry, sizeof b->entry, "%s", entry);
+    b->value = value;
+}
+
+static void add_books(struct mem *m, const struct range *range, const struct books *books)
+{
+    char name[BOOK_NAME_BYTES];
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
+        book_add(m, range, "", books_source_name(i, name), books->entries[i]);
+    for (size_t r = 0; r < books->report_count; r++) {
+        const int64_t *entries = &books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT];
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+            book_add(m, range, m->reports[r].name, books_report_name(i), entries[i]);
+    }
+}
+
+static void add_part_report(struct mem *m, size_t report, const struct part_report *pr, struct numbers *map)
+{
+    static const struct range of_report = {.source = ""};
+    const struct report *r = &m->reports[report];
+    struct table *t = &m->tables[report];
+    ASSERT(pr->added_count == 0 || pr->first_added == map->count);
+    map->own = xgrow(map->own, &map->capacity, map->count + pr->added_count, sizeof *map->own);
+    for (size_t i = 0; i < pr->added_count; i++)
+        map->own[map->count++] = number_of(m, report, slice_of(pr->added[i]->key, pr->added[i]->key_len));
+    for (size_t i = 0; i < pr->cells.count; i++) {
+        const struct cell *from = cells_at(&pr->cells, i);
+        ASSERT(from->series < map->count);
+        struct cell *to = cell_of(t, map->own[from->series], from->minute);
+        for (size_t k = 0; k < r->measure_count; k++)
+            to->value[k] = value_add(to->value[k], from->value[k]);
+        if (to->series == STORE_SERIES_OTHER)
+            book_add(m, &of_report, r->name, "other", store_cell_count(r, from));
+    }
+}
+
+static struct position *find_position(struct mem *m, const struct range *range)
+{
+    for (size_t i = 0; i < m->position_count; i++) {
+        struct position *p = &m->positions[i];
+        if (strcmp(p->range.source, range->source) == 0 && strcmp(p->range.partition, range->partition) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)
+{
+    struct mem *m = (struct mem *)st;
+    struct position *p = find_position(m, &batch->range);
+    if (p != NULL && p->range.to != batch->range.from)
+        return err_set(e, EX_DATAERR,
+                       "%s: a batch from offset %" PRId64 " does not continue what is counted up to %" PRId64,
+                       batch->range.source, batch->range.from, p->range.to);
+    if (p == NULL) {
+        m->positions =
+            xgrow(m->positions, &m->position_capacity, m->position_count + 1, sizeof *m->positions);
+        p = &m->positions[m->position_count++];
+    }
+    p->range = batch->range;
+    p->range.from = 0;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        struct shard_map *map = shard_map_of(m, batch->parts[i]);
+        for (size_t r = 0; r < st->report_count; r++)
+            add_part_report(m, r, &batch->parts[i]->reports[r], &map->reports[r]);
+        add_books(m, &batch->range, &batch->parts[i]->books);
+    }
+    return true;
+}
+
+static bool mem_tidy(struct store *st, bool all, struct err *e)
+{
+    (void)st, (void)all, (void)e; /* every count is in its one place already */
+    return true;
+}
+
+static bool wants(const struct series_set *set, uint32_t series)
+{
+    if (set->kind == SERIES_ALL)
+        return true;
+    if (set->kind == SERIES_ONE)
+        return series == set->one;
+    return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
+}
+
+static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    const struct cells *cells = &((struct mem *)st)->tables[scan->report].cells;
+    uint64_t rows = 0;
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cell *c = cells_at(cells, i);
+        int64_t at_ms = (int64_t)c->minute * MINUTE_MS;
+        if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !wants(&scan->series, c->series))
+            continue;
+        if (rows++ == scan->rows_max)
+            return err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
+                           scan->rows_max);
+        stats->rows++;
+        stats->bytes += cells->stride;
+        fn(context, c->series, span_floor(scan->slot, at_ms), c->value);
+    }
+    return true;
+}
+
+static bool mem_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                            struct err *e)
+{
+    (void)e;
+    *found = find_series(&((struct mem *)st)->tables[report], key, series);
+    return true;
+}
+
+static bool mem_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e)
+{
+    const struct table *t = &((struct mem *)st)->tables[report];
+    if (series > t->key_count)
+        return err_set(e, EX_DATAERR, "report %s has no series %" PRIu32, st->reports[report].name, series);
+    if (series == STORE_SERIES_OTHER)
+        text_puts(key, STORE_OTHER_KEY);
+    else
+        text_add(key, t->keys[series - 1].ptr, t->keys[series - 1].len);
+    return true;
+}
+
+static bool mem_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
+{
+    const struct table *t = &((struct mem *)st)->tables[report];
+    (void)e;
+    for (size_t i = 0; i < t->key_count; i++) {
+        if (!fn(context, (uint32_t)i + 1, t->keys[i]))
+            break;
+    }
+    return true;
+}
+
+static bool mem_positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    const struct mem *m = (struct mem *)st;
+    (void)e;
+    for (size_t i = 0; i < m->position_count; i++) {
+        if (!fn(context, &m->positions[i]))
+            break;
+    }
+    return true;
+}
+
+static bool mem_books(struct store *st, book_fn *fn, void *context, struct err *e)
+{
+    const struct mem *m = (struct mem *)st;
+    (void)e;
+    for (size_t i = 0; i < m->book_count; i++) {
+        const struct book *b = &m->books[i];
+        if (!fn(context, b->source, b->partition, b->report, b->entry, b->value))
+            break;
+    }
+    return true;
+}
+
+static bool mem_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
+                           struct err *e)
+{
+    const struct cells *cells = &((struct mem *)st)->tables[report].cells;
+    (void)e;
+    *first_ms = *last_ms = -1;
+    for (size_t i = 0; i < cells->count; i++) {
+        int64_t at_ms = (int64_t)cells_at(cells, i)->minute * MINUTE_MS;
+        *first_ms = i == 0 || at_ms < *first_ms ? at_ms : *first_ms;
+        *last_ms = at_ms > *last_ms ? at_ms : *last_ms;
+    }
+    return true;
+}
+
+static void mem_close(struct store *st)
+{
+    struct mem *m = (struct mem *)st;
+    for (size_t s = 0; s < m->shard_count; s++) {
+        for (size_t r = 0; r < st->report_count; r++)
+            free(m->shards[s].reports[r].own);
+        free(m->shards[s].reports);
+    }
+    for (size_t r = 0; r < st->report_count; r++) {
+        free(m->tables[r].keys);
+        free(m->tables[r].by_key.slots);
+        free(m->tables[r].cells.data);
+        free(m->tables[r].by_minute.slots);
+        report_fini(&m->reports[r]);
+    }
+    arena_fini(&m->keys);
+    free(m->shards);
+    free(m->tables);
+    free(m->reports);
+    free(m->positions);
+    free(m->books);
+    free(m);
+}
+
+static const struct store_ops mem_ops = {
+    .close = mem_close,
+    .apply = mem_apply,
+    .tidy = mem_tidy,
+    .scan = mem_scan,
+    .series_find = mem_series_find,
+    .series_key = mem_series_key,
+    .series_each = mem_series_each,
+    .positions = mem_positions,
+    .books = mem_books,
+    .first_last = mem_first_last,
+};
+
+struct store *mem_open(enum store_mode mode, const struct report *reports, size_t report_count, struct err *e)
+{
+    if (mode == STORE_READ) {
+        err_set(e, EX_NOINPUT, "mem: is empty for everyone but the process that fills it");
+        return NULL;
+    }
+    struct mem *m = xcalloc(1, sizeof *m);
+    m->reports = xcalloc(report_count, sizeof *m->reports);
+    m->tables = xcalloc(report_count, sizeof *m->tables);
+    arena_init(&m->keys, KEYS_CHUNK_BYTES);
+    for (size_t r = 0; r < report_count; r++) {
+        m->reports[r] = reports[r];
+        m->reports[r].definition = xstrdup(reports[r].definition);
+        m->tables[r].cells.stride = cells_stride(reports[r].measure_count);
+    }
+    m->store = (struct store){&mem_ops, m->reports, report_count};
+    return &m->store;
+}

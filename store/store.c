@@ -1,0 +1,100 @@
+#include "store/store.h"
+
+#include "store/mem.h"
+#include "store/sqlite.h"
+
+struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
+                         size_t report_count, struct err *e)
+{
+    static const char sqlite[] = "sqlite:";
+    const size_t prefix = strlen(sqlite);
+    if (strcmp(url, "mem:") == 0)
+        return mem_open(mode, reports, report_count, e);
+    if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')
+        return sqlite_open(url + prefix, mode, reports, report_count, e);
+    err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH or mem:", url);
+    return NULL;
+}
+
+void store_close(struct store *st)
+{
+    if (st != NULL)
+        st->ops->close(st);
+}
+
+static void check_batch(const struct store *st, const struct batch *batch)
+{
+    ASSERT(batch->range.from >= 0 && batch->range.from <= batch->range.to);
+    ASSERT(batch->range.source[0] != '\0' && batch->range.tail_len <= RANGE_TAIL_BYTES_MAX);
+    for (size_t p = 0; p < batch->part_count; p++) {
+        ASSERT(batch->parts[p]->report_count == st->report_count);
+        ASSERT(batch->parts[p]->books.report_count == st->report_count);
+        for (size_t r = 0; r < st->report_count; r++)
+            ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].measure_count));
+    }
+}
+
+bool store_apply(struct store *st, const struct batch *batch, struct err *e)
+{
+    check_batch(st, batch);
+    return st->ops->apply(st, batch, e);
+}
+
+bool store_tidy(struct store *st, bool all, struct err *e)
+{
+    return st->ops->tidy(st, all, e);
+}
+
+bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    ASSERT(scan->report < st->report_count && (unsigned)scan->slot < SPAN_COUNT);
+    ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
+    ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
+    ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);
+    return st->ops->scan(st, scan, fn, context, stats, e);
+}
+
+bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                       struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->series_find(st, report, key, series, found, e);
+}
+
+bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->series_key(st, report, series, key, e);
+}
+
+bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->series_each(st, report, fn, context, e);
+}
+
+bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    return st->ops->positions(st, fn, context, e);
+}
+
+bool store_books(struct store *st, book_fn *fn, void *context, struct err *e)
+{
+    return st->ops->books(st, fn, context, e);
+}
+
+bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->first_last(st, report, first_ms, last_ms, e);
+}
+
+int store_find_report(const struct store *st, struct slice name)
+{
+    for (size_t i = 0; i < st->report_count; i++) {
+        if (slice_is(name, st->reports[i].name))
+            return (int)i;
+    }
+    return -1;
+}

@@ -1,0 +1,34 @@
+#include "tests/support/fixture.h"
+
+#include "base/check.h"
+#include "base/civil.h"
+
+static void make(struct report *r, const char *name, const char *const *dimensions)
+{
+    struct err e;
+    ASSERT(report_init(r, slice_text(name), 1, &e));
+    for (; *dimensions != NULL; dimensions++)
+        ASSERT(report_add_dimension(r, slice_text(*dimensions), &e));
+    ASSERT(report_finish(r, &e));
+    ASSERT(r->measure_count == 2);
+}
+
+void fixture_reports(struct report reports[FIXTURE_COUNT])
+{
+    make(&reports[FIXTURE_SITE], "site", (const char *const[]){NULL});
+    make(&reports[FIXTURE_PAGES], "pages", (const char *const[]){"path", NULL});
+    make(&reports[FIXTURE_CLIENTS], "clients", (const char *const[]){"host", "method", "status", NULL});
+}
+
+void fixture_free(struct report reports[FIXTURE_COUNT])
+{
+    for (size_t i = 0; i < FIXTURE_COUNT; i++)
+        report_fini(&reports[i]);
+}
+
+int64_t fixture_ms(const char *text)
+{
+    int64_t ms;
+    ASSERT(civil_parse(slice_text(text), 0, &ms));
+    return ms;
+}

@@ -1,0 +1,18 @@
+/* fixture.h - the reports that tests count into. */
+#pragma once
+
+#include "aggregate/report.h"
+
+enum {
+    FIXTURE_SITE,    /* by nothing */
+    FIXTURE_PAGES,   /* by path */
+    FIXTURE_CLIENTS, /* by host, method, status */
+    FIXTURE_COUNT
+};
+
+/* Measures are hits and bytes everywhere. */
+void fixture_reports(struct report reports[FIXTURE_COUNT]);
+void fixture_free(struct report reports[FIXTURE_COUNT]);
+
+/* "2015-05-17T10:05" in ms. */
+int64_t fixture_ms(const char *text);

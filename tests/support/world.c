@@ -1,0 +1,145 @@
+#include "tests/support/world.h"
+
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const struct world_kind world_kinds[] = {{"mem", false}, {"sqlite", true}};
+const size_t world_kind_count = COUNT_OF(world_kinds);
+const struct world_kind *world_kind = &world_kinds[0];
+const struct series_set world_every_series = {.kind = SERIES_ALL};
+
+static void must(bool ok, const struct err *e)
+{
+    if (!ok)
+        fprintf(stderr, "the store says: %s\n", e->text);
+    ASSERT(ok);
+}
+
+static void open_store(struct world *w)
+{
+    struct err e;
+    w->store = store_open(w->url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    must(w->store != NULL, &e);
+    w->batcher = batcher_new(w->reports, FIXTURE_COUNT, WORLD_SHARDS);
+}
+
+int world_setup(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    fixture_reports(w->reports);
+    if (world_kind->on_disk) {
+        snprintf(w->dir, sizeof w->dir, "/tmp/tallyd-test-XXXXXX");
+        ASSERT(mkdtemp(w->dir) != NULL);
+        snprintf(w->url, sizeof w->url, "%s:%s/store.db", world_kind->name, w->dir);
+    } else {
+        snprintf(w->url, sizeof w->url, "%s:", world_kind->name);
+    }
+    open_store(w);
+    *state = w;
+    return 0;
+}
+
+static void remove_dir(const char *path)
+{
+    DIR *dir = opendir(path);
+    ASSERT(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    closedir(dir);
+    ASSERT(rmdir(path) == 0);
+}
+
+int world_teardown(void **state)
+{
+    struct world *w = *state;
+    store_close(w->store);
+    batcher_free(w->batcher);
+    fixture_free(w->reports);
+    if (world_kind->on_disk)
+        remove_dir(w->dir);
+    free(w);
+    return 0;
+}
+
+void world_reopen(struct world *w)
+{
+    store_close(w->store);
+    batcher_free(w->batcher);
+    open_store(w);
+}
+
+void world_apply(struct world *w, int64_t bytes)
+{
+    struct err e;
+    must(store_apply(w->store, batcher_seal(w->batcher, "access", w->next, w->next + bytes), &e), &e);
+    w->next += bytes;
+    batcher_clear(w->batcher);
+}
+
+void world_hit(struct world *w, size_t report, const char *key, const char *at, int64_t bytes)
+{
+    batcher_add(w->batcher, 0, report, key, fixture_ms(at), (int64_t[]){1, bytes});
+}
+
+struct sum {
+    size_t measure;
+    int64_t value;
+};
+
+static void add_up(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct sum *sum = context;
+    (void)series, (void)slot_ms;
+    sum->value = value_add(sum->value, values[sum->measure]);
+}
+
+int64_t world_sum(struct store *st, size_t report, enum span slot, struct series_set series, int64_t from_ms,
+                  int64_t to_ms, size_t measure)
+{
+    struct err e;
+    struct scan_stats stats = {0};
+    struct sum sum = {.measure = measure};
+    struct scan scan = {report, slot, from_ms, to_ms, series, UINT64_MAX};
+    must(store_scan(st, &scan, add_up, &sum, &stats, &e), &e);
+    return sum.value;
+}
+
+struct series_set world_one_series(struct store *st, size_t report, const char *key)
+{
+    struct err e;
+    bool found;
+    struct series_set set = {.kind = SERIES_ONE};
+    must(store_series_find(st, report, slice_text(key), &set.one, &found, &e), &e);
+    ASSERT(found);
+    return set;
+}
+
+struct wanted_book {
+    const char *source, *report, *entry;
+    int64_t value;
+};
+
+static bool take_book(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct wanted_book *b = context;
+    ASSERT(partition[0] == '\0');
+    if (strcmp(b->source, source) == 0 && strcmp(b->report, report) == 0 && strcmp(b->entry, entry) == 0)
+        b->value += value;
+    return true;
+}
+
+int64_t world_book(struct store *st, const char *source, const char *report, const char *entry)
+{
+    struct err e;
+    struct wanted_book b = {source, report, entry, 0};
+    must(store_books(st, take_book, &b, &e), &e);
+    return b.value;
+}

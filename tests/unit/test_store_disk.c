@@ -1,0 +1,124 @@
+/* What store.h promises of stores that stay: opened again, by a second one, by readers. */
+#include "tests/support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define PAGES FIXTURE_PAGES
+#define HITS  0
+
+static int64_t hits_of(struct store *st, enum span slot, const char *from, const char *to)
+{
+    int report = store_find_report(st, slice_text("pages"));
+    assert_true(report >= 0);
+    return world_sum(st, (size_t)report, slot, world_every_series, fixture_ms(from), fixture_ms(to), HITS);
+}
+
+/* Two in May, one in June. */
+static void apply_three_hits(struct world *w)
+{
+    world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
+    world_hit(w, PAGES, "/a", "2015-05-17T23:59", 1);
+    world_hit(w, PAGES, "/a", "2015-06-01", 1);
+    world_apply(w, 100);
+}
+
+static bool count_series(void *context, uint32_t series, struct slice key)
+{
+    (void)series, (void)key;
+    ++*(int *)context;
+    return true;
+}
+
+static void test_reopened_store_goes_on_where_it_was(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++) {
+        apply_three_hits(w);
+        world_hit(w, PAGES, "/b", "2015-06-02", 1);
+        world_apply(w, 1);
+        world_reopen(w);
+    }
+    assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 6);
+    assert_int_equal(hits_of(w->store, SPAN_MONTH, "2015-06-01", "2015-07-01"), 6);
+    struct err e;
+    int series = 0;
+    assert_true(store_series_each(w->store, PAGES, count_series, &series, &e));
+    assert_int_equal(series, 2);
+}
+
+static void test_second_writer_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    assert_null(store_open(w->url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e));
+    assert_int_equal(e.code, EX_TEMPFAIL);
+    assert_true(e.retryable);
+    apply_three_hits(w);
+}
+
+static void test_reader_sees_what_was_applied_so_far(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    struct store *reader = store_open(w->url, STORE_READ, NULL, 0, &e);
+    assert_non_null(reader);
+    assert_int_equal(reader->report_count, FIXTURE_COUNT);
+    int report = store_find_report(reader, slice_text("clients"));
+    assert_true(report >= 0);
+    assert_int_equal(reader->reports[report].dimension_count, 3);
+    assert_string_equal(reader->reports[report].dimensions[1].name, "method");
+    for (int i = 0; i < 4; i++) {
+        apply_three_hits(w);
+        if (i == 2)
+            assert_true(store_tidy(w->store, true, &e));
+        assert_int_equal(hits_of(reader, SPAN_DAY, "2015-05-01", "2015-06-01"), 2 * (i + 1));
+    }
+    store_close(reader);
+}
+
+static void test_store_that_is_not_there_cannot_be_read(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    char url[160];
+    snprintf(url, sizeof url, "%s.missing", w->url);
+    assert_null(store_open(url, STORE_READ, NULL, 0, &e));
+    assert_int_equal(e.code, EX_NOINPUT);
+}
+
+static void test_changed_report_needs_a_new_generation(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct report changed;
+    assert_true(report_init(&changed, slice_text("pages"), 1, &e));
+    assert_true(report_add_dimension(&changed, slice_text("host"), &e));
+    assert_true(report_finish(&changed, &e));
+    store_close(w->store);
+    w->store = store_open(w->url, STORE_WRITE, &changed, 1, &e);
+    assert_null(w->store);
+    assert_int_equal(e.code, EX_CONFIG);
+    report_fini(&changed);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_reopened_store_goes_on_where_it_was),   TEST(test_second_writer_is_refused),
+        TEST(test_reader_sees_what_was_applied_so_far),   TEST(test_store_that_is_not_there_cannot_be_read),
+        TEST(test_changed_report_needs_a_new_generation),
+    };
+    int failed = 0;
+    for (size_t i = 0; i < world_kind_count; i++) {
+        world_kind = &world_kinds[i];
+        if (world_kind->on_disk)
+            failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+    }
+    return failed;
+}
