@@ -1,0 +1,126 @@
+"""Runs a process and measures it; says what machine this is."""
+
+import dataclasses
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+SAMPLE_EVERY_S = 0.004
+
+
+class Failed(Exception):
+    """A process did not do what was asked; the message says which and why."""
+
+
+@dataclasses.dataclass
+class Run:
+    wall_s: float
+    cpu_s: float
+    anon_kib_max: int  # peak RssAnon as sampled; 0 where not asked for
+    write_bytes: int  # what the process caused to be sent to the disk
+    wchar: int  # what it passed to write() and its like
+    out: str
+
+
+def _proc_field(pid, file, name):
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                if line.startswith(name + ":"):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
+
+
+def _watch(pid, ended, peak):
+    while not ended.wait(SAMPLE_EVERY_S):
+        peak[0] = max(peak[0], _proc_field(pid, "status", "RssAnon"))
+
+
+def run(argv, watch_memory=False, env=None):
+    """Runs `argv` to its end. The clock stops when the process has ended, but before it is reaped: until then the
+    kernel still tells what it has written in all."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        ended, peak = threading.Event(), [0]
+        start = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, close_fds=False, env=env
+            )
+        except OSError as error:
+            raise Failed(f"{argv[0]}: {error.strerror}") from error
+        watcher = threading.Thread(target=_watch, args=(process.pid, ended, peak))
+        if watch_memory:
+            watcher.start()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        wall_s = time.perf_counter() - start
+        write_bytes = _proc_field(process.pid, "io", "write_bytes")
+        wchar = _proc_field(process.pid, "io", "wchar")
+        ended.set()
+        if watch_memory:
+            watcher.join()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode != 0:
+            tail = err.read().decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+            raise Failed(f"{os.path.basename(argv[0])} ended with status {process.returncode}: {tail[0]}")
+        cpu_s = usage.ru_utime + usage.ru_stime
+        return Run(wall_s, cpu_s, peak[0], write_bytes, wchar, out.read().decode(errors="replace"))
+
+
+def warm(path):
+    """Reads the file once, so that every round finds it in the page cache."""
+    with open(path, "rb", buffering=0) as file:
+        block = bytearray(1 << 20)
+        while file.readinto(block):
+            pass
+
+
+def settle():
+    """Has earlier rounds' writes finished, so that the disk does not work off one round during the next."""
+    os.sync()
+
+
+def spread(values, unit="s", digits=3):
+    low, high = min(values), max(values)
+    return f"{statistics.median(values):.{digits}f} {unit} ({low:.{digits}f}–{high:.{digits}f})"
+
+
+def first_line(*argv):
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    except OSError:
+        return "not installed"
+    return ((done.stdout or done.stderr).strip().splitlines() or ["unknown"])[0].strip()
+
+
+def _field_of(path, name):
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith(name):
+                return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def machine(store_dir):
+    """What the figures depend on, as (what, value)."""
+    memory_gib = int(_field_of("/proc/meminfo", "MemTotal").split()[0]) / 2**20
+    return [
+        ("processor", f"{_field_of('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores"),
+        ("memory", f"{memory_gib:.0f} GiB"),
+        ("file system of the store", first_line("stat", "-f", "-c", "%T", store_dir)),
+        ("kernel", platform.release()),
+        ("gcc", first_line("gcc", "-dumpfullversion")),
+        ("SQLite", first_line("pkg-config", "--modversion", "sqlite3")),
+        ("mawk", first_line("mawk", "-W", "version").removeprefix("mawk ")),
+        ("GoAccess", first_line("goaccess", "--version").removeprefix("GoAccess - ").rstrip(".")),
+        ("valgrind", first_line("valgrind", "--version").removeprefix("valgrind-")),
+        ("Python", platform.python_version()),
+    ]
