@@ -72,8 +72,7 @@ bool report_add_dimension(struct report *r, struct slice text, struct err *e) MU
 bool report_add_condition(struct report *r, struct slice text, struct err *e) MUST_CHECK;
 bool report_add_measure(struct report *r, struct slice name, struct slice expression,
                         struct err *e) MUST_CHECK;
-/* After the last piece: checks the whole and writes the definition. No measures: hits and bytes; one of
- * them must be a count. */
+/* After the last piece: checks the whole and writes the definition. No measures: hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
 /* From a stored definition; the inverse of report_finish(). False with EX_DATAERR: no definition that
  * report_finish() writes; *r is then empty. */
@@ -84,8 +83,6 @@ void report_fini(struct report *r);
 /* -1 where there is none of that name. */
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
-/* The measure that counts events: report_finish() sees to it that there is one. */
-int report_count_measure(const struct report *r);
 
 /* Is this a name as above, shorter than `bytes`? */
 bool report_is_name(struct slice name, size_t bytes);

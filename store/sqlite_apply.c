@@ -118,17 +118,16 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
 static bool book_other(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
     const struct sqlite_report *t = &st->tables[report];
-    int count_measure = report_count_measure(&st->reports[report]);
     int64_t other = 0;
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct cells *cells = &batch->parts[p]->reports[report].cells;
         for (size_t i = 0; i < cells->count; i++) {
             const struct cell *c = cells_at(cells, i);
             if (dict_number(t, batch->parts[p], c->series) == STORE_SERIES_OTHER)
-                other += c->value[count_measure];
+                other += store_cell_count(&st->reports[report], c);
         }
     }
-    return add_book(st, NULL, t->id, "other", other, e);
+    return other == 0 || add_book(st, NULL, t->id, "other", other, e);
 }
 
 static bool apply_report(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)

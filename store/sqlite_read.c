@@ -26,6 +26,7 @@ struct walk {
     void *context;
     int64_t bucket_ms; /* of the row at hand */
     uint32_t first_series;
+    uint64_t rows; /* of this scan */
 };
 
 static int64_t bucket_index(enum level level, int64_t ms)
@@ -58,6 +59,12 @@ static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64
     w->fn(w->context, w->first_series + series, span_floor(w->scan->slot, at_ms), values);
 }
 
+/* The lowest `count` bits. */
+static uint64_t below(uint32_t count)
+{
+    return count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+}
+
 /* Which series of the block are wanted; false: none. */
 static bool wanted_in_block(const struct series_set *set, uint32_t block, uint64_t wanted[BODY_SERIES / 64])
 {
@@ -71,7 +78,7 @@ static bool wanted_in_block(const struct series_set *set, uint32_t block, uint64
         else if (set->kind == SERIES_ONE && set->one / 64 == first / 64)
             wanted[i] = (uint64_t)1 << (set->one % 64);
         else if (set->kind == SERIES_SET && first < set->bits_max)
-            wanted[i] = set->bits[first / 64];
+            wanted[i] = set->bits[first / 64] & below(set->bits_max - first);
         any |= wanted[i];
     }
     return any != 0;
@@ -88,7 +95,8 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
     w->bucket_ms = bucket_start(w->level, at >> BLOCK_SHIFT);
     w->first_series = block * BODY_SERIES;
     w->stats->bytes += body.len;
-    if (++w->stats->rows > w->scan->rows_max)
+    w->stats->rows++;
+    if (++w->rows > w->scan->rows_max)
         return err_set(
             e, EX_UNAVAILABLE,
             "the answer takes more than %llu rows (query.rows_max): ask for a shorter range, a coarser "
@@ -212,7 +220,6 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
 {
     struct sqlite_store *st = sqlite_of(base);
     sqlite3_stmt *s = st->tables[report].series_by_id;
-    text_clear(key);
     if (series == STORE_SERIES_OTHER) {
         text_puts(key, STORE_OTHER_KEY);
         return true;
