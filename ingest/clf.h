@@ -5,7 +5,10 @@
  *   vhost_combined  server:80 … combined …
  *   auto            whichever of the three this line is
  *
- * Cost   : one pass, no allocation, no copy; the date part of the time is cached.
+ * User   : may hold spaces and brackets; it ends where a well-formed time and a quote follow.
+ * Cut    : a user agent without its closing quote ends with the line: real logs have such lines, and all
+ *          that is counted stands before it. Any other field cut off is a reject.
+ * Cost   : one pass, no allocation, no copy; the minute and zone of the time are cached.
  * Escapes: \" \\ \xhh \n \t inside quotes are recognised, and left in place with the field's odd bit.
  * Source : mod_log_config's escaping (ap_escape_logitem); %t of the Apache HTTP Server documentation.
  */
@@ -18,8 +21,8 @@ enum clf_format { CLF_AUTO, CLF_COMMON, CLF_COMBINED, CLF_VHOST_COMBINED, CLF_FO
 struct clf {
     struct decoder decoder; /* first: a struct clf is a struct decoder */
     enum clf_format format;
-    char cached_text[32]; /* "10/Oct/2000:13:55" and zone of the last time seen … */
-    int64_t cached_ms;    /* … and the instant at which that minute began */
+    char cached_text[32]; /* the last time seen, of which all but the second counts … */
+    int64_t cached_ms;    /* … and the instant at which its minute began */
 };
 
 void clf_init(struct clf *c, enum clf_format format);
