@@ -1,0 +1,35 @@
+/* clf_request.h - takes a logged request line apart, where it is HTTP.
+ *
+ *   GET /a?b HTTP/1.1    method, target (spaces and all), path, protocol
+ *   GET /a?b             HTTP/0.9: no protocol
+ *   \x16\x03\x01, -, …   anything else: none of the four
+ */
+#pragma once
+
+#include "base/check.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct clf_request {
+    const char *target;     /* one space after the method's end */
+    const char *target_end; /* one space before the protocol, or the request's end where there is none */
+};
+
+/* The end of the method that a request begins with, or where it fails. */
+const char *clf_request_method_end(const char *p, const char *end);
+/* The last space of a target with its protocol; NULL where what follows is not "HTTP/…". */
+const char *clf_request_protocol_space(const char *target, const char *end);
+
+static inline bool clf_request_split(const char *p, const char *end, struct clf_request *out)
+{
+    const char *method = end - p > 4 && memcmp(p, "GET ", 4) == 0 ? p + 3 : clf_request_method_end(p, end);
+    if (UNLIKELY(method == p || end - method < 2 || *method != ' '))
+        return false;
+    out->target = method + 1;
+    bool usual = end - p > 13 && memcmp(end - 9, " HTTP/", 6) == 0 && end[-2] == '.' && end[-3] != ' ' &&
+                 end[-1] != ' ';
+    const char *space = usual ? end - 9 : clf_request_protocol_space(method + 1, end);
+    out->target_end = space != NULL && space > out->target ? space : end;
+    return out->target_end != end || *out->target == '/';
+}
