@@ -50,6 +50,14 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_SUPPORT) $(LIBRARY)
 	@echo "  LD $@"
 	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+$(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
+	@echo "  LD $@"
+	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
+	@echo "  LD $@"
+	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
 unit: $(UNIT_TESTS) ## build and run the unit tests
 	@for t in $(UNIT_TESTS); do echo "$$t"; $$t || exit 1; done
 

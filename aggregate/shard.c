@@ -158,7 +158,7 @@ static inline struct series *find_series(struct shard *sh, size_t report, struct
 static inline size_t cell_hash(uint32_t series, uint32_t minute)
 {
     uint64_t h = ((uint64_t)series << 32 | minute) * 0x9E3779B97F4A7C15u;
-    return (size_t)(h >> 20);
+    return (size_t)(h >> 32); /* the upper half depends on every bit of both */
 }
 
 static void grow_cell_index(struct table *t, const struct cells *cells)

@@ -97,7 +97,9 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
     pass(rd, rd->rest, known);
     set_rest(rd, rd->rest + known, rd->rest_len - known);
     /* A file can jump; the tail before the offset is read all the same, to be compared. */
-    if (offset - rd->offset > READER_TAIL_BYTES && input_skip(rd->in, offset - READER_TAIL_BYTES)) {
+    if (offset - rd->offset > READER_TAIL_BYTES) {
+        if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
+            return false;
         rd->offset = offset - READER_TAIL_BYTES;
         rd->tail_len = 0;
     }
@@ -109,8 +111,8 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
         if (!input_read(rd->in, buffer, want, &got, e))
             return false;
         if (got == 0)
-            return err_set(e, EX_DATAERR, "%s ends at byte %lld, before byte %lld up to which it was counted",
-                           input_name(rd->in), (long long)rd->offset, (long long)offset);
+            return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)rd->offset,
+                           (long long)offset);
         pass(rd, buffer, got);
     }
     rd->torn = rd->tail_len > 0 && rd->tail[rd->tail_len - 1] != '\n';

@@ -1,0 +1,131 @@
+#include "daemon/source.h"
+
+#include "base/check.h"
+#include "ingest/identity.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What the store knows that may be this file. */
+struct search {
+    struct slice head;
+    const char *path, *source_id;
+    struct range match; /* the longest identity that matches */
+    uint32_t match_len; /* of that identity; 0: none yet */
+    bool path_known;    /* another content was counted under this path */
+};
+
+static bool look_at_position(void *context, const struct position *position)
+{
+    struct search *s = context;
+    const struct range *r = &position->range;
+    struct identity id;
+    if (s->source_id != NULL) {
+        if (strcmp(r->source, s->source_id) == 0) {
+            s->match = *r;
+            s->match_len = 1;
+        }
+        return true;
+    }
+    if (!identity_parse(slice_text(r->source), &id))
+        return true;
+    if (identity_matches(id, s->head)) {
+        if (id.len > s->match_len) {
+            s->match = *r;
+            s->match_len = id.len;
+        }
+    } else if (strcmp(r->label, s->path) == 0) {
+        s->path_known = true;
+    }
+    return true;
+}
+
+static void name_range(struct range *r, const struct search *s)
+{
+    char id[IDENTITY_TEXT_BYTES];
+    *r = (struct range){0};
+    snprintf(r->label, sizeof r->label, "%s", s->path);
+    if (s->match_len > 0)
+        memcpy(r->source, s->match.source, sizeof r->source);
+    else if (s->source_id != NULL)
+        snprintf(r->source, sizeof r->source, "%s", s->source_id);
+    else
+        snprintf(r->source, sizeof r->source, "%s", identity_print(identity_of(s->head), id));
+}
+
+/* Go to the position of what was counted before, and see that it is still the same text. */
+static bool go_on(struct source *src, const struct search *s, struct err *e)
+{
+    uint32_t len;
+    if (!reader_skip(src->reader, s->match.to, e)) {
+        if (e->code != EX_DATAERR)
+            return err_prefix(e, "%s", s->path);
+        return err_set(
+            e, EX_DATAERR,
+            "%s is shorter than what was counted of it, %lld bytes: it was truncated, or another file "
+            "begins alike; --source-id NAME counts it as a source of its own",
+            s->path, (long long)s->match.to);
+    }
+    uint64_t hash = identity_tail(reader_tail(src->reader), &len);
+    if (len != s->match.tail_len || hash != s->match.tail_hash)
+        return err_set(
+            e, EX_DATAERR,
+            "%s differs from what was counted of it before byte %lld: it was changed, or another file "
+            "begins alike; --source-id NAME counts it as a source of its own",
+            s->path, (long long)s->match.to);
+    src->range.to = s->match.to;
+    src->is_known = true;
+    return true;
+}
+
+static void write_note(struct source *src, const struct search *s)
+{
+    if (s->match_len > 0 && strcmp(s->match.label, s->path) != 0)
+        snprintf(src->note, sizeof src->note, "is what was counted as %.500s", s->match.label);
+    else if (s->match_len == 0 && s->path_known)
+        snprintf(src->note, sizeof src->note, "has new content under an old name: counted as a new source");
+}
+
+static bool identify(struct source *src, struct search *s, struct store *positions, struct err *e)
+{
+    if (!reader_head(src->reader, &s->head, e))
+        return false;
+    if (s->head.len == 0) {
+        src->is_empty = true;
+        return true;
+    }
+    if (positions != NULL && !store_positions(positions, look_at_position, s, e))
+        return false;
+    name_range(&src->range, s);
+    write_note(src, s);
+    return s->match_len == 0 || go_on(src, s, e);
+}
+
+bool source_open(struct source *src, const char *path, struct store *positions,
+                 const struct source_options *options, struct err *e)
+{
+    char full[PATH_MAX], id[RANGE_SOURCE_BYTES];
+    *src = (struct source){0};
+    struct search search = {.path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
+    if (options->source_id != NULL) {
+        snprintf(id, sizeof id, "id:%s", options->source_id);
+        search.source_id = id;
+    }
+    src->in = input_open(path, e);
+    if (src->in == NULL)
+        return false;
+    src->reader = reader_new(src->in, options->line_max, options->last_line);
+    if (identify(src, &search, positions, e))
+        return true;
+    source_close(src);
+    return false;
+}
+
+void source_close(struct source *src)
+{
+    reader_free(src->reader);
+    input_close(src->in);
+    src->reader = NULL;
+    src->in = NULL;
+}
