@@ -1,0 +1,29 @@
+/* input_unpack.h - compressed bytes in, the packed file's bytes out.
+ *
+ * gzip             : by zlib, as libarchive does not compare a member's checksum and drops what it had
+ *                    unpacked when it meets damage. Zeros after the last member are padding.
+ * zstd, bzip2, xz  : by libarchive, which checks them; of damaged data, what was unpacked of the block in
+ *                    hand (64 KiB; zstd: 128 KiB) is not delivered.
+ * Errors           : EX_DATAERR, told after what came before was delivered; or the source's own error.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD, PACKING_BZIP2, PACKING_XZ, PACKING_COUNT };
+
+/* The next packed bytes, which stay valid until the next call; *len is 0 at the end. */
+typedef bool input_unpack_source(void *context, const char **bytes, size_t *len, struct err *e);
+
+struct input_unpack;
+
+struct input_unpack *input_unpack_new(enum packing packing, input_unpack_source *source, void *context);
+void input_unpack_free(struct input_unpack *u);
+/* *got is 0 at the end. Errors do not name the file. */
+bool input_unpack_read(struct input_unpack *u, void *buf, size_t cap, size_t *got, struct err *e) MUST_CHECK;
+
+/* What `len` first bytes of a file say: a packing, or with *more that longer ones are needed to tell. */
+enum packing input_unpack_detect(const char *bytes, size_t len, bool *more);
+const char *input_unpack_name(enum packing packing);
