@@ -20,7 +20,10 @@ struct slot {
 };
 
 struct table {
-    struct slot *slots; /* power of two, at most 3/4 full */
+    int plain_field;     /* the one dimension, where it is a field as it stands; -1: not so */
+    struct series *only; /* of a report without dimensions, once met */
+    uint64_t filtered;   /* of the open batch */
+    struct slot *slots;  /* power of two, at most 3/4 full */
     size_t slot_mask;
     size_t series_count;
     uint32_t *cell_index; /* (series, minute) → cell number + 1; 0: empty. Power of two, half full */
@@ -38,6 +41,7 @@ struct shard {
     bool start_anew;    /* the series were too many: forget them at the next seal … */
     struct part parts[2];
     char *scratch;
+    uint64_t events; /* of the open batch, in the books when it is sealed */
 };
 
 static void part_init(struct part *p, uint32_t number, const struct report *reports, size_t report_count)
@@ -59,9 +63,12 @@ static void part_fini(struct part *p)
     books_fini(&p->books);
 }
 
-static void table_init(struct table *t)
+static void table_init(struct table *t, const struct report *r)
 {
-    *t = (struct table){.slot_mask = SLOTS_MIN - 1, .cell_mask = SLOTS_MIN - 1};
+    bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
+    *t = (struct table){.plain_field = is_plain ? (int)r->dimensions[0].field : -1,
+                        .slot_mask = SLOTS_MIN - 1,
+                        .cell_mask = SLOTS_MIN - 1};
     t->slots = xcalloc(SLOTS_MIN, sizeof *t->slots);
     t->cell_index = xcalloc(SLOTS_MIN, sizeof *t->cell_index);
 }
@@ -77,7 +84,7 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
     arena_init(&sh->keys, ARENA_CHUNK_BYTES);
     sh->tables = xcalloc(report_count, sizeof *sh->tables);
     for (size_t i = 0; i < report_count; i++)
-        table_init(&sh->tables[i]);
+        table_init(&sh->tables[i], &reports[i]);
     part_init(&sh->parts[0], number, reports, report_count);
     part_init(&sh->parts[1], number, reports, report_count);
     sh->open = &sh->parts[0];
@@ -145,14 +152,30 @@ static inline struct series *find_series(struct shard *sh, size_t report, struct
 {
     struct table *t = &sh->tables[report];
     uint64_t hash = XXH3_64bits(key.ptr, key.len);
-    size_t at = hash & t->slot_mask;
-    while (t->slots[at].series != NULL) {
-        struct series *s = t->slots[at].series;
-        if (t->slots[at].hash == hash && s->key_len == key.len && memcmp(s->key, key.ptr, key.len) == 0)
+    struct slot *slots = t->slots;
+    size_t mask = t->slot_mask, at = hash & mask;
+    for (struct series *s; (s = slots[at].series) != NULL; at = (at + 1) & mask) {
+        if (LIKELY(slots[at].hash == hash) && s->key_len == key.len && memcmp(s->key, key.ptr, key.len) == 0)
             return s;
-        at = (at + 1) & t->slot_mask;
     }
-    return add_series(sh, report, &t->slots[at], hash, key);
+    return add_series(sh, report, &slots[at], hash, key);
+}
+
+/* The series of the event; most reports have one plain dimension, and the one without has one series. */
+static inline struct series *series_of(struct shard *sh, size_t report, const struct event *ev)
+{
+    struct table *t = &sh->tables[report];
+    size_t max_bytes = sh->limits.dimension_bytes_max;
+    if (t->plain_field >= 0 && LIKELY(event_is_plain(ev, (enum field)t->plain_field)) &&
+        LIKELY(ev->field[t->plain_field].len <= max_bytes))
+        return find_series(sh, report, ev->field[t->plain_field]);
+    if (t->only != NULL)
+        return t->only;
+    struct series *s =
+        find_series(sh, report, dimension_key(&sh->reports[report], ev, max_bytes, sh->scratch));
+    if (sh->reports[report].dimension_count == 0)
+        t->only = s;
+    return s;
 }
 
 static inline size_t cell_hash(uint32_t series, uint32_t minute)
@@ -190,7 +213,8 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     ASSERT(cells->count < NO_CELL - 1);
     s->last = (uint32_t)cells->count;
     t->cell_index[at] = s->last + 1;
-    cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
+    if (UNLIKELY(cells->count == cells->capacity))
+        cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
     struct cell *c = cells_at(cells, cells->count++);
     memset(c, 0, cells->stride);
     c->series = s->number;
@@ -236,21 +260,15 @@ static inline void add_measures(const struct report *r, const struct event *ev, 
 void shard_add(struct shard *sh, const struct event *ev)
 {
     ASSERT(ev->at_ms >= 0 && ev->at_ms < CIVIL_END_MS);
-    uint32_t minute = (uint32_t)(ev->at_ms / MINUTE_MS);
-    struct books *books = &sh->open->books;
-    ++*books_source(books, BOOK_CONSUMED);
-    ++*books_source(books, BOOK_PARSED);
+    uint32_t minute = (uint32_t)((uint64_t)ev->at_ms / MINUTE_MS);
+    sh->events++;
     for (size_t i = 0; i < sh->report_count; i++) {
         const struct report *r = &sh->reports[i];
-        ++*books_report(books, i, BOOK_REPORT_PARSED);
         if (!passes(r, ev)) {
-            ++*books_report(books, i, BOOK_FILTERED);
+            sh->tables[i].filtered++;
             continue;
         }
-        ++*books_report(books, i, BOOK_COUNTED);
-        struct slice key = dimension_key(r, ev, sh->limits.dimension_bytes_max, sh->scratch);
-        struct series *s = find_series(sh, i, key);
-        add_measures(r, ev, find_cell(sh, i, s, minute)->value);
+        add_measures(r, ev, find_cell(sh, i, series_of(sh, i, ev), minute)->value);
     }
 }
 
@@ -274,7 +292,7 @@ bool shard_is_full(const struct shard *sh)
 
 bool shard_is_empty(const struct shard *sh)
 {
-    return sh->open->books.entries[BOOK_CONSUMED] == 0;
+    return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0;
 }
 
 static bool has_too_many_series(const struct shard *sh)
@@ -286,8 +304,25 @@ static bool has_too_many_series(const struct shard *sh)
     return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
 }
 
+/* Rejects are in the books already. */
+static void close_books(struct shard *sh)
+{
+    struct books *b = &sh->open->books;
+    *books_source(b, BOOK_CONSUMED) += (int64_t)sh->events;
+    *books_source(b, BOOK_PARSED) = (int64_t)sh->events;
+    for (size_t i = 0; i < sh->report_count; i++) {
+        *books_report(b, i, BOOK_REPORT_PARSED) = (int64_t)sh->events;
+        *books_report(b, i, BOOK_FILTERED) = (int64_t)sh->tables[i].filtered;
+        *books_report(b, i, BOOK_COUNTED) = (int64_t)(sh->events - sh->tables[i].filtered);
+        sh->tables[i].filtered = 0;
+    }
+    sh->events = 0;
+    ASSERT(books_balance(b));
+}
+
 struct part *shard_seal(struct shard *sh)
 {
+    close_books(sh);
     ASSERT(sh->spare != NULL);
     struct part *sealed = sh->open;
     sh->open = sh->spare;
@@ -308,6 +343,7 @@ static void forget_series(struct shard *sh)
         struct table *t = &sh->tables[i];
         memset(t->slots, 0, (t->slot_mask + 1) * sizeof *t->slots);
         t->series_count = 0;
+        t->only = NULL;
     }
     arena_reset(&sh->keys);
     sh->open->epoch++;

@@ -51,6 +51,12 @@ static inline bool event_is_odd(const struct event *ev, enum field f)
     return (ev->odd >> f) & 1;
 }
 
+/* Present, and its bytes are its text. */
+static inline bool event_is_plain(const struct event *ev, enum field f)
+{
+    return ((ev->present & ~ev->odd) >> f) & 1;
+}
+
 /* "host", "path", …: the names that configuration and queries use. */
 const char *field_name(enum field f);
 bool field_parse(struct slice name, enum field *f);
