@@ -1,0 +1,258 @@
+#include "base/check.h"
+#include "base/log.h"
+#include "daemon/account.h"
+#include "daemon/commands.h"
+#include "daemon/options.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+#include "daemon/stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tallyd import [OPTIONS] FILE…\n"
+    "\n"
+    "Counts the lines of log files: plain, gzip, zstd, bzip2 or xz, or - for standard input. A file is known "
+    "by\n"
+    "its content: what was counted before (also under another name, or before it was compressed) is not "
+    "counted\n"
+    "again, a file that has grown is continued, and an import that was interrupted goes on where it was.\n"
+    "\n"
+    "  -c FILE            configuration (default: built in)\n"
+    "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
+    "  -j, --threads N    threads (default: one per processor, at most 8)\n"
+    "      --dry-run      count, say what would be stored, store nothing\n"
+    "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
+    "      --last-line    count the last line of a plain file even if it has no line feed and may be "
+    "unfinished\n"
+    "      --source-id ID name the source by hand, not by its content (one FILE)\n"
+    "  -q, --quiet        no progress, no books: only what went wrong\n"
+    "  -h, --help         this text\n";
+
+struct import {
+    struct config *config;
+    struct store *store;     /* counted into */
+    struct store *positions; /* asked where sources stand: the same, or with --dry-run the real one or NULL */
+    struct pipeline *pipeline;
+    struct progress_bar bar;
+    const char *config_file, *store_url, *rejects, *source_id;
+    long threads;
+    int rejects_fd;
+    bool dry_run, quiet, last_line;
+};
+
+enum { OPT_STORE = 256, OPT_DRY_RUN, OPT_REJECTS, OPT_LAST_LINE, OPT_SOURCE_ID };
+
+static const struct option long_options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, OPT_STORE},
+    {"threads", required_argument, NULL, 'j'},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"rejects", required_argument, NULL, OPT_REJECTS},
+    {"last-line", no_argument, NULL, OPT_LAST_LINE},
+    {"source-id", required_argument, NULL, OPT_SOURCE_ID},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int bad_usage(const char *what)
+{
+    fprintf(stderr, "tallyd import: %s; `tallyd import --help` tells more\n", what);
+    return EX_USAGE;
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_options(struct import *im, int argc, char **argv)
+{
+    char *end;
+    for (int o; (o = getopt_long(argc, argv, "c:j:qh", long_options, NULL)) != -1;) {
+        switch (o) {
+        case 'c':
+            im->config_file = optarg;
+            break;
+        case OPT_STORE:
+            im->store_url = optarg;
+            break;
+        case 'j':
+            im->threads = strtol(optarg, &end, 10);
+            if (*end != '\0' || im->threads < 1 || im->threads > PIPELINE_THREADS_MAX)
+                return bad_usage("--threads takes a number from 1 to 64");
+            break;
+        case OPT_DRY_RUN:
+            im->dry_run = true;
+            break;
+        case OPT_REJECTS:
+            im->rejects = optarg;
+            break;
+        case OPT_LAST_LINE:
+            im->last_line = true;
+            break;
+        case OPT_SOURCE_ID:
+            im->source_id = optarg;
+            break;
+        case 'q':
+            im->quiet = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    if (optind == argc)
+        return bad_usage("which FILE?");
+    if (im->source_id != NULL && argc - optind > 1)
+        return bad_usage("--source-id names one FILE");
+    return 0;
+}
+
+static bool open_stores(struct import *im, struct err *e)
+{
+    const struct config *c = im->config;
+    im->store = store_open(im->dry_run ? "mem:" : c->store.url, STORE_WRITE, c->reports, c->report_count, e);
+    if (im->store == NULL)
+        return false;
+    im->positions = im->store;
+    if (!im->dry_run)
+        return true;
+    im->positions = store_open(c->store.url, STORE_READ, NULL, 0, e);
+    return im->positions != NULL || e->code == EX_NOINPUT;
+}
+
+static bool open_rejects(struct import *im, struct err *e)
+{
+    im->rejects_fd = -1;
+    if (im->rejects == NULL)
+        return true;
+    im->rejects_fd = open(im->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    return im->rejects_fd >= 0 ||
+           err_set(e, EX_CANTCREAT, "cannot open the rejects file %s: %s", im->rejects, strerror(errno));
+}
+
+static void tick(void *context, const struct pipeline_progress *progress)
+{
+    struct import *im = context;
+    progress_bar_show(&im->bar, progress);
+}
+
+static void open_pipeline(struct import *im, const atomic_bool *stop)
+{
+    struct pipeline_options options = setup_pipeline(im->config, (size_t)im->threads);
+    options.format = setup_format(im->config);
+    options.rejects_fd = im->rejects_fd;
+    options.stop = stop;
+    options.tick = tick;
+    options.context = im;
+    im->pipeline = pipeline_new(im->store, im->config->reports, im->config->report_count, &options);
+}
+
+static void report_file(const struct import *im, const struct source *src, const char *path, int64_t took_ms)
+{
+    const struct pipeline_progress *p = pipeline_progress(im->pipeline);
+    char lines[ACCOUNT_NUMBER_BYTES], rate[ACCOUNT_NUMBER_BYTES], from[ACCOUNT_NUMBER_BYTES];
+    char to[ACCOUNT_NUMBER_BYTES];
+    int64_t consumed = p->books.entries[BOOK_CONSUMED];
+    if (im->quiet)
+        return;
+    printf("%s: ", path);
+    if (src->note[0] != '\0')
+        printf("%s; ", src->note);
+    if (consumed == 0 && src->is_known)
+        printf("nothing new: all %s bytes are counted already\n", account_number(p->stored, to));
+    else
+        printf("%s %s lines, bytes %s to %s, in %.2f s (%s lines/s)\n",
+               im->dry_run ? "would count" : "counted", account_number(consumed, lines),
+               account_number(src->range.to, from), account_number(p->stored, to), (double)took_ms / 1000,
+               account_number(consumed * 1000 / (took_ms > 0 ? took_ms : 1), rate));
+    if (consumed > 0)
+        account_books(stdout, &p->books, im->config->reports);
+    account_rejects(stdout, p);
+    if (reader_left(src->reader) > 0)
+        printf("  %zu bytes of an unfinished last line are left for later (--last-line counts them)\n",
+               reader_left(src->reader));
+}
+
+static bool import_file(struct import *im, const char *path, struct err *e)
+{
+    struct source src;
+    struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
+                                     .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
+                                     .source_id = im->source_id};
+    int64_t begun_ms = clock_mono_ms(&clock_system);
+    if (!source_open(&src, path, im->positions, &options, e))
+        return false;
+    if (src.is_empty) {
+        if (!im->quiet)
+            printf("%s: empty, nothing to count\n", path);
+        source_close(&src);
+        return true;
+    }
+    progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
+    bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
+    progress_bar_clear(&im->bar);
+    report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
+    source_close(&src);
+    return good;
+}
+
+/* A file that cannot be read does not keep the others from being counted; a store that fails does. */
+static int import_files(struct import *im, char **paths, const atomic_bool *stop)
+{
+    int status = 0;
+    for (; *paths != NULL && !atomic_load(stop); paths++) {
+        struct err e = {0};
+        if (import_file(im, *paths, &e))
+            continue;
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+        status = e.code;
+        if (e.code == EX_IOERR || e.code == EX_TEMPFAIL)
+            break;
+    }
+    if (!atomic_load(stop))
+        return status;
+    fprintf(stderr,
+            "tallyd import: interrupted; what was read is stored, the same command goes on from there\n");
+    return 128 + stop_signal();
+}
+
+static int import_all(struct import *im, char **paths)
+{
+    struct err e = {0};
+    const atomic_bool *stop = stop_catch();
+    int status;
+    if (open_rejects(im, &e) && open_stores(im, &e)) {
+        open_pipeline(im, stop);
+        status = import_files(im, paths, stop);
+    } else {
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+        status = e.code;
+    }
+    pipeline_free(im->pipeline);
+    if (im->positions != im->store)
+        store_close(im->positions);
+    store_close(im->store);
+    if (im->rejects_fd >= 0)
+        close(im->rejects_fd);
+    return status;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct import im = {.rejects_fd = -1};
+    int status = parse_options(&im, argc, argv);
+    if (status != 0)
+        return status < 0 ? 0 : status;
+    im.config = options_load(im.config_file, im.store_url, &status);
+    if (im.config == NULL)
+        return status;
+    log_set_level(im.config->log.level);
+    status = import_all(&im, argv + optind);
+    config_free(im.config);
+    return status;
+}
