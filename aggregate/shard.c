@@ -40,7 +40,8 @@ struct shard {
     struct part *spare; /* NULL while the writer has it */
     bool start_anew;    /* the series were too many: forget them at the next seal … */
     struct part parts[2];
-    char *scratch;
+    char *scratch; /* scratch_bytes for the key of each event at hand */
+    size_t scratch_bytes;
     uint64_t events; /* of the open batch, in the books when it is sealed */
 };
 
@@ -89,7 +90,8 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
     part_init(&sh->parts[1], number, reports, report_count);
     sh->open = &sh->parts[0];
     sh->spare = &sh->parts[1];
-    sh->scratch = xmalloc(DIMENSION_KEY_BYTES(limits->dimension_bytes_max));
+    sh->scratch_bytes = DIMENSION_KEY_BYTES(limits->dimension_bytes_max);
+    sh->scratch = xmalloc(SHARD_EVENTS_MAX * sh->scratch_bytes);
     return sh;
 }
 
@@ -148,10 +150,9 @@ static struct series *add_series(struct shard *sh, size_t report, struct slot *s
     return s;
 }
 
-static inline struct series *find_series(struct shard *sh, size_t report, struct slice key)
+static inline struct series *find_series(struct shard *sh, size_t report, uint64_t hash, struct slice key)
 {
     struct table *t = &sh->tables[report];
-    uint64_t hash = XXH3_64bits(key.ptr, key.len);
     struct slot *slots = t->slots;
     size_t mask = t->slot_mask, at = hash & mask;
     for (struct series *s; (s = slots[at].series) != NULL; at = (at + 1) & mask) {
@@ -159,23 +160,6 @@ static inline struct series *find_series(struct shard *sh, size_t report, struct
             return s;
     }
     return add_series(sh, report, &slots[at], hash, key);
-}
-
-/* The series of the event; most reports have one plain dimension, and the one without has one series. */
-static inline struct series *series_of(struct shard *sh, size_t report, const struct event *ev)
-{
-    struct table *t = &sh->tables[report];
-    size_t max_bytes = sh->limits.dimension_bytes_max;
-    if (t->plain_field >= 0 && LIKELY(event_is_plain(ev, (enum field)t->plain_field)) &&
-        LIKELY(ev->field[t->plain_field].len <= max_bytes))
-        return find_series(sh, report, ev->field[t->plain_field]);
-    if (t->only != NULL)
-        return t->only;
-    struct series *s =
-        find_series(sh, report, dimension_key(&sh->reports[report], ev, max_bytes, sh->scratch));
-    if (sh->reports[report].dimension_count == 0)
-        t->only = s;
-    return s;
 }
 
 static inline size_t cell_hash(uint32_t series, uint32_t minute)
@@ -257,18 +241,107 @@ static inline void add_measures(const struct report *r, const struct event *ev, 
     }
 }
 
-void shard_add(struct shard *sh, const struct event *ev)
+/* An event on its way into a report: what was found out of it so far. */
+struct passage {
+    const struct event *ev;
+    struct slice key;
+    uint64_t hash;
+    uint32_t minute;
+    struct series *series;
+};
+
+static inline uint32_t minute_of(const struct event *ev)
 {
     ASSERT(ev->at_ms >= 0 && ev->at_ms < CIVIL_END_MS);
-    uint32_t minute = (uint32_t)((uint64_t)ev->at_ms / MINUTE_MS);
-    sh->events++;
+    return (uint32_t)((uint64_t)ev->at_ms / MINUTE_MS);
+}
+
+static inline struct slice key_of(struct shard *sh, size_t report, const struct event *ev, char *scratch)
+{
+    int field = sh->tables[report].plain_field;
+    size_t max_bytes = sh->limits.dimension_bytes_max;
+    if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
+        LIKELY(ev->field[field].len <= max_bytes))
+        return ev->field[field];
+    return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
+}
+
+/* Filter, key and hash; the slot is on its way from memory when this returns. */
+static size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
+                             struct passage *passages)
+{
+    const struct report *r = &sh->reports[report];
+    const struct table *t = &sh->tables[report];
+    size_t passing = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!passes(r, &events[i]))
+            continue;
+        struct passage *p = &passages[passing++];
+        p->ev = &events[i];
+        p->minute = minute_of(&events[i]);
+        p->key = key_of(sh, report, &events[i], sh->scratch + i * sh->scratch_bytes);
+        p->hash = XXH3_64bits(p->key.ptr, p->key.len);
+        __builtin_prefetch(&t->slots[p->hash & t->slot_mask]);
+    }
+    return passing;
+}
+
+static void prefetch_series(const struct table *t, const struct passage *passages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct series *s = t->slots[passages[i].hash & t->slot_mask].series;
+        __builtin_prefetch(s);
+        __builtin_prefetch((const char *)s + 64);
+    }
+}
+
+static void find_all_series(struct shard *sh, size_t report, struct passage *passages, size_t count)
+{
+    const struct table *t = &sh->tables[report];
+    const struct cells *cells = &sh->open->reports[report].cells;
+    for (size_t i = 0; i < count; i++) {
+        struct passage *p = &passages[i];
+        p->series = find_series(sh, report, p->hash, p->key);
+        if (p->series->last < cells->count)
+            __builtin_prefetch(cells_at(cells, p->series->last), 1);
+        __builtin_prefetch(&t->cell_index[cell_hash(p->series->number, p->minute) & t->cell_mask], 1);
+    }
+}
+
+/* A report without dimensions has one series: there is nothing to look up. */
+static void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+{
+    const struct report *r = &sh->reports[report];
+    struct table *t = &sh->tables[report];
+    if (t->only == NULL)
+        t->only = find_series(sh, report, 0, slice_of("", 0));
+    for (size_t i = 0; i < count; i++) {
+        if (passes(r, &events[i]))
+            add_measures(r, &events[i], find_cell(sh, report, t->only, minute_of(&events[i]))->value);
+        else
+            t->filtered++;
+    }
+}
+
+void shard_add(struct shard *sh, const struct event *events, size_t count)
+{
+    struct passage passages[SHARD_EVENTS_MAX];
+    ASSERT(count <= SHARD_EVENTS_MAX);
+    sh->events += count;
     for (size_t i = 0; i < sh->report_count; i++) {
         const struct report *r = &sh->reports[i];
-        if (!passes(r, ev)) {
-            sh->tables[i].filtered++;
+        if (r->dimension_count == 0) {
+            add_to_only(sh, i, events, count);
             continue;
         }
-        add_measures(r, ev, find_cell(sh, i, series_of(sh, i, ev), minute)->value);
+        size_t passing = start_passages(sh, i, events, count, passages);
+        sh->tables[i].filtered += count - passing;
+        prefetch_series(&sh->tables[i], passages, passing);
+        find_all_series(sh, i, passages, passing);
+        for (size_t k = 0; k < passing; k++) {
+            struct passage *p = &passages[k];
+            add_measures(r, p->ev, find_cell(sh, i, p->series, p->minute)->value);
+        }
     }
 }
 

@@ -50,6 +50,8 @@ int main(int argc, char **argv)
     static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512};
     struct report reports[2];
     struct clf clf;
+    struct event events[SHARD_EVENTS_MAX];
+    size_t pending = 0;
     size_t len, lines = 0, rejected = 0, wanted = strtoull(argv[2], NULL, 10);
     make_reports(reports);
     clf_init(&clf, CLF_AUTO);
@@ -57,18 +59,22 @@ int main(int argc, char **argv)
     struct shard *sh = shard_new(0, reports, 2, &limits);
     int64_t start_ms = clock_mono_ms(&clock_system);
     for (char *p = text, *end; lines < wanted; p = end + 1) {
-        struct event ev;
         struct reject why;
         end = memchr(p, '\n', (size_t)(text + len - p));
         if (end == NULL)
             break;
-        if (decoder_decode(&clf.decoder, slice_of(p, (size_t)(end - p)), &ev, &why))
-            shard_add(sh, &ev);
+        if (decoder_decode(&clf.decoder, slice_of(p, (size_t)(end - p)), &events[pending], &why))
+            pending++;
         else
             rejected++;
+        if (pending == SHARD_EVENTS_MAX) {
+            shard_add(sh, events, pending);
+            pending = 0;
+        }
         if (++lines % SEAL_LINES == 0)
             shard_give_back(sh, shard_seal(sh));
     }
+    shard_add(sh, events, pending);
     int64_t took_ms = clock_mono_ms(&clock_system) - start_ms;
     printf("%zu lines, %zu rejected, %lld ms, %zu bytes in the shard\n", lines, rejected, (long long)took_ms,
            shard_bytes(sh));

@@ -47,23 +47,30 @@ static void reject(struct worker *w, struct slice line, struct reject why)
     text_putc(&w->open.rejects, '\n');
 }
 
+static void add_events(struct worker *w)
+{
+    shard_add(w->shard, w->events, w->event_count);
+    w->event_count = 0;
+}
+
 static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
 {
-    struct event ev;
+    struct event *ev = &w->events[w->event_count];
     struct reject why = {REJECT_TOO_LONG, w->options->line_max + 1};
     if (UNLIKELY(line.len > w->options->line_max)) {
         reject(w, line, why);
         return;
     }
-    if (UNLIKELY(!decoder_decode(&w->clf.decoder, line, &ev, &why))) {
+    if (UNLIKELY(!decoder_decode(&w->clf.decoder, line, ev, &why))) {
         reject(w, line, why);
         return;
     }
-    if (UNLIKELY(ev.at_ms > latest_ms)) {
+    if (UNLIKELY(ev->at_ms > latest_ms)) {
         reject(w, line, (struct reject){REJECT_FUTURE, 1});
         return;
     }
-    shard_add(w->shard, &ev);
+    if (++w->event_count == SHARD_EVENTS_MAX)
+        add_events(w);
 }
 
 void worker_count(struct worker *w, int64_t now_ms)
@@ -76,6 +83,7 @@ void worker_count(struct worker *w, int64_t now_ms)
         count_line(w, slice_of(p, (size_t)(newline - p)), latest_ms);
         p = newline + 1;
     }
+    add_events(w); /* their slices end with the block */
 }
 
 void worker_seal(struct worker *w)

@@ -23,6 +23,8 @@ struct worker {
     struct clf clf;
     struct shard *shard;
     struct block block;
+    struct event events[SHARD_EVENTS_MAX]; /* decoded, not yet added */
+    size_t event_count;
     struct outbox open, sealed; /* `open` collects rejects, its part is in the shard */
     uint64_t stripe;            /* of what the open part holds */
 };
