@@ -9,7 +9,7 @@
 
 /* Room for one slot, and for one series' slots. */
 #define SLOT_BYTES_MAX  ((1 + BODY_MEASURES_MAX) * VARINT_BYTES_MAX)
-#define ENTRY_BYTES_MAX (2 * VARINT_BYTES_MAX + BODY_SLOTS * SLOT_BYTES_MAX)
+#define SLOTS_BYTES_MAX (BODY_SLOTS * SLOT_BYTES_MAX)
 
 /* One series' entry in an existing body. */
 struct entry {
@@ -23,7 +23,7 @@ static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, str
     uint64_t gap, len;
     const uint8_t *q = varint_get(*p, end, &gap);
     if (q == NULL || gap >= BODY_SERIES || (q = varint_get(q, end, &len)) == NULL || len == 0 ||
-        len > (uint64_t)(end - q))
+        len > SLOTS_BYTES_MAX || len > (uint64_t)(end - q))
         return false;
     int64_t series = before + 1 + (int64_t)gap;
     if (series >= BODY_SERIES)
@@ -33,15 +33,20 @@ static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, str
     return true;
 }
 
-/* One slot of an entry. */
-static const uint8_t *slot_get(const uint8_t *p, const uint8_t *end, int64_t before, size_t measures,
-                               uint32_t *slot, int64_t *values)
+/* The slot at `p`: the first of an entry where `above` is BODY_SLOTS, else so far below `above`. */
+static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint32_t above, uint32_t *slot)
 {
     uint64_t v;
     p = varint_get(p, end, &v);
-    if (p == NULL || v >= BODY_SLOTS || before + 1 + (int64_t)v >= BODY_SLOTS)
+    if (p == NULL || v >= above)
         return NULL;
-    *slot = (uint32_t)(before + 1 + (int64_t)v);
+    *slot = above == BODY_SLOTS ? (uint32_t)v : above - 1 - (uint32_t)v;
+    return p;
+}
+
+static const uint8_t *values_get(const uint8_t *p, const uint8_t *end, size_t measures, int64_t *values)
+{
+    uint64_t v;
     for (size_t m = 0; m < measures; m++) {
         p = varint_get(p, end, &v);
         if (p == NULL)
@@ -51,10 +56,15 @@ static const uint8_t *slot_get(const uint8_t *p, const uint8_t *end, int64_t bef
     return p;
 }
 
-static uint8_t *slot_put(uint8_t *p, int64_t before, uint32_t slot, const int64_t *values, size_t measures)
+static uint8_t *slot_number_put(uint8_t *p, uint32_t above, uint32_t slot)
 {
-    ASSERT((int64_t)slot > before && slot < BODY_SLOTS);
-    p = varint_put(p, (uint64_t)((int64_t)slot - before - 1));
+    ASSERT(slot < above);
+    return varint_put(p, above == BODY_SLOTS ? slot : above - 1 - slot);
+}
+
+static uint8_t *slot_put(uint8_t *p, uint32_t above, uint32_t slot, const int64_t *values, size_t measures)
+{
+    p = slot_number_put(p, above, slot);
     for (size_t m = 0; m < measures; m++)
         p = varint_put(p, varint_zigzag(values[m]));
     return p;
@@ -82,51 +92,93 @@ static void entry_put(struct body_buffer *out, int64_t before, uint32_t series, 
     out->len = (size_t)(p + len - out->data);
 }
 
-/* The items of one series, starting at items[0], merged with its old slots (if any). Returns how many
- * items were taken, 0 where the old slots are damaged. */
-static size_t merge_series(const struct entry *old, const struct body_item *items, size_t count,
-                           size_t measures, uint8_t *slots, size_t *slots_len)
+/* The slots of one series as they are merged, newest first. */
+struct merge {
+    const uint8_t *old, *old_end; /* old slots not looked at yet; NULL: none */
+    uint32_t old_above;           /* the old slot before them, BODY_SLOTS at first */
+    uint8_t *out;
+    uint32_t out_above;
+    size_t measures;
+};
+
+static void merge_put(struct merge *m, uint32_t slot, const int64_t *values)
 {
-    const uint8_t *p = old != NULL ? old->slots : NULL, *end = old != NULL ? old->slots_end : NULL;
-    uint8_t *out = slots;
-    int64_t before_old = -1, before_out = -1;
-    uint32_t slot = UINT32_MAX;
+    m->out = slot_put(m->out, m->out_above, slot, values, m->measures);
+    m->out_above = slot;
+}
+
+/* What is left of the old slots follows as it stands, but for the first slot's number. */
+static bool merge_copy_old(struct merge *m)
+{
+    uint32_t slot;
+    if (m->old == m->old_end)
+        return true;
+    const uint8_t *values = slot_number_get(m->old, m->old_end, m->old_above, &slot);
+    if (values == NULL || slot >= m->out_above)
+        return false;
+    m->out = slot_number_put(m->out, m->out_above, slot);
+    memcpy(m->out, values, (size_t)(m->old_end - values));
+    m->out += m->old_end - values;
+    return true;
+}
+
+/* Old slots down to `slot`, then the item there, with what the old slot of that number held. */
+static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
+{
     int64_t values[BODY_MEASURES_MAX];
-    size_t taken = 0;
-    while (true) {
-        if (slot == UINT32_MAX && p < end) {
-            p = slot_get(p, end, before_old, measures, &slot, values);
-            if (p == NULL)
-                return 0;
-            before_old = slot;
-        }
-        bool has_item = taken < count && items[taken].series == items[0].series;
-        if (!has_item && slot == UINT32_MAX)
+    while (m->old < m->old_end) {
+        uint32_t old_slot;
+        const uint8_t *p = slot_number_get(m->old, m->old_end, m->old_above, &old_slot);
+        if (p == NULL)
+            return false;
+        if (old_slot < slot)
             break;
-        if (has_item && items[taken].slot == slot) {
-            for (size_t m = 0; m < measures; m++)
-                values[m] = value_add(values[m], items[taken].value[m]);
-            taken++;
-            continue;
-        }
-        if (has_item && items[taken].slot < slot) {
-            out = slot_put(out, before_out, items[taken].slot, items[taken].value, measures);
-            before_out = items[taken++].slot;
-        } else {
-            out = slot_put(out, before_out, slot, values, measures);
-            before_out = slot;
-            slot = UINT32_MAX;
-        }
+        m->old = values_get(p, m->old_end, m->measures, values);
+        if (m->old == NULL)
+            return false;
+        m->old_above = old_slot;
+        for (size_t i = 0; i < m->measures && old_slot == slot; i++)
+            values[i] = value_add(values[i], add[i]);
+        merge_put(m, old_slot, values);
+        if (old_slot == slot)
+            return true;
     }
-    *slots_len = (size_t)(out - slots);
-    return taken;
+    merge_put(m, slot, add);
+    return true;
+}
+
+/* All items of one series with its old slots (NULL: none). False: those are damaged. */
+static bool merge_series(const struct entry *old, const struct body_item *items, size_t count,
+                         size_t measures, uint8_t *slots, size_t *slots_len)
+{
+    struct merge m = {.old_above = BODY_SLOTS, .out = slots, .out_above = BODY_SLOTS, .measures = measures};
+    if (old != NULL) {
+        m.old = old->slots;
+        m.old_end = old->slots_end;
+    }
+    while (count-- > 0) {
+        if (!merge_item(&m, items[count].slot, items[count].value))
+            return false;
+    }
+    if (!merge_copy_old(&m))
+        return false;
+    *slots_len = (size_t)(m.out - slots);
+    return true;
+}
+
+static size_t items_of_series(const struct body_item *items, size_t count)
+{
+    size_t n = 1;
+    while (n < count && items[n].series == items[0].series)
+        n++;
+    return n;
 }
 
 bool body_merge(struct slice old, const struct body_item *items, size_t count, size_t measures,
                 struct body_buffer *out)
 {
     ASSERT(measures <= BODY_MEASURES_MAX);
-    uint8_t slots[ENTRY_BYTES_MAX];
+    uint8_t slots[2 * SLOTS_BYTES_MAX]; /* the items, and old bytes that may be damaged */
     const uint8_t *p = (const uint8_t *)old.ptr, *end = p + old.len;
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
@@ -148,9 +200,8 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
             continue;
         }
         bool both = has_entry && entry.series == items->series;
-        size_t slots_len;
-        size_t taken = merge_series(both ? &entry : NULL, items, count, measures, slots, &slots_len);
-        if (taken == 0)
+        size_t slots_len, taken = items_of_series(items, count);
+        if (!merge_series(both ? &entry : NULL, items, taken, measures, slots, &slots_len))
             return false;
         entry_put(out, before_out, items->series, slots, slots_len);
         before_out = items->series;
@@ -173,14 +224,14 @@ bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SE
         before = entry.series;
         if (((wanted[entry.series / 64] >> (entry.series % 64)) & 1) == 0)
             continue;
-        int64_t slot_before = -1;
+        uint32_t above = BODY_SLOTS;
         for (const uint8_t *q = entry.slots; q < entry.slots_end;) {
             uint32_t slot;
-            q = slot_get(q, entry.slots_end, slot_before, measures, &slot, values);
-            if (q == NULL)
+            q = slot_number_get(q, entry.slots_end, above, &slot);
+            if (q == NULL || (q = values_get(q, entry.slots_end, measures, values)) == NULL)
                 return false;
             fn(context, entry.series, slot, values);
-            slot_before = slot;
+            above = slot;
         }
     }
     return true;

@@ -2,10 +2,13 @@
  *
  *   body   = entry*                                     series ascending
  *   entry  = series-gap  length  slots                  length: bytes of `slots`, so a reader can skip
- *   slots  = (slot-gap  value{measures})*               slot ascending; values zigzag
- *   gaps   : from the one before, the first from -1, minus 1
+ *   slots  = slot value{measures} (slot-gap value{measures})*       newest slot first; values zigzag
+ *   series-gap: from the series before, the first from -1, minus 1; slot-gap: down from the slot before,
+ * minus 1
  *
- * Rows of one slot only (fresh ones) use the same form with slot 0: two bytes a series, one format.
+ * Newest first, because counts mostly arrive in order of time: a new slot then goes before the old bytes,
+ * of which only the first one (the slot that was newest) becomes a gap; the rest is copied unread.
+ * Rows of one slot only (fresh ones) use the same form with slot 0.
  *
  * Limits  : BODY_SERIES series, BODY_SLOTS slots; a body that breaks these rules is damage, a result.
  * Owner   : readers borrow the body; body_merge() appends to a buffer of its own.
@@ -39,7 +42,8 @@ void body_buffer_fini(struct body_buffer *b);
 bool body_merge(struct slice old, const struct body_item *items, size_t count, size_t measures,
                 struct body_buffer *out);
 
-/* Walk a body. `wanted`: bit per series of the block, others are skipped. False: damaged. */
+/* Walk a body, series ascending, slots descending. `wanted`: bit per series of the block, others are skipped.
+ * False: damaged. */
 typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
 bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
                void *context);

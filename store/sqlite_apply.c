@@ -103,9 +103,11 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
     const struct cells *cells = &part->reports[report].cells;
     size_t measures = st->reports[report].measure_count;
     struct items *it = &st->items[level];
+    const uint32_t *numbers = t->maps[part->shard].numbers;
+    items_reserve(it, cells->count, measures);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
-        uint32_t number = dict_number(t, part, c->series);
+        uint32_t number = numbers[c->series];
         uint64_t key = level == LEVEL_FRESH ? items_key(c->minute, number, 0)
                                             : items_key(c->minute / 60, number, c->minute % 60);
         int64_t *values = items_add(it, key, measures);

@@ -17,6 +17,7 @@ static void fold_slot(void *context, uint32_t series, uint32_t slot, const int64
 {
     struct fold *f = context;
     (void)slot;
+    items_reserve(&f->st->items[LEVEL_HOUR], 1, f->measures);
     int64_t *to = items_add(&f->st->items[LEVEL_HOUR],
                             items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->measures);
     for (size_t m = 0; m < f->measures; m++)

@@ -112,7 +112,7 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
                struct err *e) MUST_CHECK;
 
 /* sqlite_rows.c */
-int64_t *items_add(struct items *it, uint64_t key, size_t measures);
+void items_reserve(struct items *it, size_t more, size_t measures);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
 /* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the day and month rows. */
@@ -122,6 +122,13 @@ bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MU
 static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot)
 {
     return bucket << (SERIES_BITS + 6) | (uint64_t)series << 6 | slot;
+}
+
+/* One more, of those reserved: where its values go. */
+static inline int64_t *items_add(struct items *it, uint64_t key, size_t measures)
+{
+    it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
+    return &it->values[it->count++ * measures];
 }
 
 /* sqlite_apply.c, sqlite_fold.c, sqlite_read.c: the operations */

@@ -6,13 +6,11 @@
 
 #include <stdlib.h>
 
-int64_t *items_add(struct items *it, uint64_t key, size_t measures)
+void items_reserve(struct items *it, size_t more, size_t measures)
 {
-    ASSERT(it->count < UINT32_MAX);
-    it->items = xgrow(it->items, &it->capacity, it->count + 1, sizeof *it->items);
-    it->values = xgrow(it->values, &it->values_capacity, (it->count + 1) * measures, sizeof *it->values);
-    it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
-    return &it->values[it->count++ * measures];
+    ASSERT(it->count + more < UINT32_MAX);
+    it->items = xgrow(it->items, &it->capacity, it->count + more, sizeof *it->items);
+    it->values = xgrow(it->values, &it->values_capacity, (it->count + more) * measures, sizeof *it->values);
 }
 
 void items_clear(struct items *it)
@@ -141,6 +139,7 @@ static void total_into_parent(struct sqlite_store *st, enum level level, size_t 
 {
     struct items *from = &st->items[level], *to = &st->items[level + 1];
     items_clear(to);
+    items_reserve(to, from->count, measures);
     uint64_t parent = 0, known = UINT64_MAX;
     uint32_t slot = 0;
     for (size_t i = 0; i < from->count;) {
