@@ -132,9 +132,11 @@ static HOT const char *take_request(struct reading *r, const char *p)
 {
     bool odd = false;
     const char *question = r->end, *q = scan_quoted(p, r->end, '?');
+    while (UNLIKELY(q < r->end && *q != '"' && *q != '?' && !scan_is_odd(*q)))
+        q = scan_quoted(q + 1, r->end, '?');
     if (q < r->end && *q != '"') {
-        question = *q == '?' ? q : question;
-        q = closing_quote(q + (*q == '?'), r->end, &odd);
+        question = q; /* or an odd byte, and then put_request() looks for itself */
+        q = closing_quote(q, r->end, &odd);
     }
     if (UNLIKELY(q == r->end))
         return refuse(r, REJECT_UNTERMINATED, p - 1);
