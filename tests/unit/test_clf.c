@@ -442,6 +442,30 @@ static void test_clf_mutated_lines_stay_within_bounds(void **state)
     }
 }
 
+static void test_clf_cached_time_is_compared_in_every_byte(void **state)
+{
+    (void)state;
+    static const char good[] = "h - - [10/Oct/2000:13:55:36 -0700] \"-\" - -";
+    struct clf kept, fresh;
+    clf_init(&kept, CLF_AUTO);
+    for (size_t at = 6; at < 34; at++) {
+        for (int byte = ' '; byte < 0x7F; byte++) {
+            char line[sizeof good];
+            struct text warm = {0}, got = {0}, want = {0};
+            memcpy(line, good, sizeof good);
+            line[at] = (char)byte;
+            clf_init(&fresh, CLF_AUTO);
+            decode_to_text(&kept, slice_text(good), &warm);
+            decode_to_text(&kept, slice_text(line), &got);
+            decode_to_text(&fresh, slice_text(line), &want);
+            assert_string_equal(got.ptr, want.ptr);
+            text_fini(&warm);
+            text_fini(&got);
+            text_fini(&want);
+        }
+    }
+}
+
 static void test_scan_twins_agree(void **state)
 {
     (void)state;
@@ -476,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_clf_golden_lines_meet_every_reason),
         cmocka_unit_test(test_clf_reads_back_what_a_naive_printer_wrote),
         cmocka_unit_test(test_clf_mutated_lines_stay_within_bounds),
+        cmocka_unit_test(test_clf_cached_time_is_compared_in_every_byte),
         cmocka_unit_test(test_scan_twins_agree),
         cmocka_unit_test(test_clf_format_names_are_read_back),
     };
