@@ -49,11 +49,11 @@ static HOT void put_unless_dash(struct reading *r, enum field f, const char *fro
 
 static HOT bool is_quote_after_space(const char *p, const char *end)
 {
-    return end - p >= 2 && memcmp(p, " \"", 2) == 0;
+    return p + 2 <= end && memcmp(p, " \"", 2) == 0;
 }
 
 /* The time at `p` and, since users may hold brackets, the opening quote that must follow it. */
-static HOT const char *take_time(struct clf *c, const struct reading *r, const char *p)
+static const char *take_time(struct clf *c, const struct reading *r, const char *p)
 {
     const char *at;
     enum reject_reason reason;
@@ -132,14 +132,14 @@ static HOT const char *take_request(struct reading *r, const char *p)
 {
     bool odd = false;
     const char *question = r->end, *q = scan_quoted(p, r->end, '?');
-    while (UNLIKELY(q < r->end && *q != '"' && *q != '?' && !scan_is_odd(*q)))
-        q = scan_quoted(q + 1, r->end, '?');
-    if (q < r->end && *q != '"') {
-        question = q; /* or an odd byte, and then put_request() looks for itself */
+    if (q == r->end || *q != '"') {
+        while (UNLIKELY(q < r->end && *q != '"' && *q != '?' && !scan_is_odd(*q)))
+            q = scan_quoted(q + 1, r->end, '?');
+        question = q; /* if it is an odd byte, put_request() looks for itself */
         q = closing_quote(q, r->end, &odd);
+        if (UNLIKELY(q == r->end))
+            return refuse(r, REJECT_UNTERMINATED, p - 1);
     }
-    if (UNLIKELY(q == r->end))
-        return refuse(r, REJECT_UNTERMINATED, p - 1);
     if (LIKELY(q - p != 1 || *p != '-'))
         put_request(r, p, q, question, odd);
     return q + 1;
@@ -151,9 +151,9 @@ static bool is_digit(char c)
 }
 
 /* " 200" or " -" */
-static HOT const char *take_status(struct reading *r, const char *p)
+static const char *take_status(struct reading *r, const char *p)
 {
-    if (LIKELY(r->end - p >= 4 && clf_number_status(p, &r->ev->number[FIELD_STATUS]))) {
+    if (r->end - p >= 4 && clf_number_status(p, &r->ev->number[FIELD_STATUS])) {
         put(r, FIELD_STATUS, p + 1, p + 4, false);
         return p + 4;
     }
@@ -165,34 +165,51 @@ static HOT const char *take_status(struct reading *r, const char *p)
     return refuse(r, REJECT_STATUS, at);
 }
 
-/* Digits of any number, one by one; the byte after them, or where they become too large. */
-static COLD const char *count_digits(const char *p, const char *end, int64_t *value)
-{
-    for (*value = 0; p < end && is_digit(*p); p++) {
-        int64_t more = *value * 10 + (*p - '0');
-        if (more > EVENT_NUMBER_MAX)
-            break;
-        *value = more;
-    }
-    return p;
-}
-
 /* " 2326" or " -", up to a space or the end of the line */
-static HOT const char *take_bytes(struct reading *r, const char *p)
+static const char *take_bytes(struct reading *r, const char *p)
 {
     if (p < r->end && *p != ' ')
         return refuse(r, REJECT_STATUS, p);
     const char *from = p + (p < r->end);
-    int64_t value;
-    unsigned digits = r->end - from >= 8 ? clf_number_digits(from, &value) : 0;
-    p = LIKELY(digits > 0) ? from + digits : count_digits(from, r->end, &value);
-    if (LIKELY(p > from)) {
+    int64_t value = 0;
+    for (p = from; p < r->end && is_digit(*p); p++) {
+        value = value * 10 + (*p - '0');
+        if (value > EVENT_NUMBER_MAX)
+            return refuse(r, REJECT_BYTES, p);
+    }
+    if (p > from) {
         put(r, FIELD_BYTES, from, p, false);
         r->ev->number[FIELD_BYTES] = value;
     } else if (p < r->end && *p == '-') {
         p++;
     }
-    return LIKELY(p > from && (p == r->end || *p == ' ')) ? p : refuse(r, REJECT_BYTES, p);
+    return p > from && (p == r->end || *p == ' ') ? p : refuse(r, REJECT_BYTES, p);
+}
+
+/* Any status and size there may be, byte by byte. */
+static COLD const char *take_any_numbers(struct reading *r, const char *p)
+{
+    p = take_status(r, p);
+    return p != NULL ? take_bytes(r, p) : NULL;
+}
+
+/* Status and size: mostly " 200 2326 " with more of the line behind it, which is read at one go. */
+static HOT const char *take_numbers(struct reading *r, const char *p)
+{
+    int64_t status, bytes;
+    unsigned digits;
+    if (LIKELY(r->end - p >= SCAN_STEP && clf_number_status(p, &status) && p[4] == ' ' &&
+               (digits = clf_number_digits(p + 5, &bytes)) > 0 && p[5 + digits] == ' ')) {
+        put(r, FIELD_STATUS, p + 1, p + 4, false);
+        put(r, FIELD_BYTES, p + 5, p + 5 + digits, false);
+        r->ev->number[FIELD_STATUS] = status;
+        r->ev->number[FIELD_BYTES] = bytes;
+        return p + 5 + digits;
+    }
+    struct reading copy = *r; /* whose address may be taken */
+    p = take_any_numbers(&copy, p);
+    *r = copy;
+    return p;
 }
 
 /* ' "text"' with its space; the last field of a line may be cut off by the line's end. */
@@ -247,9 +264,9 @@ static HOT const char *take_host(struct reading *r, const char *p, const char *c
 
 static HOT const char *take_identity_and_time(struct clf *c, struct reading *r, const char *p)
 {
-    bool usual = r->end - p >= 4 + CLF_TIME_BYTES && memcmp(p, "- - ", 4) == 0;
-    const char *next = LIKELY(usual) ? take_time(c, r, p + 4) : NULL;
-    if (LIKELY(next != NULL))
+    const char *next = p + 4 + CLF_TIME_BYTES + 2;
+    if (LIKELY(next <= r->end && memcmp(p, "- - ", 4) == 0 && clf_time_cached(c, p + 4, &r->ev->at_ms) &&
+               memcmp(next - 2, " \"", 2) == 0))
         return next;
     struct reading copy = *r; /* whose address may be taken */
     next = take_identity(c, &copy, p);
@@ -263,7 +280,7 @@ static HOT bool take_line(struct clf *c, struct reading *r, const char *p, const
 {
     p = take_host(r, p, clean);
     if (p == NULL || (p = take_identity_and_time(c, r, p)) == NULL || (p = take_request(r, p)) == NULL ||
-        (p = take_status(r, p)) == NULL || (p = take_bytes(r, p)) == NULL)
+        (p = take_numbers(r, p)) == NULL)
         return false;
     if (format != CLF_COMMON && (format != CLF_AUTO || has_more(p, r->end))) {
         p = take_quoted(r, p, FIELD_REFERRER, REJECT_REFERRER, false);

@@ -93,9 +93,14 @@ bool clf_time_parse(struct clf *c, const char *p, const char *end, int64_t *at_m
     *reason = REJECT_TIME_RANGE;
     if ((*at = off_the_calendar(p)) != NULL)
         return false;
-    c->cached_ms = minute_ms(p);
-    memcpy(c->cached_text, p, CLF_TIME_BYTES);
-    *at_ms = c->cached_ms + number(p + CLF_TIME_SECOND, 2) * 1000;
+    int64_t minute = minute_ms(p);
+    *at_ms = minute + number(p + CLF_TIME_SECOND, 2) * 1000;
     *at = p + AT_DAY;
-    return *at_ms >= 0 && *at_ms < CIVIL_END_MS;
+    if (*at_ms < 0 || *at_ms >= CIVIL_END_MS)
+        return false;
+    if (minute >= 0 && minute < CIVIL_END_MS - MINUTE_MS) { /* its every second, 60 too, is in range */
+        c->cached_ms = minute;
+        memcpy(c->cached_text, p, CLF_TIME_BYTES);
+    }
+    return true;
 }

@@ -76,10 +76,10 @@ static inline const char *scan_word(const char *p, const char *end)
     unsigned stops = 0;
     for (; p <= end - SCAN_STEP; p += SCAN_STEP) {
         if ((stops = scan_word_stops(p)) != 0)
-            return p + __builtin_ctz(stops);
+            return p + (unsigned)__builtin_ctz(stops);
     }
     stops = scan_word_stops(end - SCAN_STEP) >> (SCAN_STEP - (end - p));
-    return stops != 0 ? p + __builtin_ctz(stops) : end;
+    return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
 }
 
 static inline const char *scan_quoted(const char *p, const char *end, char also)
@@ -87,10 +87,10 @@ static inline const char *scan_quoted(const char *p, const char *end, char also)
     unsigned stops = 0;
     for (; p <= end - SCAN_STEP; p += SCAN_STEP) {
         if ((stops = scan_quoted_stops(p, also)) != 0)
-            return p + __builtin_ctz(stops);
+            return p + (unsigned)__builtin_ctz(stops);
     }
     stops = scan_quoted_stops(end - SCAN_STEP, also) >> (SCAN_STEP - (end - p));
-    return stops != 0 ? p + __builtin_ctz(stops) : end;
+    return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
 }
 
 #else

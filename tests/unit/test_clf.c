@@ -466,6 +466,26 @@ static void test_clf_cached_time_is_compared_in_every_byte(void **state)
     }
 }
 
+/* The two minutes of which only some seconds are in range. */
+static void test_clf_minutes_at_the_ends_of_time_are_not_cached(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"h - - [01/Jan/1970:00:59:60 +0100] \"-\" - -", "h - - [01/Jan/1970:00:59:59 +0100] \"-\" - -"},
+        {"h - - [31/Dec/9999:23:59:59 +0000] \"-\" - -", "h - - [31/Dec/9999:23:59:60 +0000] \"-\" - -"}};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        struct clf c;
+        struct text good = {0}, bad = {0};
+        clf_init(&c, CLF_AUTO);
+        decode_to_text(&c, slice_text(lines[i][0]), &good);
+        decode_to_text(&c, slice_text(lines[i][1]), &bad);
+        assert_int_equal(strncmp(good.ptr, "at ", 3), 0);
+        assert_string_equal(bad.ptr, "reject time_range 8\n");
+        text_fini(&good);
+        text_fini(&bad);
+    }
+}
+
 static void test_scan_twins_agree(void **state)
 {
     (void)state;
@@ -501,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_clf_reads_back_what_a_naive_printer_wrote),
         cmocka_unit_test(test_clf_mutated_lines_stay_within_bounds),
         cmocka_unit_test(test_clf_cached_time_is_compared_in_every_byte),
+        cmocka_unit_test(test_clf_minutes_at_the_ends_of_time_are_not_cached),
         cmocka_unit_test(test_scan_twins_agree),
         cmocka_unit_test(test_clf_format_names_are_read_back),
     };
