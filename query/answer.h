@@ -1,0 +1,37 @@
+/* answer.h - what a query found, and its three forms.
+ *
+ *   table  for a person: aligned, with the range in a first line
+ *   csv    time,value                       path,value             one measure is called "value"; with all
+ *          2015-05-17T00:00:00Z,31          /favicon.ico,807       of them each has its own name
+ *   json   {"report":"pages","measures":["hits"],"step":"day","from":"2015-05-17T00:00:00Z","to":…,
+ *           "values":[["2015-05-17T00:00:00Z",31],…]}                                    a row per step
+ *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
+ *
+ * Rows   : of time, from `from_ms` by `step` (one row where there is none); or of series, with their keys.
+ */
+#pragma once
+
+#include "query/query.h"
+
+struct answer {
+    const struct report *report;
+    size_t measures[REPORT_MEASURES_MAX]; /* which of the report's, in order */
+    size_t measure_count;
+    bool every_measure; /* asked for by "all" */
+    bool has_step;
+    enum span step;
+    int64_t from_ms, to_ms;
+    bool of_series;
+    struct slice *keys; /* by row, where the rows are of series */
+    size_t row_count;
+    int64_t *values; /* [row × measure_count + measure] */
+};
+
+void answer_write(const struct answer *a, enum query_format format, bool bars, struct text *out);
+/* The row of a slot, and the start of a row. */
+size_t answer_row(const struct answer *a, int64_t slot_ms);
+int64_t answer_time(const struct answer *a, size_t row);
+/* The text of a dimension in a key: STORE_OTHER_KEY in each for the series `other`. */
+struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
+/* As a table; of answer_table.c. */
+void answer_table(const struct answer *a, bool bars, struct text *out);

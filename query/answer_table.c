@@ -1,0 +1,140 @@
+/* An answer for a person. */
+#include "query/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LABEL_CHARS_MAX 60 /* longer text of a dimension is cut: CSV and JSON have it whole */
+#define BAR_CHARS       24
+#define TIME_BYTES      24
+
+/* Characters of UTF-8 text. */
+static int chars_of(struct slice s)
+{
+    int chars = 0;
+    for (size_t i = 0; i < s.len; i++)
+        chars += ((unsigned char)s.ptr[i] & 0xC0) != 0x80;
+    return chars;
+}
+
+static void put_label(struct slice s, int width, struct text *out)
+{
+    int chars = 0, limit = chars_of(s) > LABEL_CHARS_MAX ? LABEL_CHARS_MAX - 1 : LABEL_CHARS_MAX;
+    size_t n = 0;
+    for (; n < s.len; n++) {
+        bool starts = ((unsigned char)s.ptr[n] & 0xC0) != 0x80;
+        if (starts && chars == limit)
+            break;
+        chars += starts;
+    }
+    text_add(out, s.ptr, n);
+    if (n < s.len) {
+        text_puts(out, "…");
+        chars++;
+    }
+    text_printf(out, "%*s", width - chars, "");
+}
+
+/* As much of the ISO form as the span needs: "2015-05", "2015-05-17", "2015-05-17 10:05". */
+static const char *short_time(enum span span, int64_t ms, char buf[TIME_BYTES])
+{
+    static const size_t lengths[SPAN_COUNT] = {16, 16, 10, 7};
+    char iso[CIVIL_ISO_BYTES];
+    civil_iso(ms, iso);
+    iso[10] = ' ';
+    snprintf(buf, TIME_BYTES, "%.*s", (int)lengths[span], iso);
+    return buf;
+}
+
+static size_t label_count(const struct answer *a)
+{
+    return a->of_series ? a->report->dimension_count : 1;
+}
+
+static const char *label_name(const struct answer *a, size_t column)
+{
+    return a->of_series ? a->report->dimensions[column].name : a->has_step ? "time" : "from";
+}
+
+static struct slice label_of(const struct answer *a, size_t row, size_t column, char buf[TIME_BYTES])
+{
+    if (a->of_series)
+        return answer_dimension(a, row, column);
+    return slice_text(short_time(a->has_step ? a->step : SPAN_MINUTE, answer_time(a, row), buf));
+}
+
+static int label_width(const struct answer *a, size_t column)
+{
+    char buf[TIME_BYTES];
+    int width = (int)strlen(label_name(a, column));
+    for (size_t row = 0; row < a->row_count; row++) {
+        int chars = chars_of(label_of(a, row, column, buf));
+        width = chars > width ? chars : width;
+    }
+    return width < LABEL_CHARS_MAX ? width : LABEL_CHARS_MAX;
+}
+
+static int value_width(const struct answer *a, size_t measure)
+{
+    int width = (int)strlen(a->report->measures[a->measures[measure]].name);
+    for (size_t row = 0; row < a->row_count; row++) {
+        int digits = snprintf(NULL, 0, "%" PRId64, a->values[row * a->measure_count + measure]);
+        width = digits > width ? digits : width;
+    }
+    return width;
+}
+
+static int64_t greatest(const struct answer *a)
+{
+    int64_t most = 0;
+    for (size_t row = 0; row < a->row_count; row++)
+        most = a->values[row * a->measure_count] > most ? a->values[row * a->measure_count] : most;
+    return most;
+}
+
+static void put_bar(int64_t value, int64_t most, struct text *out)
+{
+    int chars = value > 0 ? (int)((double)value / (double)most * BAR_CHARS + 0.5) : 0;
+    if (chars > 0)
+        text_puts(out, "  ");
+    while (chars-- > 0)
+        text_putc(out, '#');
+}
+
+static void put_title(const struct answer *a, struct text *out)
+{
+    char from[TIME_BYTES], to[TIME_BYTES];
+    text_printf(out, "%s, %s to %s UTC", a->report->name, short_time(SPAN_MINUTE, a->from_ms, from),
+                short_time(SPAN_MINUTE, a->to_ms, to));
+    if (a->has_step)
+        text_printf(out, ", by %s", span_name(a->step));
+    text_putc(out, '\n');
+}
+
+void answer_table(const struct answer *a, bool bars, struct text *out)
+{
+    int label_widths[REPORT_DIMENSIONS_MAX], value_widths[REPORT_MEASURES_MAX];
+    char buf[TIME_BYTES];
+    int64_t most = bars ? greatest(a) : 0;
+    put_title(a, out);
+    for (size_t c = 0; c < label_count(a); c++) {
+        label_widths[c] = label_width(a, c);
+        put_label(slice_text(label_name(a, c)), label_widths[c] + 2, out);
+    }
+    for (size_t m = 0; m < a->measure_count; m++) {
+        value_widths[m] = value_width(a, m);
+        text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m],
+                    a->report->measures[a->measures[m]].name);
+    }
+    text_putc(out, '\n');
+    for (size_t row = 0; row < a->row_count; row++) {
+        for (size_t c = 0; c < label_count(a); c++)
+            put_label(label_of(a, row, c, buf), label_widths[c] + 2, out);
+        for (size_t m = 0; m < a->measure_count; m++)
+            text_printf(out, "%s%*" PRId64, m > 0 ? "  " : "", value_widths[m],
+                        a->values[row * a->measure_count + m]);
+        if (bars)
+            put_bar(a->values[row * a->measure_count], most, out);
+        text_putc(out, '\n');
+    }
+}

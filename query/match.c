@@ -1,0 +1,92 @@
+#include "query/match.h"
+
+#include "aggregate/dimension.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct search {
+    struct match *match;
+    const struct slice *values;
+    size_t dimension_count, words;
+};
+
+struct slice match_next(struct slice *key)
+{
+    const char *end = key->len > 0 ? memchr(key->ptr, DIMENSION_SEPARATOR, key->len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - key->ptr) : key->len;
+    struct slice first = slice_of(key->ptr, len);
+    size_t taken = end != NULL ? len + 1 : len;
+    *key = slice_of(key->ptr + taken, key->len - taken);
+    return first;
+}
+
+static bool matches(const struct search *s, struct slice key)
+{
+    for (size_t d = 0; d < s->dimension_count; d++) {
+        struct slice text = match_next(&key);
+        if (s->values[d].ptr != NULL && !slice_equal(text, s->values[d]))
+            return false;
+    }
+    return true;
+}
+
+static bool look_at(void *context, uint32_t series, struct slice key)
+{
+    struct search *s = context;
+    if (!matches(s, key))
+        return true;
+    size_t known = s->words, word = series / 64;
+    s->match->bits = xgrow(s->match->bits, &s->words, word + 1, sizeof *s->match->bits);
+    memset(s->match->bits + known, 0, (s->words - known) * sizeof *s->match->bits);
+    s->match->bits[word] |= (uint64_t)1 << series % 64;
+    s->match->set.one = series;
+    s->match->count++;
+    return true;
+}
+
+static bool match_some(struct match *m, struct store *st, size_t report, const struct slice *values,
+                       struct err *e)
+{
+    struct search s = {m, values, st->reports[report].dimension_count, 0};
+    if (!store_series_each(st, report, look_at, &s, e))
+        return false;
+    m->set.kind = m->count == 1 ? SERIES_ONE : SERIES_SET;
+    m->set.bits = m->bits;
+    m->set.bits_max = (uint32_t)s.words * 64;
+    return true;
+}
+
+static bool match_one(struct match *m, struct store *st, size_t report, const struct slice *values,
+                      struct err *e)
+{
+    struct text key = {0};
+    bool found;
+    for (size_t d = 0; d < st->reports[report].dimension_count; d++) {
+        if (d > 0)
+            text_putc(&key, DIMENSION_SEPARATOR);
+        text_add(&key, values[d].ptr, values[d].len);
+    }
+    bool good = store_series_find(st, report, text_slice(&key), &m->set.one, &found, e);
+    text_fini(&key);
+    m->set.kind = SERIES_ONE;
+    m->count = good && found;
+    return good;
+}
+
+bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values, struct err *e)
+{
+    size_t given = 0, dimensions = st->reports[report].dimension_count;
+    for (size_t d = 0; d < dimensions; d++)
+        given += values[d].ptr != NULL;
+    *m = (struct match){.set = {.kind = SERIES_ALL}};
+    if (given == 0)
+        return true;
+    return given == dimensions ? match_one(m, st, report, values, e) : match_some(m, st, report, values, e);
+}
+
+void match_fini(struct match *m)
+{
+    free(m->bits);
+    *m = (struct match){0};
+}

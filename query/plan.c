@@ -1,0 +1,41 @@
+#include "query/plan.h"
+
+#include "base/check.h"
+
+int64_t plan_ceil(enum span span, int64_t ms)
+{
+    int64_t start_ms = span_floor(span, ms);
+    return start_ms == ms ? ms : span_next(span, start_ms);
+}
+
+/* Where the tile would be empty, there is none. */
+static void add_tile(struct plan *p, enum span slot, int64_t *from_ms, int64_t to_ms)
+{
+    if (to_ms <= *from_ms)
+        return;
+    ASSERT(p->tile_count < PLAN_TILES_MAX);
+    p->tiles[p->tile_count++] = (struct plan_tile){slot, *from_ms, to_ms};
+    *from_ms = to_ms;
+}
+
+struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms)
+{
+    struct plan p = {0};
+    ASSERT(span_floor(step, from_ms) == from_ms && span_floor(step, to_ms) == to_ms);
+    add_tile(&p, step, &from_ms, to_ms);
+    return p;
+}
+
+struct plan plan_sum(int64_t from_ms, int64_t to_ms)
+{
+    struct plan p = {0};
+    ASSERT(span_floor(SPAN_MINUTE, from_ms) == from_ms && span_floor(SPAN_MINUTE, to_ms) == to_ms);
+    for (int s = SPAN_MINUTE; s < SPAN_MONTH; s++) {
+        int64_t next_ms = plan_ceil((enum span)(s + 1), from_ms), end_ms = span_floor((enum span)s, to_ms);
+        add_tile(&p, (enum span)s, &from_ms, next_ms < end_ms ? next_ms : end_ms);
+    }
+    for (int s = SPAN_MONTH; s >= SPAN_MINUTE; s--)
+        add_tile(&p, (enum span)s, &from_ms, span_floor((enum span)s, to_ms));
+    ASSERT(from_ms >= to_ms);
+    return p;
+}

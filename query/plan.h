@@ -1,0 +1,32 @@
+/* plan.h - which slots to read for a range, so that the fewest rows are read.
+ *
+ *   10:58   11:00              00:00           1 June        1 July   2 July      01:00  01:01
+ *     | minutes |     hours      |    days       |   months    | days   |   hours   | min. |
+ *
+ * A step reads the slots of its own length. A sum over any range is tiled: up to the next hour by minutes,
+ * up to the next day by hours, and so on up to months, and down again.
+ */
+#pragma once
+
+#include "base/civil.h"
+
+#include <stddef.h>
+
+#define PLAN_TILES_MAX (2 * SPAN_COUNT - 1)
+
+struct plan_tile {
+    enum span slot;
+    int64_t from_ms, to_ms; /* at starts of slots; not empty */
+};
+
+struct plan {
+    size_t tile_count;
+    struct plan_tile tiles[PLAN_TILES_MAX]; /* in order of time, without gaps */
+};
+
+/* Pre: the range begins and ends at starts of `step`s. */
+struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms);
+/* Pre: the range begins and ends at starts of minutes. */
+struct plan plan_sum(int64_t from_ms, int64_t to_ms);
+/* The start of the bucket that begins at `ms` or next after it. */
+int64_t plan_ceil(enum span span, int64_t ms);

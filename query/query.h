@@ -1,0 +1,69 @@
+/* query.h - a question about one report, and its answer: the one path of `tallyd query` and /api/v1/query.
+ *
+ *   parameters → struct query → series (match.h) → slots (plan.h) → scans → answer.h → text
+ *
+ * Answers : with a step, one row per step of the range, zeros where nothing was counted; with `top`, the
+ *           series with the greatest values; else one row, the sum over the range. A row is always whole
+ *           buckets: `from` is moved down, and `to`, which is exclusive, up to a start of the step
+ *           (of a minute where there is no step).
+ * Owner   : a query borrows the text of its parameters.
+ * Errors  : EX_USAGE: the question is wrong, in words for whoever asked; EX_UNAVAILABLE: the answer
+ *           passes a limit; others are the store's.
+ */
+#pragma once
+
+#include "base/civil.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "query/plan.h"
+#include "store/store.h"
+
+enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_JSON };
+
+/* `query.*` of the configuration. */
+struct query_limits {
+    uint64_t rows_max;   /* read from the store */
+    uint64_t points_max; /* steps in the answer */
+    uint64_t series_max; /* series in the answer */
+};
+
+/* A dimension and the settled text it must have. */
+struct query_filter {
+    struct slice dimension, value;
+};
+
+struct query {
+    struct query_limits limits;
+    int64_t now_ms;
+    struct slice report, measure; /* measure: empty is the report's first, "all" is every one */
+    struct query_filter filters[REPORT_DIMENSIONS_MAX];
+    size_t filter_count;
+    int64_t from_ms, to_ms; /* -1: an hour before `to`; now */
+    bool has_step;
+    enum span step;
+    uint64_t top; /* 0: no ranking */
+    enum query_format format;
+    bool bars; /* in a table: draw the values too */
+};
+
+/* What it took. */
+struct query_stats {
+    struct plan plan;
+    struct scan_stats reads[PLAN_TILES_MAX]; /* by tile of the plan */
+    bool every_series;                       /* no filter */
+    uint64_t series_matched;                 /* by the filters; 0: never seen, so nothing was read */
+};
+
+void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
+
+/* One parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
+ * be repeated), from, to, step, top, format. */
+bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
+/* The names that query_set() takes. NULL at the end. */
+extern const char *const query_parameters[];
+
+/* Adds the answer to `out`; on false `out` is as it was. */
+bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
+               struct err *e) MUST_CHECK;
+/* The plan of a query that was run, in lines for a person. */
+void query_explain(const struct query *q, const struct query_stats *stats, struct text *out);

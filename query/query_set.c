@@ -1,0 +1,108 @@
+/* Parameters, as text from a command line or a URL, into a struct query. */
+#include "base/suggest.h"
+#include "query/query.h"
+#include "query/unknown.h"
+
+#define TIME_HELP "2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d"
+
+void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits)
+{
+    *q = (struct query){.limits = *limits, .now_ms = now_ms, .from_ms = -1, .to_ms = -1};
+}
+
+static bool set_report(struct query *q, struct slice value, struct err *e)
+{
+    (void)e;
+    q->report = value;
+    return true;
+}
+
+static bool set_measure(struct query *q, struct slice value, struct err *e)
+{
+    (void)e;
+    q->measure = value;
+    return true;
+}
+
+static bool set_filter(struct query *q, struct slice value, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    const char *equals = value.len > 0 ? memchr(value.ptr, '=', value.len) : NULL;
+    if (equals == NULL)
+        return err_set(e, EX_USAGE, "filter: found %s, expected DIMENSION=VALUE",
+                       suggest_quote(value, quoted));
+    if (q->filter_count == REPORT_DIMENSIONS_MAX)
+        return err_set(e, EX_USAGE, "filter: more than %d of them", REPORT_DIMENSIONS_MAX);
+    size_t len = (size_t)(equals - value.ptr);
+    q->filters[q->filter_count++] =
+        (struct query_filter){slice_of(value.ptr, len), slice_of(equals + 1, value.len - len - 1)};
+    return true;
+}
+
+static bool set_time(const struct query *q, const char *name, struct slice value, int64_t *ms, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    return civil_parse(value, q->now_ms, ms) ||
+           err_set(e, EX_USAGE, "%s: found %s, expected a time: " TIME_HELP, name,
+                   suggest_quote(value, quoted));
+}
+
+static bool set_from(struct query *q, struct slice value, struct err *e)
+{
+    return set_time(q, "from", value, &q->from_ms, e);
+}
+
+static bool set_to(struct query *q, struct slice value, struct err *e)
+{
+    return set_time(q, "to", value, &q->to_ms, e);
+}
+
+static bool set_step(struct query *q, struct slice value, struct err *e)
+{
+    const char *names[SPAN_COUNT + 1] = {0};
+    for (int i = 0; i < SPAN_COUNT; i++)
+        names[i] = span_name((enum span)i);
+    q->has_step = true;
+    return span_parse(value, &q->step) || unknown_name(e, "step", value, names);
+}
+
+static bool set_top(struct query *q, struct slice value, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    uint64_t top = 0;
+    size_t i = 0;
+    for (; i < value.len && i < 9 && value.ptr[i] >= '0' && value.ptr[i] <= '9'; i++)
+        top = top * 10 + (uint64_t)(value.ptr[i] - '0');
+    if (i < value.len || top == 0 || top > q->limits.series_max)
+        return err_set(e, EX_USAGE, "top: found %s, expected a number from 1 to %llu (query.series_max)",
+                       suggest_quote(value, quoted), (unsigned long long)q->limits.series_max);
+    q->top = top;
+    return true;
+}
+
+static bool set_format(struct query *q, struct slice value, struct err *e)
+{
+    static const char *const names[] = {"table", "csv", "json", NULL};
+    for (int i = 0; names[i] != NULL; i++) {
+        if (slice_is(value, names[i])) {
+            q->format = (enum query_format)i;
+            return true;
+        }
+    }
+    return unknown_name(e, "format", value, names);
+}
+
+const char *const query_parameters[] = {"report", "measure", "filter", "from", "to",
+                                        "step",   "top",     "format", NULL};
+
+bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
+{
+    static bool (*const setters[])(struct query *, struct slice, struct err *) = {
+        set_report, set_measure, set_filter, set_from, set_to, set_step, set_top, set_format};
+    _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
+    for (size_t i = 0; i < COUNT_OF(setters); i++) {
+        if (slice_is(name, query_parameters[i]))
+            return setters[i](q, value, e);
+    }
+    return unknown_name(e, "parameter", name, query_parameters);
+}

@@ -1,0 +1,17 @@
+#include "query/unknown.h"
+
+#include "base/suggest.h"
+#include "base/text.h"
+
+bool unknown_name(struct err *e, const char *what, struct slice given, const char *const names[])
+{
+    char quoted[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    struct text list = {0};
+    for (size_t i = 0; names[i] != NULL; i++)
+        text_printf(&list, "%s%s", i == 0 ? "" : ", ", names[i]);
+    err_set(e, EX_USAGE, "unknown %s %s%s: %s%s", what, suggest_quote(given, quoted),
+            suggest_hint(given, names, hint), names[0] != NULL ? "there are " : "there is none",
+            names[0] != NULL ? list.ptr : "");
+    text_fini(&list);
+    return false;
+}

@@ -1,0 +1,9 @@
+/* unknown.h - the complaint about a name that is not there: what exists, and what may have been meant. */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+/* EX_USAGE: `unknown WHAT "given" (did you mean …?): there are a, b, c`; `names` has NULL at its end.
+ * Returns false. */
+bool unknown_name(struct err *e, const char *what, struct slice given, const char *const names[]);

@@ -1,0 +1,343 @@
+/* Questions as text, answers as text. */
+#include "query/query.h"
+#include "tests/support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 10};
+
+/* A question: parameters "name=value", NULL at the end; now is 2015-05-20T10:30:20. */
+static bool ask(struct world *w, const char *const *parameters, struct text *out, struct query_stats *stats,
+                struct err *e)
+{
+    struct query q;
+    query_init(&q, fixture_ms("2015-05-20T10:30:20"), &limits);
+    text_clear(out);
+    for (; *parameters != NULL; parameters++) {
+        const char *equals = strchr(*parameters, '=');
+        assert_non_null(equals);
+        if (!query_set(&q, slice_of(*parameters, (size_t)(equals - *parameters)), slice_text(equals + 1), e))
+            return false;
+    }
+    return query_run(w->store, &q, out, stats, e);
+}
+
+#define PARAMETERS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void check_answer(struct world *w, const char *const *parameters, const char *expected)
+{
+    struct text out = {0};
+    struct query_stats stats;
+    struct err e = {0};
+    if (!ask(w, parameters, &out, &stats, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(out.ptr, expected);
+    text_fini(&out);
+}
+
+static void check_refused(struct world *w, const char *const *parameters, int code, const char *text)
+{
+    struct text out = {0};
+    struct query_stats stats;
+    struct err e = {0};
+    assert_false(ask(w, parameters, &out, &stats, &e));
+    if (strstr(e.text, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
+    assert_int_equal(e.code, code);
+    assert_int_equal(out.len, 0);
+    text_fini(&out);
+}
+
+static int setup(void **state)
+{
+    world_setup(state);
+    struct world *w = *state;
+    world_hit(w, FIXTURE_PAGES, "/favicon.ico", "2015-05-17T10:05", 100);
+    world_hit(w, FIXTURE_PAGES, "/favicon.ico", "2015-05-17T10:06", 100);
+    world_hit(w, FIXTURE_PAGES, "/favicon.ico", "2015-05-19T00:00", 1);
+    world_hit(w, FIXTURE_PAGES, "/a,\"b\"", "2015-05-19T23:59", 5);
+    world_hit(w, FIXTURE_PAGES, "/z", "2015-05-20T10:29", 5);
+    world_hit(w, FIXTURE_PAGES, "/y", "2015-05-20T10:30", 7);
+    world_hit(w, FIXTURE_SITE, "", "2015-05-17T10:05", 9);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tGET\t200", "2015-05-17T10:05", 9);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tGET\t404", "2015-05-17T10:06", 10);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tPOST\t200", "2015-05-17T10:07", 11);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t200", "2015-05-17T10:08", 12);
+    world_apply(w, 1);
+    return 0;
+}
+
+static void test_csv_has_a_row_for_each_step(void **state)
+{
+    check_answer(*state,
+                 PARAMETERS("report=pages", "filter=path=/favicon.ico", "measure=hits", "from=2015-05-17",
+                            "to=2015-05-21", "step=day", "format=csv"),
+                 "time,value\n"
+                 "2015-05-17T00:00:00Z,2\n"
+                 "2015-05-18T00:00:00Z,0\n"
+                 "2015-05-19T00:00:00Z,1\n"
+                 "2015-05-20T00:00:00Z,0\n");
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-04-17", "to=2015-06-02", "step=month", "format=csv"),
+                 "time,value\n"
+                 "2015-04-01T00:00:00Z,0\n"
+                 "2015-05-01T00:00:00Z,6\n"
+                 "2015-06-01T00:00:00Z,0\n");
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-05-17T10:05:30", "to=2015-05-17T10:06:01",
+                            "step=minute", "measure=all", "format=csv"),
+                 "time,hits,bytes\n"
+                 "2015-05-17T10:05:00Z,1,100\n"
+                 "2015-05-17T10:06:00Z,1,100\n");
+}
+
+static void test_without_a_step_there_is_one_sum(void **state)
+{
+    check_answer(
+        *state, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-20", "format=csv", "measure=bytes"),
+        "time,value\n2015-05-17T00:00:00Z,206\n");
+    /* the last hour */
+    check_answer(*state, PARAMETERS("report=pages", "format=csv"), "time,value\n2015-05-20T09:30:00Z,2\n");
+    check_answer(*state, PARAMETERS("report=pages", "format=csv", "to=2015-05-17T10:06"),
+                 "time,value\n2015-05-17T09:06:00Z,1\n");
+    check_answer(*state, PARAMETERS("report=site", "format=csv", "from=-7d"),
+                 "time,value\n2015-05-13T10:30:00Z,1\n");
+}
+
+static void test_filter_over_some_dimensions_sums_up_the_rest(void **state)
+{
+    static const char from[] = "from=2015-05-17", to[] = "to=2015-05-18", csv[] = "format=csv",
+                      bytes[] = "measure=bytes", clients[] = "report=clients";
+    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=host=::1"),
+                 "time,value\n2015-05-17T00:00:00Z,30\n");
+    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status=200", "filter=method=GET"),
+                 "time,value\n2015-05-17T00:00:00Z,21\n");
+    check_answer(
+        *state,
+        PARAMETERS(clients, from, to, csv, bytes, "filter=status=200", "filter=method=GET", "filter=host=h"),
+        "time,value\n2015-05-17T00:00:00Z,12\n");
+    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status=20"),
+                 "time,value\n2015-05-17T00:00:00Z,0\n");
+    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status="),
+                 "time,value\n2015-05-17T00:00:00Z,0\n");
+}
+
+static void test_top_ranks_by_value_then_key(void **state)
+{
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-05-01", "to=2015-06-01", "top=3", "format=csv"),
+                 "path,value\n"
+                 "/favicon.ico,3\n"
+                 "\"/a,\"\"b\"\"\",1\n"
+                 "/y,1\n");
+    check_answer(*state,
+                 PARAMETERS("report=clients", "from=2015-05-01", "to=2015-06-01", "top=2", "format=csv",
+                            "measure=bytes", "filter=method=GET"),
+                 "host,method,status,value\n"
+                 "h,GET,200,12\n"
+                 "::1,GET,404,10\n");
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-06-01", "to=2015-06-02", "top=3", "format=csv"),
+                 "path,value\n");
+    check_answer(*state, PARAMETERS("report=site", "from=2015-05-01", "to=2015-06-02", "top=3", "format=csv"),
+                 "value\n1\n");
+}
+
+static void test_top_shows_other_in_every_dimension(void **state)
+{
+    struct world *w = *state;
+    w->reports[FIXTURE_CLIENTS].series_max = 1;
+    world_reopen(w);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t200", "2015-06-17T10:05", 1);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t206", "2015-06-17T10:05", 2);
+    world_apply(w, 1);
+    check_answer(w,
+                 PARAMETERS("report=clients", "from=2015-06-01", "to=2015-07-01", "top=5", "format=csv",
+                            "measure=bytes"),
+                 "host,method,status,value\n(other),(other),(other),2\nh,GET,200,1\n");
+}
+
+static void test_json_is_what_the_page_reads(void **state)
+{
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-05-19", "to=2015-05-21", "step=day", "format=json"),
+                 "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":\"day\","
+                 "\"from\":\"2015-05-19T00:00:00Z\",\"to\":\"2015-05-21T00:00:00Z\",\"values\":["
+                 "[\"2015-05-19T00:00:00Z\",2],[\"2015-05-20T00:00:00Z\",2]]}\n");
+    check_answer(
+        *state,
+        PARAMETERS("report=pages", "from=2015-05-19", "to=2015-05-20", "top=1", "measure=all", "format=json"),
+        "{\"report\":\"pages\",\"measures\":[\"hits\",\"bytes\"],\"step\":null,"
+        "\"from\":\"2015-05-19T00:00:00Z\",\"to\":\"2015-05-20T00:00:00Z\",\"top\":["
+        "{\"series\":{\"path\":\"/a,\\\"b\\\"\"},\"values\":[1,5]}]}\n");
+    check_answer(*state, PARAMETERS("report=pages", "format=json"),
+                 "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":null,"
+                 "\"from\":\"2015-05-20T09:30:00Z\",\"to\":\"2015-05-20T10:31:00Z\",\"values\":["
+                 "[\"2015-05-20T09:30:00Z\",2]]}\n");
+}
+
+static void test_table_is_aligned(void **state)
+{
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-20", "step=day", "measure=all"),
+                 "pages, 2015-05-17 00:00 to 2015-05-20 00:00 UTC, by day\n"
+                 "time        hits  bytes\n"
+                 "2015-05-17     2    200\n"
+                 "2015-05-18     0      0\n"
+                 "2015-05-19     2      6\n");
+    check_answer(*state, PARAMETERS("report=clients", "from=2015-05-17", "to=2015-05-18", "top=2"),
+                 "clients, 2015-05-17 00:00 to 2015-05-18 00:00 UTC\n"
+                 "host  method  status  hits\n"
+                 "::1   GET     200        1\n"
+                 "::1   GET     404        1\n");
+    check_answer(*state, PARAMETERS("report=site", "from=2015-05-17", "to=2015-05-18"),
+                 "site, 2015-05-17 00:00 to 2015-05-18 00:00 UTC\n"
+                 "from              hits\n"
+                 "2015-05-17 00:00     1\n");
+}
+
+static void test_table_cuts_long_text_and_draws_bars(void **state)
+{
+    struct world *w = *state;
+    char key[201];
+    memset(key, 'x', sizeof key - 1);
+    key[200] = '\0';
+    memcpy(key, "/caf\xc3\xa9", 6);
+    for (int i = 0; i < 2; i++)
+        world_hit(w, FIXTURE_PAGES, key, "2015-06-01", 1);
+    world_hit(w, FIXTURE_PAGES, "/caf\xc3\xa9", "2015-06-01", 1);
+    world_apply(w, 1);
+    struct query q;
+    struct query_stats stats;
+    struct err e;
+    struct text out = {0};
+    query_init(&q, 0, &limits);
+    q.report = slice_text("pages");
+    q.from_ms = fixture_ms("2015-06-01");
+    q.to_ms = fixture_ms("2015-06-02");
+    q.top = 2;
+    q.bars = true;
+    assert_true(query_run(w->store, &q, &out, &stats, &e));
+    assert_string_equal(out.ptr, "pages, 2015-06-01 00:00 to 2015-06-02 00:00 UTC\n"
+                                 "path                                                          hits\n"
+                                 "/caf\xc3\xa9xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…     2"
+                                 "  ########################\n"
+                                 "/caf\xc3\xa9                                                            1"
+                                 "  ############\n");
+    text_fini(&out);
+}
+
+static void test_wrong_questions_are_answered_with_what_exists(void **state)
+{
+    check_refused(*state, PARAMETERS("report=pagse"), EX_USAGE,
+                  "unknown report \"pagse\" (did you mean \"pages\"?): there are site, pages, clients");
+    check_refused(*state, PARAMETERS("format=csv"), EX_USAGE, "unknown report \"\": there are site");
+    check_refused(*state, PARAMETERS("report=pages", "measure=hit"), EX_USAGE,
+                  "unknown measure \"hit\" (did you mean \"hits\"?): there are hits, bytes, all");
+    check_refused(*state, PARAMETERS("report=pages", "filter=pth=/"), EX_USAGE,
+                  "report pages: unknown dimension \"pth\" (did you mean \"path\"?): there are path");
+    check_refused(*state, PARAMETERS("report=site", "filter=path=/"), EX_USAGE,
+                  "report site: unknown dimension \"path\": there is none");
+    check_refused(*state, PARAMETERS("report=pages", "filter=path"), EX_USAGE, "expected DIMENSION=VALUE");
+    check_refused(*state, PARAMETERS("report=pages", "filter=path=/a", "filter=path=/b"), EX_USAGE,
+                  "path is given twice");
+    check_refused(*state, PARAMETERS("report=pages", "step=week"), EX_USAGE,
+                  "there are minute, hour, day, month");
+    check_refused(*state, PARAMETERS("report=pages", "format=xml"), EX_USAGE, "there are table, csv, json");
+    check_refused(*state, PARAMETERS("report=pages", "form=csv"), EX_USAGE, "unknown parameter \"form\"");
+    check_refused(*state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");
+    check_refused(*state, PARAMETERS("report=pages", "from=2015-05-18", "to=2015-05-18"), EX_USAGE,
+                  "the range is empty");
+    check_refused(*state, PARAMETERS("report=pages", "top=0"), EX_USAGE, "from 1 to 10");
+    check_refused(*state, PARAMETERS("report=pages", "top=11"), EX_USAGE, "from 1 to 10");
+    check_refused(*state, PARAMETERS("report=pages", "top=1x"), EX_USAGE, "from 1 to 10");
+    check_refused(*state, PARAMETERS("report=pages", "top=99999999999999999999"), EX_USAGE, "from 1 to 10");
+    check_refused(*state, PARAMETERS("report=pages", "top=1", "step=day"), EX_USAGE, "does not go with");
+}
+
+static void test_limits_refuse_what_is_too_much(void **state)
+{
+    struct world *w = *state;
+    check_refused(w, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-18", "step=minute"),
+                  EX_UNAVAILABLE, "1440 steps");
+    for (int64_t hour = 0; hour < 1200; hour++)
+        batcher_add(w->batcher, 0, FIXTURE_PAGES, "/a", fixture_ms("2016-01-01") + hour * HOUR_MS,
+                    (int64_t[]){1, 1});
+    world_apply(w, 1);
+    struct query q;
+    struct query_stats stats;
+    struct err e;
+    struct text out = {0};
+    query_init(&q, 0, &limits);
+    q.limits.points_max = 100000;
+    q.report = slice_text("pages");
+    q.has_step = true;
+    q.from_ms = fixture_ms("2016-01-01");
+    q.to_ms = fixture_ms("2016-03-01");
+    assert_false(query_run(w->store, &q, &out, &stats, &e));
+    assert_int_equal(e.code, EX_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "rows"));
+    text_fini(&out);
+}
+
+static void test_page_never_seen_reads_nothing(void **state)
+{
+    struct text out = {0};
+    struct query_stats stats;
+    struct err e = {0};
+    assert_true(ask(*state, PARAMETERS("report=pages", "filter=path=/nowhere", "step=minute", "format=csv"),
+                    &out, &stats, &e));
+    assert_false(stats.every_series);
+    assert_int_equal(stats.series_matched, 0);
+    assert_int_equal(stats.plan.tile_count, 0);
+    assert_non_null(strstr(out.ptr, "2015-05-20T10:29:00Z,0\n2015-05-20T10:30:00Z,0\n"));
+    text_fini(&out);
+}
+
+static void test_explain_says_what_was_read(void **state)
+{
+    struct world *w = *state;
+    struct text out = {0}, plan = {0};
+    struct query q;
+    struct query_stats stats;
+    struct err e = {0};
+    query_init(&q, 0, &limits);
+    q.report = slice_text("pages");
+    q.from_ms = fixture_ms("2015-05-17T10:05");
+    q.to_ms = fixture_ms("2015-05-20T11:00");
+    assert_true(query_run(w->store, &q, &out, &stats, &e));
+    query_explain(&q, &stats, &plan);
+    assert_non_null(strstr(plan.ptr, "every series\n"));
+    assert_non_null(strstr(plan.ptr, "  minute slots 2015-05-17T10:05:00Z to 2015-05-17T11:00:00Z: "));
+    assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
+    assert_non_null(strstr(plan.ptr, "  day    slots 2015-05-18T00:00:00Z to 2015-05-20T00:00:00Z: "));
+    assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-20T00:00:00Z to 2015-05-20T11:00:00Z: "));
+    text_fini(&out);
+    text_fini(&plan);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_csv_has_a_row_for_each_step),
+        TEST(test_without_a_step_there_is_one_sum),
+        TEST(test_filter_over_some_dimensions_sums_up_the_rest),
+        TEST(test_top_ranks_by_value_then_key),
+        TEST(test_top_shows_other_in_every_dimension),
+        TEST(test_json_is_what_the_page_reads),
+        TEST(test_table_is_aligned),
+        TEST(test_table_cuts_long_text_and_draws_bars),
+        TEST(test_wrong_questions_are_answered_with_what_exists),
+        TEST(test_limits_refuse_what_is_too_much),
+        TEST(test_page_never_seen_reads_nothing),
+        TEST(test_explain_says_what_was_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
