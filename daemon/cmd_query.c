@@ -1,0 +1,177 @@
+#include "base/clock.h"
+#include "daemon/commands.h"
+#include "daemon/options.h"
+#include "query/query.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tallyd query REPORT [OPTIONS]\n"
+    "\n"
+    "Reads counts back: one row per step, or the sum over the range, or the top series of it.\n"
+    "\n"
+    "      --filter DIM=VALUE  only series with this text in dimension DIM; again for further dimensions\n"
+    "      --measure NAME      what to show (default: the report's first), or all\n"
+    "      --from TIME         first moment (default: an hour before --to), moved back to the start of its "
+    "step\n"
+    "      --to TIME           end, exclusive (default: now)\n"
+    "      --step STEP         minute, hour, day or month: a row each (default: one row, the sum)\n"
+    "      --top N             the N series with the most, instead of rows of time\n"
+    "      --format FORMAT     table (default), csv or json\n"
+    "      --explain           say on standard error what was read\n"
+    "  -c, --config FILE       configuration (default: built in)\n"
+    "      --store URL         store to read (default: sqlite:tallyd.db)\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "TIME is UTC: 2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
+    "\n"
+    "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
+    "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n";
+
+enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE };
+
+static const struct option long_options[] = {
+    {"filter", required_argument, NULL, OPT_PARAMETER},
+    {"measure", required_argument, NULL, OPT_PARAMETER},
+    {"from", required_argument, NULL, OPT_PARAMETER},
+    {"to", required_argument, NULL, OPT_PARAMETER},
+    {"step", required_argument, NULL, OPT_PARAMETER},
+    {"top", required_argument, NULL, OPT_PARAMETER},
+    {"format", required_argument, NULL, OPT_PARAMETER},
+    {"explain", no_argument, NULL, OPT_EXPLAIN},
+    {"config", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, OPT_STORE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+#define PARAMETERS_MAX 64
+
+struct arguments {
+    const char *config_file, *store_url;
+    bool explain;
+    struct {
+        const char *name, *value;
+    } parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
+    size_t parameter_count;
+};
+
+static int complain(const struct err *e)
+{
+    fprintf(stderr, "tallyd query: %s%s\n", e->text,
+            e->code == EX_USAGE ? "; `tallyd query --help` tells more" : "");
+    return e->code;
+}
+
+static int bad_usage(const char *what)
+{
+    struct err e;
+    err_set(&e, EX_USAGE, "%s", what);
+    return complain(&e);
+}
+
+static void add_parameter(struct arguments *args, const char *name, const char *value)
+{
+    if (args->parameter_count < PARAMETERS_MAX) {
+        args->parameters[args->parameter_count].name = name;
+        args->parameters[args->parameter_count].value = value;
+    }
+    args->parameter_count++;
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    int index;
+    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, &index)) != -1;) {
+        switch (o) {
+        case OPT_PARAMETER:
+            add_parameter(args, long_options[index].name, optarg);
+            break;
+        case OPT_EXPLAIN:
+            args->explain = true;
+            break;
+        case OPT_STORE:
+            args->store_url = optarg;
+            break;
+        case 'c':
+            args->config_file = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    if (optind + 1 != argc)
+        return bad_usage(optind == argc ? "which report?" : "one report at a time");
+    add_parameter(args, "report", argv[optind]);
+    return args->parameter_count > PARAMETERS_MAX ? bad_usage("too many options") : 0;
+}
+
+static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
+{
+    struct query_limits limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max,
+                                  (uint64_t)c->query.series_max};
+    query_init(q, clock_wall_ms(&clock_system), &limits);
+    q->bars = isatty(STDOUT_FILENO);
+    for (size_t i = 0; i < args->parameter_count; i++) {
+        if (!query_set(q, slice_text(args->parameters[i].name), slice_text(args->parameters[i].value), e))
+            return false;
+    }
+    return true;
+}
+
+static bool print(const struct text *out, struct err *e)
+{
+    if (fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0)
+        return true;
+    return err_set(e, EX_IOERR, "cannot write the answer: %s", strerror(errno));
+}
+
+/* Zeros may surprise a person; a script compares them. */
+static void print_note(const struct query *q, const struct query_stats *stats)
+{
+    if (q->format == QUERY_TABLE && !stats->every_series && stats->series_matched == 0)
+        fputs("note: no series of the report was ever counted that the filters match\n", stderr);
+}
+
+static bool answer(const struct query *q, const struct config *c, bool explain, struct err *e)
+{
+    struct text out = {0}, plan = {0};
+    struct query_stats stats;
+    struct store *st = store_open(c->store.url, STORE_READ, NULL, 0, e);
+    if (st == NULL)
+        return false;
+    bool good = query_run(st, q, &out, &stats, e) && print(&out, e);
+    if (good)
+        print_note(q, &stats);
+    if (good && explain) {
+        query_explain(q, &stats, &plan);
+        fputs(plan.ptr, stderr);
+    }
+    text_fini(&out);
+    text_fini(&plan);
+    store_close(st);
+    return good;
+}
+
+int cmd_query(int argc, char **argv)
+{
+    struct arguments args = {0};
+    struct query q;
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == -1 ? EX_OK : code;
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    bool good = make_query(&q, &args, c, &e) && answer(&q, c, args.explain, &e);
+    config_free(c);
+    return good ? EX_OK : complain(&e);
+}

@@ -1,0 +1,187 @@
+/* Any question over any counts, on every store: the answer equals a naive recount. */
+#include "query/match.h"
+#include "query/query.h"
+#include "tests/support/dice.h"
+#include "tests/support/model.h"
+#include "tests/support/world.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define KEYS_MAX  (5 * 3 * 4)
+#define QUESTIONS 60
+
+static const char *const hosts[] = {"::1", "h", "-", "a b", "h2"};
+static const char *const methods[] = {"GET", "POST", "-"};
+static const char *const statuses[] = {"200", "404", "500", "-"};
+
+struct game {
+    struct dice dice;
+    struct model model;
+    char keys[KEYS_MAX][32];
+    struct query query;
+};
+
+static void fill(struct game *g, struct world *w)
+{
+    int64_t from_ms = fixture_ms("2015-12-20"), length_ms = 75LL * DAY_MS;
+    struct err e;
+    for (size_t i = 0; i < KEYS_MAX; i++)
+        snprintf(g->keys[i], sizeof g->keys[i], "%s\t%s\t%s", hosts[i % 5], methods[i / 5 % 3],
+                 statuses[i / 15]);
+    for (int batch = 0; batch < 10; batch++) {
+        for (int i = 0; i < 100; i++) {
+            const char *key = g->keys[dice_roll(&g->dice, dice_roll(&g->dice, KEYS_MAX) + 1)];
+            int64_t at_ms = from_ms + dice_roll(&g->dice, length_ms);
+            int64_t values[] = {1 + dice_roll(&g->dice, 2), dice_roll(&g->dice, 10000)};
+            batcher_add(w->batcher, 0, FIXTURE_CLIENTS, key, at_ms, values);
+            model_add(&g->model, FIXTURE_CLIENTS, key, at_ms, values);
+        }
+        world_apply(w, 1);
+        if (batch == 5)
+            assert_true(store_tidy(w->store, true, &e));
+    }
+}
+
+static void roll_question(struct game *g)
+{
+    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000};
+    struct query *q = &g->query;
+    query_init(q, 0, &limits);
+    q->report = slice_text("clients");
+    q->measure = slice_text(dice_roll(&g->dice, 2) == 0 ? "hits" : "bytes");
+    q->format = QUERY_CSV;
+    q->from_ms = fixture_ms("2015-12-15") + dice_roll(&g->dice, 80LL * DAY_MS);
+    q->to_ms = q->from_ms + 1 + dice_roll(&g->dice, dice_roll(&g->dice, 2) == 0 ? DAY_MS : 80LL * DAY_MS);
+    if (dice_roll(&g->dice, 2) == 0)
+        q->filters[q->filter_count++] =
+            (struct query_filter){slice_text("status"), slice_text(statuses[dice_roll(&g->dice, 4)])};
+    if (dice_roll(&g->dice, 2) == 0)
+        q->filters[q->filter_count++] =
+            (struct query_filter){slice_text("host"), slice_text(hosts[dice_roll(&g->dice, 5)])};
+    if (dice_roll(&g->dice, 3) == 0)
+        q->filters[q->filter_count++] =
+            (struct query_filter){slice_text("method"), slice_text(methods[dice_roll(&g->dice, 3)])};
+}
+
+/* A model_fn: does the key have what the question asks for? */
+static bool is_asked_for(void *context, struct slice key)
+{
+    static const char *const names[] = {"host", "method", "status"};
+    const struct query *q = context;
+    for (size_t d = 0; d < 3; d++) {
+        struct slice text = match_next(&key);
+        for (size_t i = 0; i < q->filter_count; i++) {
+            if (slice_is(q->filters[i].dimension, names[d]) && !slice_equal(q->filters[i].value, text))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int64_t recount(struct game *g, model_fn *wants, void *context, int64_t from_ms, int64_t to_ms)
+{
+    return model_sum(&g->model, FIXTURE_CLIENTS, wants, context, from_ms, to_ms,
+                     slice_is(g->query.measure, "bytes"));
+}
+
+static void answer(struct game *g, struct world *w, struct text *out)
+{
+    struct query_stats stats;
+    struct err e;
+    text_clear(out);
+    if (!query_run(w->store, &g->query, out, &stats, &e))
+        fail_msg("%s", e.text);
+}
+
+static void check_steps(struct game *g, struct world *w)
+{
+    struct query *q = &g->query;
+    struct text out = {0}, expected = {0};
+    char iso[CIVIL_ISO_BYTES];
+    q->has_step = dice_roll(&g->dice, 4) > 0;
+    q->step = (enum span)(SPAN_HOUR + dice_roll(&g->dice, 3));
+    answer(g, w, &out);
+    text_puts(&expected, "time,value\n");
+    enum span unit = q->has_step ? q->step : SPAN_MINUTE;
+    int64_t at_ms = span_floor(unit, q->from_ms), end_ms = plan_ceil(unit, q->to_ms);
+    while (at_ms < end_ms) {
+        int64_t next_ms = q->has_step ? span_next(unit, at_ms) : end_ms;
+        text_printf(&expected, "%s,%" PRId64 "\n", civil_iso(at_ms, iso),
+                    recount(g, is_asked_for, q, at_ms, next_ms));
+        at_ms = next_ms;
+    }
+    assert_string_equal(out.ptr, expected.ptr);
+    text_fini(&out);
+    text_fini(&expected);
+}
+
+/* Selection, one rank after the other, by looking at every key each time. */
+static void check_top(struct game *g, struct world *w)
+{
+    struct query *q = &g->query;
+    struct text out = {0}, expected = {0};
+    bool taken[KEYS_MAX] = {false};
+    q->top = (uint64_t)(1 + dice_roll(&g->dice, 20));
+    answer(g, w, &out);
+    text_puts(&expected, "host,method,status,value\n");
+    int64_t from_ms = span_floor(SPAN_MINUTE, q->from_ms), to_ms = plan_ceil(SPAN_MINUTE, q->to_ms);
+    for (uint64_t rank = 0; rank < q->top; rank++) {
+        size_t best = KEYS_MAX;
+        int64_t most = 0;
+        for (size_t i = 0; i < KEYS_MAX; i++) {
+            if (taken[i] || !is_asked_for(q, slice_text(g->keys[i])))
+                continue;
+            int64_t value = recount(g, model_is, g->keys[i], from_ms, to_ms);
+            if (value > most || (value == most && best < KEYS_MAX && strcmp(g->keys[i], g->keys[best]) < 0)) {
+                best = i;
+                most = value;
+            }
+        }
+        if (best == KEYS_MAX)
+            break;
+        taken[best] = true;
+        struct slice key = slice_text(g->keys[best]);
+        for (int d = 0; d < 3; d++) {
+            struct slice text = match_next(&key);
+            text_printf(&expected, "%.*s,", SLICE_ARGS(text));
+        }
+        text_printf(&expected, "%" PRId64 "\n", most);
+    }
+    assert_string_equal(out.ptr, expected.ptr);
+    text_fini(&out);
+    text_fini(&expected);
+}
+
+static void test_any_answer_equals_a_naive_recount(void **state)
+{
+    struct world *w = *state;
+    struct game g = {.dice = dice_new(world_kind->name)};
+    fill(&g, w);
+    for (int i = 0; i < QUESTIONS; i++) {
+        roll_question(&g);
+        if (i % 2 == 0)
+            check_steps(&g, w);
+        else
+            check_top(&g, w);
+    }
+    model_free(&g.model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_any_answer_equals_a_naive_recount, world_setup, world_teardown),
+    };
+    int failed = 0;
+    for (size_t i = 0; i < world_kind_count; i++) {
+        world_kind = &world_kinds[i];
+        failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+    }
+    return failed;
+}
