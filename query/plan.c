@@ -8,13 +8,17 @@ int64_t plan_ceil(enum span span, int64_t ms)
     return start_ms == ms ? ms : span_next(span, start_ms);
 }
 
-/* Where the tile would be empty, there is none. */
+/* Where the tile would be empty, there is none; where it goes on with the last one's slots, that grows. */
 static void add_tile(struct plan *p, enum span slot, int64_t *from_ms, int64_t to_ms)
 {
     if (to_ms <= *from_ms)
         return;
-    ASSERT(p->tile_count < PLAN_TILES_MAX);
-    p->tiles[p->tile_count++] = (struct plan_tile){slot, *from_ms, to_ms};
+    if (p->tile_count > 0 && p->tiles[p->tile_count - 1].slot == slot) {
+        p->tiles[p->tile_count - 1].to_ms = to_ms;
+    } else {
+        ASSERT(p->tile_count < PLAN_TILES_MAX);
+        p->tiles[p->tile_count++] = (struct plan_tile){slot, *from_ms, to_ms};
+    }
     *from_ms = to_ms;
 }
 

@@ -27,6 +27,7 @@ static void check_cover(const struct plan *p, int64_t from_ms, int64_t to_ms)
         const struct plan_tile *t = &p->tiles[i];
         assert_int_equal(t->from_ms, from_ms);
         assert_true(t->to_ms > t->from_ms);
+        assert_true(i == 0 || t->slot != t[-1].slot); /* one scan, not two */
         assert_int_equal(span_floor(t->slot, t->from_ms), t->from_ms);
         assert_int_equal(span_floor(t->slot, t->to_ms), t->to_ms);
         from_ms = t->to_ms;

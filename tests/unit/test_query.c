@@ -285,6 +285,25 @@ static void test_limits_refuse_what_is_too_much(void **state)
     text_fini(&out);
 }
 
+static void test_tiles_of_a_sum_share_the_limit_of_rows(void **state)
+{
+    struct world *w = *state;
+    struct query q;
+    struct query_stats stats;
+    struct err e;
+    struct text out = {0};
+    query_init(&q, 0, &limits);
+    q.report = slice_text("pages");
+    q.from_ms = fixture_ms("2015-05-17T10:05"); /* minutes with two rows, then days with two */
+    q.to_ms = fixture_ms("2015-05-20");
+    q.limits.rows_max = 4;
+    assert_true(query_run(w->store, &q, &out, &stats, &e));
+    q.limits.rows_max = 3;
+    assert_false(query_run(w->store, &q, &out, &stats, &e));
+    assert_int_equal(e.code, EX_UNAVAILABLE);
+    text_fini(&out);
+}
+
 static void test_page_never_seen_reads_nothing(void **state)
 {
     struct text out = {0};
@@ -336,6 +355,7 @@ int main(void)
         TEST(test_table_cuts_long_text_and_draws_bars),
         TEST(test_wrong_questions_are_answered_with_what_exists),
         TEST(test_limits_refuse_what_is_too_much),
+        TEST(test_tiles_of_a_sum_share_the_limit_of_rows),
         TEST(test_page_never_seen_reads_nothing),
         TEST(test_explain_says_what_was_read),
     };
