@@ -1,0 +1,292 @@
+#include "daemon/verify.h"
+
+#include "aggregate/batch.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define OTHER UINT32_MAX /* the series `other`, in tables of the recount's numbers */
+
+void verify_init(struct verify *v, const struct config *config, struct store *store, FILE *out)
+{
+    *v = (struct verify){.config = config, .store = store, .out = out};
+    v->recounts = xcalloc(store->report_count, sizeof *v->recounts);
+    for (size_t r = 0; r < store->report_count; r++)
+        recount_init(&v->recounts[r], &store->reports[r], (size_t)config->limits.dimension_bytes_max);
+}
+
+void verify_fini(struct verify *v)
+{
+    for (size_t r = 0; r < v->store->report_count; r++)
+        recount_fini(&v->recounts[r]);
+    free(v->recounts);
+}
+
+static bool may_print(struct verify *v)
+{
+    if (v->differences++ == VERIFY_PRINTED_MAX)
+        fputs("… and more\n", v->out);
+    return v->differences <= VERIFY_PRINTED_MAX;
+}
+
+/* The books as stored, beside those of the recount. */
+struct book_reader {
+    struct verify *v;
+    const struct range *range;
+    struct books stored;
+    int64_t *since; /* by report */
+};
+
+static bool read_book(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct book_reader *b = context;
+    char name[BOOK_NAME_BYTES];
+    if (strcmp(source, b->range->source) != 0 || strcmp(partition, b->range->partition) != 0)
+        return true;
+    int n = store_find_report(b->v->store, slice_text(report));
+    if (report[0] == '\0') {
+        for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
+            if (strcmp(entry, books_source_name(i, name)) == 0)
+                *books_source(&b->stored, i) = value;
+        }
+    } else if (n >= 0 && strcmp(entry, "since") == 0) {
+        b->since[n] = value;
+    } else if (n >= 0) {
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
+            if (strcmp(entry, books_report_name(i)) == 0)
+                *books_report(&b->stored, (size_t)n, i) = value;
+        }
+    }
+    return true;
+}
+
+/* One line, counted naively. */
+static void recount_line(struct verify *v, struct clf *clf, const struct book_reader *b, struct books *books,
+                         struct slice line, int64_t offset)
+{
+    struct event ev;
+    struct reject why = {REJECT_TOO_LONG, 0};
+    bool good =
+        line.len <= (size_t)v->config->limits.line_max && decoder_decode(&clf->decoder, line, &ev, &why);
+    if (good && ev.at_ms > b->range->now_ms + v->config->limits.future_max_ms) {
+        why.reason = REJECT_FUTURE;
+        good = false;
+    }
+    v->lines++;
+    ++*books_source(books, BOOK_CONSUMED);
+    ++*books_source(books, good ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    for (size_t r = 0; good && r < v->store->report_count; r++) {
+        if (b->since[r] < 0 || offset < b->since[r])
+            continue;
+        ++*books_report(books, r, BOOK_REPORT_PARSED);
+        ++*books_report(books, r, recount_add(&v->recounts[r], &ev) ? BOOK_COUNTED : BOOK_FILTERED);
+    }
+}
+
+static bool recount_file(struct verify *v, const char *path, const struct book_reader *b, struct books *books,
+                         struct err *e)
+{
+    size_t line_max = (size_t)v->config->limits.line_max;
+    struct input *in = input_open(path, e);
+    struct block block;
+    struct clf clf;
+    enum reader_result result = READER_BLOCK;
+    if (in == NULL)
+        return false;
+    struct reader *rd = reader_new(in, line_max, LAST_LINE_TAKE);
+    block_init(&block, line_max);
+    clf_init(&clf, v->config->source_count > 0 ? v->config->sources[0].format : CLF_AUTO);
+    while (reader_offset(rd) < b->range->to && (result = reader_next(rd, &block, -1, e)) == READER_BLOCK) {
+        for (const char *p = block.data, *end; p < block.data + block.len; p = end + 1) {
+            int64_t offset = block.from + (p - block.data);
+            end = memchr(p, '\n', (size_t)(block.data + block.len - p));
+            if (offset < b->range->to)
+                recount_line(v, &clf, b, books, slice_of(p, (size_t)(end - p)), offset);
+        }
+    }
+    block_fini(&block);
+    reader_free(rd);
+    input_close(in);
+    return result != READER_FAILED || err_prefix(e, "%s", path);
+}
+
+static void compare_entry(struct verify *v, const struct range *range, const char *report, const char *entry,
+                          int64_t stored, int64_t recounted)
+{
+    v->compared++;
+    if (stored != recounted && may_print(v))
+        fprintf(v->out, "%s: books%s%s: %s is %" PRId64 ", recounted %" PRId64 "\n", range->label,
+                report[0] != '\0' ? " of " : "", report, entry, stored, recounted);
+}
+
+static void compare_books(struct verify *v, const struct book_reader *b, struct books *books)
+{
+    char name[BOOK_NAME_BYTES];
+    struct books stored = b->stored;
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
+        compare_entry(v, b->range, "", books_source_name(i, name), *books_source(&stored, i),
+                      *books_source(books, i));
+    for (size_t r = 0; r < v->store->report_count; r++) {
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+            compare_entry(v, b->range, v->store->reports[r].name, books_report_name(i),
+                          *books_report(&stored, r, i), *books_report(books, r, i));
+    }
+    if (!books_balance(&stored) && may_print(v))
+        fprintf(v->out, "%s: the books do not balance\n", b->range->label);
+}
+
+bool verify_source(struct verify *v, const char *path, const struct position *position, struct err *e)
+{
+    size_t count = v->store->report_count;
+    struct book_reader b = {.v = v, .range = &position->range, .since = xmalloc(count * sizeof *b.since)};
+    struct books books;
+    for (size_t r = 0; r < count; r++)
+        b.since[r] = -1;
+    books_init(&b.stored, count);
+    books_init(&books, count);
+    bool good = store_books(v->store, read_book, &b, e) && recount_file(v, path, &b, &books, e);
+    if (good)
+        compare_books(v, &b, &books);
+    books_fini(&books);
+    books_fini(&b.stored);
+    free(b.since);
+    return good;
+}
+
+/* One report at one length of slot. */
+struct comparison {
+    struct verify *v;
+    const struct recount *recount;
+    enum span slot;
+    const uint32_t *number_of; /* the recount's, by the store's */
+    uint32_t number_count;
+    struct recount_cells stored, recounted;
+};
+
+static void take_stored(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct comparison *c = context;
+    uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
+    struct recount_cell *to = recount_cells_get(&c->stored, number, slot_ms);
+    for (size_t m = 0; m < c->recount->report->measure_count; m++)
+        to->values[m] = value_add(to->values[m], values[m]);
+}
+
+static void print_difference(struct comparison *c, uint32_t series, int64_t slot_ms, size_t measure,
+                             int64_t stored, int64_t recounted)
+{
+    char iso[CIVIL_ISO_BYTES];
+    struct slice key = series < c->recount->series_count
+                           ? c->recount->key_of[series]
+                           : slice_text(series == OTHER ? STORE_OTHER_KEY : "(unknown)");
+    if (may_print(c->v))
+        fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %" PRId64 ", recounted %" PRId64 "\n",
+                c->recount->report->name, SLICE_ARGS(key), c->recount->report->measures[measure].name,
+                civil_iso(slot_ms, iso), span_name(c->slot), stored, recounted);
+}
+
+static struct recount_cell *other_cell(struct comparison *c, int64_t slot_ms)
+{
+    if (recount_cells_find(&c->stored, OTHER, slot_ms) == NULL)
+        return NULL;
+    return recount_cells_get(&c->stored, OTHER, slot_ms);
+}
+
+/* Take what `other` holds in a slot as missing elsewhere in it: what is left over must be nothing. */
+static void compare_cells(struct comparison *c)
+{
+    static const int64_t zeros[REPORT_MEASURES_MAX] = {0};
+    size_t measures = c->recount->report->measure_count;
+    for (size_t i = 0; i <= c->recounted.mask; i++) {
+        const struct recount_cell *want = &c->recounted.cells[i];
+        if (want->slot_ms < 0)
+            continue;
+        const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->slot_ms);
+        struct recount_cell *other = other_cell(c, want->slot_ms);
+        c->v->compared++;
+        for (size_t m = 0; m < measures; m++) {
+            int64_t stored = have != NULL ? have->values[m] : zeros[m];
+            int64_t missing = want->values[m] - stored;
+            if (missing == 0)
+                continue;
+            if (other != NULL && missing > 0 && other->values[m] >= missing)
+                other->values[m] -= missing;
+            else
+                print_difference(c, want->series, want->slot_ms, m, stored, want->values[m]);
+        }
+    }
+    for (size_t i = 0; i <= c->stored.mask; i++) {
+        const struct recount_cell *have = &c->stored.cells[i];
+        if (have->slot_ms < 0 ||
+            (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->slot_ms) != NULL))
+            continue;
+        for (size_t m = 0; m < measures; m++) {
+            if (have->values[m] != 0)
+                print_difference(c, have->series, have->slot_ms, m, have->values[m], 0);
+        }
+    }
+}
+
+static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
+                          uint32_t number_count, struct err *e)
+{
+    struct scan_stats stats = {0};
+    struct comparison c = {.v = v,
+                           .recount = &v->recounts[report],
+                           .slot = slot,
+                           .number_of = number_of,
+                           .number_count = number_count};
+    struct scan scan = {.report = report,
+                        .slot = slot,
+                        .to_ms = CIVIL_END_MS,
+                        .series = {.kind = SERIES_ALL},
+                        .rows_max = UINT64_MAX};
+    recount_cells_init(&c.stored);
+    recount_cells_init(&c.recounted);
+    recount_sum(c.recount, slot, &c.recounted);
+    bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
+    if (good)
+        compare_cells(&c);
+    recount_cells_fini(&c.stored);
+    recount_cells_fini(&c.recounted);
+    return good;
+}
+
+/* The store's numbers of series → the recount's. */
+struct numbering {
+    const struct recount *recount;
+    uint32_t *number_of;
+    size_t count, capacity;
+};
+
+static bool note_series(void *context, uint32_t series, struct slice key)
+{
+    struct numbering *n = context;
+    n->number_of = xgrow(n->number_of, &n->capacity, (size_t)series + 1, sizeof *n->number_of);
+    for (; n->count <= series; n->count++)
+        n->number_of[n->count] = n->count == STORE_SERIES_OTHER ? OTHER : OTHER - 1;
+    n->number_of[series] = recount_series(n->recount, key);
+    if (n->number_of[series] == UINT32_MAX)
+        n->number_of[series] = OTHER - 1;
+    return true;
+}
+
+bool verify_buckets(struct verify *v, struct err *e)
+{
+    for (size_t r = 0; r < v->store->report_count; r++) {
+        struct numbering n = {.recount = &v->recounts[r]};
+        n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
+        n.number_of[n.count++] = OTHER;
+        bool good = store_series_each(v->store, r, note_series, &n, e);
+        for (enum span slot = SPAN_MINUTE; good && slot < SPAN_COUNT; slot++)
+            good = compare_slots(v, r, slot, n.number_of, (uint32_t)n.count, e);
+        free(n.number_of);
+        if (!good)
+            return false;
+    }
+    return true;
+}
