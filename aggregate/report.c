@@ -10,7 +10,12 @@ const char *const report_dimension_names[] = {
     "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
     "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", NULL};
 
-static const char *const measure_texts[] = {"count", "sum(bytes)", NULL};
+static const char *const measure_texts[] = {[MEASURE_COUNT] = "count", [MEASURE_SUM] = "sum(bytes)", NULL};
+
+const char *measure_expression(const struct measure *m)
+{
+    return measure_texts[m->kind];
+}
 
 bool report_is_name(struct slice name, size_t bytes)
 {
@@ -195,8 +200,7 @@ static char *write_definition(const struct report *r)
         text_putc(&out, '\n');
     }
     for (size_t i = 0; i < r->measure_count; i++)
-        text_printf(&out, "measure %s %s\n", r->measures[i].name,
-                    r->measures[i].kind == MEASURE_COUNT ? "count" : "sum(bytes)");
+        text_printf(&out, "measure %s %s\n", r->measures[i].name, measure_expression(&r->measures[i]));
     return out.ptr;
 }
 
@@ -223,7 +227,7 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
 {
     const char *space = memchr(line.ptr, ' ', line.len);
     size_t word_len = space == NULL ? line.len : (size_t)(space - line.ptr);
-    struct slice word = slice_of(line.ptr, word_len), rest = {0};
+    struct slice word = slice_of(line.ptr, word_len), rest = slice_of(line.ptr + line.len, 0);
     if (space != NULL)
         rest = slice_of(space + 1, line.len - word_len - 1);
     if (slice_is(word, "by"))

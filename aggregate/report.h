@@ -84,6 +84,8 @@ void report_fini(struct report *r);
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
+/* "count", "sum(bytes)": what report_add_measure() takes. */
+const char *measure_expression(const struct measure *m);
 /* Is this a name as above, shorter than `bytes`? */
 bool report_is_name(struct slice name, size_t bytes);
 /* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to
