@@ -1,9 +1,13 @@
 /* config.h - what the user asked for: one YAML file (or the built-in one), checked whole.
  *
  * Table  : config/keys.def lists every key once: path, type, unit, range, default, reloadable, help. The
- *          reader, `tallyd check --print`, docs/CONFIG.md and the man page all come from it.
- * Errors : all of a file at once, each "FILE:LINE:COLUMN: found …, expected …", with a "did you mean"
- *          for a misspelt key. Exit status EX_CONFIG (78).
+ *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
+ * Errors : all of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did you
+ *          mean" for what is misspelt. Exit status EX_CONFIG (78).
+ * Secrets: ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url may be
+ *          file:PATH, whose first line it then is. Neither in reports: what a report is must not change
+ *          with the environment. config_print() and errors show the reference, never what it stood for.
+ * Limits : CONFIG_* below; no aliases, anchors or tags of YAML.
  * Owner  : config_free() frees all; nothing points into the YAML document.
  */
 #pragma once
@@ -14,6 +18,11 @@
 #include "base/text.h"
 #include "ingest/clf.h"
 
+#define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
+#define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
+#define CONFIG_SOURCES_MAX    64
+#define CONFIG_REPORTS_MAX    64
+
 enum source_type { SOURCE_FILE, SOURCE_STDIN };
 
 struct config_source {
@@ -23,12 +32,19 @@ struct config_source {
     enum clf_format format;
 };
 
+/* A value that came from elsewhere: its key ("store.url", "sources.access.path") and how it was written. */
+struct config_reference {
+    char *key, *text;
+};
+
 struct config {
     char *file; /* NULL: built in */
     struct config_source *sources;
     size_t source_count;
     struct report *reports;
     size_t report_count;
+    struct config_reference *references;
+    size_t reference_count;
 
     struct {
         char *url; /* "sqlite:tallyd.db" */
@@ -68,11 +84,16 @@ struct config {
 /* The built-in configuration: source `access` (auto), reports `site` and `pages`, store tallyd.db in
  * the working directory. */
 struct config *config_default(void);
-/* NULL with every problem of the file in `problems`, a line each; *code is the exit status. */
+/* NULL with every problem of the file in `problems`, a line each; *code is the exit status: EX_CONFIG, or
+ * EX_NOINPUT where the file cannot be read. What a file leaves out is as in config_default(). */
 struct config *config_load(const char *path, struct text *problems, int *code);
+/* The same of a file's bytes; every failure is EX_CONFIG. */
+struct config *config_parse(struct slice bytes, const char *path, struct text *problems);
+/* Another store than the file says (--store URL), with the same checks. */
+bool config_set_store(struct config *c, const char *url, struct err *e) MUST_CHECK;
 void config_free(struct config *c);
 
-/* The effective configuration as YAML that config_load() takes; secrets are not shown. */
+/* The effective configuration, whole, as YAML that config_load() takes back to the same. */
 void config_print(const struct config *c, struct text *out);
 /* docs/CONFIG.md, from the table. */
 void config_document(struct text *out);

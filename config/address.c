@@ -1,0 +1,68 @@
+#include "config/address.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#define HOST_BYTES_MAX 253
+#define PORT_MAX       65535
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_numeric_host(struct slice host, int family)
+{
+    char text[INET6_ADDRSTRLEN];
+    unsigned char binary[sizeof(struct in6_addr)];
+    if (host.len >= sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%.*s", SLICE_ARGS(host));
+    return inet_pton(family, text, binary) == 1;
+}
+
+/* A name, an IPv4 address, or an IPv6 address in brackets. */
+static bool is_host(struct slice host)
+{
+    bool name = false;
+    if (host.len == 0 || host.len > HOST_BYTES_MAX)
+        return false;
+    if (host.ptr[0] == '[')
+        return host.ptr[host.len - 1] == ']' &&
+               is_numeric_host(slice_of(host.ptr + 1, host.len - 2), AF_INET6);
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+        if (!letter && !is_digit(c) && c != '.')
+            return false;
+        name = name || letter;
+    }
+    return name || is_numeric_host(host, AF_INET);
+}
+
+bool address_is_listen(struct slice text)
+{
+    const char *colon = memrchr(text.ptr, ':', text.len);
+    if (colon == NULL)
+        return false;
+    size_t host_len = (size_t)(colon - text.ptr), port_len = text.len - host_len - 1;
+    int port = 0;
+    for (size_t i = 1; i <= port_len; i++) {
+        if (!is_digit(colon[i]) || port > PORT_MAX / 10)
+            return false;
+        port = port * 10 + (colon[i] - '0');
+    }
+    return port_len > 0 && port <= PORT_MAX && is_host(slice_of(text.ptr, host_len));
+}
+
+bool address_is_store(struct slice text)
+{
+    struct slice sqlite = slice_text("sqlite:");
+    return slice_is(text, "mem:") || (text.len > sqlite.len && memcmp(text.ptr, sqlite.ptr, sqlite.len) == 0);
+}
+
+struct slice address_scheme(struct slice url)
+{
+    const char *colon = memchr(url.ptr, ':', url.len);
+    return colon == NULL ? url : slice_of(url.ptr, (size_t)(colon - url.ptr) + 1);
+}

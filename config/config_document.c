@@ -1,0 +1,139 @@
+#include "config/config.h"
+#include "config/keys.h"
+
+static const char intro[] =
+    "# Configuration\n"
+    "\n"
+    "One YAML file, given with `-c FILE`. Everything has a default: without a file there is one source\n"
+    "`access`, the reports `site` (by nothing) and `pages` (by path), and the store `sqlite:tallyd.db` in "
+    "the\n"
+    "working directory. [examples/tallyd.yaml](examples/tallyd.yaml) is a file to start from.\n"
+    "\n"
+    "    tallyd check -c FILE           says everything that is wrong with it: file, line, column, what was\n"
+    "                                   found, what is expected; the exit status is then 78\n"
+    "    tallyd check -c FILE --print   shows what is in effect, defaults and all\n"
+    "\n"
+    "This page is generated (`make docs`); its source is `config/keys.def`.\n"
+    "\n"
+    "## Values\n"
+    "\n"
+    "| type | is written |\n"
+    "|---|---|\n"
+    "| size | `512B`, `64KiB`, `64MiB`, `1GiB`; a number alone counts bytes |\n"
+    "| duration | `500ms`, `1s`, `5m`, `2h`, `1d` |\n"
+    "| number | digits |\n"
+    "| text | in quotes where YAML wants them |\n"
+    "| boolean | `true` or `false` |\n"
+    "\n"
+    "`${NAME}` inside a value is taken from the environment, and it is an error if it is not set there; "
+    "write\n"
+    "`$${` for the text `${`. `store.url` may also be `file:PATH`: then it is what that file (of at most 4 "
+    "KiB)\n"
+    "holds. What came from there is never shown, neither by `--print` nor in errors. The definition of a "
+    "report\n"
+    "(`by`, `where`, `measures`) takes neither: what is counted must not change with the environment.\n"
+    "\n"
+    "YAML's anchors, aliases and tags are refused, as are keys that do not exist or come twice. A file has "
+    "at\n"
+    "most 1 MiB. A section that is left out is as in the built-in configuration.\n"
+    "\n"
+    "The column *reload* says which keys can change between two batches; for now, every change needs a\n"
+    "restart.\n";
+
+static const char reports_text[] =
+    "\n"
+    "A report is known by its name and `generation`. Once something was counted under them, other `by`,\n"
+    "`where` or `measures` are refused until `generation` is raised.\n"
+    "\n"
+    "**Dimensions** (at most 8). `path` is without its query string, `target` with it; `path:2` is the first "
+    "two\n"
+    "segments (`/a/b` of `/a/b/c.html`), up to `path:9`; `status_class` is `2xx`; `referrer_host` is\n"
+    "`example.com` of `http://example.com/x`. Where a field is absent its value is `-`.\n"
+    "\n";
+
+static const char conditions_text[] =
+    "\n"
+    "**Conditions** (at most 16) are FIELD OPERATOR VALUE: any field above, `status_class` and\n"
+    "`referrer_host` excepted, and `bytes`.\n"
+    "\n"
+    "| condition | holds where |\n"
+    "|---|---|\n"
+    "| `status<400` | the number is smaller; also `<=`, `>`, `>=`; for `status` and `bytes` |\n"
+    "| `method=GET\\|POST` | the text is one of these |\n"
+    "| `path=*.html` | the text matches: `*` stands for any run of bytes, even none |\n"
+    "| `agent!=*bot*` | the text does not match |\n"
+    "| `user!=-` | there is a user: `-` stands for absent |\n"
+    "| `status=4*` | the status is of the class 4xx |\n"
+    "\n"
+    "**Measures** (at most 8): `count` adds one for each event, `sum(bytes)` adds the size of the response "
+    "(an\n"
+    "absent one is 0).\n";
+
+static const char *type_name(enum key_type type)
+{
+    switch (type) {
+    case KEY_SIZE:
+        return "size";
+    case KEY_DURATION:
+        return "duration";
+    case KEY_INTEGER:
+        return "number";
+    case KEY_BOOLEAN:
+        return "boolean";
+    case KEY_PATH:
+    case KEY_URL:
+    case KEY_LISTEN:
+        return "text";
+    case KEY_SOURCE_TYPE:
+    case KEY_LINE_FORMAT:
+    case KEY_LOG_LEVEL:
+        return "word";
+    case KEY_DIMENSIONS:
+    case KEY_CONDITIONS:
+        return "list";
+    case KEY_MEASURES:
+        return "mapping";
+    }
+    ASSERT(false);
+    return "";
+}
+
+static void add_row(const struct key *k, struct text *out)
+{
+    text_printf(out, "| `%s` | %s | %s | ", k->name, type_name(k->type), k->unit);
+    if (keys_is_list(k))
+        text_printf(out, "at most %d", (int)k->max);
+    else
+        keys_range(k, out);
+    text_puts(out, " | ");
+    if (k->standard != NULL)
+        text_printf(out, "`%s`", k->standard);
+    text_printf(out, " | %s | %s |\n", k->reload ? "yes" : "no", k->help);
+}
+
+static void add_dimensions(struct text *out)
+{
+    for (const char *const *name = report_dimension_names; *name != NULL; name++)
+        text_printf(out, "%s`%s`", name == report_dimension_names ? "" : ", ", *name);
+    text_puts(out, ".\n");
+}
+
+void config_document(struct text *out)
+{
+    text_puts(out, intro);
+    for (const struct key_section *s = keys_sections; s->name != NULL; s++) {
+        text_printf(out, "\n## %s\n\n%s\n\n", s->name, s->help);
+        text_puts(
+            out,
+            "| key | type | unit | range | default | reload | meaning |\n|---|---|---|---|---|---|---|\n");
+        for (const struct key *k = keys_table; k->name != NULL; k++) {
+            if (strcmp(k->section, s->name) == 0)
+                add_row(k, out);
+        }
+        if (strcmp(s->name, "reports") != 0)
+            continue;
+        text_puts(out, reports_text);
+        add_dimensions(out);
+        text_puts(out, conditions_text);
+    }
+}
