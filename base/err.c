@@ -37,7 +37,7 @@ bool err_prefix(struct err *e, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(e->text, sizeof e->text, format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof e->text)
-        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", tail);
+    size_t used = n < 0 ? 0 : (size_t)n < sizeof e->text ? (size_t)n : sizeof e->text - 1;
+    snprintf(e->text + used, sizeof e->text - used, ": %.*s", (int)(sizeof tail - used), tail);
     return false;
 }

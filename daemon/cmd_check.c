@@ -1,4 +1,4 @@
-#include "daemon/cmd_check.h"
+#include "daemon/commands.h"
 
 #include "daemon/options.h"
 
