@@ -19,15 +19,15 @@ static uint64_t hash_bytes(const void *bytes, size_t len)
     return h ^ h >> 32;
 }
 
-static uint64_t hash_cell(uint32_t series, int64_t slot_ms)
+static uint64_t hash_cell(uint32_t salt, uint32_t series, int64_t slot_ms)
 {
-    uint64_t both[2] = {series, (uint64_t)slot_ms};
+    uint64_t both[2] = {(uint64_t)salt << 32 | series, (uint64_t)slot_ms};
     return hash_bytes(both, sizeof both);
 }
 
-void recount_cells_init(struct recount_cells *t)
+void recount_cells_init(struct recount_cells *t, uint32_t salt)
 {
-    *t = (struct recount_cells){.mask = PLACES_MIN - 1};
+    *t = (struct recount_cells){.salt = salt, .mask = PLACES_MIN - 1};
     t->cells = xmalloc(PLACES_MIN * sizeof *t->cells);
     for (size_t i = 0; i < PLACES_MIN; i++)
         t->cells[i].slot_ms = -1;
@@ -41,7 +41,7 @@ void recount_cells_fini(struct recount_cells *t)
 
 static struct recount_cell *place_of(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
 {
-    size_t at = hash_cell(series, slot_ms) & t->mask;
+    size_t at = hash_cell(t->salt, series, slot_ms) & t->mask;
     while (t->cells[at].slot_ms >= 0 && (t->cells[at].series != series || t->cells[at].slot_ms != slot_ms))
         at = (at + 1) & t->mask;
     return &t->cells[at];
@@ -49,7 +49,7 @@ static struct recount_cell *place_of(const struct recount_cells *t, uint32_t ser
 
 static void grow_cells(struct recount_cells *t)
 {
-    struct recount_cells bigger = {.mask = t->mask * 2 + 1, .count = t->count};
+    struct recount_cells bigger = {.salt = t->salt, .mask = t->mask * 2 + 1, .count = t->count};
     bigger.cells = xmalloc((bigger.mask + 1) * sizeof *bigger.cells);
     for (size_t i = 0; i <= bigger.mask; i++)
         bigger.cells[i].slot_ms = -1;
@@ -87,7 +87,7 @@ void recount_init(struct recount *rc, const struct report *report, size_t dimens
     rc->keys = xcalloc(PLACES_MIN, sizeof *rc->keys);
     rc->scratch = xmalloc(DIMENSION_KEY_BYTES(dimension_bytes_max));
     arena_init(&rc->arena, (size_t)64 << 10);
-    recount_cells_init(&rc->minutes);
+    recount_cells_init(&rc->minutes, 1);
 }
 
 void recount_fini(struct recount *rc)

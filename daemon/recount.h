@@ -26,10 +26,11 @@ struct recount_cell {
 /* (series, slot) → values, by open addressing. */
 struct recount_cells {
     struct recount_cell *cells;
+    uint32_t salt; /* its own: filled in another table's order, the same hashes would pile up */
     size_t mask, count;
 };
 
-void recount_cells_init(struct recount_cells *t);
+void recount_cells_init(struct recount_cells *t, uint32_t salt);
 void recount_cells_fini(struct recount_cells *t);
 struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t slot_ms);
 /* NULL where it is not there. */

@@ -245,8 +245,8 @@ static bool compare_slots(struct verify *v, size_t report, enum span slot, const
                         .to_ms = CIVIL_END_MS,
                         .series = {.kind = SERIES_ALL},
                         .rows_max = UINT64_MAX};
-    recount_cells_init(&c.stored);
-    recount_cells_init(&c.recounted);
+    recount_cells_init(&c.stored, 2);
+    recount_cells_init(&c.recounted, 3);
     recount_sum(c.recount, slot, &c.recounted);
     bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
     if (good)
