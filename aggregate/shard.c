@@ -20,10 +20,11 @@ struct slot {
 };
 
 struct table {
-    int plain_field;     /* the one dimension, where it is a field as it stands; -1: not so */
-    struct series *only; /* of a report without dimensions, once met */
-    uint64_t filtered;   /* of the open batch */
-    struct slot *slots;  /* power of two, at most 3/4 full */
+    bool counts_and_sums; /* the usual measures, a count and a sum: no loop over them */
+    int plain_field;      /* the one dimension, where it is a field as it stands; -1: not so */
+    struct series *only;  /* of a report without dimensions, once met */
+    uint64_t filtered;    /* of the open batch */
+    struct slot *slots;   /* power of two, at most 3/4 full */
     size_t slot_mask;
     size_t series_count;
     uint32_t *cell_index; /* (series, minute) → cell number + 1; 0: empty. Power of two, half full */
@@ -67,7 +68,10 @@ static void part_fini(struct part *p)
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
-    *t = (struct table){.plain_field = is_plain ? (int)r->dimensions[0].field : -1,
+    bool is_usual =
+        r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT && r->measures[1].kind == MEASURE_SUM;
+    *t = (struct table){.counts_and_sums = is_usual,
+                        .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1};
     t->slots = xcalloc(SLOTS_MIN, sizeof *t->slots);
@@ -183,7 +187,8 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
 }
 
 /* Another minute than the series saw last: look it up in the batch, or begin it. */
-static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t minute)
+static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t minute,
+                               size_t measures)
 {
     size_t at = cell_hash(s->number, minute) & t->cell_mask;
     while (t->cell_index[at] != 0) {
@@ -200,9 +205,10 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     if (UNLIKELY(cells->count == cells->capacity))
         cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
     struct cell *c = cells_at(cells, cells->count++);
-    memset(c, 0, cells->stride);
     c->series = s->number;
     c->minute = minute;
+    for (size_t m = 0; m < measures; m++)
+        c->value[m] = 0;
     if (cells->count * 2 > t->cell_mask)
         grow_cell_index(t, cells);
     return c;
@@ -217,7 +223,7 @@ static inline struct cell *find_cell(struct shard *sh, size_t report, struct ser
         if (c->series == s->number && c->minute == minute)
             return c;
     }
-    return other_cell(&sh->tables[report], cells, s, minute);
+    return other_cell(&sh->tables[report], cells, s, minute, sh->reports[report].measure_count);
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -229,15 +235,26 @@ static inline bool passes(const struct report *r, const struct event *ev)
     return true;
 }
 
-/* Sums saturate: EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
-static inline void add_measures(const struct report *r, const struct event *ev, int64_t *value)
+static inline void add_sum(int64_t *value, const struct event *ev, enum field field)
 {
+    if (LIKELY(event_has(ev, field)))
+        *value = value_add(*value, ev->number[field]);
+}
+
+/* Sums saturate: EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
+static inline void add_measures(const struct table *t, const struct report *r, const struct event *ev,
+                                int64_t *value)
+{
+    if (LIKELY(t->counts_and_sums)) {
+        value[0]++;
+        add_sum(&value[1], ev, r->measures[1].field);
+        return;
+    }
     for (size_t m = 0; m < r->measure_count; m++) {
-        const struct measure *me = &r->measures[m];
-        if (me->kind == MEASURE_COUNT)
+        if (r->measures[m].kind == MEASURE_COUNT)
             value[m]++;
-        else if (event_has(ev, me->field))
-            value[m] = value_add(value[m], ev->number[me->field]);
+        else
+            add_sum(&value[m], ev, r->measures[m].field);
     }
 }
 
@@ -317,7 +334,7 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
         t->only = find_series(sh, report, 0, slice_of("", 0));
     for (size_t i = 0; i < count; i++) {
         if (passes(r, &events[i]))
-            add_measures(r, &events[i], find_cell(sh, report, t->only, minute_of(&events[i]))->value);
+            add_measures(t, r, &events[i], find_cell(sh, report, t->only, minute_of(&events[i]))->value);
         else
             t->filtered++;
     }
@@ -340,7 +357,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
         find_all_series(sh, i, passages, passing);
         for (size_t k = 0; k < passing; k++) {
             struct passage *p = &passages[k];
-            add_measures(r, p->ev, find_cell(sh, i, p->series, p->minute)->value);
+            add_measures(&sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->minute)->value);
         }
     }
 }
