@@ -406,6 +406,7 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         threads[i] = (struct thread){.p = p, .number = i};
         int rc = pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]);
         ASSERT(rc == 0);
+        pthread_setname_np(threads[i].id, "tallyd-ingest");
     }
     bool good = write_stripes(p, range, e);
     if (!good)

@@ -7,8 +7,9 @@
  *             hour_N    one row per (hour, block)      60 minute slots
  *             day_N     one row per (day, block)       24 hour slots
  *             month_N   one row per (month, block)     31 day slots
- *             series_N  (id, hash, key)                the dictionary; ids are dense, from 1, so series
- *                                                      that appear together share blocks
+ *             series_N  one row per block    the dictionary: the block's keys, one a line; numbers are
+ *                                            dense, from 1, so series that appear together share blocks
+ *             lookup_N  one row per 1/4096 of the hashes     from a key's hash to its number
  *
  *           Rowid `at` = (bucket's index since 1970) << 24 | block, so rows lie clustered by time.
  *           Beside them: `report` (name, generation, definition), `position` (how far each source is

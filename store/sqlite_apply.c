@@ -138,6 +138,8 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
         if (!dict_resolve_added(st, report, batch->parts[p], e))
             return false;
     }
+    if (!dict_write_new(st, report, e))
+        return false;
     if (st->tables[report].series_count >= st->reports[report].series_max &&
         !book_other(st, report, batch, e))
         return false;

@@ -48,12 +48,24 @@ struct dict {
     bool complete; /* every series of the report is here: a miss is a new series */
 };
 
+/* A series met in the batch at hand, not in the file yet. */
+struct new_series {
+    uint64_t hash;
+    uint32_t number;
+};
+
+/* 4096 rows of lookup: 200 bytes each for 100,000 series. */
+#define LOOKUP_SHIFT 52
+
 struct sqlite_report {
     int64_t id; /* N of its tables */
     uint32_t series_count;
     struct level_table levels[LEVEL_COUNT];
-    sqlite3_stmt *series_by_hash, *series_insert, *series_by_id, *fresh_delete;
+    sqlite3_stmt *series_get, *series_put, *lookup_get, *lookup_put, *fresh_delete;
     struct dict dict;
+    struct new_series *new_series;
+    size_t new_count, new_capacity;
+    struct text new_keys;    /* theirs, a line each */
     struct series_map *maps; /* by shard */
     size_t map_count;
 };
@@ -107,7 +119,12 @@ void dict_fini(struct dict *d);
 void dict_clear(struct dict *d);
 bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct part *part,
                         struct err *e) MUST_CHECK;
+/* After the last part: what was new goes into the file. */
+bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
 uint32_t dict_number(const struct sqlite_report *t, const struct part *part, uint32_t series);
+/* The key of a series; the caller resets series_get when it has read the key. */
+bool dict_key(struct sqlite_store *st, size_t report, uint32_t number, struct slice *key, bool *found,
+              struct err *e) MUST_CHECK;
 bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_t *number, bool *found,
                struct err *e) MUST_CHECK;
 

@@ -191,9 +191,9 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
              "CREATE TABLE hour_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
              "CREATE TABLE day_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
              "CREATE TABLE month_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
-             "CREATE TABLE series_%lld (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, key TEXT NOT NULL);"
-             "CREATE INDEX series_%lld_hash ON series_%lld (hash);",
-             n, n, n, n, n, n, n);
+             "CREATE TABLE series_%lld (block INTEGER PRIMARY KEY, keys TEXT NOT NULL);"
+             "CREATE TABLE lookup_%lld (bucket INTEGER PRIMARY KEY, entries BLOB NOT NULL);",
+             n, n, n, n, n, n);
     return execute(st, sql, "adding a report's tables", e);
 }
 
@@ -293,12 +293,14 @@ static bool prepare_report(struct sqlite_store *st, size_t report, enum store_mo
             return false;
     }
     if (mode == STORE_WRITE &&
-        (!sqlite_prepare(st, &t->series_insert, e, "INSERT INTO series_%lld (id, hash, key) VALUES (?, ?, ?)",
-                         n) ||
+        (!sqlite_prepare(st, &t->series_put, e,
+                         "INSERT OR REPLACE INTO series_%lld (block, keys) VALUES (?, CAST(? AS TEXT))", n) ||
+         !sqlite_prepare(st, &t->lookup_put, e,
+                         "INSERT OR REPLACE INTO lookup_%lld (bucket, entries) VALUES (?, ?)", n) ||
          !sqlite_prepare(st, &t->fresh_delete, e, "DELETE FROM fresh_%lld WHERE at BETWEEN ? AND ?", n)))
         return false;
-    return sqlite_prepare(st, &t->series_by_hash, e, "SELECT id, key FROM series_%lld WHERE hash = ?", n) &&
-           sqlite_prepare(st, &t->series_by_id, e, "SELECT key FROM series_%lld WHERE id = ?", n);
+    return sqlite_prepare(st, &t->series_get, e, "SELECT keys FROM series_%lld WHERE block = ?", n) &&
+           sqlite_prepare(st, &t->lookup_get, e, "SELECT entries FROM lookup_%lld WHERE bucket = ?", n);
 }
 
 static bool prepare_writer(struct sqlite_store *st, struct err *e)
@@ -317,19 +319,39 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
                           " ON CONFLICT DO NOTHING");
 }
 
+/* How many series the last row of the dictionary says there are. */
+static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struct err *e)
+{
+    char sql[128];
+    int64_t block, lines;
+    long long n = (long long)t->id;
+    snprintf(sql, sizeof sql, "SELECT max(block) FROM series_%lld", n);
+    if (!read_int(st, &block, e, sql))
+        return false;
+    t->series_count = 0;
+    if (block < 0)
+        return true;
+    snprintf(sql, sizeof sql,
+             "SELECT length(keys) - length(replace(keys, char(10), '')) FROM series_%lld WHERE block = %lld",
+             n, (long long)block);
+    if (!read_int(st, &lines, e, sql))
+        return false;
+    t->series_count = (uint32_t)(block * BODY_SERIES + lines - 1);
+    return true;
+}
+
 /* The writer's knowledge of what is in the tables, read (again). */
 static bool refresh(struct sqlite_store *st, struct err *e)
 {
     char sql[128];
     for (size_t r = 0; r < st->base.report_count; r++) {
         struct sqlite_report *t = &st->tables[r];
-        int64_t count;
-        snprintf(sql, sizeof sql, "SELECT max(id) FROM series_%lld", (long long)t->id);
-        if (!read_int(st, &count, e, sql))
+        if (!count_series(st, t, e))
             return false;
-        t->series_count = count > 0 ? (uint32_t)count : 0;
         dict_clear(&t->dict);
         t->dict.complete = t->series_count == 0;
+        t->new_count = 0;
+        text_clear(&t->new_keys);
         for (int l = 0; l < LEVEL_COUNT; l++) {
             snprintf(sql, sizeof sql, "SELECT max(at) FROM %s_%lld", sqlite_level_names[l], (long long)t->id);
             if (!read_int(st, &t->levels[l].last_at, e, sql))
@@ -417,6 +439,8 @@ static void close_report(struct sqlite_report *t)
     for (size_t i = 0; i < t->map_count; i++)
         free(t->maps[i].numbers);
     free(t->maps);
+    free(t->new_series);
+    text_fini(&t->new_keys);
     dict_fini(&t->dict);
 }
 

@@ -219,21 +219,30 @@ bool sqlite_series_find(struct store *base, size_t report, struct slice key, uin
 bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
-    sqlite3_stmt *s = st->tables[report].series_by_id;
+    struct slice text;
+    bool found;
     if (series == STORE_SERIES_OTHER) {
         text_puts(key, STORE_OTHER_KEY);
         return true;
     }
-    sqlite3_bind_int64(s, 1, series);
-    int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW)
-        text_add(key, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
-    else if (rc == SQLITE_DONE)
-        err_set(e, EX_DATAERR, "%s is damaged: series %u has no key", st->path, series);
-    else
-        sqlite_fail(st, e, "reading the dictionary of series");
-    sqlite3_reset(s);
-    return rc == SQLITE_ROW;
+    bool good = dict_key(st, report, series, &text, &found, e);
+    if (good && found)
+        text_add(key, text.ptr, text.len);
+    else if (good)
+        good = err_set(e, EX_DATAERR, "%s is damaged: series %u has no key", st->path, series);
+    sqlite3_reset(st->tables[report].series_get);
+    return good;
+}
+
+/* The keys of one row of the dictionary. False: `fn` has enough. */
+static bool each_line(struct slice keys, uint32_t number, series_fn *fn, void *context)
+{
+    const char *p = keys.ptr, *end = keys.ptr + keys.len, *newline;
+    for (; p < end && (newline = memchr(p, '\n', (size_t)(end - p))) != NULL; p = newline + 1, number++) {
+        if (number != STORE_SERIES_OTHER && !fn(context, number, slice_of(p, (size_t)(newline - p))))
+            return false;
+    }
+    return true;
 }
 
 bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e)
@@ -242,12 +251,12 @@ bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *
     sqlite3_stmt *s;
     int rc;
     bool more = true;
-    if (!sqlite_prepare(st, &s, e, "SELECT id, key FROM series_%lld ORDER BY id",
+    if (!sqlite_prepare(st, &s, e, "SELECT block, keys FROM series_%lld ORDER BY block",
                         (long long)st->tables[report].id))
         return false;
     while (more && (rc = sqlite3_step(s)) == SQLITE_ROW)
-        more = fn(context, (uint32_t)sqlite3_column_int64(s, 0),
-                  slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1)));
+        more = each_line(slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1)),
+                         (uint32_t)sqlite3_column_int64(s, 0) * BODY_SERIES, fn, context);
     bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the dictionary of series");
     sqlite3_finalize(s);
     return good;
