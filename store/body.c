@@ -70,26 +70,18 @@ static uint8_t *slot_put(uint8_t *p, uint32_t above, uint32_t slot, const int64_
     return p;
 }
 
-static uint8_t *buffer_reserve(struct body_buffer *b, size_t more)
-{
-    b->data = xgrow(b->data, &b->capacity, b->len + more, 1);
-    return b->data + b->len;
-}
-
 void body_buffer_fini(struct body_buffer *b)
 {
     free(b->data);
     *b = (struct body_buffer){0};
 }
 
-static void entry_put(struct body_buffer *out, int64_t before, uint32_t series, const uint8_t *slots,
-                      size_t len)
+static uint8_t *entry_put(uint8_t *p, int64_t before, uint32_t series, const uint8_t *slots, size_t len)
 {
-    uint8_t *p = buffer_reserve(out, 2 * VARINT_BYTES_MAX + len);
     p = varint_put(p, (uint64_t)((int64_t)series - before - 1));
     p = varint_put(p, len);
     memcpy(p, slots, len);
-    out->len = (size_t)(p + len - out->data);
+    return p + len;
 }
 
 /* The slots of one series as they are merged, newest first. */
@@ -183,18 +175,20 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
-    out->len = 0;
-    while (true) {
+    /* Every item may begin an entry; a gap or a length of an old one may grow by a byte. */
+    size_t room = 3 * old.len + count * (2 * VARINT_BYTES_MAX + (1 + measures) * VARINT_BYTES_MAX);
+    out->data = xgrow(out->data, &out->capacity, room, 1);
+    uint8_t *to = out->data;
+    while (has_entry || p < end || count > 0) {
         if (!has_entry && p < end) {
             if (!entry_get(&p, end, before_old, &entry))
                 return false;
             before_old = entry.series;
             has_entry = true;
         }
-        if (count == 0 && !has_entry)
-            return true;
         if (has_entry && (count == 0 || entry.series < items->series)) {
-            entry_put(out, before_out, entry.series, entry.slots, (size_t)(entry.slots_end - entry.slots));
+            to =
+                entry_put(to, before_out, entry.series, entry.slots, (size_t)(entry.slots_end - entry.slots));
             before_out = entry.series;
             has_entry = false;
             continue;
@@ -203,12 +197,15 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
         size_t slots_len, taken = items_of_series(items, count);
         if (!merge_series(both ? &entry : NULL, items, taken, measures, slots, &slots_len))
             return false;
-        entry_put(out, before_out, items->series, slots, slots_len);
+        to = entry_put(to, before_out, items->series, slots, slots_len);
         before_out = items->series;
         items += taken;
         count -= taken;
         has_entry = has_entry && !both;
     }
+    out->len = (size_t)(to - out->data);
+    ASSERT(out->len <= room);
+    return true;
 }
 
 bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,

@@ -192,33 +192,32 @@ static bool write_keys(struct sqlite_store *st, struct sqlite_report *t, struct 
     return good;
 }
 
-static int compare_new(const void *a, const void *b)
-{
-    const struct new_series *x = a, *y = b;
-    return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
 static bool write_lookup(struct sqlite_store *st, struct sqlite_report *t, struct err *e)
 {
     struct text row = {0};
+    struct radix_item *both = xmalloc(2 * t->new_count * sizeof *both), *sorted;
     bool good = true;
-    qsort(t->new_series, t->new_count, sizeof *t->new_series, compare_new);
+    for (size_t i = 0; i < t->new_count; i++)
+        both[i] = (struct radix_item){t->new_series[i].hash >> LOOKUP_SHIFT, (uint32_t)i};
+    sorted = radix_sort(both, both + t->new_count, t->new_count);
     for (size_t i = 0; good && i < t->new_count;) {
-        uint64_t bucket = t->new_series[i].hash >> LOOKUP_SHIFT;
+        uint64_t bucket = sorted[i].key;
         struct slice old;
         text_clear(&row);
         good = read_row(st, t->lookup_get, (int64_t)bucket, &old, e);
         text_add(&row, old.ptr, old.len);
         sqlite3_reset(t->lookup_get);
-        for (; i < t->new_count && t->new_series[i].hash >> LOOKUP_SHIFT == bucket; i++) {
+        for (; i < t->new_count && sorted[i].key == bucket; i++) {
+            const struct new_series *s = &t->new_series[sorted[i].index];
             unsigned char entry[8];
-            put_le32(entry, (uint32_t)t->new_series[i].hash);
-            put_le32(entry + 4, t->new_series[i].number);
+            put_le32(entry, (uint32_t)s->hash);
+            put_le32(entry + 4, s->number);
             text_add(&row, (const char *)entry, sizeof entry);
         }
         good = good && write_row(st, t->lookup_put, (int64_t)bucket, text_slice(&row), e);
     }
     text_fini(&row);
+    free(both);
     return good;
 }
 
