@@ -5,74 +5,209 @@ BUILD   := build$(if $(filter-out release,$(FLAVOUR)),/$(FLAVOUR))
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= cc
+CFLAGS  ?= -O2 -g
 VERSION := 0.1.0
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
+endif
 
+# Lowest first: a stage includes itself and what is before it.
 STAGES   := base ingest aggregate store query web config daemon
 PACKAGES := yaml-0.1 sqlite3 libarchive libmicrohttpd libxxhash zlib
 
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-CPPFLAGS += -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"'
-CFLAGS   ?= -O2 -g
-CFLAGS   += -std=c11 -pthread -fno-omit-frame-pointer $(WARNINGS)
-LDLIBS   += $(PKG_LIBS) -lm
-PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+# A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
+SANITIZE_asan  := -O1 -fsanitize=address
+SANITIZE_ubsan := -O1 -fsanitize=undefined -fno-sanitize-recover=all
+SANITIZE_tsan  := -O1 -fsanitize=thread
+SANITIZE_fuzz  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+SANITIZE_cov   := -O0 --coverage
+CLANG := clang-14
 
-SANITIZE_asan  := -fsanitize=address -fno-sanitize-recover=all
-SANITIZE_ubsan := -fsanitize=undefined -fno-sanitize-recover=all
-SANITIZE_tsan  := -fsanitize=thread
-SANITIZE_cov   := --coverage -O0
-CFLAGS  += $(SANITIZE_$(FLAVOUR))
-LDFLAGS += $(SANITIZE_$(FLAVOUR))
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"'
+COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags -std=c11 -pthread -fno-omit-frame-pointer \
+            $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
+LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) $(LDFLAGS) \
+            -o $@ $(filter %.o,$^) @build/packages.libs -lm
 
 SOURCES := $(wildcard $(STAGES:%=%/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 # Everything but main(): what tests, fuzzers and benchmarks link.
 LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
+# What format, lint and compile_commands.json look at.
+ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c tests/*/*.c)
+ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h tests/*/*.h)
+SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh)
 
 all: $(BUILD)/tallyd ## build build/tallyd (the default)
 
+# ---- programs
+
 $(BUILD)/tallyd: $(OBJECTS)
-	@echo "  LD $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@$(LINK)
 
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c Makefile build/packages.cflags
 	@mkdir -p $(@D)
-	@echo "  CC $<"
-	@$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-
-# A test is any tests/unit/test_*.c: found, never listed.
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
-
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_SUPPORT) $(LIBRARY)
-	@mkdir -p $(@D)
-	@echo "  LD $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	@echo "  CC $(if $(SANITIZE_$(FLAVOUR)),($(FLAVOUR)) )$<"
+	@$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
-	@echo "  LD $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@$(LINK)
 
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
+	@$(LINK)
+
+# A test is any tests/unit/test_*.c: found, never listed.
+UNIT_TESTS   := $(patsubst tests/unit/%.c,tests/%,$(wildcard tests/unit/test_*.c))
+TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
+
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_SUPPORT) $(LIBRARY)
+	@$(LINK) -lcmocka
+
+# A fuzz target is any tests/fuzz/fuzz_*.c; the inputs kept for it are in tests/fuzz/corpus.
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIBRARY)
+	@$(LINK)
+
+$(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
+	@$(LINK) -fsanitize=fuzzer
+
+# Loaded into a tallyd by tests/system/test_faults.py, to spoil its writes.
+$(BUILD)/faulty.so: tests/system/faulty.c Makefile build/packages.cflags
+	@mkdir -p $(@D)
 	@echo "  LD $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+	@$(COMPILE) -fPIC -shared -o $@ $< -ldl
 
-unit: $(UNIT_TESTS) ## build and run the unit tests
-	@for t in $(UNIT_TESTS); do echo "$$t"; $$t || exit 1; done
+# What pkg-config says, once it is known to have all. Goals that install packages do so before.
+build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGOALS)),deps)
+	@mkdir -p build
+	@pkg-config --exists --print-errors '$(PACKAGES)' || \
+	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
+	@pkg-config --libs $(PACKAGES) >build/packages.libs
+	@pkg-config --cflags $(PACKAGES) >$@
 
-format: ## rewrite the sources in the project's layout
-	clang-format-14 -i $(FORMATTED)
+deps: ## install the Debian packages that build and tests need, if missing
+	@./packages.sh build $(if $(filter-out demo,$(or $(MAKECMDGOALS),deps)),check) \
+	    $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
-FORMATTED = $(wildcard $(STAGES:%=%/*.[ch]) bench/*.[ch] tests/*/*.[ch])
+# ---- tests: what tests/run.py is given, command lines with a timeout each
+
+UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%)
+# Of flavour $1, each program behind the command $2.
+unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
+              $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
+RUN_SYSTEM := --timeout=240 $(wildcard tests/system/test_*.py)
+RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
+              tests/lint/docs.sh
+RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
+RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh \
+              'mandoc -Tlint -Wwarning $(wildcard docs/*.[1-8])'
+# The address of a thread's memory must be one that the sanitizer knows.
+PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
+RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
+              $(wildcard tests/long/test_*.py tests/long/test_*.sh) \
+              'TALLYD=build/asan/tallyd tests/system/test_import.py' \
+              'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py'
+RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
+FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),20,60)
+
+export ASAN_OPTIONS  := detect_stack_use_after_return=1
+export UBSAN_OPTIONS := print_stacktrace=1
+
+unit: $(UNIT_BUILD) ## build and run the unit tests
+	@tests/run.py $(call unit_runs,$(BUILD:build%=%),$(if $(filter tsan,$(FLAVOUR)),$(PLAIN)))
+
+quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
+	@tests/run.py $(call unit_runs) $(RUN_RULES)
+
+check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 5 minutes at most
+	@tests/run.py $(RUN_SYSTEM) $(call unit_runs) $(RUN_RULES)
+
+check-all: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
+	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
+	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
+	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_SYSTEM) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
+	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
+
+asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
+ubsan: ## unit tests under UndefinedBehaviorSanitizer
+tsan: ## unit tests under ThreadSanitizer
+asan ubsan tsan:
+	@$(MAKE) FLAVOUR=$@ CC=$(CLANG) all unit
+
+cov: ## which lines the unit tests reach: build/cov/index.html
+	@$(MAKE) FLAVOUR=cov unit-build
+	@find build/cov -name '*.gcda' -delete
+	@$(MAKE) FLAVOUR=cov unit
+	@gcovr --root . --filter '($(subst $() ,|,$(STAGES)))/' --html-details build/cov/index.html --print-summary build/cov
+
+fuzz: ## libFuzzer on every target, FUZZ_SECONDS=60 each; what crashes is kept in tests/fuzz/corpus
+	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
+	@tests/run.py $(RUN_FUZZ)
+
+fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%) ## run the fuzz targets over the inputs kept
+	@for t in $(FUZZ_TARGETS); do $(BUILD)/tests/replay_$$t tests/fuzz/corpus/$$t || exit 1; done
+
+unit-build: $(UNIT_BUILD)
+fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
+
+bench: all build/traffic build/bench_hot ## measure against the peers and write bench/RESULTS.md
+	@python3 bench/run.py
+
+# ---- the code's own rules
+
+format: ## rewrite the C sources in the project's layout
+	@clang-format-14 -i $(ALL_C) $(ALL_H)
+
+format-check: ## are they in it?
+	@tests/run.py $(RUN_FORMAT)
+
+lint: compile_commands.json ## clang-tidy, shellcheck, and what checks manual pages and units
+	@tests/run.py $(RUN_LINT)
+
+deps-check: ## do includes go one way only, and does each header compile alone?
+	@tests/lint/layers.py $(STAGES)
+
+size-check: ## are functions <= 70 and files <= 600 lines long?
+	@tests/lint/sizes.py $(STAGES) bench tests
+
+docs: all ## write docs/CONFIG.md
+	@build/tallyd check --document >docs/CONFIG.md
+
+docs-check: all ## is docs/CONFIG.md what `make docs` would write?
+	@tests/lint/docs.sh
+
+compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors and clang-tidy
+	@python3 tests/lint/compile_commands.py $(COMPILE) -- $(ALL_C) >$@
+
+# ---- installation
+
+INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 lib/systemd/system/tallyd.service \
+            share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml
+
+install: all ## install into DESTDIR= PREFIX=/usr/local
+	install -D -m 755 build/tallyd $(DESTDIR)$(PREFIX)/bin/tallyd
+	install -D -m 644 docs/tallyd.8 $(DESTDIR)$(PREFIX)/share/man/man8/tallyd.8
+	install -D -m 644 docs/tallyd.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/tallyd.yaml.5
+	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
+	install -D -m 644 docs/examples/tallyd.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/tallyd.yaml
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|g' systemd/tallyd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service
+
+uninstall: ## remove what install put there
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 
 clean: ## remove what was built
-	rm -rf build
+	rm -rf build compile_commands.json
 
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all unit format clean help
+.PHONY: all deps unit quick check check-all asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench format \
+        format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
+.DELETE_ON_ERROR:
 
--include $(OBJECTS:.o=.d)
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)

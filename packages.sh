@@ -1,0 +1,50 @@
+#!/bin/bash
+# Installs the Debian packages of the groups given, and only those that are missing: `./packages.sh build check`.
+#
+#   build   what `make` and `make demo` need
+#   check   what `make check` needs besides
+#   all     what `make check-all`, `make bench` and the other targets need besides
+set -euo pipefail
+
+declare -A groups=(
+    [build]="gcc libc6-dev make pkg-config libyaml-dev libsqlite3-dev libarchive-dev libmicrohttpd-dev
+             libxxhash-dev zlib1g-dev libjs-dygraphs"
+    [check]="libcmocka-dev python3 gzip zstd bzip2 xz-utils"
+    [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc systemd
+           util-linux valgrind gcovr chromium goaccess mawk"
+)
+
+packages=()
+for group in "$@"; do
+    if [ -z "${groups[$group]:-}" ]; then
+        echo "packages.sh: found \"$group\", expected build, check or all" >&2
+        exit 64
+    fi
+    read -r -d '' -a names <<<"${groups[$group]}" || true
+    packages+=("${names[@]}")
+done
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "This is not Debian, so nothing is installed. What is needed is called there: ${packages[*]}" >&2
+    exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "Debian packages are missing, and there is neither root nor sudo to install them. As root:" >&2
+        echo "    apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 69
+    fi
+    as_root=(sudo "${as_root[@]}")
+fi
+apt=("${as_root[@]}" apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+echo "Installing missing Debian packages (${as_root[0]/env/as root}): ${missing[*]}"
+"${apt[@]}" update
+"${apt[@]}" install -y --no-install-recommends "${missing[@]}"

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Runs test programs, each with a timeout, and says how they went.
+
+    tests/run.py [--timeout=SECONDS] TEST… [--timeout=SECONDS] TEST…
+
+A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]"; a --timeout holds for those after it. A test passes
+with exit status 0; 77 is a skip, whose reason is the last line it printed; all else is a failure, of which all output
+is shown. Tests run side by side, one per processor, in the order given. The last line counts them:
+
+    12 passed, 0 failed, 1 skipped
+
+The exit status is 1 if any failed; with CI=true in the environment also if any was skipped.
+"""
+
+import concurrent.futures
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIP = 77
+OUTPUT_BYTES_MAX = 64 * 1024
+
+running = set()
+stopping = False
+
+
+def parse(arguments):
+    """[(command line, its environment, its argv, its timeout)]"""
+    tests, timeout_s = [], 120.0
+    for argument in arguments:
+        if argument.startswith("--timeout="):
+            timeout_s = float(argument.split("=", 1)[1])
+            continue
+        words = shlex.split(argument)
+        environment = {}
+        while words and "=" in words[0].split("/")[0]:
+            name, value = words.pop(0).split("=", 1)
+            environment[name] = value
+        if not words:
+            sys.exit(f"tests/run.py: found {argument!r}, expected a test's command line")
+        tests.append((argument, environment, words, timeout_s))
+    return tests
+
+
+def kill(process):
+    """With all its children, which are in its session."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def wait(process, timeout_s):
+    """What went wrong, or None."""
+    try:
+        status = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return f"took longer than {timeout_s:.0f} s"
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"exit status {status}" if status not in (0, SKIP) else None
+
+
+def run(test):
+    """(command line, "PASS", "SKIP" or "FAIL", what to say of it, output, seconds)"""
+    line, environment, argv, timeout_s = test
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        if stopping:
+            return line, "FAIL", "not run", "", 0.0
+        try:
+            process = subprocess.Popen(argv, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:
+            return line, "FAIL", str(error), "", 0.0
+        running.add(process)
+        what = wait(process, timeout_s)
+        kill(process)
+        process.wait()
+        running.discard(process)
+        output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_BYTES_MAX))
+        text = output.read().decode(errors="replace")
+    if what is None and process.returncode == SKIP:
+        result, what = "SKIP", (text.strip().splitlines() or ["no reason was printed"])[-1]
+    else:
+        result = "FAIL" if what else "PASS"
+    return line, result, what, text, time.monotonic() - begun
+
+
+def show(line, result, what, text, seconds):
+    print(f"{result} {seconds:7.2f} s  {line}" + (f"  ({what})" if what else ""), flush=True)
+    if result == "FAIL":
+        for row in text.splitlines():
+            print(f"    | {row}")
+
+
+def main():
+    global stopping
+    counts = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+    tests = parse(sys.argv[1:])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for done in concurrent.futures.as_completed([pool.submit(run, test) for test in tests]):
+                show(*done.result())
+                counts[done.result()[1]] += 1
+        except KeyboardInterrupt:
+            stopping = True
+            for process in list(running):
+                kill(process)
+            return 130
+    skipped = f", {counts['SKIP']} skipped" if counts["SKIP"] else ""
+    print(f"{counts['PASS']} passed, {counts['FAIL']} failed{skipped}")
+    in_ci = os.environ.get("CI") == "true"
+    return 1 if counts["FAIL"] or not tests or (in_ci and counts["SKIP"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
