@@ -171,7 +171,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
 {
     ASSERT(measures <= BODY_MEASURES_MAX);
     uint8_t slots[2 * SLOTS_BYTES_MAX]; /* the items, and old bytes that may be damaged */
-    const uint8_t *p = (const uint8_t *)old.ptr, *end = p + old.len;
+    const uint8_t *p = (const uint8_t *)old.ptr, *end = old.len > 0 ? p + old.len : p;
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
