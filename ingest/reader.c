@@ -206,17 +206,15 @@ static bool cut_block(struct reader *rd, struct block *b, size_t *filled, enum r
     if (rd->dropping && *filled > 0 && !drop(rd, b, filled) && !rd->ended)
         return false;
     pass_torn(rd, b, filled);
-    if (rd->ended) {
-        *result = end_within_line(rd, b, *filled);
-        return true;
-    }
     char *newline = memrchr(b->data, '\n', *filled);
     if (newline != NULL) {
         deliver(rd, b, (size_t)(newline + 1 - b->data), *filled);
         *result = READER_BLOCK;
         return true;
     }
-    return false;
+    if (rd->ended)
+        *result = end_within_line(rd, b, *filled);
+    return rd->ended;
 }
 
 enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, struct err *e)
