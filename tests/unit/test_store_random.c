@@ -114,8 +114,10 @@ static void roll_set(struct game *g, struct series_set *set, uint64_t bits[8])
     set->one = (uint32_t)roll(g, SERIES_MAX + 1);
     set->bits = bits;
     set->bits_max = (uint32_t)roll(g, 8 * 64 + 1);
-    for (int i = 0; i < 8; i++)
-        bits[i] = (uint64_t)roll(g, INT64_MAX) & (uint64_t)roll(g, INT64_MAX);
+    for (int i = 0; i < 8; i++) {
+        uint64_t half = (uint64_t)roll(g, INT64_MAX);
+        bits[i] = half & (uint64_t)roll(g, INT64_MAX);
+    }
 }
 
 static void check_scan(struct game *g, struct store *st, int round)
