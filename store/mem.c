@@ -169,19 +169,20 @@ static struct shard_map *shard_map_of(struct mem *m, const struct part *part)
     return map;
 }
 
-static void book_add(struct mem *m, const struct range *range, const char *report, const char *entry,
-                     int64_t value)
+static struct book *find_book(struct mem *m, const struct range *range, const char *report, const char *entry)
 {
-    if (value == 0)
-        return;
     for (size_t i = 0; i < m->book_count; i++) {
         struct book *b = &m->books[i];
         if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
-            strcmp(b->report, report) == 0 && strcmp(b->entry, entry) == 0) {
-            b->value = value_add(b->value, value);
-            return;
-        }
+            strcmp(b->report, report) == 0 && strcmp(b->entry, entry) == 0)
+            return b;
     }
+    return NULL;
+}
+
+static void book_put(struct mem *m, const struct range *range, const char *report, const char *entry,
+                     int64_t value)
+{
     m->books = xgrow(m->books, &m->book_capacity, m->book_count + 1, sizeof *m->books);
     struct book *b = &m->books[m->book_count++];
     snprintf(b->source, sizeof b->source, "%s", range->source);
@@ -191,6 +192,16 @@ static void book_add(struct mem *m, const struct range *range, const char *repor
     b->value = value;
 }
 
+static void book_add(struct mem *m, const struct range *range, const char *report, const char *entry,
+                     int64_t value)
+{
+    struct book *b = find_book(m, range, report, entry);
+    if (b != NULL)
+        b->value = value_add(b->value, value);
+    else if (value != 0)
+        book_put(m, range, report, entry, value);
+}
+
 static void add_books(struct mem *m, const struct range *range, const struct books *books)
 {
     char name[BOOK_NAME_BYTES];
@@ -198,6 +209,8 @@ static void add_books(struct mem *m, const struct range *range, const struct boo
         book_add(m, range, "", books_source_name(i, name), books->entries[i]);
     for (size_t r = 0; r < books->report_count; r++) {
         const int64_t *entries = &books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT];
+        if (find_book(m, range, m->reports[r].name, "since") == NULL)
+            book_put(m, range, m->reports[r].name, "since", range->from);
         for (int i = 0; i < BOOK_REPORT_COUNT; i++)
             book_add(m, range, m->reports[r].name, books_report_name(i), entries[i]);
     }
