@@ -221,7 +221,10 @@ static void add_part_report(struct mem *m, size_t report, const struct part_repo
     static const struct range of_report = {.source = ""};
     const struct report *r = &m->reports[report];
     struct table *t = &m->tables[report];
-    ASSERT(pr->added_count == 0 || pr->first_added == map->count);
+    /* Less than `count` where shards of that number began anew with another pipeline. */
+    ASSERT(pr->added_count == 0 || pr->first_added <= map->count);
+    if (pr->added_count > 0)
+        map->count = pr->first_added;
     map->own = xgrow(map->own, &map->capacity, map->count + pr->added_count, sizeof *map->own);
     for (size_t i = 0; i < pr->added_count; i++)
         map->own[map->count++] = number_of(m, report, slice_of(pr->added[i]->key, pr->added[i]->key_len));
