@@ -5,18 +5,24 @@
 
 #include <stdlib.h>
 
+/* How far: an offset, and the last bytes before it. */
+struct place {
+    int64_t offset;
+    char tail[READER_TAIL_BYTES];
+    size_t tail_len;
+};
+
 struct reader {
     struct input *in;
     size_t line_max;
     enum last_line last_line;
-    int64_t offset; /* of the first byte not delivered */
-    char *rest;     /* read, not delivered: the beginning of a line */
+    struct place place; /* the first byte not delivered */
+    char *rest;         /* read, not delivered: the beginning of a line (and of more, after a head) */
     size_t rest_len, rest_capacity;
-    bool dropping; /* within a line that is too long, after its delivered part */
-    bool ended;    /* the input said so */
-    bool torn;     /* the last line delivered had no line feed: if one comes now, it is that line's */
-    char tail[READER_TAIL_BYTES];
-    size_t tail_len;
+    bool dropping;      /* within a line that is too long: the rest is its first line_max + 1 bytes, … */
+    struct place ahead; /* … and this much of it was read */
+    bool ended;         /* the input said so */
+    bool torn;          /* the last line delivered had no line feed: if one comes now, it is that line's */
 };
 
 struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line)
@@ -40,7 +46,7 @@ void reader_free(struct reader *rd)
 
 void block_init(struct block *b, size_t line_max)
 {
-    /* A rest of line_max bytes, one read, and a line feed that the input did not have. */
+    /* A rest of line_max + 1 bytes, and one read or a line feed that the input did not have. */
     *b = (struct block){.capacity = line_max + READER_BLOCK_BYTES + 2};
     b->data = xmalloc(b->capacity);
 }
@@ -51,19 +57,18 @@ void block_fini(struct block *b)
     *b = (struct block){0};
 }
 
-/* These bytes are behind us now. */
-static void pass(struct reader *rd, const char *bytes, size_t len)
+static void pass(struct place *at, const char *bytes, size_t len)
 {
-    rd->offset += (int64_t)len;
+    at->offset += (int64_t)len;
     if (len >= READER_TAIL_BYTES) {
-        memcpy(rd->tail, bytes + len - READER_TAIL_BYTES, READER_TAIL_BYTES);
-        rd->tail_len = READER_TAIL_BYTES;
+        memcpy(at->tail, bytes + len - READER_TAIL_BYTES, READER_TAIL_BYTES);
+        at->tail_len = READER_TAIL_BYTES;
         return;
     }
-    size_t keep = READER_TAIL_BYTES - len < rd->tail_len ? READER_TAIL_BYTES - len : rd->tail_len;
-    memmove(rd->tail, rd->tail + rd->tail_len - keep, keep);
-    memcpy(rd->tail + keep, bytes, len);
-    rd->tail_len = keep + len;
+    size_t keep = READER_TAIL_BYTES - len < at->tail_len ? READER_TAIL_BYTES - len : at->tail_len;
+    memmove(at->tail, at->tail + at->tail_len - keep, keep);
+    memcpy(at->tail + keep, bytes, len);
+    at->tail_len = keep + len;
 }
 
 static void set_rest(struct reader *rd, const char *bytes, size_t len)
@@ -75,7 +80,7 @@ static void set_rest(struct reader *rd, const char *bytes, size_t len)
 
 bool reader_head(struct reader *rd, struct slice *head, struct err *e)
 {
-    ASSERT(rd->offset == 0);
+    ASSERT(rd->place.offset == 0);
     while (rd->rest_len < READER_TAIL_BYTES) {
         size_t got;
         if (!input_read(rd->in, rd->rest + rd->rest_len, READER_TAIL_BYTES - rd->rest_len, &got, e))
@@ -90,45 +95,52 @@ bool reader_head(struct reader *rd, struct slice *head, struct err *e)
 
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
 {
-    ASSERT(offset >= rd->offset);
+    struct place *at = &rd->place;
+    ASSERT(offset >= at->offset);
     size_t known = rd->rest_len;
-    if ((int64_t)known > offset - rd->offset)
-        known = (size_t)(offset - rd->offset);
-    pass(rd, rd->rest, known);
+    if ((int64_t)known > offset - at->offset)
+        known = (size_t)(offset - at->offset);
+    pass(at, rd->rest, known);
     set_rest(rd, rd->rest + known, rd->rest_len - known);
     /* A file can jump; the tail before the offset is read all the same, to be compared. */
-    if (offset - rd->offset > READER_TAIL_BYTES) {
+    if (offset - at->offset > READER_TAIL_BYTES) {
         if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
             return false;
-        rd->offset = offset - READER_TAIL_BYTES;
-        rd->tail_len = 0;
+        at->offset = offset - READER_TAIL_BYTES;
+        at->tail_len = 0;
     }
     char buffer[16384];
-    while (rd->offset < offset) {
+    while (at->offset < offset) {
         size_t want = sizeof buffer, got;
-        if (offset - rd->offset < (int64_t)want)
-            want = (size_t)(offset - rd->offset);
+        if (offset - at->offset < (int64_t)want)
+            want = (size_t)(offset - at->offset);
         if (!input_read(rd->in, buffer, want, &got, e))
             return false;
         if (got == 0)
-            return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)rd->offset,
+            return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)at->offset,
                            (long long)offset);
-        pass(rd, buffer, got);
+        pass(at, buffer, got);
     }
-    rd->torn = rd->tail_len > 0 && rd->tail[rd->tail_len - 1] != '\n';
+    rd->torn = at->tail_len > 0 && at->tail[at->tail_len - 1] != '\n';
     return true;
+}
+
+/* What may yet become the line feed of a line that was delivered without it. */
+static bool is_half_feed(const struct reader *rd, const char *bytes, size_t len)
+{
+    return rd->torn && len == 1 && bytes[0] == '\r';
 }
 
 /* The line feed (with or without carriage return) of a line that was delivered without it. */
 static void pass_torn(struct reader *rd, struct block *b, size_t *filled)
 {
-    if (!rd->torn || *filled == 0 || (*filled == 1 && b->data[0] == '\r'))
+    if (!rd->torn || *filled == 0 || is_half_feed(rd, b->data, *filled))
         return;
     size_t feed = b->data[0] == '\r';
     rd->torn = false;
     if (b->data[feed] != '\n')
         return;
-    pass(rd, b->data, feed + 1);
+    pass(&rd->place, b->data, feed + 1);
     *filled -= feed + 1;
     memmove(b->data, b->data + feed + 1, *filled);
 }
@@ -149,26 +161,70 @@ static bool is_complete(const char *line, size_t len)
     return quotes == 6 && last == len;
 }
 
+/* A line that is too long cannot be seen to be whole: only its line feed tells. */
 static bool takes_last(const struct reader *rd, const char *line, size_t len)
 {
     return !input_can_grow(rd->in) || rd->last_line == LAST_LINE_TAKE ||
-           (rd->last_line == LAST_LINE_COMPLETE && is_complete(line, len));
+           (rd->last_line == LAST_LINE_COMPLETE && !rd->dropping && is_complete(line, len));
 }
 
 /* Deliver the first `len` bytes as they stand; what follows in the block is kept. */
 static void deliver(struct reader *rd, struct block *b, size_t len, size_t filled)
 {
     set_rest(rd, b->data + len, filled - len);
-    b->from = rd->offset;
-    pass(rd, b->data, len);
-    b->to = rd->offset;
+    b->from = rd->place.offset;
+    pass(&rd->place, b->data, len);
+    b->to = rd->place.offset;
     b->len = len;
+}
+
+/* The line that fills the block is too long: keep what tells so, and only pass by what follows. */
+static void begin_dropping(struct reader *rd, const struct block *b, size_t *filled)
+{
+    rd->dropping = true;
+    rd->ahead = rd->place;
+    pass(&rd->ahead, b->data, *filled);
+    *filled = rd->line_max + 1;
+}
+
+/* The line that was too long has ended: deliver its beginning as all of it. */
+static void deliver_dropped(struct reader *rd, struct block *b, const char *next, size_t next_len)
+{
+    set_rest(rd, next, next_len);
+    b->from = rd->place.offset;
+    rd->place = rd->ahead;
+    b->to = rd->place.offset;
+    b->len = rd->line_max + 1;
+    b->data[b->len++] = '\n';
+    rd->dropping = false;
+}
+
+/* What was read follows the first line_max + 1 bytes of the line that is too long. */
+static bool drop(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
+{
+    char *more = b->data + rd->line_max + 1;
+    size_t len = *filled - (rd->line_max + 1);
+    char *newline = memchr(more, '\n', len);
+    size_t gone = newline != NULL ? (size_t)(newline + 1 - more) : len;
+    pass(&rd->ahead, more, gone);
+    *filled -= len;
+    if (newline == NULL && !rd->ended)
+        return false;
+    if (newline == NULL && !takes_last(rd, b->data, *filled)) {
+        set_rest(rd, b->data, *filled);
+        *result = READER_END;
+        return true;
+    }
+    deliver_dropped(rd, b, more + gone, len - gone);
+    rd->torn = newline == NULL;
+    *result = READER_BLOCK;
+    return true;
 }
 
 /* The input has ended, or paused, within a line. */
 static enum reader_result end_within_line(struct reader *rd, struct block *b, size_t filled)
 {
-    if (filled == 0 || !takes_last(rd, b->data, filled)) {
+    if (filled == 0 || is_half_feed(rd, b->data, filled) || !takes_last(rd, b->data, filled)) {
         set_rest(rd, b->data, filled);
         return READER_END;
     }
@@ -178,33 +234,11 @@ static enum reader_result end_within_line(struct reader *rd, struct block *b, si
     return READER_BLOCK;
 }
 
-/* The line that begins the block is too long: deliver what tells so, and pass the rest by. */
-static enum reader_result deliver_too_long(struct reader *rd, struct block *b, size_t filled)
-{
-    deliver(rd, b, filled, filled);
-    b->len = rd->line_max + 1;
-    b->data[b->len++] = '\n';
-    rd->dropping = true;
-    return READER_BLOCK;
-}
-
-/* Pass by what is left of a line that was too long. True once its line feed was found. */
-static bool drop(struct reader *rd, struct block *b, size_t *filled)
-{
-    char *newline = memchr(b->data, '\n', *filled);
-    size_t gone = newline != NULL ? (size_t)(newline + 1 - b->data) : *filled;
-    pass(rd, b->data, gone);
-    memmove(b->data, b->data + gone, *filled - gone);
-    *filled -= gone;
-    rd->dropping = newline == NULL;
-    return newline != NULL;
-}
-
 /* What was read last, after what was kept, makes a block - or not yet. */
 static bool cut_block(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
 {
-    if (rd->dropping && *filled > 0 && !drop(rd, b, filled) && !rd->ended)
-        return false;
+    if (rd->dropping)
+        return drop(rd, b, filled, result);
     pass_torn(rd, b, filled);
     char *newline = memrchr(b->data, '\n', *filled);
     if (newline != NULL) {
@@ -212,21 +246,24 @@ static bool cut_block(struct reader *rd, struct block *b, size_t *filled, enum r
         *result = READER_BLOCK;
         return true;
     }
-    if (rd->ended)
+    if (rd->ended) {
         *result = end_within_line(rd, b, *filled);
-    return rd->ended;
+        return true;
+    }
+    if (*filled > rd->line_max)
+        begin_dropping(rd, b, filled);
+    return false;
 }
 
 enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, struct err *e)
 {
+    enum reader_result result;
     size_t filled = rd->rest_len;
     memcpy(b->data, rd->rest, filled);
     b->len = 0;
-    while (true) {
+    rd->ended = false;
+    while (!cut_block(rd, b, &filled, &result)) {
         size_t got;
-        enum reader_result result;
-        if (filled > rd->line_max)
-            return deliver_too_long(rd, b, filled);
         if (!input_wait(rd->in, wait_ms)) {
             set_rest(rd, b->data, filled);
             return READER_WAIT;
@@ -237,22 +274,21 @@ enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, 
         }
         rd->ended = got == 0;
         filled += got;
-        if (cut_block(rd, b, &filled, &result))
-            return result;
     }
+    return result;
 }
 
 struct slice reader_tail(const struct reader *rd)
 {
-    return slice_of(rd->tail, rd->tail_len);
+    return slice_of(rd->place.tail, rd->place.tail_len);
 }
 
 int64_t reader_offset(const struct reader *rd)
 {
-    return rd->offset;
+    return rd->place.offset;
 }
 
 size_t reader_left(const struct reader *rd)
 {
-    return rd->rest_len;
+    return rd->dropping ? (size_t)(rd->ahead.offset - rd->place.offset) : rd->rest_len;
 }

@@ -2,9 +2,10 @@
  *
  *   input bytes  … GET /a …\n… GET /b …\n… GET /c     →  block [from, to)  + a rest kept for the next
  *
- * Limits : a block holds READER_BLOCK_BYTES and one line more. Of a line over line_max the first
- *          line_max + 1 bytes are delivered, as the last line of its block, so that whoever decodes it
- *          sees that it is too long; offsets count every byte.
+ * Limits : a block holds READER_BLOCK_BYTES and one line more. Of a line over line_max at least the first
+ *          line_max + 1 bytes are delivered, so that whoever decodes it sees that it is too long; offsets
+ *          count every byte. No block ends within a line, however long: counting that goes on there would
+ *          take the line's rest for a line.
  * Last   : a last line without line feed is delivered when the input cannot grow (compressed, a pipe), or
  *          when LAST_LINE_COMPLETE sees that it is a whole combined line, or by LAST_LINE_TAKE; else it
  *          is left for later (reader_left()).
