@@ -361,7 +361,7 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
         pthread_mutex_unlock(&p->lock);
         if (sealed && !apply_stripe(p, number, source, e))
             return false;
-        if (p->options.follow && !store_tidy(p->store, false, e) && !e->retryable)
+        if (p->options.tidy && !store_tidy(p->store, false, e) && !e->retryable)
             return false;
         int64_t now_ms = clock_mono_ms(p->options.clock);
         if (p->options.tick != NULL && now_ms - ticked_ms >= TICK_MS) {
