@@ -54,6 +54,11 @@ $(BUILD)/obj/%.o: %.c Makefile build/packages.cflags
 $(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
 	@$(LINK)
 
+# The page is in the program: what web/assets.c embeds.
+DYGRAPHS ?= /usr/share/javascript/dygraphs
+$(BUILD)/obj/web/assets.o: CPPFLAGS += -DDYGRAPHS='"$(DYGRAPHS)"'
+$(BUILD)/obj/web/assets.o: $(wildcard web/*.html web/*.css web/*.js web/*.svg $(DYGRAPHS)/dygraph.min.*)
+
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 

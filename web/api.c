@@ -1,0 +1,118 @@
+#include "web/api.h"
+
+#define TYPE_JSON "application/json"
+#define TYPE_TEXT "text/plain; charset=utf-8"
+
+static const char *const type_of_format[] = {
+    [QUERY_TABLE] = TYPE_TEXT, [QUERY_CSV] = "text/csv; charset=utf-8", [QUERY_JSON] = TYPE_JSON};
+
+void api_error(struct reply *rp, unsigned code, struct slice text)
+{
+    text_clear(&rp->body);
+    rp->code = code;
+    rp->type = TYPE_JSON;
+    text_puts(&rp->body, "{\"error\":");
+    text_json(&rp->body, text);
+    text_puts(&rp->body, "}\n");
+}
+
+static void fail(struct reply *rp, const struct err *e)
+{
+    unsigned code = 500;
+    if (e->code == EX_USAGE)
+        code = 400;
+    else if (e->code == EX_UNAVAILABLE)
+        code = 422;
+    else if (e->retryable || e->code == EX_NOINPUT)
+        code = 503;
+    rp->retry = code == 503;
+    api_error(rp, code, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
+}
+
+static bool make_query(struct query *q, const struct query_limits *limits, const struct parameter *parameters,
+                       size_t count, struct err *e)
+{
+    query_init(q, clock_wall_ms(&clock_system), limits);
+    q->format = QUERY_JSON;
+    for (size_t i = 0; i < count; i++) {
+        if (!query_set(q, parameters[i].name, parameters[i].value, e))
+            return false;
+    }
+    return true;
+}
+
+void api_query(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    struct query q;
+    struct query_stats stats;
+    struct err e;
+    if (!make_query(&q, &api->limits, parameters, count, &e)) {
+        fail(rp, &e);
+        return;
+    }
+    struct store *st = readers_take(&api->readers, &e);
+    if (st == NULL) {
+        fail(rp, &e);
+        return;
+    }
+    rp->code = 200;
+    rp->type = type_of_format[q.format];
+    bool good = query_run(st, &q, &rp->body, &stats, &e);
+    if (!good)
+        fail(rp, &e);
+    readers_give(&api->readers, st, good || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
+}
+
+static void write_report(const struct report *r, struct text *out)
+{
+    text_puts(out, "{\"name\":");
+    text_json(out, slice_text(r->name));
+    text_puts(out, ",\"dimensions\":[");
+    for (size_t d = 0; d < r->dimension_count; d++) {
+        text_puts(out, d > 0 ? "," : "");
+        text_json(out, slice_text(r->dimensions[d].name));
+    }
+    text_puts(out, "],\"measures\":[");
+    for (size_t m = 0; m < r->measure_count; m++) {
+        text_puts(out, m > 0 ? "," : "");
+        text_json(out, slice_text(r->measures[m].name));
+    }
+    text_puts(out, "]}");
+}
+
+void api_reports(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    struct err e;
+    (void)parameters, (void)count;
+    struct store *st = readers_take(&api->readers, &e);
+    if (st == NULL) {
+        fail(rp, &e);
+        return;
+    }
+    rp->code = 200;
+    rp->type = TYPE_JSON;
+    text_putc(&rp->body, '[');
+    for (size_t i = 0; i < st->report_count; i++) {
+        text_puts(&rp->body, i > 0 ? "," : "");
+        write_report(&st->reports[i], &rp->body);
+    }
+    text_puts(&rp->body, "]\n");
+    readers_give(&api->readers, st, true);
+}
+
+void api_status(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    (void)parameters, (void)count;
+    rp->code = 200;
+    rp->type = TYPE_JSON;
+    status_write(api->status, &rp->body);
+}
+
+void api_health(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    (void)parameters, (void)count;
+    rp->type = TYPE_TEXT;
+    rp->code = status_healthy(api->status, &rp->body) ? 200 : 503;
+    if (rp->code == 200)
+        text_puts(&rp->body, "ok\n");
+}

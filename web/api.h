@@ -1,0 +1,30 @@
+/* api.h - the answers of the HTTP API, apart from HTTP.
+ *
+ *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
+ *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…]},…]
+ *   /api/v1/status    how the counting goes (status.h)
+ *   /healthz          200 "ok", or 503 and why not
+ *
+ * Errors  : {"error":"…"}: 400 a wrong question, 422 the answer passes a limit, 503 later perhaps (the
+ *           store is locked, or was never written), 500 else.
+ * Threads : any.
+ */
+#pragma once
+
+#include "query/query.h"
+#include "web/readers.h"
+#include "web/reply.h"
+#include "web/status.h"
+
+struct api {
+    struct readers readers;
+    struct query_limits limits;
+    struct status *status;
+};
+
+typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
+
+api_fn api_query, api_reports, api_status, api_health;
+
+/* An answer that is an error. */
+void api_error(struct reply *rp, unsigned code, struct slice text);

@@ -1,0 +1,58 @@
+#include "web/assets.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* The Makefile knows of these files too, so that a change of one builds this file again. */
+#define EMBED(symbol, file)                                                                            \
+    extern const char symbol[], symbol##_end[];                                                        \
+    __asm__(".pushsection .rodata\n.balign 16\n.global " #symbol "\n.global " #symbol "_end\n" #symbol \
+            ":\n.incbin \"" file "\"\n" #symbol "_end:\n.byte 0\n.popsection\n")
+
+EMBED(asset_page_html, "web/page.html");
+EMBED(asset_page_css, "web/page.css");
+EMBED(asset_page_js, "web/page.js");
+EMBED(asset_icon_svg, "web/icon.svg");
+EMBED(asset_dygraph_css, DYGRAPHS "/dygraph.min.css");
+EMBED(asset_dygraph_js, DYGRAPHS "/dygraph.min.js");
+
+#define ASSET(url, symbol, mime)                          \
+    {                                                     \
+        .path = url, .type = mime, .bytes = { symbol, 0 } \
+    }
+
+static struct asset assets[] = {
+    ASSET("/", asset_page_html, "text/html; charset=utf-8"),
+    ASSET("/page.css", asset_page_css, "text/css; charset=utf-8"),
+    ASSET("/page.js", asset_page_js, "text/javascript; charset=utf-8"),
+    ASSET("/icon.svg", asset_icon_svg, "image/svg+xml"),
+    ASSET("/dygraph.min.css", asset_dygraph_css, "text/css; charset=utf-8"),
+    ASSET("/dygraph.min.js", asset_dygraph_js, "text/javascript; charset=utf-8"),
+};
+
+void assets_init(void)
+{
+    const char *const ends[COUNT_OF(assets)] = {asset_page_html_end,   asset_page_css_end,
+                                                asset_page_js_end,     asset_icon_svg_end,
+                                                asset_dygraph_css_end, asset_dygraph_js_end};
+    for (size_t i = 0; i < COUNT_OF(assets); i++) {
+        struct asset *a = &assets[i];
+        a->bytes.len = (size_t)(ends[i] - a->bytes.ptr);
+        snprintf(a->etag, sizeof a->etag, "\"%016" PRIx64 "\"",
+                 (uint64_t)XXH3_64bits(a->bytes.ptr, a->bytes.len));
+    }
+}
+
+const struct asset *assets_find(const char *path)
+{
+    for (size_t i = 0; i < COUNT_OF(assets); i++) {
+        if (strcmp(assets[i].path, path) == 0)
+            return &assets[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,33 @@
+#include "web/readers.h"
+
+void readers_init(struct readers *r, const char *store_url)
+{
+    *r = (struct readers){.url = store_url};
+    pthread_mutex_init(&r->lock, NULL);
+}
+
+void readers_fini(struct readers *r)
+{
+    while (r->idle_count > 0)
+        store_close(r->idle[--r->idle_count]);
+    pthread_mutex_destroy(&r->lock);
+}
+
+struct store *readers_take(struct readers *r, struct err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    struct store *st = r->idle_count > 0 ? r->idle[--r->idle_count] : NULL;
+    pthread_mutex_unlock(&r->lock);
+    return st != NULL ? st : store_open(r->url, STORE_READ, NULL, 0, e);
+}
+
+void readers_give(struct readers *r, struct store *st, bool good)
+{
+    pthread_mutex_lock(&r->lock);
+    if (good && r->idle_count < READERS_MAX) {
+        r->idle[r->idle_count++] = st;
+        st = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    store_close(st);
+}

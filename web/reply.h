@@ -1,0 +1,17 @@
+/* reply.h - what a request is answered with, before HTTP comes into it. */
+#pragma once
+
+#include "base/text.h"
+
+struct parameter {
+    struct slice name, value; /* of the URL, decoded; any bytes */
+};
+
+struct reply {
+    unsigned code;
+    const char *type;   /* Content-Type */
+    struct text body;   /* owned */
+    struct slice asset; /* instead of a body: bytes that live for ever, … */
+    const char *etag;   /* … and their version */
+    bool retry;         /* the same request may succeed in a second */
+};

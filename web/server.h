@@ -1,0 +1,38 @@
+/* server.h - the daemon's HTTP server: the page and the API, over libmicrohttpd.
+ *
+ * Methods : GET and HEAD; a request body is refused. Host is checked (host.h). No cookies, no files, no CORS.
+ * Limits  : connections_max at once (further ones wait to be accepted), a request's line and headers within
+ *           SERVER_REQUEST_BYTES, SERVER_PARAMETERS_MAX of the URL, timeout_ms of silence, SERVER_THREADS
+ *           requests worked on at once, and query_limits for what a question may cost.
+ * Threads : server_start() and server_stop() by one; requests are answered on threads of its own. A slow
+ * query holds up only the connections of its thread; new ones go to the others.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "query/query.h"
+#include "web/readers.h"
+#include "web/status.h"
+
+#define SERVER_REQUEST_BYTES  16384
+#define SERVER_PARAMETERS_MAX 64
+#define SERVER_THREADS        READERS_MAX
+
+struct server_options {
+    const char *store_url; /* may not exist yet: until it does, questions are answered with 503 */
+    const char *listen;    /* "127.0.0.1:8080", "[::1]:0", "localhost:8080"; port 0 takes a free one */
+    unsigned connections_max;
+    int64_t timeout_ms; /* rounded up to seconds */
+    struct query_limits limits;
+    struct status *status; /* borrowed */
+};
+
+struct server;
+
+/* The texts of the options are borrowed until the server is stopped. EX_UNAVAILABLE: the address is taken;
+ * EX_CONFIG: it is none, or the store cannot be read beside its writer (`mem:`). */
+struct server *server_start(const struct server_options *options, struct err *e) MUST_CHECK;
+/* Finishes the requests under way. */
+void server_stop(struct server *sv);
+/* Where it listens: "127.0.0.1:8080". */
+const char *server_address(const struct server *sv);
