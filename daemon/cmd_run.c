@@ -1,8 +1,299 @@
 #include "daemon/commands.h"
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/address.h"
+#include "daemon/options.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+#include "daemon/stop.h"
+#include "web/server.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often a source that is empty, or has ended, is looked after. */
+#define IDLE_MS 250
+
+static const char usage[] =
+    "usage: tallyd run [OPTIONS]\n"
+    "\n"
+    "Counts a live source and serves its page and API, until SIGINT or SIGTERM. The source is the first of "
+    "the\n"
+    "configuration: a file is followed as it grows, and continued where it was left the last time; without "
+    "a\n"
+    "path it is standard input.\n"
+    "\n"
+    "  -c, --config FILE   configuration (default: built in)\n"
+    "      --store URL     store to count into (default: sqlite:tallyd.db)\n"
+    "      --listen ADDR   where to serve (default: 127.0.0.1:8080); port 0 takes a free one\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "  tail -F /var/log/apache2/access.log | tallyd run\n";
+
+struct run {
+    struct config *config;
+    const char *config_file, *store_url, *listen;
+    const atomic_bool *stop;
+    struct store *store;
+    struct status status;
+    struct server *server; /* NULL: http.enabled is false */
+    struct pipeline *pipeline;
+    struct source source;
+    int64_t last_offset; /* at the last tick */
+    bool caught_up;
+};
+
+enum { OPT_STORE = 256, OPT_LISTEN };
+
+static const struct option long_options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, OPT_STORE},
+    {"listen", required_argument, NULL, OPT_LISTEN},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int bad_usage(const char *what)
+{
+    fprintf(stderr, "tallyd run: %s; `tallyd run --help` tells more\n", what);
+    return EX_USAGE;
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_options(struct run *run, int argc, char **argv)
+{
+    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
+        switch (o) {
+        case 'c':
+            run->config_file = optarg;
+            break;
+        case OPT_STORE:
+            run->store_url = optarg;
+            break;
+        case OPT_LISTEN:
+            run->listen = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    if (run->listen != NULL && !address_is_listen(slice_text(run->listen)))
+        return bad_usage("--listen takes HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
+    return optind == argc ? 0 : bad_usage("it takes its source from the configuration, not from FILE");
+}
+
+/* NULL: standard input. */
+static const char *source_path(const struct run *run)
+{
+    const struct config_source *src = &run->config->sources[0];
+    return src->type == SOURCE_FILE ? src->path : NULL;
+}
+
+static void note(struct run *run, enum status_state state)
+{
+    struct status_figures figures = {.state = state};
+    const struct pipeline_progress *p = pipeline_progress(run->pipeline);
+    figures.consumed = p->books.entries[BOOK_CONSUMED];
+    figures.rejected = books_rejected(&p->books);
+    figures.offset = p->offset;
+    figures.stored = p->stored;
+    status_note(&run->status, &figures);
+}
+
+static void tick(void *context, const struct pipeline_progress *progress)
+{
+    struct run *run = context;
+    note(run, STATUS_COUNTING);
+    /* A file of which nothing new was read for a while has been read up to its end. */
+    if (!run->caught_up && source_path(run) != NULL && progress->offset == run->last_offset) {
+        log_info("caught_up", "offset=%" PRId64 " consumed=%" PRId64, progress->offset,
+                 progress->books.entries[BOOK_CONSUMED]);
+        run->caught_up = true;
+    }
+    run->last_offset = progress->offset;
+}
+
+static void idle(struct run *run, enum status_state state)
+{
+    note(run, state);
+    nanosleep(&(struct timespec){.tv_nsec = IDLE_MS * 1000000L}, NULL);
+}
+
+/* A stream has no content to be known by before it has come: every one is new. */
+static bool open_stream(struct run *run, struct err *e)
+{
+    struct source *src = &run->source;
+    src->in = input_open("-", e);
+    if (src->in == NULL)
+        return false;
+    src->reader = reader_new(src->in, (size_t)run->config->limits.line_max, LAST_LINE_LEAVE);
+    snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64, clock_wall_ms(&clock_system));
+    snprintf(src->range.label, sizeof src->range.label, "standard input");
+    return true;
+}
+
+/* An empty file has no content to be known by either: wait for its first bytes. */
+static bool open_file(struct run *run, const char *path, struct err *e)
+{
+    struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
+                                     .last_line = LAST_LINE_LEAVE};
+    while (true) {
+        if (!source_open(&run->source, path, run->store, &options, e))
+            return false;
+        if (!run->source.is_empty)
+            return true;
+        source_close(&run->source);
+        if (atomic_load(run->stop))
+            return true;
+        idle(run, STATUS_WAITING);
+    }
+}
+
+static void log_source(const struct run *run)
+{
+    char label[LOG_QUOTE_BYTES], what[LOG_QUOTE_BYTES];
+    const struct range *r = &run->source.range;
+    log_info("source_opened", "source=%s id=%s from=%" PRId64, log_quote(r->label, label), r->source, r->to);
+    if (run->source.note[0] != '\0')
+        log_info("source_known", "source=%s note=%s", label, log_quote(run->source.note, what));
+}
+
+/* The stream is over; what it brought stays to be looked at. */
+static void serve_on(struct run *run)
+{
+    struct err e;
+    log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"",
+             pipeline_progress(run->pipeline)->books.entries[BOOK_CONSUMED]);
+    if (!store_tidy(run->store, false, &e))
+        log_warn("tidy_failed", "error=\"%s\"", e.text);
+    while (!atomic_load(run->stop))
+        idle(run, STATUS_ENDED);
+}
+
+static bool count(struct run *run, struct err *e)
+{
+    const char *path = source_path(run);
+    if (!(path == NULL ? open_stream(run, e) : open_file(run, path, e)))
+        return false;
+    if (run->source.reader == NULL)
+        return true; /* stopped before the first byte came */
+    log_source(run);
+    bool good = pipeline_run(run->pipeline, run->source.reader, &run->source.range, e);
+    source_close(&run->source);
+    if (good && !atomic_load(run->stop))
+        serve_on(run);
+    return good;
+}
+
+static void open_pipeline(struct run *run)
+{
+    const struct config *c = run->config;
+    struct pipeline_options options = setup_pipeline(c, 1);
+    options.format = setup_format(c);
+    options.stripe_ms = c->aggregate.flush_ms;
+    options.follow = source_path(run) != NULL;
+    options.tidy = true;
+    options.retry = true;
+    options.stop = run->stop;
+    options.tick = tick;
+    options.context = run;
+    run->pipeline = pipeline_new(run->store, c->reports, c->report_count, &options);
+}
+
+static bool open_server(struct run *run, struct err *e)
+{
+    const struct config *c = run->config;
+    struct server_options options = {
+        .store_url = c->store.url,
+        .listen = run->listen != NULL ? run->listen : c->http.listen,
+        .connections_max = (unsigned)c->http.connections_max,
+        .timeout_ms = c->http.timeout_ms,
+        .limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max, (uint64_t)c->query.series_max},
+        .status = &run->status,
+    };
+    if (!c->http.enabled)
+        return true;
+    run->server = server_start(&options, e);
+    return run->server != NULL;
+}
+
+static void log_started(const struct run *run)
+{
+    char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
+    const char *path = source_path(run);
+    log_info("started", "store=%s source=%s listen=%s", log_quote(run->config->store.url, store),
+             log_quote(path != NULL ? path : "standard input", source),
+             run->server != NULL ? server_address(run->server) : "none");
+    if (run->config->source_count > 1)
+        log_warn("sources_ignored", "count=%zu reason=\"this version runs the first source only\"",
+                 run->config->source_count - 1);
+}
+
+static void log_stopped(const struct run *run)
+{
+    const struct pipeline_progress *p = pipeline_progress(run->pipeline);
+    log_info("stopped", "consumed=%" PRId64 " rejected=%" PRId64 " stored=%" PRId64,
+             p->books.entries[BOOK_CONSUMED], books_rejected(&p->books), p->stored);
+}
+
+static bool run_all(struct run *run, struct err *e)
+{
+    const struct config *c = run->config;
+    run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
+    if (run->store == NULL || !open_server(run, e))
+        return false;
+    open_pipeline(run);
+    log_started(run);
+    bool good = count(run, e);
+    log_stopped(run);
+    return good;
+}
+
+/* Standard input by default, but not what a person would have to type. */
+static bool has_source(const struct run *run, struct err *e)
+{
+    if (source_path(run) != NULL || run->config->sources[0].type == SOURCE_STDIN || !isatty(STDIN_FILENO))
+        return true;
+    return err_set(e, EX_USAGE,
+                   "there is no source: pipe lines into it (`tail -F access.log | tallyd run`), or name a "
+                   "file in a configuration (`sources: {access: {path: access.log}}`, -c FILE)");
+}
+
+static int run_configured(struct run *run)
+{
+    struct err e = {0};
+    const char *path = source_path(run);
+    run->stop = stop_catch();
+    status_init(&run->status, &clock_system, run->config->store.url, path != NULL ? path : "standard input");
+    bool good = has_source(run, &e) && run_all(run, &e);
+    if (!good)
+        fprintf(stderr, "tallyd run: %s\n", e.text);
+    server_stop(run->server);
+    pipeline_free(run->pipeline);
+    store_close(run->store);
+    status_fini(&run->status);
+    return good ? EX_OK : e.code;
+}
+
 int cmd_run(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return 69;
+    struct run run = {0};
+    int status = parse_options(&run, argc, argv);
+    if (status != 0)
+        return status < 0 ? EX_OK : status;
+    run.config = options_load(run.config_file, run.store_url, &status);
+    if (run.config == NULL)
+        return status;
+    log_set_level(run.config->log.level);
+    status = run_configured(&run);
+    config_free(run.config);
+    return status;
 }
