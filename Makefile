@@ -37,7 +37,7 @@ LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
 # What format, lint and compile_commands.json look at.
 ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c tests/*/*.c)
 ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h tests/*/*.h)
-SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh)
+SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh bench/*.sh)
 
 all: $(BUILD)/tallyd ## build build/tallyd (the default)
 
@@ -91,6 +91,12 @@ build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGO
 	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
 	@pkg-config --libs $(PACKAGES) >build/packages.libs
 	@pkg-config --cflags $(PACKAGES) >$@
+
+# Where `make demo` serves its page.
+LISTEN ?= 127.0.0.1:8080
+
+demo: deps all build/traffic ## count made-up traffic live and show it on a page; Ctrl-C ends it
+	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing
 	@./packages.sh build $(if $(filter-out demo,$(or $(MAKECMDGOALS),deps)),check) \
@@ -210,7 +216,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all deps unit quick check check-all asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench format \
+.PHONY: all demo deps unit quick check check-all asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench format \
         format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
