@@ -17,12 +17,13 @@
  * Invariant: every count is in fresh_N or folded, never both: folding a fresh row adds it to its hour, day
  *           and month row and deletes it, in one transaction. So a reader adds the two, no clock decides
  *           what is closed, and a late event is nothing special.
- * Cost    : a flush of a live second writes only rows of the current minute: with 25,000 series of
- *           100,000 touched, about 780 rows of 0.5 KB, 0.5 MB, the same at the end of an hour as at its
- *           start (rows of whole hours or days would be written again and again at full length). An hour
+ * Cost    : a flush of a live second writes rows of the minutes that it touches, the same at the end of an
+ *           hour as at its start; rows of whole hours or days would be written again and again at full
+ *           length. Measured with 100,000 events/s over 100,000 paths: 780 rows of 0.66 KB a minute touched,
+ *           about 1 MB of WAL; with 1 % of the events up to 120 s late four minutes are touched, 5 MB. An hour
  *           is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX
  *           minutes (an import) is folded at once and never touches fresh_N. docs/ARCHITECTURE.md#store
- *           has the measured bytes.
+ *           has the bytes of an import.
  * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
  * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
  *           the WAL-reset bug: a checkpoint must not race a writer).
