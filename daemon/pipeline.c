@@ -14,8 +14,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Stripes under way at most: one being applied, one sealed by some, one open. */
-#define STRIPES        8
+/* Stripes under way at most: a worker holds one sealed part, one open, and a block of a third; and the one
+ * that the next block opens. */
+#define STRIPES        (3 * PIPELINE_THREADS_MAX + 1)
 #define WAIT_MS        50
 #define FOLLOW_MS      200
 #define TICK_MS        200
@@ -108,7 +109,7 @@ static void close_stripe(struct pipeline *p)
 {
     struct slice tail = reader_tail(p->reader);
     pthread_mutex_lock(&p->lock);
-    ASSERT(p->stripe - p->next_apply < STRIPES - 1);
+    ASSERT(p->stripe + 1 - p->next_apply < STRIPES);
     struct stripe *s = stripe_at(p, p->stripe);
     s->to = reader_offset(p->reader);
     s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
