@@ -156,8 +156,10 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     *stripe = p->stripe;
     *now_ms = s->now_ms;
     p->read_offset = reader_offset(p->reader);
+    if (p->ended && result != READER_BLOCK)
+        result = READER_END;
     pthread_mutex_unlock(&p->reading);
-    return p->ended && result != READER_BLOCK ? READER_END : result;
+    return result;
 }
 
 /* Wait until the writer is done with what the worker sealed; false when all is abandoned. */
@@ -168,11 +170,13 @@ static bool take_back(struct pipeline *p, struct worker *w)
     pthread_mutex_lock(&p->lock);
     while (!w->sealed.applied && !p->abandon)
         pthread_cond_wait(&p->applied, &p->lock);
-    bool applied = w->sealed.applied;
+    struct part *part = w->sealed.applied ? w->sealed.part : NULL;
+    if (part != NULL)
+        w->sealed.part = NULL;
     pthread_mutex_unlock(&p->lock);
-    if (applied)
-        worker_take_back(w);
-    return applied;
+    if (part != NULL)
+        shard_give_back(w->shard, part);
+    return part != NULL;
 }
 
 /* The worker has nothing more for the stripes before `stripe`: hand over what it has. */
@@ -181,13 +185,15 @@ static bool move_to(struct pipeline *p, size_t number, uint64_t stripe)
     struct worker *w = &p->workers[number];
     if (w->stripe == stripe)
         return true;
-    bool has_part = !shard_is_empty(w->shard);
-    if (has_part) {
+    struct part *part = NULL;
+    if (!shard_is_empty(w->shard)) {
         if (!take_back(p, w))
             return false;
-        worker_seal(w);
+        part = shard_seal(w->shard);
     }
     pthread_mutex_lock(&p->lock);
+    if (part != NULL)
+        worker_hand_over(w, part);
     p->past[number] = stripe;
     pthread_cond_signal(&p->sealed);
     pthread_mutex_unlock(&p->lock);
@@ -289,37 +295,46 @@ static void note_progress(struct pipeline *p, const struct outbox *box)
     }
 }
 
+/* What the workers have for the stripe. They leave these boxes alone until they are applied. */
+static size_t collect(struct pipeline *p, uint64_t number, struct outbox **boxes)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < p->options.threads; i++) {
+        struct outbox *box = &p->workers[i].sealed;
+        if (box->part != NULL && !box->applied && box->stripe == number)
+            boxes[count++] = box;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return count;
+}
+
 /* Everything of stripe `number` into the store. No lock is held: workers fill their next parts. */
 static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range *source, struct err *e)
 {
+    struct outbox *boxes[PIPELINE_THREADS_MAX];
     struct part *parts[PIPELINE_THREADS_MAX];
     const struct stripe *s = stripe_at(p, number);
-    struct batch batch = {.range = *source, .parts = parts};
+    struct batch batch = {.range = *source, .parts = parts, .part_count = collect(p, number, boxes)};
     batch.range.from = s->from;
     batch.range.to = s->to;
     batch.range.tail_hash = s->tail_hash;
     batch.range.tail_len = s->tail_len;
     batch.range.now_ms = s->now_ms;
-    for (size_t i = 0; i < p->options.threads; i++) {
-        struct outbox *box = &p->workers[i].sealed;
-        if (box->part == NULL || box->applied || box->stripe != number)
-            continue;
-        if (p->options.rejects_fd >= 0 && !write_rejects(p, &box->rejects, e))
+    for (size_t i = 0; i < batch.part_count; i++) {
+        if (p->options.rejects_fd >= 0 && !write_rejects(p, &boxes[i]->rejects, e))
             return false;
-        parts[batch.part_count++] = box->part;
+        parts[i] = boxes[i]->part;
     }
     if (!apply(p, &batch, e))
         return false;
     p->progress.stored = s->to;
     p->progress.batches++;
+    for (size_t i = 0; i < batch.part_count; i++)
+        note_progress(p, boxes[i]);
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < p->options.threads; i++) {
-        struct outbox *box = &p->workers[i].sealed;
-        if (box->part == NULL || box->applied || box->stripe != number)
-            continue;
-        note_progress(p, box);
-        box->applied = true;
-    }
+    for (size_t i = 0; i < batch.part_count; i++)
+        boxes[i]->applied = true;
     p->next_apply = number + 1;
     pthread_cond_broadcast(&p->applied);
     pthread_mutex_unlock(&p->lock);

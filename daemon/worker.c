@@ -86,21 +86,15 @@ void worker_count(struct worker *w, int64_t now_ms)
     add_events(w); /* their slices end with the block */
 }
 
-void worker_seal(struct worker *w)
+void worker_hand_over(struct worker *w, struct part *part)
 {
     ASSERT(w->sealed.part == NULL);
     struct text used = w->sealed.rejects;
     w->sealed = w->open;
-    w->sealed.part = shard_seal(w->shard);
+    w->sealed.part = part;
     w->sealed.stripe = w->stripe;
     w->sealed.applied = false;
     text_clear(&used);
     memset(&w->open, 0, sizeof w->open);
     w->open.rejects = used;
-}
-
-void worker_take_back(struct worker *w)
-{
-    shard_give_back(w->shard, w->sealed.part);
-    w->sealed.part = NULL;
 }

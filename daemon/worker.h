@@ -1,7 +1,7 @@
 /* worker.h - one ingest thread: takes blocks of lines, decodes them, adds them to its shard.
  *
- * Threads : everything here is the worker's own, but `outbox`, which goes back and forth under the
- *           pipeline's lock.
+ * Threads : everything here is the worker's own, but `sealed`: the pipeline's lock is held to change it, and
+ *           from hand-over until it is applied it is the writer's.
  */
 #pragma once
 
@@ -34,6 +34,6 @@ void worker_init(struct worker *w, uint32_t number, const struct report *reports
 void worker_fini(struct worker *w);
 /* Count the lines of w->block; events later than now_ms + future_max_ms are rejected. */
 void worker_count(struct worker *w, int64_t now_ms);
-/* Move the open part to w->sealed. Pre: what was sealed before was taken back. */
-void worker_seal(struct worker *w);
-void worker_take_back(struct worker *w);
+/* Move `part`, sealed by the shard, and what belongs to it to w->sealed. Pre: the pipeline's lock is held,
+ * and what was sealed before was taken back. */
+void worker_hand_over(struct worker *w, struct part *part);
