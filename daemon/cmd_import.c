@@ -211,7 +211,7 @@ static int import_files(struct import *im, char **paths, const atomic_bool *stop
             continue;
         fprintf(stderr, "tallyd import: %s\n", e.text);
         status = e.code;
-        if (e.code == EX_IOERR || e.code == EX_TEMPFAIL)
+        if (pipeline_has_failed(im->pipeline))
             break;
     }
     if (!atomic_load(stop))

@@ -51,6 +51,7 @@ struct pipeline {
     uint64_t next_apply; /* the first not applied */
     uint64_t *past;      /* per worker: first stripe it may still add to */
     bool abandon;        /* the store failed for good: end, whatever was read */
+    struct err store_error;
 };
 
 struct thread {
@@ -97,6 +98,11 @@ void pipeline_free(struct pipeline *p)
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
 {
     return &p->progress;
+}
+
+bool pipeline_has_failed(const struct pipeline *p)
+{
+    return p->abandon;
 }
 
 static struct stripe *stripe_at(struct pipeline *p, uint64_t number)
@@ -392,7 +398,7 @@ static void reset(struct pipeline *p, struct reader *reader)
 {
     struct books books = p->progress.books;
     p->reader = reader;
-    p->seal_wanted = p->ended = p->read_failed = p->abandon = false;
+    p->seal_wanted = p->ended = p->read_failed = false;
     p->stripe = p->next_apply = 1;
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
@@ -404,8 +410,9 @@ static void reset(struct pipeline *p, struct reader *reader)
     }
 }
 
-static void abandon(struct pipeline *p)
+static void abandon(struct pipeline *p, const struct err *e)
 {
+    p->store_error = *e;
     pthread_mutex_lock(&p->reading);
     pthread_mutex_lock(&p->lock);
     p->abandon = true;
@@ -418,6 +425,10 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
 {
     struct thread threads[PIPELINE_THREADS_MAX];
     reset(p, reader);
+    if (p->abandon) {
+        *e = p->store_error;
+        return false;
+    }
     for (size_t i = 0; i < p->options.threads; i++) {
         threads[i] = (struct thread){.p = p, .number = i};
         int rc = pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]);
@@ -426,7 +437,7 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
     }
     bool good = write_stripes(p, range, e);
     if (!good)
-        abandon(p);
+        abandon(p, e);
     for (size_t i = 0; i < p->options.threads; i++)
         pthread_join(threads[i].id, NULL);
     for (size_t i = 0; good && i < p->options.threads; i++)

@@ -11,7 +11,8 @@
  *          one back. That is the whole queue: a slow store stops the reading.
  * Errors : bad lines are rejects. What fails in reading ends the run after what was read before is stored.
  *          What fails in storing is retried with backoff (`retry`) or ends the run; nothing is lost, since
- *          the position moves with the counts.
+ *          the position moves with the counts. But its threads then still hold parts of that source, so
+ *          the pipeline has failed: every further run ends at once with the same error.
  */
 #pragma once
 
@@ -74,3 +75,5 @@ void pipeline_free(struct pipeline *p);
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range,
                   struct err *e) MUST_CHECK;
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p);
+/* Did a run end because of the store? */
+bool pipeline_has_failed(const struct pipeline *p);
