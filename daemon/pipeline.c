@@ -73,7 +73,11 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
         worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &p->options);
     pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->sealed, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->sealed, &attributes);
+    pthread_condattr_destroy(&attributes);
     pthread_cond_init(&p->applied, NULL);
     books_init(&p->progress.books, report_count);
     return p;
@@ -350,7 +354,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
 static struct timespec deadline_in(int64_t ms)
 {
     struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_nsec += ms * 1000000;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
