@@ -1,0 +1,38 @@
+#include "tests/support/flaky.h"
+
+#include <time.h>
+
+static struct store *under(struct store *st)
+{
+    return ((struct flaky *)st)->under;
+}
+
+static bool apply(struct store *st, const struct batch *batch, struct err *e)
+{
+    struct flaky *f = (struct flaky *)st;
+    f->applies++;
+    nanosleep(&(struct timespec){.tv_nsec = f->apply_ms * 1000000L}, NULL);
+    if (f->stop_after > 0 && f->applies >= f->stop_after)
+        atomic_store(f->stop, true);
+    if (f->fail_from == 0 || f->applies < f->fail_from || f->applies >= f->fail_from + f->failures)
+        return store_apply(f->under, batch, e);
+    return f->retryable ? err_set_retryable(e, EX_IOERR, "the disk is full")
+                        : err_set(e, EX_DATAERR, "the store is damaged");
+}
+
+static bool tidy(struct store *st, bool all, struct err *e)
+{
+    return store_tidy(under(st), all, e);
+}
+
+static bool positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    return store_positions(under(st), fn, context, e);
+}
+
+static const struct store_ops ops = {.apply = apply, .tidy = tidy, .positions = positions};
+
+void flaky_init(struct flaky *f, struct store *below)
+{
+    *f = (struct flaky){.store = {&ops, below->reports, below->report_count}, .under = below};
+}

@@ -1,0 +1,66 @@
+#include "tests/support/scratch.h"
+
+#include "base/check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+void scratch_make(struct scratch *s)
+{
+    snprintf(s->dir, sizeof s->dir, "/tmp/tallyd-test-XXXXXX");
+    ASSERT(mkdtemp(s->dir) != NULL);
+}
+
+void scratch_remove(struct scratch *s)
+{
+    DIR *dir = opendir(s->dir);
+    ASSERT(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(dirfd(dir), entry->d_name, 0) != 0)
+            ASSERT(unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) == 0);
+    }
+    closedir(dir);
+    ASSERT(rmdir(s->dir) == 0);
+}
+
+const char *scratch_path(const struct scratch *s, const char *name)
+{
+    static char paths[4][512];
+    static unsigned next;
+    char *path = paths[next++ % COUNT_OF(paths)];
+    snprintf(path, sizeof paths[0], "%s/%s", s->dir, name);
+    return path;
+}
+
+static void write_to(const char *path, const char *mode, struct slice bytes)
+{
+    FILE *f = fopen(path, mode);
+    ASSERT(f != NULL);
+    if (bytes.len > 0)
+        ASSERT(fwrite(bytes.ptr, 1, bytes.len, f) == bytes.len);
+    ASSERT(fclose(f) == 0);
+}
+
+void scratch_write(const char *path, struct slice bytes)
+{
+    write_to(path, "w", bytes);
+}
+
+void scratch_append(const char *path, struct slice bytes)
+{
+    write_to(path, "a", bytes);
+}
+
+void scratch_write_gzip(const char *path, struct slice bytes)
+{
+    gzFile f = gzopen(path, "wb");
+    ASSERT(f != NULL);
+    ASSERT(gzwrite(f, bytes.ptr, (unsigned)bytes.len) == (int)bytes.len);
+    ASSERT(gzclose(f) == Z_OK);
+}

@@ -1,0 +1,21 @@
+/* scratch.h - a directory of its own for a test program, and files in it. */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+struct scratch {
+    char dir[64];
+};
+
+void scratch_make(struct scratch *s);
+/* With all that lies in it. */
+void scratch_remove(struct scratch *s);
+/* The path of a file in it; a static buffer, good for the next four calls. */
+const char *scratch_path(const struct scratch *s, const char *name);
+
+void scratch_write(const char *path, struct slice bytes);
+void scratch_append(const char *path, struct slice bytes);
+/* A gzip file of one member. */
+void scratch_write_gzip(const char *path, struct slice bytes);

@@ -1,0 +1,405 @@
+/* Whatever the threads, the stripes and the store do: every line is counted once, and a run that was broken
+ * off is completed by the next. What was counted is judged by verify.h. */
+#include "base/log.h"
+#include "daemon/pipeline.h"
+#include "daemon/source.h"
+#include "daemon/verify.h"
+#include "tests/support/fixture.h"
+#include "tests/support/flaky.h"
+#include "tests/support/lines.h"
+#include "tests/support/scratch.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LINE_MAX_BYTES 5000
+#define REPORTS        4
+
+struct stage {
+    struct scratch scratch;
+    struct dice dice;
+    struct report reports[REPORTS];
+    struct text lines;
+    char path[128];
+    struct store *mem;
+    struct flaky store;
+    atomic_bool stop;
+    struct pipeline_options options;
+};
+
+/* Reports of every kind: by nothing, by one field, by several, with a filter and few series. */
+static void make_reports(struct stage *s)
+{
+    struct err e;
+    struct report *few = &s->reports[FIXTURE_COUNT];
+    fixture_reports(s->reports);
+    assert_true(report_init(few, slice_text("few"), 1, &e));
+    assert_true(report_add_dimension(few, slice_text("path:1"), &e));
+    assert_true(report_add_dimension(few, slice_text("status_class"), &e));
+    assert_true(report_add_condition(few, slice_text("status>=300"), &e));
+    assert_true(report_finish(few, &e));
+    few->series_max = 7;
+}
+
+static void open_mem(struct stage *s)
+{
+    struct err e;
+    s->mem = store_open("mem:", STORE_WRITE, s->reports, REPORTS, &e);
+    assert_non_null(s->mem);
+    flaky_init(&s->store, s->mem);
+    s->store.stop = &s->stop;
+}
+
+static int setup(void **state)
+{
+    struct stage *s = calloc(1, sizeof *s);
+    s->dice = dice_new("pipeline");
+    scratch_make(&s->scratch);
+    make_reports(s);
+    snprintf(s->path, sizeof s->path, "%s", scratch_path(&s->scratch, "log"));
+    open_mem(s);
+    s->options = (struct pipeline_options){
+        .threads = 2,
+        .line_max = LINE_MAX_BYTES,
+        .future_max_ms = DAY_MS,
+        .stripe_bytes = 10000,
+        .stripe_ms = 1000,
+        .shard = {.cells_max = 1000, .series_max = 1000, .key_bytes_max = 1 << 20, .dimension_bytes_max = 64},
+        .retry = true,
+        .rejects_fd = -1,
+        .clock = &clock_system,
+        .stop = &s->stop,
+    };
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *s = *state;
+    store_close(s->mem);
+    for (size_t i = 0; i < REPORTS; i++)
+        report_fini(&s->reports[i]);
+    text_fini(&s->lines);
+    scratch_remove(&s->scratch);
+    free(s);
+    return 0;
+}
+
+static void make_lines(struct stage *s, int count)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < count; i++) {
+        if (dice_roll(&s->dice, 500) == 0) { /* too long by far, by one byte, or just not */
+            static const int lengths[] = {300000, LINE_MAX_BYTES + 1, LINE_MAX_BYTES};
+            text_printf(&s->lines, "%0*d\n", lengths[dice_roll(&s->dice, COUNT_OF(lengths))], 0);
+        } else if (dice_roll(&s->dice, 200) == 0) {
+            lines_add_good(&s->lines, &s->dice, now_ms + 3LL * DAY_MS, DAY_MS);
+        } else {
+            lines_add(&s->lines, &s->dice, now_ms, HOUR_MS);
+        }
+    }
+}
+
+static ssize_t read_short(void *context, int fd, void *buf, size_t cap)
+{
+    struct dice *d = context;
+    size_t most = (size_t)dice_roll(d, 20000) + 1;
+    return read(fd, buf, cap < most ? cap : most);
+}
+
+/* Count the file from where the store stands, by a pipeline of its own. */
+static bool count_file(struct stage *s, struct pipeline *p, struct err *e)
+{
+    struct source src;
+    struct source_options options = {.line_max = LINE_MAX_BYTES};
+    assert_true(source_open(&src, s->path, s->mem, &options, e));
+    struct err e2;
+    struct input *in = input_open_with(s->path, read_short, &s->dice, &e2);
+    assert_non_null(in);
+    struct reader *rd = reader_new(in, LINE_MAX_BYTES, LAST_LINE_LEAVE);
+    if (!reader_skip(rd, src.range.to, &e2))
+        fail_msg("%s", e2.text);
+    bool good = pipeline_run(p, rd, &src.range, e);
+    const struct pipeline_progress *progress = pipeline_progress(p);
+    assert_true(books_balance(&progress->books));
+    assert_true(!good || progress->stored == reader_offset(rd));
+    reader_free(rd);
+    input_close(in);
+    source_close(&src);
+    return good;
+}
+
+static bool run_once(struct stage *s, struct err *e)
+{
+    struct pipeline *p = pipeline_new(&s->store.store, s->reports, REPORTS, &s->options);
+    bool good = count_file(s, p, e);
+    pipeline_free(p);
+    return good;
+}
+
+static bool take_position(void *context, const struct position *p)
+{
+    *(struct position *)context = *p;
+    return true;
+}
+
+static int64_t stored_to(struct stage *s)
+{
+    struct position p = {0};
+    struct err e;
+    assert_true(store_positions(s->mem, take_position, &p, &e));
+    return p.range.to;
+}
+
+/* Is what the store holds, up to where it stands, what the file says? */
+static void check_counts(struct stage *s)
+{
+    struct config *c = config_default();
+    struct position p = {0};
+    struct verify v;
+    struct err e;
+    c->limits.line_max = LINE_MAX_BYTES;
+    c->limits.future_max_ms = DAY_MS;
+    c->limits.dimension_bytes_max = 64;
+    verify_init(&v, c, s->mem, stdout);
+    assert_true(store_positions(s->mem, take_position, &p, &e));
+    assert_true(verify_source(&v, s->path, &p, &e));
+    assert_true(verify_buckets(&v, &e));
+    assert_true(v.compared > 0);
+    assert_int_equal(v.differences, 0);
+    verify_fini(&v);
+    config_free(c);
+}
+
+static void check_complete(struct stage *s)
+{
+    assert_int_equal(stored_to(s), s->lines.len);
+    check_counts(s);
+}
+
+/* Any options, small enough to seal, fill and start anew all the time. */
+static void roll_options(struct stage *s)
+{
+    struct pipeline_options *o = &s->options;
+    o->threads = (size_t)dice_roll(&s->dice, 4) + 1;
+    o->stripe_bytes = dice_roll(&s->dice, 2) == 0 ? 1 : 1 + dice_roll(&s->dice, 300000);
+    o->stripe_ms = dice_roll(&s->dice, 2) == 0 ? 1 : 1000;
+    o->shard.cells_max = (size_t)dice_roll(&s->dice, 2000) + 1;
+    o->shard.series_max = (size_t)dice_roll(&s->dice, 400) + 1;
+    o->shard.key_bytes_max = dice_roll(&s->dice, 4) == 0 ? 1 : 1 << 20;
+    s->store.apply_ms = (int)dice_roll(&s->dice, 3);
+}
+
+static void test_any_threads_and_limits_count_every_line_once(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    for (int round = 0; round < 12; round++) {
+        text_clear(&s->lines);
+        make_lines(s, 3000);
+        scratch_write(s->path, text_slice(&s->lines));
+        store_close(s->mem);
+        open_mem(s);
+        roll_options(s);
+        assert_true(run_once(s, &e));
+        check_complete(s);
+    }
+}
+
+static void test_failing_store_is_tried_again(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    make_lines(s, 3000);
+    scratch_write(s->path, text_slice(&s->lines));
+    log_set_level(LOG_LEVEL_ERROR);
+    s->options.threads = 4;
+    s->options.shard.series_max = 50;
+    s->store.fail_from = 3;
+    s->store.failures = 2;
+    s->store.retryable = true;
+    assert_true(run_once(s, &e));
+    assert_true(s->store.applies > 5);
+    check_complete(s);
+}
+
+/* While the first batch is being applied, every worker but the one that sealed it seals and reads on. */
+static void test_slow_store_stops_the_reading(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    make_lines(s, 2000);
+    scratch_write(s->path, text_slice(&s->lines));
+    s->options.threads = 16;
+    s->options.stripe_bytes = 1;
+    s->store.apply_ms = 20;
+    s->store.stop_after = 40;
+    assert_true(run_once(s, &e));
+    check_counts(s);
+}
+
+static void test_run_ended_by_the_store_is_completed_by_the_next(void **state)
+{
+    struct stage *s = *state;
+    struct err e = {0};
+    make_lines(s, 4000);
+    scratch_write(s->path, text_slice(&s->lines));
+    s->store.failures = 1;
+    do {
+        roll_options(s);
+        s->options.stripe_bytes = 1 + dice_roll(&s->dice, 100000);
+        s->store.retryable = dice_roll(&s->dice, 2) == 0;
+        s->options.retry = false;
+        s->store.applies = 0;
+        s->store.fail_from = 1 + (uint64_t)dice_roll(&s->dice, 10);
+        bool good = run_once(s, &e);
+        assert_int_equal(good, stored_to(s) == (int64_t)s->lines.len);
+        assert_true(good || strstr(e.text, "the ") != NULL);
+        if (stored_to(s) > 0)
+            check_counts(s);
+    } while (stored_to(s) < (int64_t)s->lines.len);
+    check_complete(s);
+}
+
+/* What workers still hold of a batch that failed must not be counted as another file's. */
+static void test_pipeline_whose_store_failed_takes_no_more(void **state)
+{
+    struct stage *s = *state;
+    struct err e = {0};
+    make_lines(s, 3000);
+    scratch_write(s->path, text_slice(&s->lines));
+    s->store.fail_from = 2;
+    s->store.failures = 1;
+    struct pipeline *p = pipeline_new(&s->store.store, s->reports, REPORTS, &s->options);
+    assert_false(count_file(s, p, &e));
+    int64_t stored = stored_to(s);
+    e = (struct err){0};
+    assert_false(count_file(s, p, &e));
+    assert_int_equal(e.code, EX_DATAERR);
+    assert_int_equal(stored_to(s), stored);
+    pipeline_free(p);
+    assert_true(run_once(s, &e));
+    check_complete(s);
+}
+
+static void test_stopped_run_is_completed_by_the_next(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    make_lines(s, 4000);
+    scratch_write(s->path, text_slice(&s->lines));
+    int stops = 0;
+    do {
+        roll_options(s);
+        s->options.stripe_bytes = 1 + dice_roll(&s->dice, 50000);
+        atomic_store(&s->stop, false);
+        s->store.stop_after = s->store.applies + 1 + (uint64_t)dice_roll(&s->dice, 4);
+        assert_true(run_once(s, &e));
+        assert_true(stored_to(s) > 0);
+        check_counts(s);
+    } while (stored_to(s) < (int64_t)s->lines.len && ++stops < 1000);
+    check_complete(s);
+}
+
+struct writer {
+    struct stage *stage;
+    struct dice dice;
+};
+
+/* Appends in pieces that end anywhere, then waits until all is counted, then asks to stop. */
+static void *grow_file(void *context)
+{
+    struct writer *w = context;
+    struct stage *s = w->stage;
+    struct timespec pause = {.tv_nsec = 5000000};
+    for (size_t at = 0; at < s->lines.len;) {
+        size_t n = (size_t)dice_roll(&w->dice, 30000) + 1;
+        n = n < s->lines.len - at ? n : s->lines.len - at;
+        scratch_append(s->path, slice_of(s->lines.ptr + at, n));
+        at += n;
+        nanosleep(&pause, NULL);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+    atomic_store(&s->stop, true);
+    return NULL;
+}
+
+static void test_follow_counts_a_growing_file(void **state)
+{
+    struct stage *s = *state;
+    struct writer w = {s, dice_new("writer")};
+    struct err e;
+    pthread_t thread;
+    make_lines(s, 3000);
+    scratch_write(s->path, slice_of(s->lines.ptr, 5000));
+    char *rest = strndup(s->lines.ptr + 5000, s->lines.len - 5000);
+    size_t whole = s->lines.len;
+    struct text all = s->lines;
+    s->lines = (struct text){rest, whole - 5000, whole};
+    s->options.follow = true;
+    s->options.stripe_ms = 10;
+    assert_int_equal(pthread_create(&thread, NULL, grow_file, &w), 0);
+    bool good = run_once(s, &e);
+    pthread_join(thread, NULL);
+    free(rest);
+    s->lines = all;
+    assert_true(good);
+    check_complete(s);
+}
+
+/* Offsets in the rejects file are those of lines, each there once. */
+static void test_rejects_file_names_every_rejected_line(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    char line[65536];
+    int64_t rejected[REJECT_COUNT] = {0};
+    make_lines(s, 3000);
+    scratch_write(s->path, text_slice(&s->lines));
+    FILE *f = fopen(scratch_path(&s->scratch, "rejects"), "w+");
+    assert_non_null(f);
+    s->options.rejects_fd = fileno(f);
+    s->options.threads = 3;
+    struct pipeline *p = pipeline_new(&s->store.store, s->reports, REPORTS, &s->options);
+    assert_true(count_file(s, p, &e));
+    rewind(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        char *reason = strchr(line, '\t') + 1;
+        int64_t offset = strtoll(line, NULL, 10);
+        assert_true(offset == 0 || s->lines.ptr[offset - 1] == '\n');
+        s->lines.ptr[offset > 0 ? offset - 1 : 0] = '!'; /* so that a second one of this line fails */
+        for (int r = 0; r < REJECT_COUNT; r++)
+            rejected[r] += strncmp(reason, reject_name((enum reject_reason)r), strcspn(reason, "\t")) == 0 &&
+                           strlen(reject_name((enum reject_reason)r)) == strcspn(reason, "\t");
+    }
+    fclose(f);
+    for (int r = 0; r < REJECT_COUNT; r++)
+        assert_int_equal(rejected[r], pipeline_progress(p)->books.entries[BOOK_REJECTED + r]);
+    assert_true(rejected[REJECT_TOO_LONG] > 0 && rejected[REJECT_FUTURE] > 0 && rejected[REJECT_EMPTY] > 0);
+    pipeline_free(p);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_any_threads_and_limits_count_every_line_once),
+        TEST(test_failing_store_is_tried_again),
+        TEST(test_slow_store_stops_the_reading),
+        TEST(test_run_ended_by_the_store_is_completed_by_the_next),
+        TEST(test_pipeline_whose_store_failed_takes_no_more),
+        TEST(test_stopped_run_is_completed_by_the_next),
+        TEST(test_follow_counts_a_growing_file),
+        TEST(test_rejects_file_names_every_rejected_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
