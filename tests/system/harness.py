@@ -1,0 +1,120 @@
+"""What the system tests share: a tallyd in a directory of its own, logs to give it, and a recount of them.
+
+The program under test is $TALLYD (a command line; build/tallyd by default), so that the same tests run under a
+sanitizer. Every test gets an empty directory, removed at the end, and works in it.
+"""
+
+import collections
+import csv
+import hashlib
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DAY = ("2026-01-05", "2026-01-07")  # of what traffic() writes, with its late lines
+TIMEOUT_S = 60
+NOBODY = 65534
+
+# of <sysexits.h>
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_IOERR, EX_TEMPFAIL = 0, 64, 65, 66, 73, 74, 75
+EX_NOPERM, EX_CONFIG = 77, 78
+
+LINE = re.compile(rb'(\S+) \S+ \S+ \[(\d+)/Jan/(\d+):(\d\d:\d\d):\d\d \+0000\] "\S+ ([^ ?"]+)[^"]*" \d+ (\d+|-) ')
+
+
+def command():
+    argv = shlex.split(os.environ.get("TALLYD", "build/tallyd"))
+    return [*argv[:-1], os.path.join(ROOT, argv[-1])]
+
+
+def traffic(lines, seed=1):
+    """A log of realistic shape, as bytes."""
+    argv = [os.path.join(ROOT, "build/traffic"), "--lines", str(lines), "--seed", str(seed)]
+    return subprocess.run(argv, stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S).stdout
+
+
+def recount(log):
+    """{("minute", path): [hits, bytes]} of what traffic() wrote, by nothing that tallyd has."""
+    counts = collections.defaultdict(lambda: [0, 0])
+    for line in log.splitlines():
+        _, day, year, minute, path, size = LINE.match(line).groups()
+        cell = counts[f"{int(year)}-01-{int(day):02}T{minute.decode()}:00Z", path.decode()]
+        cell[0] += 1
+        cell[1] += 0 if size == b"-" else int(size)
+    return counts
+
+
+def dice():
+    """Random numbers; the seed is printed, and TALLYD_SEED repeats a run."""
+    seed = int(os.environ.get("TALLYD_SEED") or time.time_ns())
+    print(f"TALLYD_SEED={seed}", flush=True)
+    return random.Random(seed)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="tallyd-test-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return name
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def start(self, *arguments, **options):
+        """A tallyd that runs beside the test."""
+        process = subprocess.Popen([*command(), *arguments], cwd=self.dir, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.addCleanup(process.kill)
+        return process
+
+    def tallyd(self, *arguments, status=EX_OK, **options):
+        """Its standard output. `status` is what it must exit with; None: whatever. See self.err for the rest."""
+        if "input" not in options:
+            options["stdin"] = subprocess.DEVNULL
+        done = subprocess.run([*command(), *arguments], cwd=self.dir, stdout=subprocess.PIPE, check=False,
+                              stderr=subprocess.PIPE, timeout=TIMEOUT_S, **options)
+        self.status, self.err = done.returncode, done.stderr.decode(errors="replace")
+        out = done.stdout.decode(errors="replace")
+        if status is not None:
+            said = f"tallyd {shlex.join(arguments)}\n{out}{self.err}"
+            self.assertEqual(status, done.returncode, said)
+        return out
+
+    def query(self, report, *arguments, span=DAY, store="tallyd.db"):
+        """The rows of an answer, as dictionaries."""
+        out = self.tallyd("query", report, "--store", f"sqlite:{store}", "--from", span[0], "--to", span[1],
+                          "--format", "csv", *arguments)
+        return list(csv.DictReader(out.splitlines()))
+
+    def total(self, measure="hits", report="site", span=DAY, store="tallyd.db"):
+        rows = self.query(report, "--measure", measure, span=span, store=store)
+        self.assertEqual(1, len(rows))
+        return int(rows[0]["value"])
+
+    def answers(self, store="tallyd.db", span=DAY):
+        """A digest of what a store answers: every minute of all, every hour of each of the busiest pages."""
+        digest = hashlib.sha256()
+        for question in (["site", "--step", "minute", "--measure", "all"], ["pages", "--step", "hour"],
+                         ["pages", "--top", "1000"], ["pages", "--top", "1000", "--measure", "bytes"]):
+            digest.update(repr(self.query(*question, span=span, store=store)).encode())
+        return digest.hexdigest()
+
+    def import_start(self, out):
+        """At which byte of its file an import says that it began; None where it found nothing new."""
+        found = re.search(r"bytes ([\d,]+) to", out)
+        return int(found.group(1).replace(",", "")) if found else None

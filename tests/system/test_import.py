@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""`tallyd import` end to end: what it counts is what is there, whatever the file is called or packed with, and
+whatever is wrong is said and changes nothing."""
+
+import bz2
+import collections
+import gzip
+import lzma
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import (EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_TEMPFAIL, EX_USAGE, NOBODY, ROOT,
+                     Case, command, recount, traffic)
+
+REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
+REAL_SPAN = ("2015-05-17", "2015-05-21")
+
+# A line, the minute and the page under which it counts, and its bytes; or a line and why it is rejected.
+PLAIN = b'198.51.100.7 - - [%s] "%s" 200 %s'
+TAIL = b' "-" "Mozilla/5.0"'
+ODD_LINES = [
+    (PLAIN % (b"29/Feb/2016:23:59:60 +0000", b"GET /leap HTTP/1.1", b"1"), "2016-03-01T00:00:00Z", "/leap", 1),
+    (PLAIN % (b"01/Mar/2016:05:29:59 +0530", b"GET /zone HTTP/1.1", b"2") + TAIL, "2016-02-29T23:59:00Z", "/zone", 2),
+    (PLAIN % (b"29/Feb/2016:10:00:00 +0000", b"GET /none HTTP/1.1", b"-"), "2016-02-29T10:00:00Z", "/none", 0),
+    (PLAIN % (b"29/Feb/2016:10:00:00 +0000", b"GET /q?a=b&c HTTP/2.0", b"4") + b"\r", "2016-02-29T10:00:00Z", "/q", 4),
+    (PLAIN % (b"29/Feb/2016:10:00:01 +0000", b"GET /old", b"8") + TAIL, "2016-02-29T10:00:00Z", "/old", 8),
+    (PLAIN % (b"29/Feb/2016:10:00:01 +0000", b"-", b"16") + TAIL, "2016-02-29T10:00:00Z", "-", 16),
+    (PLAIN % (b"29/Feb/2016:10:00:01 +0000", rb"\x16\x03\x01", b"32") + TAIL, "2016-02-29T10:00:00Z", "-", 32),
+    (PLAIN % (b"29/Feb/2016:10:01:01 +0000", rb"GET /\"quo\\te\" HTTP/1.1", b"64"), "2016-02-29T10:01:00Z",
+     '/"quo\\te"', 64),
+    (PLAIN % (b"29/Feb/2016:10:01:01 +0000", b"GET /\xff\x00 HTTP/1.1", b"128"), "2016-02-29T10:01:00Z", "/%FF%00", 128),
+    (b"www.example.com:80 2001:db8::1 - a user [29/Feb/2016:10:02:00 +0000] \"GET /v6 HTTP/1.1\" 200 256" + TAIL,
+     "2016-02-29T10:02:00Z", "/v6", 256),
+    (b"", "empty"),
+    (b"one word", None),
+    (PLAIN % (b"30/Feb/2016:10:00:00 +0000", b"GET / HTTP/1.1", b"1"), None),
+    (PLAIN % (b"29/Feb/9999:10:00:00 +0000", b"GET / HTTP/1.1", b"1"), None),
+    (PLAIN % (b"28/Feb/9999:10:00:00 +0000", b"GET / HTTP/1.1", b"1"), "future"),
+    (b"x" * (1 << 20), None),
+    (b"x" * ((1 << 20) + 1), "too_long"),
+]
+ODD_SPAN = ("2016-02-29", "2016-03-02")
+
+
+def read_odd():
+    """The log, its counts by minute and by page, and the rejects' reasons, None for any."""
+    log, by_minute, by_page, reasons = b"\xef\xbb\xbf", collections.Counter(), collections.Counter(), []
+    for line, *expected in ODD_LINES:
+        log += line + b"\n"
+        if len(expected) == 3:
+            by_minute[expected[0]] += 1
+            by_page[expected[1]] += expected[2]
+        else:
+            reasons += expected
+    return log, by_minute, by_page, reasons
+
+
+class Counts(Case):
+    def test_generated_log_counts_as_a_naive_recount_says(self):
+        log = traffic(30000)
+        self.tallyd("import", self.write("a.log", log))
+        by_minute, by_page = collections.Counter(), collections.defaultdict(lambda: [0, 0])
+        for (minute, page), (hits, size) in recount(log).items():
+            by_minute[minute] += hits
+            by_page[page][0] += hits
+            by_page[page][1] += size
+        answer = {row["time"]: int(row["value"]) for row in self.query("site", "--step", "minute") if row["value"] != "0"}
+        self.assertEqual(by_minute, answer)
+        for row in self.query("pages", "--top", "1000", "--measure", "all"):
+            self.assertEqual(by_page[row["path"]], [int(row["hits"]), int(row["bytes"])], row["path"])
+        self.assertEqual(30000, sum(by_minute.values()))
+        self.assertIn("0 differences", self.tallyd("verify", "a.log"))
+
+    def test_threads_make_no_difference(self):
+        log = self.write("a.log", traffic(50000))
+        for threads in "1", "2", "5":
+            self.tallyd("import", "-j", threads, "--store", f"sqlite:{threads}.db", log)
+        digests = {self.answers(f"{threads}.db") for threads in "125"}
+        self.assertEqual(1, len(digests))
+
+    def test_odd_lines_count_or_are_rejected_with_a_reason(self):
+        log, by_minute, by_page, reasons = read_odd()
+        out = self.tallyd("import", "--rejects", "rejects", self.write("odd.log", log))
+        rows = self.query("site", "--step", "minute", span=ODD_SPAN)
+        self.assertEqual(by_minute, {row["time"]: int(row["value"]) for row in rows if row["value"] != "0"})
+        pages = self.query("pages", "--top", "100", "--measure", "all", span=ODD_SPAN)
+        self.assertEqual(by_page, {row["path"]: int(row["bytes"]) for row in pages})
+        rejects = [line.split(b"\t", 3) for line in self.read("rejects").split(b"\n")[:-1]]
+        self.assertEqual(len(reasons), len(rejects))
+        for reason, (offset, why, column, line) in zip(reasons, rejects):
+            self.assertIn(reason or why.decode(), why.decode())
+            self.assertGreaterEqual(int(column), 1)
+            self.assertTrue(log[int(offset):].startswith(line))
+        lines, rejected = len(ODD_LINES), len(reasons)
+        self.assertIn(f"consumed {lines} = rejected {rejected} + parsed {lines - rejected}", out)
+
+    @unittest.skipUnless(os.path.exists(REAL_LOG), "the real log is not beside the project")
+    def test_real_log_has_its_known_totals(self):
+        self.tallyd("import", REAL_LOG)
+        rows = self.query("site", "--step", "day", span=REAL_SPAN)
+        self.assertEqual(["1632", "2893", "2896", "2579"], [row["value"] for row in rows])
+        self.assertEqual(2747282740, self.total("bytes", span=REAL_SPAN))
+        rows = self.query("pages", "--filter", "path=/favicon.ico", "--measure", "hits", span=REAL_SPAN)
+        self.assertEqual(807, int(rows[0]["value"]))
+        self.assertEqual(1000, len(self.query("pages", "--top", "1000", span=REAL_SPAN)))
+        self.tallyd("verify", REAL_LOG)
+
+
+class Sources(Case):
+    """Which file is this, and how much of it is counted already?"""
+
+    def setUp(self):
+        super().setUp()
+        self.log = traffic(5000)
+        self.write("a.log", self.log)
+
+    def check_known(self, name):
+        before = self.answers()
+        self.assertIn("nothing new", self.tallyd("import", name))
+        self.assertEqual(before, self.answers())
+        self.assertEqual(5000, self.total())
+
+    def test_same_file_again_changes_nothing_and_says_so(self):
+        self.tallyd("import", "a.log")
+        self.check_known("a.log")
+
+    def test_packed_copies_are_the_same_file(self):
+        members = gzip.compress(self.log[:100001]) + gzip.compress(self.log[100001:])
+        zstd = subprocess.run(["zstd", "-q"], input=self.log, stdout=subprocess.PIPE, check=True).stdout
+        self.tallyd("import", "a.log")
+        for name, packed in (("a.gz", gzip.compress(self.log)), ("two.gz", members), ("a.bz2", bz2.compress(self.log)),
+                             ("a.xz", lzma.compress(self.log)), ("a.zst", zstd), ("gzip without a name", members)):
+            with self.subTest(name):
+                self.check_known(self.write(name, packed))
+                self.tallyd("import", "--store", "sqlite:packed.db", name)
+                self.assertEqual(self.answers(), self.answers("packed.db"))
+                os.remove(self.path("packed.db"))
+
+    def test_renamed_file_is_the_same_file(self):
+        self.tallyd("import", "a.log")
+        os.rename(self.path("a.log"), self.path("a.log.1"))
+        self.check_known("a.log.1")
+
+    def test_replaced_file_is_another(self):
+        self.tallyd("import", "a.log")
+        self.write("a.log", traffic(3000, seed=2))
+        self.assertIn("new content under an old name", self.tallyd("import", "a.log"))
+        self.assertEqual(8000, self.total())
+
+    def test_grown_file_is_continued(self):
+        line_ends = [i + 1 for i, byte in enumerate(self.log) if byte == 10]
+        for step, lines in enumerate((1, 7, 20, 2000, 5000)):
+            name = self.write("a.log", self.log[:line_ends[lines - 1]])
+            if step % 2:
+                name = self.write("a.gz", gzip.compress(self.read(name)))
+            begin = self.import_start(self.tallyd("import", name))
+            self.assertEqual(0 if step == 0 else line_ends[(1, 7, 20, 2000)[step - 1] - 1], begin)
+            self.assertEqual(lines, self.total())
+        self.tallyd("verify", "a.log")
+
+    def test_unfinished_last_line_is_left_for_later(self):
+        cut = self.log.index(b'"', 1000) + 3
+        whole = self.log.count(b"\n", 0, cut)
+        self.write("a.log", self.log[:cut])
+        self.assertIn("unfinished last line", self.tallyd("import", "a.log"))
+        self.assertEqual(whole, self.total())
+        self.write("a.log", self.log)
+        self.tallyd("import", "a.log")
+        self.assertEqual(5000, self.total())
+
+    def test_last_line_without_line_feed_counts_once(self):
+        self.write("a.log", self.log[:-1])
+        self.tallyd("import", "a.log")
+        self.assertEqual(5000, self.total())
+        self.write("a.log", self.log + self.log)
+        self.tallyd("import", "a.log")
+        self.assertEqual(10000, self.total())
+
+    def test_truncated_or_changed_file_is_refused(self):
+        self.tallyd("import", "a.log")
+        before = self.answers()
+        at = len(self.log) - 2000
+        for what, log in (("shorter", self.log[:500000]), ("differs", self.log[:at] + b"X" + self.log[at + 1:])):
+            with self.subTest(what):
+                self.tallyd("import", self.write("a.log", log), status=EX_DATAERR)
+                self.assertIn(what, self.err)
+                self.assertIn("--source-id", self.err)
+                self.assertEqual(before, self.answers())
+        self.tallyd("import", "--source-id", "second", "a.log")
+        self.assertEqual(10000, self.total())
+
+    def test_standard_input_is_a_file_like_any(self):
+        self.tallyd("import", "-", input=self.log)
+        self.check_known("a.log")
+        self.assertIn("nothing new", self.tallyd("import", "-", input=gzip.compress(self.log)))
+        self.assertEqual(5000, self.total())
+
+    def test_empty_file_is_nothing(self):
+        self.assertIn("empty", self.tallyd("import", self.write("empty", b"")))
+
+    def test_dry_run_stores_nothing(self):
+        self.assertIn("would count 5,000 lines", self.tallyd("import", "--dry-run", "a.log"))
+        self.assertEqual(["a.log"], os.listdir(self.dir))
+        self.tallyd("import", "-q", self.write("b.log", traffic(100, seed=3)))
+        before = self.answers()
+        self.tallyd("import", "--dry-run", "a.log")
+        self.assertEqual(before, self.answers())
+
+
+class Troubles(Case):
+    def setUp(self):
+        super().setUp()
+        self.log = traffic(2000)
+        self.write("a.log", self.log)
+
+    def test_exit_statuses(self):
+        self.write("bad.yaml", b"reports:\n  pages: {bye: [path]}\n")
+        for status, arguments in (
+                (EX_USAGE, ["--nonsense"]), (EX_USAGE, ["nonsense"]), (EX_USAGE, []), (EX_USAGE, ["import"]),
+                (EX_USAGE, ["import", "--nonsense", "a.log"]), (EX_USAGE, ["import", "-j", "none", "a.log"]),
+                (EX_USAGE, ["import", "--store", "nonsense:a", "a.log"]), (EX_USAGE, ["query", "nonsense"]),
+                (EX_USAGE, ["query"]), (EX_USAGE, ["verify"]), (EX_USAGE, ["check", "a.log"]),
+                (EX_NOINPUT, ["import", "missing.log"]), (EX_NOINPUT, ["import", "."]),
+                (EX_NOINPUT, ["import", "-c", "missing.yaml", "a.log"]),
+                (EX_NOINPUT, ["query", "site", "--store", "sqlite:missing.db"]),
+                (EX_CANTCREAT, ["import", "--store", "sqlite:missing/a.db", "a.log"]),
+                (EX_CANTCREAT, ["import", "--rejects", "missing/rejects", "a.log"]),
+                (EX_CONFIG, ["import", "-c", "bad.yaml", "a.log"]), (EX_CONFIG, ["check", "-c", "bad.yaml"]),
+                (0, ["--help"]), (0, ["import", "--help"]), (0, ["--version"]), (0, ["check"])):
+            with self.subTest(arguments):
+                self.tallyd("import", "-q", "a.log")
+                self.tallyd(*arguments, status=status)
+                self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
+
+    def test_missing_file_does_not_keep_others_from_being_counted(self):
+        self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)
+        self.assertEqual(2000, self.total())
+
+    def test_cut_off_packed_file_counts_up_to_the_cut(self):
+        packed = gzip.compress(self.log)
+        self.tallyd("import", self.write("a.gz", packed[:len(packed) // 2]), status=EX_DATAERR)
+        self.assertIn("a.gz", self.err)
+        self.assertGreater(self.total(), 500)
+        self.tallyd("import", self.write("a.gz", packed))
+        self.assertEqual(2000, self.total())
+        self.tallyd("verify", "a.log")
+
+    def test_damaged_packed_file_is_said_to_be(self):
+        packed = bytearray(gzip.compress(self.log))
+        packed[len(packed) // 2] ^= 0xFF
+        self.tallyd("import", self.write("a.gz", bytes(packed)), status=EX_DATAERR)
+        self.assertIn("a.gz", self.err)
+
+    def test_second_writer_is_told_of_the_first(self):
+        first = self.start("import", "-")
+        first.stdin.write(self.log)
+        first.stdin.flush()
+        deadline = time.monotonic() + 20
+        while not os.path.exists(self.path("tallyd.db")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.tallyd("import", "a.log", status=EX_TEMPFAIL)
+        self.assertIn("another tallyd", self.err)
+        first.communicate(timeout=30)
+        self.assertEqual(0, first.returncode)
+        self.assertEqual(2000, self.total())
+
+    def test_interrupted_import_stores_what_it_read_and_goes_on(self):
+        first = self.start("import", "-")
+        first.stdin.write(self.log[:200000])
+        first.stdin.flush()
+        deadline = time.monotonic() + 20
+        while not os.path.exists(self.path("tallyd.db")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(128 + signal.SIGINT, first.wait(timeout=30))
+        _, err = first.communicate()
+        self.assertIn(b"interrupted", err)
+        self.tallyd("import", "a.log")
+        self.assertEqual(2000, self.total())
+        self.tallyd("verify", "a.log")
+
+    def test_what_is_no_store_is_refused_and_left_alone(self):
+        self.tallyd("import", "a.log")
+        good = self.read("tallyd.db")
+        for what, data in (("text", self.log), ("noise", os.urandom(50000)), ("cut", good[:5000]),
+                           ("noise within", good[:4096] + os.urandom(len(good) - 4096))):
+            with self.subTest(what):
+                self.write("bad.db", data)
+                self.tallyd("import", "--store", "sqlite:bad.db", self.write("b.log", traffic(100, seed=2)),
+                            status=EX_DATAERR)
+                self.assertIn("bad.db", self.err)
+                self.assertEqual(data, self.read("bad.db"))
+
+
+class Permissions(Case):
+    """As a user who may not do everything: root is given up for it."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.log", traffic(2000))
+        program = command()[-1]
+        shutil.copy(program, self.path("tallyd"))
+        self.identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.prefix = command()[:-1]
+        os.chmod(self.dir, 0o755)
+
+    def run_unprivileged(self, *arguments):
+        done = subprocess.run([*self.prefix, self.path("tallyd"), *arguments], cwd=self.dir, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=60, check=False, **self.identity)
+        return done.returncode, done.stderr.decode()
+
+    def test_directory_that_may_not_be_written(self):
+        os.chmod(self.dir, 0o555)
+        status, err = self.run_unprivileged("import", "a.log")
+        os.chmod(self.dir, 0o755)
+        self.assertIn(status, (EX_NOPERM, EX_CANTCREAT), err)
+        self.assertIn("must be writable", err)
+        self.assertEqual(["a.log", "tallyd"], sorted(os.listdir(self.dir)))
+
+    def test_file_that_may_not_be_read(self):
+        os.chmod(self.path("a.log"), 0)
+        os.chmod(self.dir, 0o777)
+        status, err = self.run_unprivileged("import", "a.log")
+        self.assertEqual(EX_NOPERM, status, err)
+        self.assertIn("a.log", err)
+
+    def test_store_that_may_not_be_written(self):
+        self.tallyd("import", "a.log")
+        for name in os.listdir(self.dir):
+            if name.startswith("tallyd.db"):
+                os.chmod(self.path(name), 0o444)
+        os.chmod(self.dir, 0o777)
+        before = self.answers()
+        status, err = self.run_unprivileged("import", "a.log")
+        self.assertIn(status, (EX_NOPERM, EX_CANTCREAT), err)
+        self.assertIn("tallyd.db", err)
+        self.assertEqual(before, self.answers())
+
+
+if __name__ == "__main__":
+    unittest.main()
