@@ -201,6 +201,18 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     return good;
 }
 
+/* What went to the series `other`, of all imports into this store. */
+static bool print_other(void *context, const char *source, const char *partition, const char *report,
+                        const char *entry, int64_t value)
+{
+    char n[ACCOUNT_NUMBER_BYTES];
+    (void)context;
+    if (source[0] == '\0' && partition[0] == '\0' && strcmp(entry, "other") == 0)
+        printf("  %-16s holds %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
+               account_number(value, n));
+    return true;
+}
+
 /* A file that cannot be read does not keep the others from being counted; a store that fails does. */
 static int import_files(struct import *im, char **paths, const atomic_bool *stop)
 {
@@ -229,6 +241,8 @@ static int import_all(struct import *im, char **paths)
     if (open_rejects(im, &e) && open_stores(im, &e)) {
         open_pipeline(im, stop);
         status = import_files(im, paths, stop);
+        if (!im->quiet && !store_books(im->store, print_other, NULL, &e))
+            fprintf(stderr, "tallyd import: %s\n", e.text);
     } else {
         fprintf(stderr, "tallyd import: %s\n", e.text);
         status = e.code;

@@ -230,7 +230,7 @@ static const char *const bad_files[][2] = {
      "f.yaml:1:11: reports.r: found measure \"path\" beside a dimension of that name, expected another "
      "name\n"},
     {"reports: {r: {series_max: 0, generation: 0}}",
-     "f.yaml:1:27: reports.r.series_max: found \"0\", expected a number from 1 to 4000000000\n"
+     "f.yaml:1:27: reports.r.series_max: found \"0\", expected a number from 1 to 67000000\n"
      "f.yaml:1:42: reports.r.generation: found \"0\", expected a number from 1 to 1000000\n"},
     /* what comes from elsewhere */
     {"log: {level: \"${TALLYD_UNSET}\"}",
@@ -375,7 +375,7 @@ static void test_config_print_reads_back(void **state)
         "stdin}}",
         "sources: {a: {path: \"$${x} $$${ $ {}\"}}",
         "reports: {r: {by: [path:9, host], where: ['agent!=*\"x\\y\"*|# a', status=-|5*, bytes>1], "
-        "measures: {n: count, m: count, b: sum(bytes)}, series_max: 4000000000, generation: 1000000}}",
+        "measures: {n: count, m: count, b: sum(bytes)}, series_max: 67000000, generation: 1000000}}",
         "limits: {line_max: 1000000, future_max: 36h, dimension_max: 1025}\naggregate: {flush: 1001ms}",
         "http: {enabled: false, listen: 'localhost:65535', timeout: 90s}\nlog: {level: error}",
     };
