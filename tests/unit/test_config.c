@@ -55,8 +55,8 @@ static void test_config_default_is_the_built_in_one(void **state)
     assert_int_equal(c->reports[1].series_max, 1000000);
     assert_string_equal(c->store.url, "sqlite:tallyd.db");
     assert_int_equal(c->aggregate.flush_ms, 1000);
-    assert_int_equal(c->aggregate.batch_bytes, 64 << 20);
-    assert_int_equal(c->aggregate.batch_ms, 1000);
+    assert_int_equal(c->aggregate.batch_bytes, 128 << 20);
+    assert_int_equal(c->aggregate.batch_ms, 300);
     assert_int_equal(c->limits.line_max, 1 << 20);
     assert_int_equal(c->limits.future_max_ms, 86400000);
     assert_int_equal(c->limits.dimension_bytes_max, 512);
