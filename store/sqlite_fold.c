@@ -1,5 +1,6 @@
 /* Fresh rows of hours that are over become slots of their hour, day and month rows. */
 #include "base/check.h"
+#include "base/civil.h"
 #include "store/sqlite_internal.h"
 
 /* Blocks folded in one transaction, so that a flush never waits long. */
@@ -72,6 +73,10 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
     *found = rc == SQLITE_ROW;
     *at = *found ? sqlite3_column_int64(s, 0) : 0;
     sqlite3_reset(s);
+    if (*at >> BLOCK_SHIFT >= CIVIL_END_MS / MINUTE_MS)
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged: a fresh row is of no minute there is; restore it from a backup",
+                       st->path);
     return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading fresh counts");
 }
 
