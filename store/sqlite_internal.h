@@ -108,6 +108,13 @@ bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, cons
 void sqlite_close(struct store *base);
 extern const char *const sqlite_level_names[LEVEL_COUNT];
 
+/* A column's text; "" where damage left none. */
+static inline const char *sqlite_text(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    return text != NULL ? text : "";
+}
+
 /* Begin a writer's transaction. */
 bool sqlite_begin(struct sqlite_store *st, struct err *e) MUST_CHECK;
 /* Roll back, and forget what was learnt in the transaction that failed. */

@@ -211,7 +211,7 @@ static bool register_report(struct sqlite_store *st, const struct report *r, int
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) {
         int generation = sqlite3_column_int(s, 1);
-        const char *definition = (const char *)sqlite3_column_text(s, 2);
+        const char *definition = sqlite_text(s, 2);
         if (generation == r->generation && strcmp(definition, r->definition) == 0)
             *id = sqlite3_column_int64(s, 0);
         else if (generation >= r->generation)
@@ -264,9 +264,8 @@ static bool read_reports(struct sqlite_store *st, struct err *e)
         return false;
     while (good && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         add_report(st, sqlite3_column_int64(s, 0));
-        good = report_read(&st->reports[st->base.report_count - 1],
-                           slice_text((const char *)sqlite3_column_text(s, 1)), sqlite3_column_int(s, 2),
-                           slice_text((const char *)sqlite3_column_text(s, 3)), e);
+        good = report_read(&st->reports[st->base.report_count - 1], slice_text(sqlite_text(s, 1)),
+                           sqlite3_column_int(s, 2), slice_text(sqlite_text(s, 3)), e);
     }
     if (good && rc != SQLITE_DONE)
         good = sqlite_fail(st, e, "reading the reports");

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define BLOCK_MASK      (((int64_t)1 << BLOCK_SHIFT) - 1)
@@ -264,11 +265,7 @@ bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *
 
 static void copy_column(sqlite3_stmt *s, int column, char *to, size_t size)
 {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    size_t n = text != NULL ? strnlen(text, size - 1) : 0;
-    if (n > 0)
-        memcpy(to, text, n);
-    to[n] = '\0';
+    snprintf(to, size, "%s", sqlite_text(s, column));
 }
 
 bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e)
@@ -318,9 +315,8 @@ bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e)
     while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = report_name(st, sqlite3_column_int64(s, 2));
         if (name != NULL)
-            more =
-                fn(context, (const char *)sqlite3_column_text(s, 0), (const char *)sqlite3_column_text(s, 1),
-                   name, (const char *)sqlite3_column_text(s, 3), sqlite3_column_int64(s, 4));
+            more = fn(context, sqlite_text(s, 0), sqlite_text(s, 1), name, sqlite_text(s, 3),
+                      sqlite3_column_int64(s, 4));
     }
     bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the books");
     sqlite3_finalize(s);
