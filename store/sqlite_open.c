@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* How long a reader or the writer waits for the other's lock; both hold it for milliseconds. */
@@ -146,9 +147,16 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (mode == STORE_READ && access(st->path, F_OK) != 0)
         return err_set(e, EX_NOINPUT, "there is no store %s; `tallyd import` or `tallyd run` creates it",
                        st->path);
+    struct stat status;
+    if (stat(st->path, &status) == 0 && S_ISDIR(status.st_mode))
+        return err_set(e, EX_CANTCREAT, "%s is a directory: name a file in it", st->path);
     int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     if (sqlite3_open_v2(st->path, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return sqlite_fail(st, e, "opening");
+    if (mode == STORE_WRITE && sqlite3_db_readonly(st->db, "main") == 1)
+        return err_set(e, EX_NOPERM,
+                       "%s cannot be written; check the owner and mode of the file and its directory",
+                       st->path);
     sqlite3_busy_timeout(st->db, BUSY_MS);
     bool is_new;
     if (!check_format(st, &is_new, e))
