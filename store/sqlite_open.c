@@ -343,6 +343,10 @@ static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struc
              n, (long long)block);
     if (!read_int(st, &lines, e, sql))
         return false;
+    if (block >= SERIES_MAX / BODY_SERIES || lines < 1 || lines > BODY_SERIES)
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged: the dictionary ends in an impossible row; restore it from a backup",
+                       st->path);
     t->series_count = (uint32_t)(block * BODY_SERIES + lines - 1);
     return true;
 }
