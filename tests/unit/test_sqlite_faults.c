@@ -443,9 +443,16 @@ static void test_impossible_rows_are_errors_or_answers(void **state)
         "UPDATE hour_2 SET body = x''",
         "UPDATE hour_2 SET body = 'text'",
         "UPDATE month_2 SET body = 5",
-        "UPDATE series_2 SET id = 9000000000 WHERE id = 7",
-        "UPDATE series_2 SET id = -3 WHERE id = 7",
-        "UPDATE series_2 SET key = 5 WHERE id = 7",
+        "UPDATE series_2 SET block = 9000000000 WHERE block = 1",
+        "UPDATE series_2 SET block = 500000 WHERE block = 1",
+        "UPDATE series_2 SET block = -3 WHERE block = 1",
+        "UPDATE series_2 SET keys = 5 WHERE block = 1",
+        "UPDATE series_2 SET keys = x''",
+        "UPDATE series_2 SET keys = 'no line'",
+        "UPDATE lookup_2 SET entries = x''",
+        "UPDATE lookup_2 SET entries = substr(entries, 2)",
+        "UPDATE lookup_2 SET entries = substr(entries, 1, 4) || x'ffffffff'",
+        "DELETE FROM lookup_2",
         "UPDATE position SET next = -1",
         "UPDATE position SET next = 'x', tail_len = -1, source = x'00ff', label = 4",
         "UPDATE book SET value = 'x', entry = x'00' WHERE entry = 'consumed'",
@@ -454,7 +461,7 @@ static void test_impossible_rows_are_errors_or_answers(void **state)
         "UPDATE report SET name = 'no such name!', generation = 'x' WHERE id = 2",
         "DELETE FROM report",
         "DROP TABLE day_2",
-        "DROP INDEX series_2_hash",
+        "DROP TABLE lookup_2",
         "DROP TABLE position",
     };
     (void)state;
@@ -473,6 +480,24 @@ static void test_impossible_rows_are_errors_or_answers(void **state)
         if (st != NULL)
             write_more(st);
         store_close(st);
+    }
+}
+
+/* New series would get numbers that belong to others. */
+static void test_dictionary_that_ends_impossibly_is_refused(void **state)
+{
+    static const char *const damages[] = {"UPDATE series_2 SET block = 600000 WHERE block = 1",
+                                          "UPDATE series_2 SET keys = x''",
+                                          "UPDATE series_2 SET keys = keys || keys"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(damages); i++) {
+        struct err e = {0};
+        clean(NULL);
+        make_store();
+        run_sql(damages[i]);
+        assert_null(store_open(url, STORE_WRITE, reports, FIXTURE_COUNT, &e));
+        assert_int_equal(e.code, EX_DATAERR);
+        assert_non_null(strstr(e.text, "the dictionary"));
     }
 }
 
@@ -576,6 +601,7 @@ int main(void)
         TEST(test_crash_within_any_write_leaves_whole_batches),
         TEST(test_damaged_file_is_an_error_or_an_answer),
         TEST(test_impossible_rows_are_errors_or_answers),
+        TEST(test_dictionary_that_ends_impossibly_is_refused),
         TEST(test_file_of_a_newer_version_is_refused),
         TEST(test_file_of_another_program_is_refused),
         TEST(test_file_that_is_no_store_is_refused),
