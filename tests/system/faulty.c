@@ -1,0 +1,116 @@
+/* faulty.c - spoils one of a program's reads or writes: loaded by LD_PRELOAD, told what by the environment.
+ *
+ *   FAULTY_PATH   the files meant: those whose path has this in it
+ *   FAULTY_CALLS  read: calls of read and pread; write: of write, pwrite, fsync, fdatasync and ftruncate
+ *   FAULTY_AT     which of these calls, from 1; 0: none
+ *   FAULTY_HOW    errno's number: that call and all after it fail so; a number and "once": that call only;
+ *                 "short": that call and all after it do one byte only; "kill": the process dies before it
+ *   FAULTY_COUNT  a file that is told, at the end, how many calls there were
+ *
+ * Threads : any; calls are counted in the order in which they begin.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_long calls;
+
+static const char *setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL ? value : "";
+}
+
+static bool is_meant(int fd, const char *kind)
+{
+    char link[64], path[4096];
+    if (strcmp(setting("FAULTY_CALLS"), kind) != 0)
+        return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(link, path, sizeof path - 1);
+    if (len < 0)
+        return false;
+    path[len] = '\0';
+    return strstr(path, setting("FAULTY_PATH")) != NULL;
+}
+
+enum fate { FATE_NORMAL, FATE_SHORT, FATE_FAIL };
+
+/* What becomes of this call; errno is set where it fails. */
+static enum fate fate_of(int fd, const char *kind)
+{
+    if (!is_meant(fd, kind))
+        return FATE_NORMAL;
+    long at = strtol(setting("FAULTY_AT"), NULL, 10), call = atomic_fetch_add(&calls, 1) + 1;
+    const char *how = setting("FAULTY_HOW");
+    if (at == 0 || call < at || (call > at && strstr(how, "once") != NULL))
+        return FATE_NORMAL;
+    if (strcmp(how, "kill") == 0)
+        raise(SIGKILL);
+    if (strcmp(how, "short") == 0)
+        return FATE_SHORT;
+    errno = (int)strtol(how, NULL, 10);
+    return FATE_FAIL;
+}
+
+__attribute__((destructor)) static void tell_count(void)
+{
+    FILE *out = fopen(setting("FAULTY_COUNT"), "w");
+    if (out == NULL)
+        return;
+    fprintf(out, "%ld\n", atomic_load(&calls));
+    fclose(out);
+}
+
+/* The function that this file's function of the same name hides. */
+#define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
+
+ssize_t read(int fd, void *buf, size_t count)
+{
+    enum fate fate = fate_of(fd, "read");
+    return fate == FATE_FAIL ? -1 : REAL(read)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count);
+}
+
+ssize_t write(int fd, const void *buf, size_t count)
+{
+    enum fate fate = fate_of(fd, "write");
+    return fate == FATE_FAIL ? -1 : REAL(write)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count);
+}
+
+ssize_t pread64(int fd, void *buf, size_t count, off64_t offset)
+{
+    enum fate fate = fate_of(fd, "read");
+    return fate == FATE_FAIL ? -1 : REAL(pread64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+}
+
+ssize_t pwrite64(int fd, const void *buf, size_t count, off64_t offset)
+{
+    enum fate fate = fate_of(fd, "write");
+    return fate == FATE_FAIL ? -1 : REAL(pwrite64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+}
+
+int ftruncate64(int fd, off64_t length)
+{
+    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(ftruncate64)(fd, length);
+}
+
+int fsync(int fd)
+{
+    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(fdatasync)(fd);
+}
+
+/* Of 64-bit machines, where the two are one. */
+__typeof__(pread64) pread __attribute__((alias("pread64")));
+__typeof__(pwrite64) pwrite __attribute__((alias("pwrite64")));
+__typeof__(ftruncate64) ftruncate __attribute__((alias("ftruncate64")));
