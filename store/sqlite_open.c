@@ -109,9 +109,7 @@ static bool take_lock(struct sqlite_store *st, struct err *e)
         return err_set(e, errno == EACCES || errno == EROFS ? EX_NOPERM : EX_CANTCREAT,
                        "cannot create %s: %s; the store's directory must be writable", path, strerror(errno));
     if (flock(st->lock_fd, LOCK_EX | LOCK_NB) == 0) {
-        char pid[32];
-        int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-        if (ftruncate(st->lock_fd, 0) != 0 || pwrite(st->lock_fd, pid, (size_t)n, 0) != n)
+        if (ftruncate(st->lock_fd, 0) != 0 || dprintf(st->lock_fd, "%ld\n", (long)getpid()) < 0)
             return err_set(e, EX_IOERR, "cannot write %s: %s", path, strerror(errno));
         return true;
     }

@@ -86,13 +86,15 @@ ssize_t write(int fd, const void *buf, size_t count)
 ssize_t pread64(int fd, void *buf, size_t count, off64_t offset)
 {
     enum fate fate = fate_of(fd, "read");
-    return fate == FATE_FAIL ? -1 : REAL(pread64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+    return fate == FATE_FAIL ? -1
+                             : REAL(pread64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
 }
 
 ssize_t pwrite64(int fd, const void *buf, size_t count, off64_t offset)
 {
     enum fate fate = fate_of(fd, "write");
-    return fate == FATE_FAIL ? -1 : REAL(pwrite64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+    return fate == FATE_FAIL ? -1
+                             : REAL(pwrite64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
 }
 
 int ftruncate64(int fd, off64_t length)
