@@ -82,7 +82,7 @@ static void test_config_reads_every_kind(void **state)
                                   "    by: [path:2, status_class]\n"
                                   "    where: [status<400, 'method=POST|GET']\n"
                                   "    measures: {n: count}\n"
-                                  "    series_max: 3000000000\n"
+                                  "    series_max: 30000000\n"
                                   "    generation: 7\n"
                                   "limits: {line_max: 64KiB, future_max: 0s, dimension_max: 64}\n"
                                   "aggregate: {flush: 500ms}\n"
@@ -98,7 +98,7 @@ static void test_config_reads_every_kind(void **state)
     assert_string_equal(
         c->reports[1].definition,
         "by path:2\nby status_class\nwhere method=GET|POST\nwhere status<400\nmeasure n count\n");
-    assert_true(c->reports[1].series_max == 3000000000);
+    assert_true(c->reports[1].series_max == 30000000);
     assert_int_equal(c->reports[1].generation, 7);
     assert_int_equal(c->limits.line_max, 65536);
     assert_int_equal(c->limits.future_max_ms, 0);
