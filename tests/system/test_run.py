@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""`tallyd run` end to end: a stream or a growing file is counted once, served while it lasts, and ends in order."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+import unittest
+import urllib.request
+
+from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, Case, command
+
+EX_UNAVAILABLE = 69
+SPAN = ("2026-01-05", "2026-01-06")
+CONFIG = b"sources:\n  access:\n    path: access.log\nhttp:\n  listen: 127.0.0.1:0\n"
+
+
+def lines(count):
+    return b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 10\n' * count
+
+
+class RunTest(Case):
+    def launch(self, *arguments):
+        """A tallyd that has said where it listens; what it says goes into the file `log`."""
+        with open(self.path("log"), "wb") as log:
+            process = subprocess.Popen([*command(), "run", *arguments], cwd=self.dir, stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=log)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.process = process
+        self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+        return process
+
+    def wait_for(self, what, good):
+        end = time.monotonic() + TIMEOUT_S
+        while not good(found := what()):
+            said = self.read("log").decode()
+            self.assertLess(time.monotonic(), end, f"last: {found}\n{said}")
+            self.assertIsNone(self.process.poll(), said)
+            time.sleep(0.02)
+        return found
+
+    def wait_for_log(self, pattern):
+        return self.wait_for(lambda: re.search(pattern, self.read("log").decode()), bool)
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=TIMEOUT_S) as reply:
+            return reply.read().decode()
+
+    def wait_for_consumed(self, count):
+        self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["consumed"], lambda found: found == count)
+
+    def feed(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def append(self, data):
+        with open(self.path("access.log"), "ab") as file:
+            file.write(data)
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.read("log").decode())
+        self.assertIn(b"event=stopped", self.read("log"))
+
+    def check_total(self, count):
+        self.assertEqual(count, self.total(span=SPAN))
+
+    def test_stream_is_counted_and_served_while_it_lasts(self):
+        self.launch("--listen", "127.0.0.1:0")
+        for count in (1, 3, 1003):
+            self.feed(lines({1: 1, 3: 2, 1003: 1000}[count]))
+            self.wait_for_consumed(count)
+            query = "/api/v1/query?report=site&format=csv&from=%s&to=%s" % SPAN
+            self.assertEqual(f"time,value\n{SPAN[0]}T00:00:00Z,{count}\n", self.get(query))
+        self.assertEqual("ok\n", self.get("/healthz"))
+        self.stop()
+        self.check_total(1003)
+
+    def test_stream_that_ends_is_served_on(self):
+        self.launch("--listen", "127.0.0.1:0")
+        self.feed(lines(5) + lines(1)[:-1])  # the last line has no line feed
+        self.process.stdin.close()
+        self.wait_for_log("event=source_ended")
+        self.assertEqual("ended", json.loads(self.get("/api/v1/status"))["state"])
+        self.assertEqual("ok\n", self.get("/healthz"))
+        self.stop(signal.SIGINT)
+        self.check_total(6)
+
+    def test_each_stream_is_a_source_of_its_own(self):
+        for _ in range(2):
+            self.launch("--listen", "127.0.0.1:0")
+            self.feed(lines(10))
+            self.wait_for_consumed(10)
+            self.stop()
+        self.check_total(20)
+
+    def test_file_is_followed_and_continued(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append(lines(100) + b"unfin")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(100)
+        self.wait_for_log("event=caught_up")
+        self.append(b"ished\n" + lines(50))
+        self.wait_for_consumed(151)
+        self.stop()
+        self.append(lines(7))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(7)
+        self.stop()
+        self.check_total(157)
+        self.assertIn("nothing new", self.tallyd("import", "access.log"))
+
+    def test_empty_file_is_waited_for(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append(b"")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["state"], lambda found: found == "waiting")
+        self.append(lines(3))
+        self.wait_for_consumed(3)
+        self.stop()
+        self.check_total(3)
+
+    def test_empty_file_can_be_given_up(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append(b"")
+        self.launch("-c", "tallyd.yaml")
+        self.stop()
+
+    def test_killed_and_continued_counts_once(self):
+        self.write("tallyd.yaml", CONFIG)
+        total = 0
+        for _ in range(5):
+            self.append(lines(20000))
+            total += 20000
+            self.launch("-c", "tallyd.yaml")
+            time.sleep(0.05)
+            self.process.kill()
+            self.process.wait()
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=caught_up")
+        self.stop()
+        self.check_total(total)
+
+    def test_troubles_are_said(self):
+        self.launch("--listen", "127.0.0.1:0")
+        self.tallyd("run", "--listen", "127.0.0.1:0", status=EX_TEMPFAIL)
+        self.assertIn("written by another tallyd", self.err)
+        self.tallyd("run", "--store", "sqlite:b.db", "--listen", self.url[len("http://"):], status=EX_UNAVAILABLE)
+        self.assertIn("--listen", self.err)
+        self.tallyd("run", "--store", "mem:", status=EX_CONFIG)
+        self.assertIn("mem: cannot be served", self.err)
+        self.tallyd("run", "--listen", "here", status=EX_USAGE)
+        self.tallyd("run", "access.log", status=EX_USAGE)
+        self.write("tallyd.yaml", CONFIG)
+        self.tallyd("run", "-c", "tallyd.yaml", "--store", "sqlite:c.db", status=EX_NOINPUT)
+        self.stop()
+
+    def test_terminal_is_no_source(self):
+        master, terminal = pty.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, terminal)
+        done = subprocess.run([*command(), "run"], cwd=self.dir, stdin=terminal, capture_output=True, check=False,
+                              timeout=TIMEOUT_S)
+        self.assertEqual(EX_USAGE, done.returncode)
+        self.assertIn(b"tail -F access.log | tallyd run", done.stderr)
+        self.assertFalse(os.path.exists(self.path("tallyd.db")))
+
+
+if __name__ == "__main__":
+    unittest.main()
