@@ -124,6 +124,8 @@ static void close_stripe(struct pipeline *p)
     s->to = reader_offset(p->reader);
     s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
     s->tail_len = (uint32_t)tail.len;
+    if (s->begun_ms == 0)
+        s->now_ms = clock_wall_ms(p->options.clock); /* it is but the line feed of a line counted before */
     p->stripe++;
     *stripe_at(p, p->stripe) = (struct stripe){.from = s->to};
     pthread_mutex_unlock(&p->lock);
