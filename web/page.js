@@ -36,6 +36,11 @@ function show(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+function showFigure(id, text) {
+  show(el(id), text);
+  el(id).classList.toggle("long", text.length > 10);
+}
+
 function add(parent, tag, text, className) {
   const child = document.createElement(tag);
   if (text !== undefined) child.textContent = text;
@@ -238,8 +243,8 @@ async function askMinutes(nowMs) {
   for (const at of minutes.keys()) if (at <= newest - MINUTES * MINUTE_MS) minutes.delete(at);
   let sum = 0;
   for (const value of minutes.values()) sum += value;
-  show(el("this-minute"), number.format(minutes.get(newest)));
-  show(el("last-hour"), number.format(sum));
+  showFigure("this-minute", number.format(minutes.get(newest)));
+  showFigure("last-hour", number.format(sum));
   drawChart();
   drawMinutes();
 }
@@ -262,9 +267,9 @@ async function askStatus() {
   showState(s.state);
   show(el("about"), `${s.source} → ${s.store}, up ${duration(s.uptime_ms)}`);
   show(el("version"), `tallyd ${s.version}`);
-  show(el("rate"), s.rate >= 100 ? number.format(Math.round(s.rate)) : s.rate.toFixed(1));
-  show(el("consumed"), number.format(s.consumed));
-  show(el("rejected"), number.format(s.rejected));
+  showFigure("rate", s.rate >= 100 ? number.format(Math.round(s.rate)) : s.rate.toFixed(1));
+  showFigure("consumed", number.format(s.consumed));
+  showFigure("rejected", number.format(s.rejected));
   el("rejected").classList.toggle("bad", s.rejected > 0);
 }
 
