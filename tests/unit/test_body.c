@@ -1,0 +1,291 @@
+/* Bodies hold what was merged into them, whatever the order; damaged ones are refused or read, within their
+ * bytes. Every body lies in memory of exactly its length, so that the sanitizer sees a byte too many. */
+#include "aggregate/batch.h"
+#include "base/check.h"
+#include "store/body.h"
+#include "tests/support/dice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* What a body should hold: a place for everything it can. */
+struct map {
+    size_t measures;
+    bool is_there[BODY_SERIES][BODY_SLOTS];
+    int64_t values[BODY_SERIES][BODY_SLOTS][BODY_MEASURES_MAX];
+};
+
+static int64_t roll_value(struct dice *d)
+{
+    switch (dice_roll(d, 20)) {
+    case 0:
+        return INT64_MAX - dice_roll(d, 3);
+    case 1:
+        return INT64_MIN + dice_roll(d, 3);
+    case 2:
+        return -dice_roll(d, 1000000);
+    default:
+        return dice_roll(d, dice_roll(d, 2) == 0 ? 10 : INT64_MAX);
+    }
+}
+
+/* Sorted items without duplicates, each in the map too. */
+static size_t roll_items(struct dice *d, struct map *m, struct body_item *items, int64_t *values)
+{
+    size_t count = 0;
+    int64_t series_one_in = 1 + dice_roll(d, 40), slot_one_in = 1 + dice_roll(d, 30);
+    for (uint32_t s = 0; s < BODY_SERIES; s++) {
+        bool wanted = dice_roll(d, series_one_in) == 0;
+        for (uint32_t slot = 0; wanted && slot < BODY_SLOTS; slot++) {
+            if (dice_roll(d, slot_one_in) != 0)
+                continue;
+            int64_t *to = m->values[s][slot];
+            m->is_there[s][slot] = true;
+            items[count] = (struct body_item){s, slot, values};
+            for (size_t i = 0; i < m->measures; i++) {
+                *values = roll_value(d);
+                to[i] = value_add(to[i], *values++);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+struct check {
+    const struct map *map;
+    const uint64_t *wanted;
+    uint32_t series, slot;
+    size_t count;
+};
+
+static void check_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+{
+    struct check *c = context;
+    assert_true(series < BODY_SERIES && slot < BODY_SLOTS && c->map->is_there[series][slot]);
+    assert_true((c->wanted[series / 64] >> series % 64) & 1);
+    assert_true(c->count == 0 || series > c->series || (series == c->series && slot < c->slot));
+    assert_memory_equal(values, c->map->values[series][slot], c->map->measures * sizeof *values);
+    c->series = series;
+    c->slot = slot;
+    c->count++;
+}
+
+static void check_body(struct dice *d, struct slice body, const struct map *m)
+{
+    uint64_t sets[3][BODY_SERIES / 64] = {{UINT64_MAX, UINT64_MAX}, {0, 0}};
+    for (size_t i = 0; i < BODY_SERIES / 64; i++)
+        sets[2][i] = (uint64_t)dice_roll(d, INT64_MAX);
+    for (size_t k = 0; k < 3; k++) {
+        struct check c = {.map = m, .wanted = sets[k]};
+        size_t expected = 0;
+        assert_true(body_each(body, m->measures, sets[k], check_slot, &c));
+        for (uint32_t s = 0; s < BODY_SERIES; s++) {
+            for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
+                expected += m->is_there[s][slot] && ((sets[k][s / 64] >> s % 64) & 1);
+        }
+        assert_int_equal(c.count, expected);
+    }
+}
+
+/* A copy in memory of just its length. */
+static char *exact(struct slice body)
+{
+    char *copy = malloc(body.len > 0 ? body.len : 1);
+    if (body.len > 0)
+        memcpy(copy, body.ptr, body.len);
+    return copy;
+}
+
+static struct map map;
+static struct body_item items[BODY_SERIES * BODY_SLOTS];
+static int64_t item_values[BODY_SERIES * BODY_SLOTS * BODY_MEASURES_MAX];
+
+/* A body after some random merges, in `out`; the map holds the same. */
+static void roll_body(struct dice *d, size_t measures, int merges, struct body_buffer *out)
+{
+    struct body_buffer next = {0};
+    memset(&map, 0, sizeof map);
+    map.measures = measures;
+    out->len = 0;
+    for (int i = 0; i < merges; i++) {
+        size_t count = roll_items(d, &map, items, item_values);
+        struct slice old = slice_of((const char *)out->data, out->len);
+        char *copy = exact(old);
+        assert_true(body_merge(slice_of(copy, old.len), items, count, measures, &next));
+        free(copy);
+        struct body_buffer swap = *out;
+        *out = next;
+        next = swap;
+        check_body(d, slice_of((const char *)out->data, out->len), &map);
+    }
+    body_buffer_fini(&next);
+}
+
+static void test_merged_bodies_equal_a_map(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("body");
+    struct body_buffer body = {0};
+    for (int round = 0; round < 64; round++)
+        roll_body(&d, (size_t)round % BODY_MEASURES_MAX + 1, 1 + (int)dice_roll(&d, 8), &body);
+    body_buffer_fini(&body);
+}
+
+static void test_merge_of_nothing_changes_nothing(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("nothing");
+    struct body_buffer body = {0}, same = {0};
+    assert_true(body_merge(slice_of(NULL, 0), items, 0, 2, &same));
+    assert_int_equal(same.len, 0);
+    roll_body(&d, 2, 3, &body);
+    assert_true(body_merge(slice_of((const char *)body.data, body.len), items, 0, 2, &same));
+    assert_int_equal(same.len, body.len);
+    assert_memory_equal(same.data, body.data, body.len);
+    body_buffer_fini(&body);
+    body_buffer_fini(&same);
+}
+
+/* The biggest body there is: every slot of every series, every value as long as can be. */
+static void test_fullest_body_merges(void **state)
+{
+    (void)state;
+    static int64_t least[BODY_MEASURES_MAX];
+    struct body_buffer once = {0}, twice = {0};
+    struct dice d = {1};
+    memset(&map, 0, sizeof map);
+    map.measures = BODY_MEASURES_MAX;
+    for (size_t m = 0; m < BODY_MEASURES_MAX; m++)
+        least[m] = INT64_MIN;
+    for (uint32_t i = 0; i < BODY_SERIES * BODY_SLOTS; i++) {
+        items[i] = (struct body_item){i / BODY_SLOTS, i % BODY_SLOTS, least};
+        map.is_there[i / BODY_SLOTS][i % BODY_SLOTS] = true;
+        memcpy(map.values[i / BODY_SLOTS][i % BODY_SLOTS], least, sizeof least);
+    }
+    assert_true(body_merge(slice_of(NULL, 0), items, COUNT_OF(items), BODY_MEASURES_MAX, &once));
+    assert_true(body_merge(slice_of((const char *)once.data, once.len), items, COUNT_OF(items),
+                           BODY_MEASURES_MAX, &twice));
+    check_body(&d, slice_of((const char *)once.data, once.len), &map);
+    check_body(&d, slice_of((const char *)twice.data, twice.len), &map);
+    body_buffer_fini(&once);
+    body_buffer_fini(&twice);
+}
+
+static void count_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+{
+    assert_true(series < BODY_SERIES && slot < BODY_SLOTS);
+    *(int64_t *)context += values[0] != 0;
+}
+
+/* Both ways to read it stay within its bytes. What a merge makes of a damaged body is another one. */
+static bool survive(struct dice *d, struct slice body, size_t measures)
+{
+    static const uint64_t all[BODY_SERIES / 64] = {UINT64_MAX, UINT64_MAX};
+    static struct map ignored;
+    struct body_buffer out = {0};
+    int64_t count = 0;
+    char *copy = exact(body);
+    ignored.measures = measures;
+    size_t n = roll_items(d, &ignored, items, item_values);
+    bool good = body_each(slice_of(copy, body.len), measures, all, count_slot, &count);
+    bool merges = body_merge(slice_of(copy, body.len), items, n, measures, &out);
+    assert_true(merges || !good);
+    if (merges) {
+        char *again = exact(slice_of((const char *)out.data, out.len));
+        (void)body_each(slice_of(again, out.len), measures, all, count_slot, &count);
+        free(again);
+    }
+    body_buffer_fini(&out);
+    free(copy);
+    return good;
+}
+
+static void test_truncated_body_never_reads_outside(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("truncated");
+    struct body_buffer body = {0};
+    do
+        roll_body(&d, 3, 2, &body);
+    while (body.len < 200 || body.len > 3000);
+    int refused = 0;
+    for (size_t len = 0; len < body.len; len++)
+        refused += !survive(&d, slice_of((const char *)body.data, len), 3);
+    assert_true(refused > 0);
+    body_buffer_fini(&body);
+}
+
+static void test_damaged_body_never_reads_outside(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("damaged");
+    struct body_buffer body = {0};
+    int refused = 0;
+    for (int round = 0; round < 3000; round++) {
+        size_t measures = (size_t)dice_roll(&d, BODY_MEASURES_MAX) + 1;
+        if (round % 50 == 0 || body.len == 0)
+            roll_body(&d, measures, 1 + (int)dice_roll(&d, 3), &body);
+        char *bad = exact(slice_of((const char *)body.data, body.len));
+        for (int64_t n = dice_roll(&d, 4); n >= 0 && body.len > 0; n--)
+            bad[dice_roll(&d, (int64_t)body.len)] = (char)dice_roll(&d, 256);
+        refused += !survive(&d, slice_of(bad, body.len), measures);
+        free(bad);
+    }
+    assert_true(refused > 100);
+    body_buffer_fini(&body);
+}
+
+static void test_random_bytes_never_read_outside(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("random");
+    for (int round = 0; round < 5000; round++) {
+        char bytes[64];
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (char)dice_roll(&d, dice_roll(&d, 2) == 0 ? 256 : 8);
+        survive(&d, slice_of(bytes, (size_t)dice_roll(&d, sizeof bytes + 1)), 1 + (size_t)dice_roll(&d, 8));
+    }
+}
+
+static void test_body_that_breaks_the_rules_is_refused(void **state)
+{
+    static const uint64_t all[BODY_SERIES / 64] = {UINT64_MAX, UINT64_MAX};
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } cases[] = {
+        {"\x00\x00", 2},                         /* an entry without slots */
+        {"\x00\x02\x3c\x02", 4},                 /* slot 60 */
+        {"\x00\x04\x05\x02\x05\x02", 6},         /* a gap below slot 0 */
+        {"\x00\x02\x01", 3},                     /* shorter than it says */
+        {"\x00\x01\x01", 3},                     /* a slot without value */
+        {"\x80\x01\x02\x01\x02", 5},             /* series 128 */
+        {"\x7f\x02\x01\x02\x00\x02\x01\x02", 8}, /* a series after the last */
+        {"\x00", 1},
+    };
+    (void)state;
+    int64_t count = 0;
+    assert_true(body_each(slice_of("\x7f\x02\x3b\x02", 4), 1, all, count_slot, &count));
+    assert_int_equal(count, 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), 1, all, count_slot, &count));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_merged_bodies_equal_a_map),
+        cmocka_unit_test(test_merge_of_nothing_changes_nothing),
+        cmocka_unit_test(test_fullest_body_merges),
+        cmocka_unit_test(test_truncated_body_never_reads_outside),
+        cmocka_unit_test(test_damaged_body_never_reads_outside),
+        cmocka_unit_test(test_random_bytes_never_read_outside),
+        cmocka_unit_test(test_body_that_breaks_the_rules_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
