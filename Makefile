@@ -108,7 +108,7 @@ UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_
 # Of flavour $1, each program behind the command $2.
 unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
               $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
-RUN_SYSTEM := --timeout=240 $(wildcard tests/system/test_*.py)
+SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
 RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
@@ -117,6 +117,7 @@ RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPT
 # The address of a thread's memory must be one that the sanitizer knows.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
+              $(filter-out %/test_kill.py %/test_faults.py,$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
@@ -134,12 +135,12 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
 check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 5 minutes at most
-	@tests/run.py $(RUN_SYSTEM) $(call unit_runs) $(RUN_RULES)
+	@tests/run.py --timeout=240 $(SYSTEM_TESTS) $(call unit_runs) $(RUN_RULES)
 
 check-all: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
-	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_SYSTEM) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
+	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
 
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
@@ -184,10 +185,11 @@ deps-check: ## do includes go one way only, and does each header compile alone?
 size-check: ## are functions <= 70 and files <= 600 lines long?
 	@tests/lint/sizes.py $(STAGES) bench tests
 
-docs: all ## write docs/CONFIG.md
+docs: all ## write docs/CONFIG.md and tallyd.yaml(5)
 	@build/tallyd check --document >docs/CONFIG.md
+	@python3 docs/man5.py <docs/CONFIG.md >docs/tallyd.yaml.5
 
-docs-check: all ## is docs/CONFIG.md what `make docs` would write?
+docs-check: all ## are they what `make docs` would write, and do the pages name every option?
 	@tests/lint/docs.sh
 
 compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors and clang-tidy

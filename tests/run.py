@@ -46,6 +46,11 @@ def parse(arguments):
     return tests
 
 
+def surroundings():
+    """The environment, but what a make that started us means for its own children only."""
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
 def kill(process):
     """With all its children, which are in its session."""
     try:
@@ -73,7 +78,7 @@ def run(test):
         if stopping:
             return line, "FAIL", "not run", "", 0.0
         try:
-            process = subprocess.Popen(argv, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(argv, env={**surroundings(), **environment}, stdin=subprocess.DEVNULL,
                                        stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as error:
             return line, "FAIL", str(error), "", 0.0

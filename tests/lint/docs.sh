@@ -1,4 +1,20 @@
 #!/bin/bash
-# docs/CONFIG.md is what the program's own table says; `make docs` writes it anew.
+# The pages that `make docs` writes are what it would write now; and the manual page and the completion know every
+# option that a command's --help names.
 set -uo pipefail
-build/tallyd check --document | diff -u docs/CONFIG.md - && echo "docs/CONFIG.md is up to date"
+status=0
+build/tallyd check --document | diff -u docs/CONFIG.md - || status=1
+python3 docs/man5.py <docs/CONFIG.md | diff -u docs/tallyd.yaml.5 - || status=1
+
+for command in import run query verify check; do
+    options=$(build/tallyd "$command" --help | grep -o -- '--[a-z][a-z-]*' | sort -u)
+    manual=$(sed -n "/^\.Ss $command/,/^\.S[sh] [^$]*$/p" docs/tallyd.8)
+    completed=$(grep -E "^ +$command\) options=" docs/completions/tallyd)
+    for option in $options; do
+        [[ $manual == *"Fl Fl ${option#--}"* ]] || { echo "docs/tallyd.8: $command lacks $option"; status=1; }
+        [[ $completed == *"$option"* || $option == --config ]] ||
+            { echo "docs/completions/tallyd: $command lacks $option"; status=1; }
+    done
+done
+[ $status = 0 ] && echo "the pages are up to date and name every option"
+exit $status
