@@ -25,7 +25,7 @@ void progress_bar_init(struct progress_bar *bar, const char *name, const struct 
 {
     *bar = (struct progress_bar){.out = !quiet && isatty(STDERR_FILENO) ? stderr : NULL,
                                  .name = name,
-                                 .in = in,
+                                 .size = input_raw_size(in),
                                  .clock = clock,
                                  .begun_ms = clock_mono_ms(clock)};
 }
@@ -37,7 +37,7 @@ void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress 
         return;
     int64_t ms = clock_mono_ms(bar->clock) - bar->begun_ms;
     int64_t consumed = progress->books.entries[BOOK_CONSUMED];
-    int64_t at = input_raw_position(bar->in), size = input_raw_size(bar->in);
+    int64_t at = progress->raw_offset, size = bar->size;
     int done = size > 0 ? (int)(at * BAR_CELLS / size) : 0;
     for (int i = 0; i < BAR_CELLS; i++)
         cells[i] = i < done ? '#' : '.';

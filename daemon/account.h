@@ -10,7 +10,7 @@
 struct progress_bar {
     FILE *out; /* NULL: silent */
     const char *name;
-    const struct input *in;
+    int64_t size; /* of the file on disk; 0: unknown */
     const struct clock *clock;
     int64_t begun_ms;
 };

@@ -42,7 +42,7 @@ struct pipeline {
     bool seal_wanted, ended;
     struct err read_error;
     bool read_failed;
-    _Atomic int64_t read_offset; /* for the writer's progress */
+    _Atomic int64_t read_offset, raw_offset; /* for the writer's progress */
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t sealed, applied;
@@ -168,6 +168,7 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     *stripe = p->stripe;
     *now_ms = s->now_ms;
     p->read_offset = reader_offset(p->reader);
+    p->raw_offset = reader_raw_offset(p->reader);
     if (p->ended && result != READER_BLOCK)
         result = READER_END;
     pthread_mutex_unlock(&p->reading);
@@ -374,14 +375,29 @@ static bool wait_sealed(struct pipeline *p)
             break;
     }
     p->progress.offset = p->read_offset;
+    p->progress.raw_offset = p->raw_offset;
     bool more = sealed || !all_ended(p);
     pthread_mutex_unlock(&p->lock);
     return more;
 }
 
+/* Keep house in the store. A failure that may pass is said once, and tried again the next time. */
+static bool tidy(struct pipeline *p, bool *is_failing, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    if (!p->options.tidy)
+        return true;
+    bool good = store_tidy(p->store, false, e);
+    if (!good && !*is_failing)
+        log_warn("tidy_failed", "error=%s", log_quote(e->text, quoted));
+    *is_failing = !good;
+    return good || e->retryable;
+}
+
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
     int64_t ticked_ms = 0;
+    bool tidy_is_failing = false;
     while (wait_sealed(p)) {
         pthread_mutex_lock(&p->lock);
         bool sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply);
@@ -389,7 +405,7 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
         pthread_mutex_unlock(&p->lock);
         if (sealed && !apply_stripe(p, number, source, e))
             return false;
-        if (p->options.tidy && !store_tidy(p->store, false, e) && !e->retryable)
+        if (!tidy(p, &tidy_is_failing, e))
             return false;
         int64_t now_ms = clock_mono_ms(p->options.clock);
         if (p->options.tick != NULL && now_ms - ticked_ms >= TICK_MS) {

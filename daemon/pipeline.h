@@ -36,8 +36,9 @@ struct reject_sample {
 };
 
 struct pipeline_progress {
-    int64_t offset; /* read so far */
-    int64_t stored; /* durable so far */
+    int64_t offset;     /* read so far */
+    int64_t raw_offset; /* the same in bytes of the file, which may be compressed */
+    int64_t stored;     /* durable so far */
     struct books books;
     struct reject_sample samples[REJECT_COUNT][SAMPLES_MAX];
     int sample_count[REJECT_COUNT];

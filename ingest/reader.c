@@ -288,6 +288,11 @@ int64_t reader_offset(const struct reader *rd)
     return rd->place.offset;
 }
 
+int64_t reader_raw_offset(const struct reader *rd)
+{
+    return input_raw_position(rd->in);
+}
+
 size_t reader_left(const struct reader *rd)
 {
     return rd->dropping ? (size_t)(rd->ahead.offset - rd->place.offset) : rd->rest_len;

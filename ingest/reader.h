@@ -52,5 +52,7 @@ enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, 
 /* The last bytes before the present offset, at most READER_TAIL_BYTES; valid until the next call. */
 struct slice reader_tail(const struct reader *rd);
 int64_t reader_offset(const struct reader *rd);
+/* Bytes of the file that were read from disk. */
+int64_t reader_raw_offset(const struct reader *rd);
 /* Bytes of an unfinished last line that were left for later. */
 size_t reader_left(const struct reader *rd);
