@@ -24,7 +24,7 @@ static const char usage[] =
     "\n"
     "Counts a live source and serves its page and API, until SIGINT or SIGTERM. The source is the first of "
     "the\n"
-    "configuration: a file is followed as it grows, and continued where it was left the last time; without "
+    "configuration: a file is followed as it grows and is rotated, and continued where it was left; without "
     "a\n"
     "path it is standard input.\n"
     "\n"
@@ -44,7 +44,9 @@ struct run {
     struct server *server; /* NULL: http.enabled is false */
     struct pipeline *pipeline;
     struct source source;
-    int64_t last_offset; /* at the last tick */
+    int64_t last_offset;        /* at the last tick */
+    int64_t consumed, rejected; /* of the sources that are over */
+    bool counting;              /* one is not over: the pipeline has its figures */
     bool caught_up;
 };
 
@@ -101,8 +103,8 @@ static void note(struct run *run, enum status_state state)
 {
     struct status_figures figures = {.state = state};
     const struct pipeline_progress *p = pipeline_progress(run->pipeline);
-    figures.consumed = p->books.entries[BOOK_CONSUMED];
-    figures.rejected = books_rejected(&p->books);
+    figures.consumed = run->consumed + (run->counting ? p->books.entries[BOOK_CONSUMED] : 0);
+    figures.rejected = run->rejected + (run->counting ? books_rejected(&p->books) : 0);
     figures.offset = p->offset;
     figures.stored = p->stored;
     status_note(&run->status, &figures);
@@ -170,27 +172,56 @@ static void log_source(const struct run *run)
 static void serve_on(struct run *run)
 {
     struct err e;
-    log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"",
-             pipeline_progress(run->pipeline)->books.entries[BOOK_CONSUMED]);
+    log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"", run->consumed);
     if (!store_tidy(run->store, false, &e))
         log_warn("tidy_failed", "error=\"%s\"", e.text);
     while (!atomic_load(run->stop))
         idle(run, STATUS_ENDED);
 }
 
+static bool count_source(struct run *run, struct err *e)
+{
+    const struct pipeline_progress *p = pipeline_progress(run->pipeline);
+    log_source(run);
+    run->counting = true;
+    bool good = pipeline_run(run->pipeline, run->source.reader, &run->source.range, e);
+    size_t left = reader_left(run->source.reader);
+    if (good && left > 0 && !atomic_load(run->stop))
+        log_warn("line_left", "bytes=%zu reason=\"an unfinished last line, and another file took its place\"",
+                 left);
+    source_close(&run->source);
+    run->counting = false;
+    run->consumed += p->books.entries[BOOK_CONSUMED];
+    run->rejected += books_rejected(&p->books);
+    return good;
+}
+
+/* A file is followed into the one that takes its place. Lines that are written to the old one even later are
+ * found by an import of it: it goes on where this ended. */
+static bool count_files(struct run *run, const char *path, struct err *e)
+{
+    while (!atomic_load(run->stop)) {
+        if (!open_file(run, path, e))
+            return false;
+        if (run->source.reader == NULL)
+            return true; /* stopped before the first byte came */
+        if (!count_source(run, e))
+            return false;
+        run->caught_up = false;
+    }
+    return true;
+}
+
 static bool count(struct run *run, struct err *e)
 {
     const char *path = source_path(run);
-    if (!(path == NULL ? open_stream(run, e) : open_file(run, path, e)))
+    if (path != NULL)
+        return count_files(run, path, e);
+    if (!open_stream(run, e) || !count_source(run, e))
         return false;
-    if (run->source.reader == NULL)
-        return true; /* stopped before the first byte came */
-    log_source(run);
-    bool good = pipeline_run(run->pipeline, run->source.reader, &run->source.range, e);
-    source_close(&run->source);
-    if (good && !atomic_load(run->stop))
+    if (!atomic_load(run->stop))
         serve_on(run);
-    return good;
+    return true;
 }
 
 static void open_pipeline(struct run *run)
@@ -239,9 +270,8 @@ static void log_started(const struct run *run)
 
 static void log_stopped(const struct run *run)
 {
-    const struct pipeline_progress *p = pipeline_progress(run->pipeline);
-    log_info("stopped", "consumed=%" PRId64 " rejected=%" PRId64 " stored=%" PRId64,
-             p->books.entries[BOOK_CONSUMED], books_rejected(&p->books), p->stored);
+    log_info("stopped", "consumed=%" PRId64 " rejected=%" PRId64 " stored=%" PRId64, run->consumed,
+             run->rejected, pipeline_progress(run->pipeline)->stored);
 }
 
 static bool run_all(struct run *run, struct err *e)

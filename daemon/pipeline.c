@@ -153,7 +153,7 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
         p->ended = true;
     if (!p->ended) {
         result = reader_next(p->reader, &w->block, WAIT_MS, &p->read_error);
-        if (result == READER_END && p->options.follow)
+        if (result == READER_END && p->options.follow && !reader_is_replaced(p->reader))
             result = READER_WAIT;
         p->read_failed = result == READER_FAILED;
         p->ended = result == READER_END || result == READER_FAILED;

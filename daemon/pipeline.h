@@ -53,7 +53,7 @@ struct pipeline_options {
     int64_t future_max_ms;
     int64_t stripe_bytes, stripe_ms;
     struct shard_limits shard;
-    bool follow;    /* at the end of the input wait for more */
+    bool follow;    /* at the end of the input wait for more, until another file took its place */
     bool tidy;      /* keep house in the store between batches */
     bool retry;     /* an error of the store that may pass is tried again, for ever */
     int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */

@@ -220,3 +220,14 @@ bool input_can_grow(const struct input *in)
 {
     return in->is_regular && in->packing == PACKING_NONE;
 }
+
+bool input_is_replaced(const struct input *in)
+{
+    struct stat now, own;
+    if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
+        return false;
+    if (own.st_size < in->raw_position)
+        return true;
+    bool same = stat(in->name, &now) != 0 || (now.st_dev == own.st_dev && now.st_ino == own.st_ino);
+    return !same && now.st_size > 0;
+}

@@ -47,3 +47,6 @@ int64_t input_raw_position(const struct input *in);
 int64_t input_raw_size(const struct input *in);
 /* A plain regular file: reading again after the end may bring more. Known after the first read. */
 bool input_can_grow(const struct input *in);
+/* Of a file that can grow: has its path another file with something in it by now (logs were rotated), or
+ * is it shorter than what was read of it (copied and truncated)? */
+bool input_is_replaced(const struct input *in);

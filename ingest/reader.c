@@ -293,6 +293,11 @@ int64_t reader_raw_offset(const struct reader *rd)
     return input_raw_position(rd->in);
 }
 
+bool reader_is_replaced(const struct reader *rd)
+{
+    return input_is_replaced(rd->in);
+}
+
 size_t reader_left(const struct reader *rd)
 {
     return rd->dropping ? (size_t)(rd->ahead.offset - rd->place.offset) : rd->rest_len;

@@ -115,6 +115,23 @@ class RunTest(Case):
         self.check_total(157)
         self.assertIn("nothing new", self.tallyd("import", "access.log"))
 
+    def test_file_is_followed_through_rotation(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append(lines(10))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(10)
+        os.rename(self.path("access.log"), self.path("access.log.1"))
+        with open(self.path("access.log.1"), "ab") as old:
+            old.write(lines(5))  # its writer has not noticed yet
+        self.wait_for_consumed(15)
+        self.append(b'192.0.2.9 - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' + lines(2))
+        self.wait_for_consumed(18)
+        with open(self.path("access.log"), "wb") as file:  # copied and truncated
+            file.write(b'192.0.2.7 - - [05/Jan/2026:12:00:00 +0000] "GET /cut HTTP/1.1" 200 10\n')
+        self.wait_for_consumed(19)
+        self.stop()
+        self.check_total(19)
+
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)
         self.append(b"")
