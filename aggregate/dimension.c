@@ -149,22 +149,33 @@ static struct slice path_segments(struct slice path, int segments)
     return slice_of(path.ptr, n);
 }
 
+/* Up to the first '/', '?' or '#'. */
+static size_t authority_len(const char *p, const char *end)
+{
+    size_t len = 0;
+    while (p + len < end && p[len] != '/' && p[len] != '?' && p[len] != '#')
+        len++;
+    return len;
+}
+
 /* "http://user@Example.com:8080/x" → "Example.com"; without a scheme, up to the first '/'. */
 static struct slice referrer_host(struct slice referrer)
 {
     const char *p = referrer.ptr, *end = p + referrer.len;
-    const char *scheme = memmem(p, referrer.len, "://", 3);
-    if (scheme != NULL)
-        p = scheme + 3;
-    size_t len = 0;
-    while (p + len < end && p[len] != '/' && p[len] != '?' && p[len] != '#')
-        len++;
+    size_t len = authority_len(p, end);
+    if (len > 0 && p[len - 1] == ':' && end - p - (ptrdiff_t)len >= 2 && memcmp(p + len, "//", 2) == 0) {
+        p += len + 2;
+        len = authority_len(p, end);
+    }
     const char *at = memrchr(p, '@', len);
     if (at != NULL) {
         len -= (size_t)(at + 1 - p);
         p = at + 1;
     }
-    const char *colon = len > 0 && p[0] != '[' ? memchr(p, ':', len) : NULL;
+    /* an IPv6 address has colons of its own, in brackets */
+    const char *bracket = len > 0 && p[0] == '[' ? memchr(p, ']', len) : NULL;
+    size_t before = bracket != NULL ? (size_t)(bracket - p) : 0;
+    const char *colon = memchr(p + before, ':', len - before);
     return slice_of(p, colon != NULL ? (size_t)(colon - p) : len);
 }
 
