@@ -28,6 +28,8 @@ static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, ui
         uint64_t byte = *p++;
         value |= (byte & 0x7f) << shift;
         if (byte < 0x80) {
+            if (shift == 63 && byte > 1)
+                return NULL; /* more than 64 bits */
             *v = value;
             return p;
         }
