@@ -109,7 +109,10 @@ bool source_open(struct source *src, const char *path, struct store *positions,
     *src = (struct source){0};
     struct search search = {.path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
     if (options->source_id != NULL) {
-        snprintf(id, sizeof id, "id:%s", options->source_id);
+        int n = snprintf(id, sizeof id, "id:%s", options->source_id);
+        if (n < 0 || (size_t)n >= sizeof id)
+            return err_set(e, EX_USAGE, "--source-id is %zu bytes long, expected at most %zu",
+                           strlen(options->source_id), sizeof id - sizeof "id:");
         search.source_id = id;
     }
     src->in = input_open(path, e);
