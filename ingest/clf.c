@@ -4,6 +4,7 @@
 #include "ingest/clf_number.h"
 #include "ingest/clf_request.h"
 #include "ingest/clf_time.h"
+#include "ingest/clf_usual.h"
 #include "ingest/scan.h"
 
 /* One function for the compiler, so that a reading lives in registers: that halves the cost of a line. */
@@ -354,7 +355,7 @@ static COLD bool decode_other(struct clf *c, const struct reading *empty)
     return take_line(c, &r, p, p, c->format);
 }
 
-static bool decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+bool clf_decode_any(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct clf *c = (struct clf *)d;
     const char *p = line.ptr, *end = p + line.len;
@@ -371,7 +372,10 @@ static bool decode(struct decoder *d, struct slice line, struct event *ev, struc
 void clf_init(struct clf *c, enum clf_format format)
 {
     ASSERT((unsigned)format < CLF_FORMAT_COUNT);
-    *c = (struct clf){.decoder = {decode}, .format = format};
+    bool usual_first = clf_usual_can_run() && format != CLF_COMMON;
+    *c = (struct clf){.decoder = {usual_first ? clf_usual_decode : clf_decode_any},
+                      .format = format,
+                      .minutes = {{CLF_NOBODY, 0}, {CLF_NOBODY, 0}}};
 }
 
 const char *clf_format_name(enum clf_format format)

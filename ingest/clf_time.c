@@ -99,8 +99,9 @@ bool clf_time_parse(struct clf *c, const char *p, const char *end, int64_t *at_m
     if (*at_ms < 0 || *at_ms >= CIVIL_END_MS)
         return false;
     if (minute >= 0 && minute < CIVIL_END_MS - MINUTE_MS) { /* its every second, 60 too, is in range */
-        c->cached_ms = minute;
-        memcpy(c->cached_text, p, CLF_TIME_BYTES);
+        c->minutes[1] = c->minutes[0];
+        c->minutes[0].start_ms = minute;
+        memcpy(c->minutes[0].text + CLF_NOBODY_BYTES, p, CLF_TIME_BYTES);
     }
     return true;
 }

@@ -103,23 +103,37 @@ static void check_event(const struct event *ev, struct slice line)
     }
 }
 
-/* What becomes of a line, as text. The line is copied so that reading past it is seen. */
-static void decode_to_text(struct clf *c, struct slice line, struct text *out)
+static void decode_exact(struct clf *c, struct slice line, struct text *out)
 {
-    char *exact = malloc(line.len > 0 ? line.len : 1);
-    assert_non_null(exact);
-    if (line.len > 0)
-        memcpy(exact, line.ptr, line.len);
     struct event ev;
     struct reject why;
-    if (decoder_decode(&c->decoder, slice_of(exact, line.len), &ev, &why)) {
-        check_event(&ev, slice_of(exact, line.len));
+    if (decoder_decode(&c->decoder, line, &ev, &why)) {
+        check_event(&ev, line);
         print_event(&ev, out);
     } else {
         assert_true(why.column >= 1 && why.column <= line.len + 1);
         text_printf(out, "reject %s %zu\n", reject_name(why.reason), why.column);
     }
-    free(exact);
+}
+
+/* What becomes of a line, as text: with every CPU the same. The line is copied so that reading past it is
+ * seen. */
+static void decode_to_text(struct clf *c, struct slice line, struct text *out)
+{
+    char *copy = malloc(line.len > 0 ? line.len : 1);
+    assert_non_null(copy);
+    if (line.len > 0)
+        memcpy(copy, line.ptr, line.len);
+    struct slice exact = slice_of(copy, line.len);
+    struct clf twin = *c;
+    struct text by_twin = {0};
+    twin.decoder.decode = clf_decode_any;
+    decode_exact(c, exact, out);
+    decode_exact(&twin, exact, &by_twin);
+    if (!slice_equal(text_slice(out), text_slice(&by_twin)))
+        fail_msg("%.*s\nis\n%sbut clf_decode_any() says\n%s", SLICE_ARGS(line), out->ptr, by_twin.ptr);
+    text_fini(&by_twin);
+    free(copy);
 }
 
 struct golden_case {
