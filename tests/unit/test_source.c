@@ -93,9 +93,10 @@ static int64_t count(struct desk *k, const char *name)
     batch->range.tail_hash = identity_tail(reader_tail(src.reader), &batch->range.tail_len);
     if (batch->range.to > from)
         assert_true(store_apply(k->store, batch, &e));
+    int64_t counted = batch->range.to - from;
     source_close(&src);
     batcher_free(b);
-    return batch->range.to - from;
+    return counted;
 }
 
 static void assert_refused(struct desk *k, const char *name, const char *words)

@@ -1,0 +1,333 @@
+/* Nothing that was changed in a store behind its back escapes verify, and it cries over nothing else. */
+#include "base/check.h"
+#include "daemon/pipeline.h"
+#include "daemon/source.h"
+#include "daemon/verify.h"
+#include "store/body.h"
+#include "tests/support/fixture.h"
+#include "tests/support/lines.h"
+#include "tests/support/scratch.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LINES 1500
+
+struct desk {
+    struct scratch scratch;
+    struct dice dice;
+    struct config *config;
+    struct report reports[FIXTURE_COUNT];
+    struct text lines;
+    char log[128], db[128], url[160];
+    char *said; /* of the last verification */
+    size_t said_len;
+    uint64_t differences;
+};
+
+static int setup(void **state)
+{
+    struct desk *k = calloc(1, sizeof *k);
+    k->dice = dice_new("verify");
+    k->config = config_default();
+    scratch_make(&k->scratch);
+    fixture_reports(k->reports);
+    snprintf(k->log, sizeof k->log, "%s", scratch_path(&k->scratch, "log"));
+    snprintf(k->db, sizeof k->db, "%s", scratch_path(&k->scratch, "store.db"));
+    snprintf(k->url, sizeof k->url, "sqlite:%s", k->db);
+    for (int i = 0; i < LINES; i++)
+        lines_add(&k->lines, &k->dice, fixture_ms("2015-05-17T10:05"), 3LL * HOUR_MS);
+    text_puts(&k->lines, "h - - [17/May/2015:09:00:00 +0000] \"GET /once HTTP/1.1\" 200 7\n");
+    scratch_write(k->log, text_slice(&k->lines));
+    *state = k;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct desk *k = *state;
+    free(k->said);
+    config_free(k->config);
+    fixture_free(k->reports);
+    text_fini(&k->lines);
+    scratch_remove(&k->scratch);
+    free(k);
+    return 0;
+}
+
+/* Count the log into the store, from where it stands, by the first `report_count` reports. */
+static void count(struct desk *k, size_t report_count)
+{
+    struct err e;
+    struct source src;
+    atomic_bool stop = false;
+    struct source_options source_options = {.line_max = (size_t)k->config->limits.line_max};
+    struct pipeline_options options = {
+        .threads = 2,
+        .line_max = (size_t)k->config->limits.line_max,
+        .future_max_ms = k->config->limits.future_max_ms,
+        .stripe_bytes = 20000,
+        .stripe_ms = 1000,
+        .shard = {1000, 1000, 1 << 20, (size_t)k->config->limits.dimension_bytes_max},
+        .rejects_fd = -1,
+        .clock = &clock_system,
+        .stop = &stop,
+    };
+    struct store *st = store_open(k->url, STORE_WRITE, k->reports, report_count, &e);
+    assert_non_null(st);
+    assert_true(source_open(&src, k->log, st, &source_options, &e));
+    struct pipeline *p = pipeline_new(st, k->reports, report_count, &options);
+    if (!pipeline_run(p, src.reader, &src.range, &e))
+        fail_msg("%s", e.text);
+    pipeline_free(p);
+    source_close(&src);
+    store_close(st);
+}
+
+static void run_sql(struct desk *k, const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+    assert_int_equal(sqlite3_open(k->db, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+    assert_true(sqlite3_total_changes(db) > 0 || strncmp(sql, "CREATE", 6) == 0);
+    sqlite3_close(db);
+}
+
+static bool take_position(void *context, const struct position *p)
+{
+    *(struct position *)context = *p;
+    return true;
+}
+
+static void verify_as(struct desk *k, const char *path)
+{
+    struct err e;
+    struct verify v;
+    struct position p = {0};
+    free(k->said);
+    FILE *out = open_memstream(&k->said, &k->said_len);
+    struct store *st = store_open(k->url, STORE_READ, NULL, 0, &e);
+    assert_non_null(st);
+    verify_init(&v, k->config, st, out);
+    assert_true(store_positions(st, take_position, &p, &e));
+    if (!verify_source(&v, path, &p, &e) || !verify_buckets(&v, &e))
+        fail_msg("%s", e.text);
+    assert_true(v.compared > 100);
+    k->differences = v.differences;
+    verify_fini(&v);
+    store_close(st);
+    fclose(out);
+}
+
+static void assert_all_equal(struct desk *k)
+{
+    verify_as(k, k->log);
+    if (k->differences != 0)
+        fail_msg("%s", k->said);
+    assert_string_equal(k->said, "");
+}
+
+static void assert_said(struct desk *k, const char *words)
+{
+    verify_as(k, k->log);
+    assert_true(k->differences > 0);
+    if (strstr(k->said, words) == NULL)
+        fail_msg("found \"%s\", expected \"%s\"", k->said, words);
+}
+
+static void test_untouched_store_is_all_equal(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    assert_all_equal(k);
+    scratch_write_gzip(scratch_path(&k->scratch, "log.gz"), text_slice(&k->lines));
+    verify_as(k, scratch_path(&k->scratch, "log.gz"));
+    assert_int_equal(k->differences, 0);
+    scratch_append(k->log, slice_text("more lines, not counted yet\n"));
+    assert_all_equal(k);
+}
+
+/* So many more hits of series 1 in slot 0 of the first row of `table`. */
+static void change_body(struct desk *k, const char *table, int64_t by)
+{
+    char sql[128];
+    sqlite3 *db;
+    sqlite3_stmt *get, *put;
+    struct body_buffer changed = {0};
+    int64_t add[] = {by, 0};
+    struct body_item item = {1, 0, add};
+    assert_int_equal(sqlite3_open(k->db, &db), SQLITE_OK);
+    snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(get), SQLITE_ROW);
+    struct slice body = slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1));
+    assert_true(body_merge(body, &item, 1, 2, &changed));
+    snprintf(sql, sizeof sql, "UPDATE %s SET body = ? WHERE at = ?", table);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &put, NULL), SQLITE_OK);
+    sqlite3_bind_blob(put, 1, changed.data, (int)changed.len, SQLITE_STATIC);
+    sqlite3_bind_int64(put, 2, sqlite3_column_int64(get, 0));
+    sqlite3_finalize(get);
+    assert_int_equal(sqlite3_step(put), SQLITE_DONE);
+    sqlite3_finalize(put);
+    sqlite3_close(db);
+    body_buffer_fini(&changed);
+}
+
+static void test_changed_count_is_found_in_every_level(void **state)
+{
+    struct desk *k = *state;
+    static const struct {
+        const char *table, *slot;
+    } levels[] = {{"hour_1", "minute"}, {"day_1", "hour"}, {"month_1", "day"}};
+    count(k, FIXTURE_COUNT);
+    for (size_t i = 0; i < COUNT_OF(levels); i++) {
+        char words[32];
+        change_body(k, levels[i].table, 1);
+        snprintf(words, sizeof words, "by %s: stored ", levels[i].slot);
+        assert_said(k, words);
+        assert_non_null(strstr(k->said, "site \"\" hits 2015-05-"));
+        change_body(k, levels[i].table, -1); /* may leave a slot of zeros, which counts nothing */
+        assert_all_equal(k);
+    }
+}
+
+static void test_missing_and_surplus_rows_are_found(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    run_sql(k, "CREATE TABLE kept AS SELECT * FROM hour_2; DELETE FROM hour_2 WHERE at = (SELECT min(at) "
+               "FROM hour_2)");
+    assert_said(k, "by minute: stored 0, recounted ");
+    run_sql(k, "INSERT OR REPLACE INTO hour_2 SELECT * FROM kept");
+    assert_all_equal(k);
+    run_sql(k, "INSERT INTO hour_2 SELECT at + (1 << 30), body FROM kept ORDER BY at LIMIT 1");
+    assert_said(k, ", recounted 0");
+}
+
+static void test_changed_key_of_a_series_is_found(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    run_sql(k, "UPDATE series_2 SET keys = replace(keys, '/once', '/oncf')");
+    assert_said(k, "pages \"(unknown)\" hits");
+    assert_non_null(
+        strstr(k->said, "pages \"/once\" hits 2015-05-17T09:00:00Z by minute: stored 0, recounted 1"));
+}
+
+static void test_changed_books_are_found(void **state)
+{
+    static const struct {
+        const char *sql, *words;
+    } cases[] = {
+        {"UPDATE book SET value = value + 1 WHERE entry = 'consumed'", "books: consumed is "},
+        {"UPDATE book SET value = value - 1 WHERE entry = 'rejected.empty'", "books: rejected.empty is "},
+        {"DELETE FROM book WHERE entry = 'counted' AND report = 2",
+         "books of pages: counted is 0, recounted "},
+        {"INSERT INTO book SELECT source, part, report, 'filtered', 1 FROM book WHERE entry = 'counted'",
+         "books of site: filtered is 1, recounted 0"},
+        {"UPDATE book SET value = value + 1 WHERE entry = 'counted' AND report = 3", "do not balance"},
+    };
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    run_sql(k, "CREATE TABLE kept AS SELECT * FROM book");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        run_sql(k, cases[i].sql);
+        assert_said(k, cases[i].words);
+        run_sql(k, "DELETE FROM book; INSERT INTO book SELECT * FROM kept");
+        assert_all_equal(k);
+    }
+}
+
+static void test_changed_file_is_found(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    char *method = strstr(k->lines.ptr + k->lines.len / 2, "GET /page");
+    assert_non_null(method);
+    memcpy(method + 4, "/pagx", 5);
+    scratch_write(k->log, text_slice(&k->lines));
+    assert_said(k, "pages \"/pagx/");
+    scratch_write(k->log, slice_of(k->lines.ptr, k->lines.len / 2));
+    assert_said(k, "books: consumed is ");
+}
+
+/* Only so many lines are printed; all are counted. */
+static void test_many_differences_are_cut_short(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    run_sql(k, "DELETE FROM hour_3; DELETE FROM day_3; DELETE FROM month_3");
+    assert_said(k, "… and more\n");
+    size_t lines = 0;
+    for (const char *p = k->said; (p = strchr(p, '\n')) != NULL; p++)
+        lines++;
+    assert_int_equal(lines, VERIFY_PRINTED_MAX + 1);
+    assert_true(k->differences > VERIFY_PRINTED_MAX);
+}
+
+/* A report that came when a part of the source had been counted is compared from there on. */
+static void test_report_added_later_is_compared_since_then(void **state)
+{
+    struct desk *k = *state;
+    const char *feed = memchr(k->lines.ptr + k->lines.len / 2, '\n', k->lines.len / 2);
+    scratch_write(k->log, slice_of(k->lines.ptr, (size_t)(feed + 1 - k->lines.ptr)));
+    count(k, 1);
+    assert_all_equal(k);
+    scratch_write(k->log, text_slice(&k->lines));
+    count(k, FIXTURE_COUNT);
+    assert_all_equal(k);
+    run_sql(k, "UPDATE book SET value = value - 2000 WHERE entry = 'since' AND report = 2");
+    assert_said(k, "books of pages: parsed is ");
+    run_sql(k, "DELETE FROM book WHERE entry = 'since' AND report = 2");
+    assert_said(k, "books of pages: parsed is ");
+}
+
+/* Series beyond the limit are together in `other`: what misses elsewhere must be there, no more, no less. */
+static void test_other_series_take_what_misses(void **state)
+{
+    struct desk *k = *state;
+    k->reports[FIXTURE_PAGES].series_max = 20;
+    k->reports[FIXTURE_CLIENTS].series_max = 1;
+    count(k, FIXTURE_COUNT);
+    assert_all_equal(k);
+    change_body(k, "month_2", 1);
+    assert_said(k, "by day: stored ");
+}
+
+static void test_every_length_of_slot_sees_a_lost_day(void **state)
+{
+    struct desk *k = *state;
+    count(k, FIXTURE_COUNT);
+    run_sql(k, "DELETE FROM month_1");
+    assert_said(k, "by day: stored 0");
+    assert_non_null(strstr(k->said, "by month: stored 0"));
+    assert_null(strstr(k->said, "by hour"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_untouched_store_is_all_equal),
+        TEST(test_changed_count_is_found_in_every_level),
+        TEST(test_missing_and_surplus_rows_are_found),
+        TEST(test_changed_key_of_a_series_is_found),
+        TEST(test_changed_books_are_found),
+        TEST(test_changed_file_is_found),
+        TEST(test_many_differences_are_cut_short),
+        TEST(test_report_added_later_is_compared_since_then),
+        TEST(test_other_series_take_what_misses),
+        TEST(test_every_length_of_slot_sees_a_lost_day),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
