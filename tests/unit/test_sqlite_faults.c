@@ -1,128 +1,22 @@
-/* The embedded store on a disk that fills up, fails or loses its power, with a file that is damaged or
- * another's: an error that a user can act on, nothing lost, nothing counted twice, and never a crash. */
-#include "store/sqlite.h"
+/* The embedded store on a disk that fills up, fails or loses its power: an error that a user can act on,
+ * nothing lost, nothing counted twice. */
 #include "tests/support/dice.h"
+#include "tests/support/disk.h"
 #include "tests/support/fault_vfs.h"
-#include "tests/support/model.h"
-#include "tests/support/scratch.h"
-#include "tests/support/world.h"
 
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define BATCHES 6
-#define KEYS    400
-
-static struct scratch scratch;
-static struct report reports[FIXTURE_COUNT];
-static char keys[KEYS][16];
-static char path[128], url[160];
-
-static int setup_all(void **state)
-{
-    (void)state;
-    scratch_make(&scratch);
-    fixture_reports(reports);
-    for (int i = 0; i < KEYS; i++)
-        snprintf(keys[i], sizeof keys[i], "/page/%d", i);
-    snprintf(path, sizeof path, "%s", scratch_path(&scratch, "store.db"));
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    fault_vfs_register();
-    return 0;
-}
-
-static int teardown_all(void **state)
-{
-    (void)state;
-    fixture_free(reports);
-    scratch_remove(&scratch);
-    return 0;
-}
-
-static const char *beside(const char *suffix)
-{
-    static char buf[192];
-    snprintf(buf, sizeof buf, "%s%s", path, suffix);
-    return buf;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    fault_vfs_reset();
-    remove(path);
-    unlink(beside("-wal"));
-    unlink(beside("-shm"));
-    unlink(beside("-lock"));
-    return 0;
-}
-
-static struct store *open_writer(const char *at)
-{
-    struct err e;
-    struct store *st = store_open(at, STORE_WRITE, reports, FIXTURE_COUNT, &e);
-    if (st == NULL)
-        fail_msg("%s", e.text);
-    return st;
-}
-
-/* Batch `i` is always the same: live ones, one that covers many hours, one far back. */
-static void add_batch(struct batcher *b, struct model *m, int i)
-{
-    struct dice d = {(uint64_t)i + 1};
-    int64_t now_ms = fixture_ms("2015-05-17T10:58") + i * 3LL * MINUTE_MS;
-    int64_t spread_ms = i == 3 ? 3LL * DAY_MS : 2LL * MINUTE_MS;
-    for (int n = 0; n < 200; n++) {
-        const char *key = keys[dice_roll(&d, KEYS)];
-        int64_t at_ms = now_ms - dice_roll(&d, spread_ms), values[] = {1, dice_roll(&d, 5000)};
-        uint32_t shard = (uint32_t)dice_roll(&d, 2);
-        if (b != NULL)
-            batcher_add(b, shard, FIXTURE_PAGES, key, at_ms, values);
-        if (m != NULL)
-            model_add(m, FIXTURE_PAGES, key, at_ms, values);
-    }
-    if (b != NULL)
-        *books_source(batcher_books(b, 0), BOOK_CONSUMED) = *books_source(batcher_books(b, 0), BOOK_PARSED) =
-            200;
-}
-
-/* Does the store hold the first `count` batches, by every length of slot? */
-static void check_counts(struct store *st, int count)
-{
-    struct model m = {0};
-    for (int i = 0; i < count; i++)
-        add_batch(NULL, &m, i);
-    for (enum span slot = SPAN_MINUTE; slot < SPAN_COUNT; slot++) {
-        for (size_t measure = 0; measure < MODEL_MEASURES; measure++)
-            assert_int_equal(world_sum(st, FIXTURE_PAGES, slot, world_every_series, 0, CIVIL_END_MS, measure),
-                             model_sum(&m, FIXTURE_PAGES, NULL, NULL, 0, CIVIL_END_MS, measure));
-    }
-    int64_t hour = fixture_ms("2015-05-17T11:00");
-    for (int k = 0; k < KEYS && count > 0; k += 37) {
-        uint32_t series;
-        bool found;
-        struct err e;
-        assert_true(store_series_find(st, FIXTURE_PAGES, slice_text(keys[k]), &series, &found, &e));
-        struct series_set one = {.kind = SERIES_ONE, .one = series};
-        if (found)
-            assert_int_equal(world_sum(st, FIXTURE_PAGES, SPAN_MINUTE, one, hour, hour + HOUR_MS, 1),
-                             model_sum(&m, FIXTURE_PAGES, model_is, keys[k], hour, hour + HOUR_MS, 1));
-    }
-    assert_int_equal(world_book(st, "access", "", "consumed"), 200 * count);
-    model_free(&m);
-}
-
 static void check_told(const struct err *e)
 {
     assert_true(e->code == EX_IOERR && e->retryable);
-    assert_non_null(strstr(e->text, path));
+    assert_non_null(strstr(e->text, disk_path));
     if (fault_vfs.code == SQLITE_FULL)
         assert_non_null(strstr(e->text, "the disk is full"));
 }
@@ -131,12 +25,12 @@ static void check_told(const struct err *e)
 static void apply_or_retry(struct store *st, struct batcher *b, int i)
 {
     struct err e = {0};
-    add_batch(b, NULL, i);
+    disk_add_batch(b, NULL, i);
     struct batch *batch = batcher_seal(b, "access", i * 100, (i + 1) * 100);
     while (!store_apply(st, batch, &e)) {
         assert_true(fault_vfs.failed > 0);
         check_told(&e);
-        check_counts(st, i);
+        disk_check_counts(st, i);
     }
     batcher_clear(b);
 }
@@ -153,24 +47,24 @@ static void tidy_or_retry(struct store *st, bool all)
 /* True if the fault came before the end. */
 static bool play_with_fault(uint64_t fail_at, uint64_t failures, int code)
 {
-    struct store *st = open_writer(url);
-    struct batcher *b = batcher_new(reports, FIXTURE_COUNT, 2);
+    struct store *st = disk_open(disk_url);
+    struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
     fault_vfs.calls = fault_vfs.failed = 0;
     fault_vfs.fail_at = fail_at;
     fault_vfs.failures = failures;
     fault_vfs.code = code;
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < DISK_BATCHES; i++) {
         apply_or_retry(st, b, i);
         if (i % 2 == 1)
             tidy_or_retry(st, i == 5);
     }
     bool has_failed = fault_vfs.failed > 0;
-    check_counts(st, BATCHES);
+    disk_check_counts(st, DISK_BATCHES);
     store_close(st);
     batcher_free(b);
     fault_vfs_reset();
-    st = open_writer(url);
-    check_counts(st, BATCHES);
+    st = disk_open(disk_url);
+    disk_check_counts(st, DISK_BATCHES);
     store_close(st);
     return has_failed;
 }
@@ -184,7 +78,7 @@ static void test_failed_write_is_told_and_the_batch_applied_again(void **state)
     for (uint64_t at = 1 + (uint64_t)dice_roll(&d, 2);; at += 1 + (uint64_t)dice_roll(&d, 3), runs++) {
         int code = codes[dice_roll(&d, COUNT_OF(codes))];
         uint64_t failures = dice_roll(&d, 2) == 0 ? 1 : 1 + (uint64_t)dice_roll(&d, 40);
-        clean(NULL);
+        disk_clean(NULL);
         if (!play_with_fault(at, failures, code))
             break;
     }
@@ -198,18 +92,18 @@ static void test_failed_opening_is_told(void **state)
     bool opened = false;
     for (uint64_t at = 1; !opened; at++) {
         struct err e = {0};
-        clean(NULL);
+        disk_clean(NULL);
         fault_vfs.fail_at = at;
         fault_vfs.failures = 1000000;
         fault_vfs.code = SQLITE_FULL;
-        struct store *st = store_open(url, STORE_WRITE, reports, FIXTURE_COUNT, &e);
+        struct store *st = store_open(disk_url, STORE_WRITE, disk_reports, FIXTURE_COUNT, &e);
         opened = st != NULL;
         assert_true(opened || e.text[0] != '\0');
         assert_true(opened || at < 1000);
         store_close(st);
         fault_vfs_reset();
-        st = open_writer(url);
-        check_counts(st, 0);
+        st = disk_open(disk_url);
+        disk_check_counts(st, 0);
         store_close(st);
     }
 }
@@ -230,9 +124,9 @@ static void copy_file(const char *from, const char *to)
 static void copy_store(void *context)
 {
     (void)context;
-    copy_file(path, scratch_path(&scratch, "crashed.db"));
-    copy_file(beside("-wal"), scratch_path(&scratch, "crashed.db-wal"));
-    unlink(scratch_path(&scratch, "crashed.db-shm"));
+    copy_file(disk_path, scratch_path(&disk_scratch, "crashed.db"));
+    copy_file(disk_beside("-wal"), scratch_path(&disk_scratch, "crashed.db-wal"));
+    unlink(scratch_path(&disk_scratch, "crashed.db-shm"));
 }
 
 static bool take_next(void *context, const struct position *p)
@@ -247,13 +141,13 @@ static void check_crashed(int acknowledged)
     char crashed[160];
     struct err e;
     int64_t next = 0;
-    snprintf(crashed, sizeof crashed, "sqlite:%s", scratch_path(&scratch, "crashed.db"));
-    struct store *st = open_writer(crashed);
+    snprintf(crashed, sizeof crashed, "sqlite:%s", scratch_path(&disk_scratch, "crashed.db"));
+    struct store *st = disk_open(crashed);
     assert_true(store_positions(st, take_next, &next, &e));
     assert_in_range(next / 100, acknowledged, acknowledged + 1);
-    check_counts(st, (int)next / 100);
+    disk_check_counts(st, (int)next / 100);
     assert_true(store_tidy(st, true, &e));
-    check_counts(st, (int)next / 100);
+    disk_check_counts(st, (int)next / 100);
     store_close(st);
 }
 
@@ -262,14 +156,14 @@ static void test_crash_within_any_write_leaves_whole_batches(void **state)
     struct dice d = dice_new("crash");
     (void)state;
     for (uint64_t at = 1 + (uint64_t)dice_roll(&d, 2);; at += 1 + (uint64_t)dice_roll(&d, 3)) {
-        clean(NULL);
-        struct store *st = open_writer(url);
-        struct batcher *b = batcher_new(reports, FIXTURE_COUNT, 2);
+        disk_clean(NULL);
+        struct store *st = disk_open(disk_url);
+        struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
         int acknowledged = -1;
         fault_vfs_reset();
         fault_vfs.crash_at = at;
         fault_vfs.crash = copy_store;
-        for (int i = 0; i < BATCHES; i++) {
+        for (int i = 0; i < DISK_BATCHES; i++) {
             apply_or_retry(st, b, i);
             if (i % 2 == 1)
                 tidy_or_retry(st, i == 5);
@@ -286,312 +180,7 @@ static void test_crash_within_any_write_leaves_whole_batches(void **state)
     }
 }
 
-static void nothing(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
-{
-    (void)context, (void)series, (void)slot_ms, (void)values;
-}
-
-static bool no_series(void *context, uint32_t series, struct slice key)
-{
-    *(size_t *)context += key.len + series;
-    return true;
-}
-
-static bool no_book(void *context, const char *source, const char *partition, const char *report,
-                    const char *entry, int64_t value)
-{
-    *(size_t *)context += strlen(source) + strlen(partition) + strlen(report) + strlen(entry) + (value != 0);
-    return true;
-}
-
-static void check_answer(bool good, const struct err *e)
-{
-    if (!good)
-        assert_true(e->code != 0 && e->text[0] != '\0');
-}
-
-/* Ask it everything; an answer may be wrong or refused, but there is one. */
-static void read_all(struct store *st)
-{
-    struct err e = {0};
-    struct text key = {0};
-    size_t sum = 0;
-    int64_t first, last, next;
-    for (size_t r = 0; r < st->report_count; r++) {
-        for (enum span slot = SPAN_MINUTE; slot < SPAN_COUNT; slot++) {
-            struct scan scan = {r, slot, 0, CIVIL_END_MS, world_every_series, UINT64_MAX};
-            struct scan_stats stats = {0};
-            check_answer(store_scan(st, &scan, nothing, NULL, &stats, &e), &e);
-            scan.series = (struct series_set){.kind = SERIES_ONE, .one = 5};
-            check_answer(store_scan(st, &scan, nothing, NULL, &stats, &e), &e);
-        }
-        check_answer(store_series_each(st, r, no_series, &sum, &e), &e);
-        check_answer(store_series_key(st, r, 3, &key, &e), &e);
-        check_answer(store_first_last(st, r, &first, &last, &e), &e);
-    }
-    check_answer(store_positions(st, take_next, &next, &e), &e);
-    check_answer(store_books(st, no_book, &sum, &e), &e);
-    text_fini(&key);
-}
-
-static void write_more(struct store *st)
-{
-    struct err e = {0};
-    struct batcher *b = batcher_new(reports, FIXTURE_COUNT, 2);
-    int64_t next = BATCHES * 100;
-    check_answer(store_positions(st, take_next, &next, &e), &e);
-    next = next >= 0 && next < INT64_MAX - 100 ? next : 0;
-    add_batch(b, NULL, 4);
-    check_answer(store_apply(st, batcher_seal(b, "access", next, next + 100), &e), &e);
-    check_answer(store_tidy(st, true, &e), &e);
-    batcher_free(b);
-}
-
-/* A file with folded and with fresh rows. */
-static void make_store(void)
-{
-    struct store *st = open_writer(url);
-    struct batcher *b = batcher_new(reports, FIXTURE_COUNT, 2);
-    for (int i = 0; i < BATCHES; i++) {
-        apply_or_retry(st, b, i);
-        if (i == 2)
-            tidy_or_retry(st, true);
-    }
-    batcher_free(b);
-    store_close(st);
-}
-
-static struct text read_file(const char *from)
-{
-    struct text t = {0};
-    char buf[65536];
-    FILE *in = fopen(from, "r");
-    assert_non_null(in);
-    for (size_t n; (n = fread(buf, 1, sizeof buf, in)) > 0;)
-        text_add(&t, buf, n);
-    fclose(in);
-    return t;
-}
-
-static void damage(struct dice *d, struct text *file)
-{
-    int kind = (int)dice_roll(d, 10);
-    size_t page = (size_t)dice_roll(d, (int64_t)file->len / 8192) * 8192;
-    if (kind == 0)
-        file->len = (size_t)dice_roll(d, (int64_t)file->len);
-    else if (kind == 1)
-        memset(file->ptr + page, (int)dice_roll(d, 256), 8192);
-    else if (kind == 2)
-        memcpy(file->ptr + page, file->ptr + (size_t)dice_roll(d, (int64_t)file->len / 8192) * 8192, 8192);
-    for (int64_t n = dice_roll(d, 20); kind > 2 && n >= 0; n--)
-        file->ptr[kind < 6 ? page + (size_t)dice_roll(d, 200) : (size_t)dice_roll(d, (int64_t)file->len)] =
-            (char)dice_roll(d, 256);
-}
-
-static void test_damaged_file_is_an_error_or_an_answer(void **state)
-{
-    struct dice d = dice_new("damage");
-    (void)state;
-    make_store();
-    struct text good = read_file(path);
-    int refused = 0;
-    for (int round = 0; round < 120; round++) {
-        struct err e = {0};
-        struct text bad = {0};
-        text_add(&bad, good.ptr, good.len);
-        damage(&d, &bad);
-        clean(NULL);
-        scratch_write(path, text_slice(&bad));
-        text_fini(&bad);
-        struct store *st = store_open(url, STORE_READ, NULL, 0, &e);
-        check_answer(st != NULL, &e);
-        refused += st == NULL;
-        if (st != NULL)
-            read_all(st);
-        store_close(st);
-        st = store_open(url, STORE_WRITE, reports, FIXTURE_COUNT, &e);
-        check_answer(st != NULL, &e);
-        if (st != NULL) {
-            write_more(st);
-            read_all(st);
-        }
-        store_close(st);
-    }
-    assert_in_range(refused, 1, 119);
-    text_fini(&good);
-}
-
-static void run_sql(const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s: %s", sql, why);
-    sqlite3_close(db);
-}
-
-/* Rows that SQLite takes for good and this store could not have written. */
-static void test_impossible_rows_are_errors_or_answers(void **state)
-{
-    static const char *const damages[] = {
-        "INSERT INTO fresh_2 (at, body) VALUES (1 << 60, x'000101')",
-        "INSERT INTO fresh_2 (at, body) VALUES (-5, x'000101')",
-        "INSERT INTO hour_2 (at, body) VALUES (1 << 60, x'0003000202')",
-        "INSERT INTO hour_2 (at, body) VALUES ((1 << 32) - 1, x'0003000202')",
-        "INSERT INTO month_2 (at, body) VALUES ((1 << 60) - 1, x'0003000202')",
-        "UPDATE hour_2 SET body = x''",
-        "UPDATE hour_2 SET body = 'text'",
-        "UPDATE month_2 SET body = 5",
-        "UPDATE series_2 SET block = 9000000000 WHERE block = 1",
-        "UPDATE series_2 SET block = 500000 WHERE block = 1",
-        "UPDATE series_2 SET block = -3 WHERE block = 1",
-        "UPDATE series_2 SET keys = 5 WHERE block = 1",
-        "UPDATE series_2 SET keys = x''",
-        "UPDATE series_2 SET keys = 'no line'",
-        "UPDATE lookup_2 SET entries = x''",
-        "UPDATE lookup_2 SET entries = substr(entries, 2)",
-        "UPDATE lookup_2 SET entries = substr(entries, 1, 4) || x'ffffffff'",
-        "DELETE FROM lookup_2",
-        "UPDATE position SET next = -1",
-        "UPDATE position SET next = 'x', tail_len = -1, source = x'00ff', label = 4",
-        "UPDATE book SET value = 'x', entry = x'00' WHERE entry = 'consumed'",
-        "UPDATE report SET definition = 'by what'",
-        "UPDATE report SET definition = x''",
-        "UPDATE report SET name = 'no such name!', generation = 'x' WHERE id = 2",
-        "DELETE FROM report",
-        "DROP TABLE day_2",
-        "DROP TABLE lookup_2",
-        "DROP TABLE position",
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(damages); i++) {
-        struct err e = {0};
-        clean(NULL);
-        make_store();
-        run_sql(damages[i]);
-        struct store *st = store_open(url, STORE_READ, NULL, 0, &e);
-        check_answer(st != NULL, &e);
-        if (st != NULL)
-            read_all(st);
-        store_close(st);
-        st = store_open(url, STORE_WRITE, reports, FIXTURE_COUNT, &e);
-        check_answer(st != NULL, &e);
-        if (st != NULL)
-            write_more(st);
-        store_close(st);
-    }
-}
-
-/* New series would get numbers that belong to others. */
-static void test_dictionary_that_ends_impossibly_is_refused(void **state)
-{
-    static const char *const damages[] = {"UPDATE series_2 SET block = 600000 WHERE block = 1",
-                                          "UPDATE series_2 SET keys = x''",
-                                          "UPDATE series_2 SET keys = keys || keys"};
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(damages); i++) {
-        struct err e = {0};
-        clean(NULL);
-        make_store();
-        run_sql(damages[i]);
-        assert_null(store_open(url, STORE_WRITE, reports, FIXTURE_COUNT, &e));
-        assert_int_equal(e.code, EX_DATAERR);
-        assert_non_null(strstr(e.text, "the dictionary"));
-    }
-}
-
-static void assert_refused(enum store_mode mode, int code, const char *words)
-{
-    struct err e = {0};
-    struct store *st = store_open(url, mode, reports, FIXTURE_COUNT, &e);
-    assert_null(st);
-    if (e.code != code || strstr(e.text, words) == NULL || strstr(e.text, path) == NULL)
-        fail_msg("found %d \"%s\", expected %d, \"%s\" and the path", e.code, e.text, code, words);
-}
-
-static void assert_both_refused(int code, const char *words)
-{
-    assert_refused(STORE_WRITE, code, words);
-    assert_refused(STORE_READ, code, words);
-}
-
-static void test_file_of_a_newer_version_is_refused(void **state)
-{
-    (void)state;
-    make_store();
-    run_sql("PRAGMA user_version = 2");
-    assert_both_refused(EX_DATAERR, "format 2");
-}
-
-static void test_file_of_another_program_is_refused(void **state)
-{
-    (void)state;
-    run_sql("CREATE TABLE things (name TEXT)");
-    assert_both_refused(EX_DATAERR, "another program");
-    run_sql("PRAGMA application_id = 5");
-    assert_both_refused(EX_DATAERR, "another program");
-}
-
-static void test_file_that_is_no_store_is_refused(void **state)
-{
-    (void)state;
-    struct text lines = {0};
-    for (int i = 0; i < 1000; i++)
-        text_puts(&lines, "::1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n");
-    scratch_write(path, text_slice(&lines));
-    assert_both_refused(EX_DATAERR, "is no SQLite file");
-    struct text after = read_file(path);
-    assert_true(slice_equal(text_slice(&lines), text_slice(&after)));
-    text_fini(&lines);
-    text_fini(&after);
-}
-
-static void test_directory_is_refused(void **state)
-{
-    (void)state;
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_both_refused(EX_CANTCREAT, "is a directory");
-}
-
-static void test_missing_directory_is_refused(void **state)
-{
-    struct err e = {0};
-    char missing[200];
-    (void)state;
-    snprintf(missing, sizeof missing, "%s.d/store.db", url);
-    assert_null(store_open(missing, STORE_WRITE, reports, FIXTURE_COUNT, &e));
-    assert_int_equal(e.code, EX_CANTCREAT);
-    assert_non_null(strstr(e.text, "store.db"));
-    assert_null(store_open(missing, STORE_READ, NULL, 0, &e));
-    assert_int_equal(e.code, EX_NOINPUT);
-}
-
-static void test_read_only_file_can_be_read_but_not_written(void **state)
-{
-    (void)state;
-    struct err e = {0};
-    make_store();
-    fault_vfs.is_read_only = true;
-    assert_refused(STORE_WRITE, EX_NOPERM, "cannot be written");
-    struct store *st = store_open(url, STORE_READ, NULL, 0, &e);
-    if (st == NULL)
-        fail_msg("%s", e.text);
-    check_counts(st, BATCHES);
-    store_close(st);
-}
-
-static void test_empty_file_is_a_new_store(void **state)
-{
-    (void)state;
-    scratch_write(path, slice_of("", 0));
-    assert_refused(STORE_READ, EX_NOINPUT, "is empty");
-    struct store *st = open_writer(url);
-    check_counts(st, 0);
-    store_close(st);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup(name, disk_clean)
 
 int main(void)
 {
@@ -599,16 +188,6 @@ int main(void)
         TEST(test_failed_write_is_told_and_the_batch_applied_again),
         TEST(test_failed_opening_is_told),
         TEST(test_crash_within_any_write_leaves_whole_batches),
-        TEST(test_damaged_file_is_an_error_or_an_answer),
-        TEST(test_impossible_rows_are_errors_or_answers),
-        TEST(test_dictionary_that_ends_impossibly_is_refused),
-        TEST(test_file_of_a_newer_version_is_refused),
-        TEST(test_file_of_another_program_is_refused),
-        TEST(test_file_that_is_no_store_is_refused),
-        TEST(test_directory_is_refused),
-        TEST(test_missing_directory_is_refused),
-        TEST(test_read_only_file_can_be_read_but_not_written),
-        TEST(test_empty_file_is_a_new_store),
     };
-    return cmocka_run_group_tests(tests, setup_all, teardown_all);
+    return cmocka_run_group_tests(tests, disk_setup, disk_teardown);
 }
