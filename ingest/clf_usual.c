@@ -374,7 +374,7 @@ static HOT bool read_usual(const struct clf *c, struct slice line, struct event 
         return false;
     const char *last = end - WINDOW;
     const struct tables *t = &all_tables;
-    __asm__("" : "+r"(last), "+r"(t));
+    __asm__("" : "+r"(last), "+r"(t)); /* or each use of what is known of them is worked out anew */
     struct reading r = {c, last, ev, USUAL_FIELDS, t, load256(t->space), load256(t->quoted)};
     if ((p = take_host(&r, p)) == NULL || (p = take_time(&r, p)) == NULL)
         return false;
