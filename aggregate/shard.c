@@ -308,7 +308,7 @@ static void prefetch_series(const struct table *t, const struct passage *passage
     for (size_t i = 0; i < count; i++) {
         const struct series *s = t->slots[passages[i].hash & t->slot_mask].series;
         __builtin_prefetch(s);
-        __builtin_prefetch((const char *)s + 64);
+        __builtin_prefetch((const void *)((uintptr_t)s + 64)); /* a number: s may be NULL */
     }
 }
 

@@ -211,7 +211,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
 bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
                void *context)
 {
-    const uint8_t *p = (const uint8_t *)body.ptr, *end = p + body.len;
+    const uint8_t *p = (const uint8_t *)body.ptr, *end = body.len > 0 ? p + body.len : p;
     int64_t before = -1;
     int64_t values[BODY_MEASURES_MAX];
     while (p < end) {
