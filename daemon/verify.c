@@ -32,36 +32,84 @@ static bool may_print(struct verify *v)
     return v->differences <= VERIFY_PRINTED_MAX;
 }
 
+/* An exception that the books name, for the lines of [from, to). */
+struct stretch {
+    int report; /* not counted in this report; -1: lines in the future were so by now_ms */
+    int64_t from, to, now_ms;
+};
+
 /* The books as stored, beside those of the recount. */
 struct book_reader {
     struct verify *v;
     const struct range *range;
     struct books stored;
-    int64_t *since; /* by report */
+    int64_t *since, *until; /* by report; since -1: it does not count this source */
+    struct stretch *stretches;
+    size_t stretch_count, stretch_capacity;
 };
+
+static void add_stretch(struct book_reader *b, struct stretch s)
+{
+    b->stretches = xgrow(b->stretches, &b->stretch_capacity, b->stretch_count + 1, sizeof *b->stretches);
+    b->stretches[b->stretch_count++] = s;
+}
+
+static void read_source_entry(struct book_reader *b, const char *entry, int64_t value)
+{
+    char name[BOOK_NAME_BYTES];
+    struct stretch s = {.report = -1, .now_ms = value};
+    if (sscanf(entry, "future.%" SCNd64 ".%" SCNd64, &s.from, &s.to) == 2)
+        add_stretch(b, s);
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
+        if (strcmp(entry, books_source_name(i, name)) == 0)
+            *books_source(&b->stored, i) = value;
+    }
+}
+
+static void read_report_entry(struct book_reader *b, int report, const char *entry, int64_t value)
+{
+    struct stretch s = {.report = report, .to = value};
+    if (strcmp(entry, "since") == 0)
+        b->since[report] = value;
+    else if (strcmp(entry, "until") == 0)
+        b->until[report] = value;
+    else if (sscanf(entry, "gap.%" SCNd64, &s.from) == 1)
+        add_stretch(b, s);
+    for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
+        if (strcmp(entry, books_report_name(i)) == 0)
+            *books_report(&b->stored, (size_t)report, i) = value;
+    }
+}
 
 static bool read_book(void *context, const char *source, const char *partition, const char *report,
                       const char *entry, int64_t value)
 {
     struct book_reader *b = context;
-    char name[BOOK_NAME_BYTES];
     if (strcmp(source, b->range->source) != 0 || strcmp(partition, b->range->partition) != 0)
         return true;
     int n = store_find_report(b->v->store, slice_text(report));
-    if (report[0] == '\0') {
-        for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
-            if (strcmp(entry, books_source_name(i, name)) == 0)
-                *books_source(&b->stored, i) = value;
-        }
-    } else if (n >= 0 && strcmp(entry, "since") == 0) {
-        b->since[n] = value;
-    } else if (n >= 0) {
-        for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
-            if (strcmp(entry, books_report_name(i)) == 0)
-                *books_report(&b->stored, (size_t)n, i) = value;
-        }
-    }
+    if (report[0] == '\0')
+        read_source_entry(b, entry, value);
+    else if (n >= 0)
+        read_report_entry(b, n, entry, value);
     return true;
+}
+
+static const struct stretch *find_stretch(const struct book_reader *b, int report, int64_t offset)
+{
+    for (size_t i = 0; i < b->stretch_count; i++) {
+        const struct stretch *s = &b->stretches[i];
+        if (s->report == report && offset >= s->from && offset < s->to)
+            return s;
+    }
+    return NULL;
+}
+
+/* Where no line was in the future, none is now. */
+static bool was_future(const struct book_reader *b, int64_t at_ms, int64_t offset)
+{
+    const struct stretch *s = find_stretch(b, -1, offset);
+    return s != NULL && at_ms > s->now_ms + b->v->config->limits.future_max_ms;
 }
 
 /* One line, counted naively. */
@@ -72,7 +120,7 @@ static void recount_line(struct verify *v, struct clf *clf, const struct book_re
     struct reject why = {REJECT_TOO_LONG, 0};
     bool good =
         line.len <= (size_t)v->config->limits.line_max && decoder_decode(&clf->decoder, line, &ev, &why);
-    if (good && ev.at_ms > b->range->now_ms + v->config->limits.future_max_ms) {
+    if (good && was_future(b, ev.at_ms, offset)) {
         why.reason = REJECT_FUTURE;
         good = false;
     }
@@ -80,7 +128,8 @@ static void recount_line(struct verify *v, struct clf *clf, const struct book_re
     ++*books_source(books, BOOK_CONSUMED);
     ++*books_source(books, good ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
     for (size_t r = 0; good && r < v->store->report_count; r++) {
-        if (b->since[r] < 0 || offset < b->since[r])
+        if (b->since[r] < 0 || offset < b->since[r] || offset >= b->until[r] ||
+            find_stretch(b, (int)r, offset) != NULL)
             continue;
         ++*books_report(books, r, BOOK_REPORT_PARSED);
         ++*books_report(books, r, recount_add(&v->recounts[r], &ev) ? BOOK_COUNTED : BOOK_FILTERED);
@@ -142,8 +191,10 @@ static void compare_books(struct verify *v, const struct book_reader *b, struct 
 bool verify_source(struct verify *v, const char *path, const struct position *position, struct err *e)
 {
     size_t count = v->store->report_count;
-    struct book_reader b = {.v = v, .range = &position->range, .since = xmalloc(count * sizeof *b.since)};
+    struct book_reader b = {.v = v, .range = &position->range};
     struct books books;
+    b.since = xcalloc(count, sizeof *b.since);
+    b.until = xcalloc(count, sizeof *b.until);
     for (size_t r = 0; r < count; r++)
         b.since[r] = -1;
     books_init(&b.stored, count);
@@ -154,6 +205,8 @@ bool verify_source(struct verify *v, const char *path, const struct position *po
     books_fini(&books);
     books_fini(&b.stored);
     free(b.since);
+    free(b.until);
+    free(b.stretches);
     return good;
 }
 
@@ -258,7 +311,9 @@ static bool compare_slots(struct verify *v, size_t report, enum span slot, const
 
 /* The store's numbers of series → the recount's. */
 struct numbering {
+    struct verify *v;
     const struct recount *recount;
+    bool *seen; /* by the recount's number */
     uint32_t *number_of;
     size_t count, capacity;
 };
@@ -272,19 +327,26 @@ static bool note_series(void *context, uint32_t series, struct slice key)
     n->number_of[series] = recount_series(n->recount, key);
     if (n->number_of[series] == UINT32_MAX)
         n->number_of[series] = OTHER - 1;
+    else if (n->seen[n->number_of[series]] && may_print(n->v))
+        fprintf(n->v->out, "%s \"%.*s\" is two series: queries find one of them\n", n->recount->report->name,
+                SLICE_ARGS(key));
+    else
+        n->seen[n->number_of[series]] = true;
     return true;
 }
 
 bool verify_buckets(struct verify *v, struct err *e)
 {
     for (size_t r = 0; r < v->store->report_count; r++) {
-        struct numbering n = {.recount = &v->recounts[r]};
+        struct numbering n = {.v = v, .recount = &v->recounts[r]};
+        n.seen = xcalloc(v->recounts[r].series_count, sizeof *n.seen);
         n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
         n.number_of[n.count++] = OTHER;
         bool good = store_series_each(v->store, r, note_series, &n, e);
         for (enum span slot = SPAN_MINUTE; good && slot < SPAN_COUNT; slot++)
             good = compare_slots(v, r, slot, n.number_of, (uint32_t)n.count, e);
         free(n.number_of);
+        free(n.seen);
         if (!good)
             return false;
     }

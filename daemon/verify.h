@@ -3,8 +3,8 @@
  * Other  : once a report has as many series as it may, new ones are counted in `other`. A series in the
  *          store may then hold less than the recount (it came later, or never); what is missing in a slot
  *          must be exactly what `other` holds there.
- * Since  : a report that was added to a configuration counts a source from the offset in its book entry
- *          `since`; so does the recount.
+ * Spans  : a report counts a source from its book entry `since` to `until`, but for gaps (while it was not
+ *           configured); so does the recount. Lines in the future were so by the clock of their batch.
  */
 #pragma once
 

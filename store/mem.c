@@ -44,7 +44,7 @@ struct shard_map {
 
 struct book {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_SOURCE_BYTES];
-    char report[REPORT_NAME_BYTES], entry[BOOK_NAME_BYTES];
+    char report[REPORT_NAME_BYTES], entry[STORE_ENTRY_BYTES];
     int64_t value;
 };
 
@@ -202,6 +202,28 @@ static void book_add(struct mem *m, const struct range *range, const char *repor
         book_put(m, range, report, entry, value);
 }
 
+static void book_set(struct mem *m, const struct range *range, const char *report, const char *entry,
+                     int64_t value)
+{
+    struct book *b = find_book(m, range, report, entry);
+    if (b != NULL)
+        b->value = value;
+    else
+        book_put(m, range, report, entry, value);
+}
+
+/* From where to where the report counts this source. */
+static void note_span(struct mem *m, const struct range *range, const char *report)
+{
+    char name[STORE_ENTRY_BYTES];
+    const struct book *until = find_book(m, range, report, "until");
+    if (until == NULL)
+        book_set(m, range, report, "since", range->from);
+    else if (until->value != range->from)
+        book_set(m, range, report, store_gap_entry(until->value, name), range->from);
+    book_set(m, range, report, "until", range->to);
+}
+
 static void add_books(struct mem *m, const struct range *range, const struct books *books)
 {
     char name[BOOK_NAME_BYTES];
@@ -209,8 +231,6 @@ static void add_books(struct mem *m, const struct range *range, const struct boo
         book_add(m, range, "", books_source_name(i, name), books->entries[i]);
     for (size_t r = 0; r < books->report_count; r++) {
         const int64_t *entries = &books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT];
-        if (find_book(m, range, m->reports[r].name, "since") == NULL)
-            book_put(m, range, m->reports[r].name, "since", range->from);
         for (int i = 0; i < BOOK_REPORT_COUNT; i++)
             book_add(m, range, m->reports[r].name, books_report_name(i), entries[i]);
     }
@@ -270,6 +290,11 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
             add_part_report(m, r, &batch->parts[i]->reports[r], &map->reports[r]);
         add_books(m, &batch->range, &batch->parts[i]->books);
     }
+    for (size_t r = 0; r < st->report_count; r++)
+        note_span(m, &batch->range, m->reports[r].name);
+    char name[STORE_ENTRY_BYTES];
+    if (store_future_count(batch) > 0)
+        book_set(m, &batch->range, "", store_future_entry(&batch->range, name), batch->range.now_ms);
     return true;
 }
 

@@ -20,10 +20,9 @@
  * Cost    : a flush of a live second writes rows of the minutes that it touches, the same at the end of an
  *           hour as at its start; rows of whole hours or days would be written again and again at full
  *           length. Measured with 100,000 events/s over 100,000 paths: 780 rows of 0.66 KB a minute touched,
- *           about 1 MB of WAL; with 1 % of the events up to 120 s late four minutes are touched, 5 MB. An hour
- *           is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX
- *           minutes (an import) is folded at once and never touches fresh_N. docs/ARCHITECTURE.md#store
- *           has the bytes of an import.
+ *           about 1 MB of WAL; with 1 % of the events up to 120 s late four minutes are touched, 5 MB. An
+ * hour is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX minutes (an
+ * import) is folded at once and never touches fresh_N. docs/ARCHITECTURE.md#store has the bytes of an import.
  * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
  * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
  *           the WAL-reset bug: a checkpoint must not race a writer).
@@ -37,3 +36,8 @@
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;
+
+/* Keys of series that the writer keeps in memory, per report; beyond, it forgets them between two batches,
+ * and asks the file. */
+#define DICT_KEY_BYTES_MAX ((size_t)48 << 20)
+void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max);

@@ -45,14 +45,36 @@ static bool add_book(struct sqlite_store *st, const struct range *r, int64_t rep
     return sqlite_run(st, s, e, "writing the books");
 }
 
-static bool put_since(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+static bool set_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
+                     int64_t value, struct err *e)
 {
-    sqlite3_stmt *s = st->book_since;
+    sqlite3_stmt *s = st->book_set;
     sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 3, report);
-    sqlite3_bind_int64(s, 4, r->from);
+    sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 5, value);
     return sqlite_run(st, s, e, "writing the books");
+}
+
+/* From where to where the report counts this source. */
+static bool note_span(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    sqlite3_stmt *s = st->book_until;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    int rc = sqlite3_step(s);
+    int64_t until = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
+    sqlite3_reset(s);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return sqlite_fail(st, e, "reading the books");
+    if (until < 0 && !set_book(st, r, report, "since", r->from, e))
+        return false;
+    if (until >= 0 && until != r->from && !set_book(st, r, report, store_gap_entry(until, name), r->from, e))
+        return false;
+    return set_book(st, r, report, "until", r->to, e);
 }
 
 static bool add_books(struct sqlite_store *st, const struct range *r, struct books *b, struct err *e)
@@ -64,8 +86,6 @@ static bool add_books(struct sqlite_store *st, const struct range *r, struct boo
             return false;
     }
     for (size_t n = 0; n < b->report_count; n++) {
-        if (!put_since(st, r, st->tables[n].id, e))
-            return false;
         for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
             int64_t value = *books_report(b, n, i);
             if (value != 0 && !add_book(st, r, st->tables[n].id, books_report_name(i), value, e))
@@ -162,6 +182,14 @@ static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct
         if (!add_books(st, &batch->range, &batch->parts[p]->books, e))
             return false;
     }
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (!note_span(st, &batch->range, st->tables[r].id, e))
+            return false;
+    }
+    char name[STORE_ENTRY_BYTES];
+    if (store_future_count(batch) > 0 &&
+        !set_book(st, &batch->range, 0, store_future_entry(&batch->range, name), batch->range.now_ms, e))
+        return false;
     return put_position(st, &batch->range, e);
 }
 

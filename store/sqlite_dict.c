@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define DICT_SLOTS_MIN     1024
-/* Keys kept in memory; beyond, the cache starts anew and misses ask the file. */
-#define DICT_KEY_BYTES_MAX ((size_t)48 << 20)
+#define DICT_SLOTS_MIN 1024
+
+void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max)
+{
+    sqlite_of(base)->dict_key_bytes_max = key_bytes_max;
+}
 
 void dict_init(struct dict *d)
 {
@@ -71,8 +74,6 @@ static void dict_grow(struct dict *d)
 
 static void dict_put(struct dict *d, uint64_t hash, struct slice key, uint32_t number)
 {
-    if (arena_bytes(&d->keys) > DICT_KEY_BYTES_MAX)
-        dict_clear(d);
     if ((d->count + 1) * 4 > (d->mask + 1) * 3)
         dict_grow(d);
     struct slice copy = arena_copy(&d->keys, key);
@@ -227,6 +228,9 @@ bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e)
     bool good = t->new_count == 0 || (write_keys(st, t, e) && write_lookup(st, t, e));
     t->new_count = 0;
     text_clear(&t->new_keys);
+    /* Not before: what is new in a batch can be found nowhere else until it is written. */
+    if (arena_bytes(&t->dict.keys) > st->dict_key_bytes_max)
+        dict_clear(&t->dict);
     return good;
 }
 

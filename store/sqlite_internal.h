@@ -83,11 +83,12 @@ struct sqlite_store {
     sqlite3 *db;
     char *path;
     int lock_fd; /* -1: a reader */
-    bool stale;  /* a transaction failed, and what it left could not be read: refresh before the next */
+    size_t dict_key_bytes_max;
+    bool stale; /* a transaction failed, and what it left could not be read: refresh before the next */
     struct report *reports;
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback;
-    sqlite3_stmt *position_get, *position_put, *book_add, *book_since;
+    sqlite3_stmt *position_get, *position_put, *book_add, *book_set, *book_until;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct body_item *block_items;
     size_t block_capacity;

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* How long a reader or the writer waits for the other's lock; both hold it for milliseconds. */
 #define BUSY_MS 5000
+#define LOCK_MS 2000
 
 const char *const sqlite_level_names[LEVEL_COUNT] = {"fresh", "hour", "day", "month"};
 
@@ -108,7 +110,13 @@ static bool take_lock(struct sqlite_store *st, struct err *e)
     if (st->lock_fd < 0)
         return err_set(e, errno == EACCES || errno == EROFS ? EX_NOPERM : EX_CANTCREAT,
                        "cannot create %s: %s; the store's directory must be writable", path, strerror(errno));
-    if (flock(st->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+    /* A writer that was killed just now may take a moment to be gone. */
+    bool locked = flock(st->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    for (int waited_ms = 0; !locked && waited_ms < LOCK_MS; waited_ms += 50) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        locked = flock(st->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (locked) {
         if (ftruncate(st->lock_fd, 0) != 0 || dprintf(st->lock_fd, "%ld\n", (long)getpid()) < 0)
             return err_set(e, EX_IOERR, "cannot write %s: %s", path, strerror(errno));
         return true;
@@ -140,6 +148,29 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
                    st->path, (long long)format, SQLITE_FORMAT);
 }
 
+static bool open_connection(struct sqlite_store *st, enum store_mode mode, bool is_immutable, struct err *e)
+{
+    int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    char *uri = sqlite3_mprintf("file:%s?immutable=1", st->path);
+    sqlite3_close(st->db);
+    st->db = NULL;
+    int rc = is_immutable ? sqlite3_open_v2(uri, &st->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL)
+                          : sqlite3_open_v2(st->path, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    sqlite3_free(uri);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(st, e, "opening");
+    sqlite3_busy_timeout(st->db, BUSY_MS);
+    return true;
+}
+
+static bool has_wal(const struct sqlite_store *st)
+{
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof path, "%s-wal", st->path);
+    return stat(path, &status) == 0 && status.st_size > 0;
+}
+
 static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
 {
     if (mode == STORE_READ && access(st->path, F_OK) != 0)
@@ -148,17 +179,20 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     struct stat status;
     if (stat(st->path, &status) == 0 && S_ISDIR(status.st_mode))
         return err_set(e, EX_CANTCREAT, "%s is a directory: name a file in it", st->path);
-    int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-    if (sqlite3_open_v2(st->path, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return sqlite_fail(st, e, "opening");
+    bool is_new;
+    if (!open_connection(st, mode, false, e))
+        return false;
     if (mode == STORE_WRITE && sqlite3_db_readonly(st->db, "main") == 1)
         return err_set(e, EX_NOPERM,
                        "%s cannot be written; check the owner and mode of the file and its directory",
                        st->path);
-    sqlite3_busy_timeout(st->db, BUSY_MS);
-    bool is_new;
-    if (!check_format(st, &is_new, e))
-        return false;
+    if (!check_format(st, &is_new, e)) {
+        /* Without a writer there is no WAL and nothing changes: then a reader needs no right to make one. */
+        bool may_retry = mode == STORE_READ && (e->code == EX_NOPERM || e->code == EX_CANTCREAT) &&
+                         !has_wal(st) && strpbrk(st->path, "?#%") == NULL;
+        if (!may_retry || !open_connection(st, mode, true, e) || !check_format(st, &is_new, e))
+            return false;
+    }
     if (mode == STORE_READ)
         return is_new ? err_set(e, EX_NOINPUT, "%s is empty: nothing was counted yet", st->path)
                       : execute(st, "PRAGMA query_only=1; PRAGMA cache_size=-8192", "opening", e);
@@ -166,7 +200,7 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     snprintf(pragmas, sizeof pragmas,
              "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;"
              "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
-             is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "");
+             is_new ? "PRAGMA page_size=8192;" : "");
     if (!execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)
@@ -319,9 +353,12 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
            sqlite_prepare(st, &st->book_add, e,
                           "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, ?, ?)"
                           " ON CONFLICT DO UPDATE SET value = value + excluded.value") &&
-           sqlite_prepare(st, &st->book_since, e,
-                          "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, 'since', ?)"
-                          " ON CONFLICT DO NOTHING");
+           sqlite_prepare(st, &st->book_set, e,
+                          "INSERT OR REPLACE INTO book (source, part, report, entry, value)"
+                          " VALUES (?, ?, ?, ?, ?)") &&
+           sqlite_prepare(st, &st->book_until, e,
+                          "SELECT value FROM book WHERE source = ? AND part = ? AND report = ?"
+                          " AND entry = 'until'");
 }
 
 /* How many series the last row of the dictionary says there are. */
@@ -437,6 +474,7 @@ struct store *sqlite_open(const char *path, enum store_mode mode, const struct r
     st->base.ops = &ops;
     st->path = xstrdup(path);
     st->lock_fd = -1;
+    st->dict_key_bytes_max = DICT_KEY_BYTES_MAX;
     if (open_all(st, mode, reports, report_count, e))
         return &st->base;
     sqlite_close(&st->base);

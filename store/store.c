@@ -3,6 +3,9 @@
 #include "store/mem.h"
 #include "store/sqlite.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e)
 {
@@ -88,6 +91,26 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
 {
     ASSERT(report < st->report_count);
     return st->ops->first_last(st, report, first_ms, last_ms, e);
+}
+
+const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES])
+{
+    snprintf(buf, STORE_ENTRY_BYTES, "gap.%" PRId64, from);
+    return buf;
+}
+
+const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES])
+{
+    snprintf(buf, STORE_ENTRY_BYTES, "future.%" PRId64 ".%" PRId64, r->from, r->to);
+    return buf;
+}
+
+int64_t store_future_count(const struct batch *batch)
+{
+    int64_t count = 0;
+    for (size_t p = 0; p < batch->part_count; p++)
+        count += *books_source(&batch->parts[p]->books, BOOK_REJECTED + REJECT_FUTURE);
+    return count;
 }
 
 int store_find_report(const struct store *st, struct slice name)

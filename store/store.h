@@ -57,7 +57,10 @@ typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int6
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
 /* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself
- * (`other`: how often a measure's count went to the series `other`). */
+ * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
+ *   of a report    since, until    the offsets between which it counts this source,
+ *                  gap.FROM        but not from FROM to this offset: it was not configured then
+ *   of a source    future.FROM.TO  the wall clock by which lines of [FROM, TO) were in the future */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 
@@ -122,6 +125,12 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
     }
     return 1;
 }
+
+#define STORE_ENTRY_BYTES 64
+const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);
+const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
+/* Lines of the batch that were in the future. */
+int64_t store_future_count(const struct batch *batch);
 
 /* -1 where there is none of that name. */
 int store_find_report(const struct store *st, struct slice name);
