@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +34,9 @@ static const char usage[] =
     "      --listen ADDR   where to serve (default: 127.0.0.1:8080); port 0 takes a free one\n"
     "  -h, --help          this text\n"
     "\n"
-    "  tail -F /var/log/apache2/access.log | tallyd run\n";
+    "  tail -n 0 -F /var/log/apache2/access.log | tallyd run\n"
+    "\n"
+    "A pipe cannot be continued: what it brings while nothing runs, or again, is not noticed. A file can.\n";
 
 struct run {
     struct config *config;
@@ -129,9 +132,15 @@ static void idle(struct run *run, enum status_state state)
     nanosleep(&(struct timespec){.tv_nsec = IDLE_MS * 1000000L}, NULL);
 }
 
-/* A stream has no content to be known by before it has come: every one is new. */
+/* A stream has no content to be known by before it has come: every one is new. A file on standard input
+ * (`tallyd run <FILE`) has. */
 static bool open_stream(struct run *run, struct err *e)
 {
+    struct stat status;
+    struct source_options options = {
+        .line_max = (size_t)run->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = run->stop};
+    if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        return source_open(&run->source, "-", run->store, &options, e);
     struct source *src = &run->source;
     src->in = input_open("-", e);
     if (src->in == NULL)

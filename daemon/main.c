@@ -32,6 +32,15 @@ static const struct {
                 {"run", cmd_run},
                 {"verify", cmd_verify}};
 
+/* What was said on standard output must have arrived. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    perror("tallyd: standard output");
+    return status != 0 ? status : EX_IOERR;
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2), not an end */
@@ -49,7 +58,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COUNT_OF(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return finish(commands[i].run(argc - 1, argv + 1));
     }
     fprintf(stderr, "tallyd: unknown command '%s'\n\n%s", argv[1], usage);
     return EX_USAGE;

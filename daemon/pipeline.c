@@ -443,6 +443,24 @@ static void abandon(struct pipeline *p, const struct err *e)
     pthread_mutex_unlock(&p->reading);
 }
 
+/* As many as there can be: the work of a thread that cannot start is done by the others. */
+static size_t start_threads(struct pipeline *p, struct thread *threads)
+{
+    size_t started = 0;
+    pthread_mutex_lock(&p->lock); /* so that none ends before all are known */
+    for (size_t i = 0; i < p->options.threads; i++) {
+        threads[i] = (struct thread){.p = p, .number = i};
+        if (started < i || pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]) != 0) {
+            p->past[i] = UINT64_MAX;
+            continue;
+        }
+        pthread_setname_np(threads[i].id, "tallyd-ingest");
+        started++;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return started;
+}
+
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range, struct err *e)
 {
     struct thread threads[PIPELINE_THREADS_MAX];
@@ -451,16 +469,13 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         *e = p->store_error;
         return false;
     }
-    for (size_t i = 0; i < p->options.threads; i++) {
-        threads[i] = (struct thread){.p = p, .number = i};
-        int rc = pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]);
-        ASSERT(rc == 0);
-        pthread_setname_np(threads[i].id, "tallyd-ingest");
-    }
+    size_t started = start_threads(p, threads);
+    if (started == 0)
+        return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
     bool good = write_stripes(p, range, e);
     if (!good)
         abandon(p, e);
-    for (size_t i = 0; i < p->options.threads; i++)
+    for (size_t i = 0; i < started; i++)
         pthread_join(threads[i].id, NULL);
     for (size_t i = 0; good && i < p->options.threads; i++)
         good = take_back(p, &p->workers[i]);

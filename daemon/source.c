@@ -31,7 +31,7 @@ static bool look_at_position(void *context, const struct position *position)
     if (!identity_parse(slice_text(r->source), &id))
         return true;
     if (identity_matches(id, s->head)) {
-        if (id.len > s->match_len) {
+        if (id.len >= s->match_len) {
             s->match = *r;
             s->match_len = id.len;
         }
@@ -87,7 +87,8 @@ static void write_note(struct source *src, const struct search *s)
         snprintf(src->note, sizeof src->note, "has new content under an old name: counted as a new source");
 }
 
-static bool identify(struct source *src, struct search *s, struct store *positions, struct err *e)
+static bool identify(struct source *src, struct search *s, struct store *positions, struct store *later,
+                     struct err *e)
 {
     if (!reader_head(src->reader, &s->head, e))
         return false;
@@ -95,7 +96,8 @@ static bool identify(struct source *src, struct search *s, struct store *positio
         src->is_empty = true;
         return true;
     }
-    if (positions != NULL && !store_positions(positions, look_at_position, s, e))
+    if ((positions != NULL && !store_positions(positions, look_at_position, s, e)) ||
+        (later != NULL && !store_positions(later, look_at_position, s, e)))
         return false;
     name_range(&src->range, s);
     write_note(src, s);
@@ -110,16 +112,17 @@ bool source_open(struct source *src, const char *path, struct store *positions,
     struct search search = {.path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
     if (options->source_id != NULL) {
         int n = snprintf(id, sizeof id, "id:%s", options->source_id);
-        if (n < 0 || (size_t)n >= sizeof id)
-            return err_set(e, EX_USAGE, "--source-id is %zu bytes long, expected at most %zu",
+        if (n < 0 || (size_t)n >= sizeof id || options->source_id[0] == '\0')
+            return err_set(e, EX_USAGE, "--source-id is %zu bytes long, expected 1 to %zu",
                            strlen(options->source_id), sizeof id - sizeof "id:");
         search.source_id = id;
     }
     src->in = input_open(path, e);
     if (src->in == NULL)
         return false;
+    input_stop_by(src->in, options->stop);
     src->reader = reader_new(src->in, options->line_max, options->last_line);
-    if (identify(src, &search, positions, e))
+    if (identify(src, &search, positions, options->later_positions, e))
         return true;
     source_close(src);
     return false;

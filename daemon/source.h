@@ -23,7 +23,9 @@ struct source {
 struct source_options {
     size_t line_max;
     enum last_line last_line;
-    const char *source_id; /* NULL: by content */
+    const char *source_id;         /* NULL: by content */
+    const atomic_bool *stop;       /* NULL, or what interrupts a read */
+    struct store *later_positions; /* NULL, or what was counted after `positions` (by a dry run) */
 };
 
 /* `positions` is where a store stands: asked only for its positions; NULL knows nothing. On failure nothing

@@ -16,7 +16,7 @@ static void on_signal(int number)
 const atomic_bool *stop_catch(void)
 {
     /* SA_RESETHAND: the second signal has its default effect. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define RAW_BYTES ((size_t)64 * 1024)
+#define STOP_MS   100 /* how often a wait looks whether it is time to stop */
 
 struct input {
     char *name;
@@ -23,6 +24,7 @@ struct input {
     struct input_unpack *unpack; /* NULL: plain */
     input_read_fn *read_fn;
     void *context;
+    const atomic_bool *stop; /* NULL: nothing interrupts */
     int64_t position, raw_position;
     size_t raw_from, raw_to; /* bytes of `raw` that were read to detect the packing, not used yet */
     char raw[RAW_BYTES];
@@ -34,9 +36,24 @@ static ssize_t read_really(void *context, int fd, void *buf, size_t cap)
     return read(fd, buf, cap);
 }
 
+/* False: it is time to stop. Waits for what may be long in coming. */
+static bool may_read(const struct input *in)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    if (in->stop == NULL)
+        return true;
+    while (!atomic_load(in->stop)) {
+        if (in->is_regular || poll(&p, 1, STOP_MS) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool read_raw(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     ssize_t n;
+    if (!may_read(in))
+        return err_set_retryable(e, EX_TEMPFAIL, "interrupted while reading %s", in->name);
     do {
         n = in->read_fn(in->context, in->fd, buf, cap);
     } while (n < 0 && errno == EINTR);
@@ -203,6 +220,16 @@ bool input_wait(struct input *in, int timeout_ms)
 int64_t input_position(const struct input *in)
 {
     return in->position;
+}
+
+void input_stop_by(struct input *in, const atomic_bool *stop)
+{
+    in->stop = stop;
+}
+
+bool input_is_regular(const struct input *in)
+{
+    return in->is_regular;
 }
 
 int64_t input_raw_position(const struct input *in)

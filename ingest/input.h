@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,12 +42,18 @@ bool input_skip(struct input *in, int64_t position, struct err *e) MUST_CHECK;
  * ends the wait early. Always true for files. On standard input and FIFOs this is the way to a deadline. */
 bool input_wait(struct input *in, int timeout_ms);
 
+/* From now on a read ends with EX_TEMPFAIL, "interrupted", once *stop is true: at the next read, and on
+ * standard input and FIFOs also while waiting. */
+void input_stop_by(struct input *in, const atomic_bool *stop);
+
 int64_t input_position(const struct input *in);
 /* For a progress bar: bytes of the file read from disk, and its size there; 0 where nobody knows. */
 int64_t input_raw_position(const struct input *in);
 int64_t input_raw_size(const struct input *in);
 /* A plain regular file: reading again after the end may bring more. Known after the first read. */
 bool input_can_grow(const struct input *in);
+/* A file on disk, packed or not: neither standard input nor a FIFO. */
+bool input_is_regular(const struct input *in);
 /* Of a file that can grow: has its path another file with something in it by now (logs were rotated), or
  * is it shorter than what was read of it (copied and truncated)? */
 bool input_is_replaced(const struct input *in);

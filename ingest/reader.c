@@ -164,7 +164,7 @@ static bool is_complete(const char *line, size_t len)
 /* A line that is too long cannot be seen to be whole: only its line feed tells. */
 static bool takes_last(const struct reader *rd, const char *line, size_t len)
 {
-    return !input_can_grow(rd->in) || rd->last_line == LAST_LINE_TAKE ||
+    return !input_is_regular(rd->in) || rd->last_line == LAST_LINE_TAKE ||
            (rd->last_line == LAST_LINE_COMPLETE && !rd->dropping && is_complete(line, len));
 }
 

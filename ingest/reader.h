@@ -6,9 +6,9 @@
  *          line_max + 1 bytes are delivered, so that whoever decodes it sees that it is too long; offsets
  *          count every byte. No block ends within a line, however long: counting that goes on there would
  *          take the line's rest for a line.
- * Last   : a last line without line feed is delivered when the input cannot grow (compressed, a pipe), or
- *          when LAST_LINE_COMPLETE sees that it is a whole combined line, or by LAST_LINE_TAKE; else it
- *          is left for later (reader_left()).
+ * Last   : a last line without line feed is delivered when a pipe ends, when LAST_LINE_COMPLETE sees that
+ *          it is a whole combined line, or by LAST_LINE_TAKE; else it is left for later (reader_left()). A
+ *          packed file cannot grow, but it may be a copy of one that does.
  * Owner  : the caller owns input and block; the reader copies what it keeps.
  * Threads: one at a time (the pipeline calls it under a lock).
  */

@@ -293,11 +293,11 @@ static void test_last_line_without_line_feed(void **state)
         {"h \"r\" \"-\" \"", "", "", "[h \"r\" \"-\" \"]"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        check_last_line(cases[i].text, false, LAST_LINE_LEAVE, cases[i].leave);
-        check_last_line(cases[i].text, false, LAST_LINE_COMPLETE, cases[i].complete);
-        check_last_line(cases[i].text, false, LAST_LINE_TAKE, cases[i].take);
-        if (cases[i].text[0] != '\0')
-            check_last_line(cases[i].text, true, LAST_LINE_LEAVE, cases[i].take);
+        for (int gzip = 0; gzip < (cases[i].text[0] != '\0' ? 2 : 1); gzip++) {
+            check_last_line(cases[i].text, gzip, LAST_LINE_LEAVE, cases[i].leave);
+            check_last_line(cases[i].text, gzip, LAST_LINE_COMPLETE, cases[i].complete);
+            check_last_line(cases[i].text, gzip, LAST_LINE_TAKE, cases[i].take);
+        }
     }
 }
 
