@@ -238,7 +238,7 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
 /* The keys of one row of the dictionary. False: `fn` has enough. */
 static bool each_line(struct slice keys, uint32_t number, series_fn *fn, void *context)
 {
-    const char *p = keys.ptr, *end = keys.ptr + keys.len, *newline;
+    const char *p = keys.ptr, *end = keys.len > 0 ? keys.ptr + keys.len : keys.ptr, *newline;
     for (; p < end && (newline = memchr(p, '\n', (size_t)(end - p))) != NULL; p = newline + 1, number++) {
         if (number != STORE_SERIES_OTHER && !fn(context, number, slice_of(p, (size_t)(newline - p))))
             return false;
@@ -251,14 +251,19 @@ bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *
     struct sqlite_store *st = sqlite_of(base);
     sqlite3_stmt *s;
     int rc;
-    bool more = true;
+    bool more = true, good = true;
     if (!sqlite_prepare(st, &s, e, "SELECT block, keys FROM series_%lld ORDER BY block",
                         (long long)st->tables[report].id))
         return false;
-    while (more && (rc = sqlite3_step(s)) == SQLITE_ROW)
-        more = each_line(slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1)),
-                         (uint32_t)sqlite3_column_int64(s, 0) * BODY_SERIES, fn, context);
-    bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the dictionary of series");
+    while (good && more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        int64_t block = sqlite3_column_int64(s, 0);
+        struct slice keys = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
+        if (block < 0 || block >= SERIES_MAX / BODY_SERIES)
+            good = err_set(e, EX_DATAERR, "%s is damaged: the dictionary has an impossible row", st->path);
+        else
+            more = each_line(keys, (uint32_t)block * BODY_SERIES, fn, context);
+    }
+    good = good && (!more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the dictionary of series"));
     sqlite3_finalize(s);
     return good;
 }
@@ -366,6 +371,9 @@ bool sqlite_first_last(struct store *base, size_t report, int64_t *first_ms, int
         return false;
     if (rough.first_ms < 0)
         return true;
+    if (rough.last_ms >= CIVIL_END_MS)
+        return err_set(e, EX_DATAERR, "%s is damaged: it has counts of after the year %d", st->path,
+                       CIVIL_YEAR_MAX);
     int64_t hours[2] = {span_floor(SPAN_HOUR, rough.first_ms), span_floor(SPAN_HOUR, rough.last_ms)};
     for (int i = 0; i < 2; i++) {
         struct scan scan = {.report = report,
