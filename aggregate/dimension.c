@@ -131,7 +131,7 @@ size_t dimension_settle(struct slice raw, bool escaped, size_t max_bytes, char *
     XXH3_state_t hash;
     XXH3_64bits_reset(&hash);
     struct sink sink = {.out = out, .max = max_bytes, .limit = max_bytes - CUT_MARK_BYTES, .hash = &hash};
-    const char *p = raw.ptr, *end = raw.ptr + raw.len;
+    const char *p = raw.ptr, *end = slice_end(raw);
     while (p < end)
         p = settle_one(&sink, p, end, escaped);
     return sink_finish(&sink);

@@ -33,5 +33,11 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_text(text));
 }
 
+/* The byte after the last one; of a slice without bytes, which may point nowhere, its pointer. */
+static inline const char *slice_end(struct slice s)
+{
+    return s.len > 0 ? s.ptr + s.len : s.ptr;
+}
+
 /* For printf's "%.*s". */
 #define SLICE_ARGS(s) (int)(s).len, (s).ptr

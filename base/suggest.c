@@ -60,7 +60,8 @@ const char *suggest_hint(struct slice given, const char *const names[], char buf
 
 const char *suggest_quote(struct slice given, char buf[SUGGEST_QUOTE_BYTES])
 {
-    const unsigned char *p = (const unsigned char *)given.ptr, *end = given.len > 0 ? p + given.len : p, *from = p;
+    const unsigned char *p = (const unsigned char *)given.ptr, *from = p;
+    const unsigned char *end = (const unsigned char *)slice_end(given);
     char *out = buf;
     *out++ = '"';
     while (p < end && (size_t)(p - from) < SUGGEST_TEXT_MAX) {

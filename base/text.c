@@ -60,7 +60,8 @@ void text_printf(struct text *t, const char *format, ...)
 
 void text_json(struct text *t, struct slice s)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr, *end = s.len > 0 ? p + s.len : p;
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    const unsigned char *end = (const unsigned char *)slice_end(s);
     text_putc(t, '"');
     while (p < end) {
         size_t n = utf8_len(p, end);

@@ -171,7 +171,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
 {
     ASSERT(measures <= BODY_MEASURES_MAX);
     uint8_t slots[2 * SLOTS_BYTES_MAX]; /* the items, and old bytes that may be damaged */
-    const uint8_t *p = (const uint8_t *)old.ptr, *end = old.len > 0 ? p + old.len : p;
+    const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
@@ -211,7 +211,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
 bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
                void *context)
 {
-    const uint8_t *p = (const uint8_t *)body.ptr, *end = body.len > 0 ? p + body.len : p;
+    const uint8_t *p = (const uint8_t *)body.ptr, *end = (const uint8_t *)slice_end(body);
     int64_t before = -1;
     int64_t values[BODY_MEASURES_MAX];
     while (p < end) {

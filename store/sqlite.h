@@ -21,8 +21,9 @@
  *           hour as at its start; rows of whole hours or days would be written again and again at full
  *           length. Measured with 100,000 events/s over 100,000 paths: 780 rows of 0.66 KB a minute touched,
  *           about 1 MB of WAL; with 1 % of the events up to 120 s late four minutes are touched, 5 MB. An
- * hour is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX minutes (an
- * import) is folded at once and never touches fresh_N. docs/ARCHITECTURE.md#store has the bytes of an import.
+ *           hour is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX
+ *           minutes (an import) is folded at once and never touches fresh_N.
+ *           docs/ARCHITECTURE.md#store has the bytes of an import.
  * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
  * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
  *           the WAL-reset bug: a checkpoint must not race a writer).

@@ -109,7 +109,7 @@ bool dict_key(struct sqlite_store *st, size_t report, uint32_t number, struct sl
     struct slice keys;
     if (!read_row(st, st->tables[report].series_get, number / BODY_SERIES, &keys, e))
         return false;
-    const char *p = keys.ptr, *end = keys.len > 0 ? p + keys.len : p;
+    const char *p = keys.ptr, *end = slice_end(keys);
     for (uint32_t skip = number % BODY_SERIES; p != NULL && skip > 0; skip--) {
         p = memchr(p, '\n', (size_t)(end - p));
         p = p != NULL ? p + 1 : NULL;

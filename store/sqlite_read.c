@@ -238,7 +238,7 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
 /* The keys of one row of the dictionary. False: `fn` has enough. */
 static bool each_line(struct slice keys, uint32_t number, series_fn *fn, void *context)
 {
-    const char *p = keys.ptr, *end = keys.len > 0 ? keys.ptr + keys.len : keys.ptr, *newline;
+    const char *p = keys.ptr, *end = slice_end(keys), *newline;
     for (; p < end && (newline = memchr(p, '\n', (size_t)(end - p))) != NULL; p = newline + 1, number++) {
         if (number != STORE_SERIES_OTHER && !fn(context, number, slice_of(p, (size_t)(newline - p))))
             return false;
