@@ -24,7 +24,8 @@ SANITIZE_cov   := -O0 --coverage
 CLANG := clang-14
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"'
+DYGRAPHS ?= /usr/share/javascript/dygraphs
+DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"' -DDYGRAPHS='"$(DYGRAPHS)"'
 COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags -std=c11 -pthread -fno-omit-frame-pointer \
             $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
 LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) $(LDFLAGS) \
@@ -55,8 +56,6 @@ $(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
 	@$(LINK)
 
 # The page is in the program: what web/assets.c embeds.
-DYGRAPHS ?= /usr/share/javascript/dygraphs
-$(BUILD)/obj/web/assets.o: CPPFLAGS += -DDYGRAPHS='"$(DYGRAPHS)"'
 $(BUILD)/obj/web/assets.o: $(wildcard web/*.html web/*.css web/*.js web/*.svg $(DYGRAPHS)/dygraph.min.*)
 
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o

@@ -71,6 +71,7 @@ __attribute__((destructor)) static void tell_count(void)
 /* The function that this file's function of the same name hides. */
 #define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's are reserved names */
 ssize_t read(int fd, void *buf, size_t count)
 {
     enum fate fate = fate_of(fd, "read");
@@ -111,6 +112,7 @@ int fdatasync(int fd)
 {
     return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(fdatasync)(fd);
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 /* Of 64-bit machines, where the two are one. */
 __typeof__(pread64) pread __attribute__((alias("pread64")));

@@ -151,7 +151,7 @@ static void test_grown_file_goes_on_where_it_was(void **state)
         assert_int_equal(count(k, "log"), whole - before);
         assert_int_equal(k->is_known, before > 0);
         assert_true(i == 0 || strcmp(k->range.source, source) == 0);
-        strcpy(source, k->range.source);
+        memcpy(source, k->range.source, sizeof source);
         before = whole;
     }
 }
@@ -191,7 +191,7 @@ static void test_other_file_under_the_same_path_is_a_new_source(void **state)
     put(k, "log", 10000);
     count(k, "log");
     char source[RANGE_SOURCE_BYTES];
-    strcpy(source, k->range.source);
+    memcpy(source, k->range.source, sizeof source);
     scratch_write(path_of(k, "log"), slice_of(k->text.ptr + 10000, 500));
     assert_int_equal(count(k, "log"), 500);
     assert_false(k->is_known);
@@ -253,7 +253,7 @@ static void test_longest_identity_wins(void **state)
     put(k, "early", 40); /* seen when it was short … */
     count(k, "early");
     char early[RANGE_SOURCE_BYTES];
-    strcpy(early, k->range.source);
+    memcpy(early, k->range.source, sizeof early);
     k->options.source_id = "late";
     count(k, "early"); /* a source by name is no identity */
     k->options.source_id = NULL;
