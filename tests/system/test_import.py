@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from harness import (EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_TEMPFAIL, EX_USAGE, NOBODY, ROOT,
+from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL, EX_USAGE, NOBODY, ROOT,
                      Case, command, recount, traffic)
 
 REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
@@ -256,6 +256,23 @@ class Troubles(Case):
         self.tallyd("import", self.write("a.gz", bytes(packed)), status=EX_DATAERR)
         self.assertIn("a.gz", self.err)
 
+    def test_two_copies_are_one_source_to_a_dry_run(self):
+        log = self.write("a.log", traffic(1000))
+        self.assertIn("nothing new", self.tallyd("import", "--dry-run", log, self.write("a.log.gz", gzip.compress(self.read("a.log")))))
+
+    def test_lines_once_in_the_future_verify_when_they_are_past(self):
+        def line(at_s):
+            at = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(at_s))
+            return f'192.0.2.1 - - [{at}] "GET / HTTP/1.1" 200 10\n'.encode()
+        self.write("tallyd.yaml", b"limits: {future_max: 1s}\n")
+        now = time.time()
+        log = self.write("a.log", line(now) + line(now + 4))
+        self.assertIn("rejected 1", self.tallyd("import", "-c", "tallyd.yaml", log))
+        time.sleep(4)
+        log = self.write("a.log", self.read("a.log") + line(now + 1))
+        self.tallyd("import", "-c", "tallyd.yaml", log)
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", log))
+
     def test_second_writer_is_told_of_the_first(self):
         first = self.start("import", "-")
         first.stdin.write(self.log)
@@ -322,6 +339,11 @@ class Permissions(Case):
         self.assertIn(status, (EX_NOPERM, EX_CANTCREAT), err)
         self.assertIn("must be writable", err)
         self.assertEqual(["a.log", "tallyd"], sorted(os.listdir(self.dir)))
+
+    def test_store_of_another_user_can_be_read(self):
+        self.tallyd("import", "a.log")
+        self.assertEqual((EX_OK, ""), self.run_unprivileged("query", "site", "--from", DAY[0], "--to", DAY[1]))
+        self.assertEqual((EX_OK, ""), self.run_unprivileged("verify", "a.log"))
 
     def test_file_that_may_not_be_read(self):
         os.chmod(self.path("a.log"), 0)

@@ -1,4 +1,5 @@
 /* What store.h promises of stores that stay: opened again, by a second one, by readers. */
+#include "store/sqlite.h"
 #include "tests/support/world.h"
 
 #include <setjmp.h>
@@ -28,7 +29,8 @@ static void apply_three_hits(struct world *w)
 
 static bool count_series(void *context, uint32_t series, struct slice key)
 {
-    (void)series, (void)key;
+    (void)series;
+    (void)key;
     ++*(int *)context;
     return true;
 }
@@ -105,14 +107,70 @@ static void test_changed_report_needs_a_new_generation(void **state)
     report_fini(&changed);
 }
 
+/* A dictionary that outgrows its memory within a batch must not give a key of that batch a second number. */
+static void test_forgetful_dictionary_numbers_each_key_once(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    char key[16];
+    int series = 0;
+    sqlite_limit_dictionary(w->store, 1);
+    for (int batch = 0; batch < 3; batch++) {
+        for (uint32_t shard = 0; shard < WORLD_SHARDS; shard++) {
+            for (int i = 0; i < 400; i++) {
+                snprintf(key, sizeof key, "/%d", i + batch * 100);
+                batcher_add(w->batcher, shard, FIXTURE_PAGES, key, fixture_ms("2015-05-17"),
+                            (int64_t[]){1, 1});
+            }
+        }
+        world_apply(w, 1);
+    }
+    assert_true(store_series_each(w->store, FIXTURE_PAGES, count_series, &series, &e));
+    assert_int_equal(series, 600);
+    int64_t from = fixture_ms("2015-05-17"), to = fixture_ms("2015-05-18");
+    for (int i = 0; i < 600; i++) {
+        int batches = i < 100 || i >= 500 ? 1 : i < 200 || i >= 400 ? 2 : 3;
+        snprintf(key, sizeof key, "/%d", i);
+        struct series_set one = world_one_series(w->store, FIXTURE_PAGES, key);
+        assert_int_equal(world_sum(w->store, FIXTURE_PAGES, SPAN_DAY, one, from, to, 0),
+                         batches * WORLD_SHARDS);
+    }
+}
+
+/* A report that is not configured for a while says which part of a source it does not count. */
+static void test_report_that_was_away_knows_its_gap(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17", 1);
+    world_apply(w, 100);
+    store_close(w->store);
+    w->store = store_open(w->url, STORE_WRITE, w->reports, 1, &e); /* the first report alone */
+    struct batcher *alone = batcher_new(w->reports, 1, 1);
+    assert_true(store_apply(w->store, batcher_seal(alone, "access", 100, 250), &e));
+    batcher_free(alone);
+    w->next = 250;
+    world_reopen(w);
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17", 1);
+    world_apply(w, 50);
+    for (size_t r = 0; r < FIXTURE_COUNT; r++) {
+        assert_int_equal(world_book(w->store, "access", w->reports[r].name, "until"), 300);
+        assert_int_equal(world_book(w->store, "access", w->reports[r].name, "gap.100"), r == 0 ? 0 : 250);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reopened_store_goes_on_where_it_was),   TEST(test_second_writer_is_refused),
-        TEST(test_reader_sees_what_was_applied_so_far),   TEST(test_store_that_is_not_there_cannot_be_read),
+        TEST(test_reopened_store_goes_on_where_it_was),
+        TEST(test_second_writer_is_refused),
+        TEST(test_reader_sees_what_was_applied_so_far),
+        TEST(test_store_that_is_not_there_cannot_be_read),
         TEST(test_changed_report_needs_a_new_generation),
+        TEST(test_forgetful_dictionary_numbers_each_key_once),
+        TEST(test_report_that_was_away_knows_its_gap),
     };
     int failed = 0;
     for (size_t i = 0; i < world_kind_count; i++) {
