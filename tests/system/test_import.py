@@ -13,8 +13,8 @@ import subprocess
 import time
 import unittest
 
-from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL, EX_USAGE, NOBODY, ROOT,
-                     Case, command, recount, traffic)
+from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL, EX_USAGE,
+                     NOBODY, ROOT, Case, command, recount, traffic)
 
 REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 REAL_SPAN = ("2015-05-17", "2015-05-21")
