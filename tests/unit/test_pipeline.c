@@ -363,6 +363,9 @@ static void test_rejects_file_names_every_rejected_line(void **state)
     char line[65536];
     int64_t rejected[REJECT_COUNT] = {0};
     make_lines(s, 3000);
+    /* One of each kind whatever the dice say: empty, too long, in the future. */
+    text_printf(&s->lines, "\n%0*d\n", LINE_MAX_BYTES + 1, 0);
+    lines_add_good(&s->lines, &s->dice, clock_wall_ms(&clock_system) + 3LL * DAY_MS, DAY_MS);
     scratch_write(s->path, text_slice(&s->lines));
     FILE *f = fopen(scratch_path(&s->scratch, "rejects"), "w+");
     assert_non_null(f);
