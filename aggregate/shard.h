@@ -14,7 +14,7 @@
  * Threads : one at a time, no locks. A part is read by the writer between shard_seal() and
  *           shard_give_back().
  * Errors  : none; a full shard is a seal, never a lost event.
- * Source  : seal and swap as in statsite's flush; formulas in docs/ARCHITECTURE.md.
+ * Source  : seal and swap as in statsite's flush.
  */
 #pragma once
 
