@@ -4,8 +4,8 @@
  * shard, batch, store or threads. The same table also takes what a scan of the store returns, so that the
  * two can be compared cell by cell.
  *
- * Memory : 80 bytes a cell in tables at most 3/4 full, three of them while a report is compared, and the keys:
- *          about 1 GiB for five million cells.
+ * Memory : 80 bytes a cell in tables at most 3/4 full, three of them while a report is compared, and the
+ * keys: about 1 GiB for five million cells.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ int disk_clean(void **state);
 /* The path of the file that SQLite or the store has beside it: "-wal", "-shm", "-lock". A static buffer. */
 const char *disk_beside(const char *suffix);
 /* The store `url` for writing; must be there. */
-struct store *disk_open(const char *url);
+struct store *disk_open(const char *at);
 /* Batch `i`, always the same, into either or both: most are live, one covers many hours. */
 void disk_add_batch(struct batcher *b, struct model *m, int i);
 /* Does the store hold the first `count` batches, by every length of slot? */

@@ -18,4 +18,4 @@ struct flaky {
 };
 
 /* Does not own `under`. */
-void flaky_init(struct flaky *f, struct store *under);
+void flaky_init(struct flaky *f, struct store *below);

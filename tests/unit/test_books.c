@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -90,7 +91,7 @@ static void test_entries_have_names_of_their_own(void **state)
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
         const char *name = books_source_name(i, buf);
         assert_true(strlen(name) < BOOK_NAME_BYTES - 1);
-        strcpy(names[i], name);
+        snprintf(names[i], sizeof names[i], "%s", name);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(names[i], names[k]);
     }
