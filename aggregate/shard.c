@@ -368,23 +368,6 @@ void shard_reject(struct shard *sh, enum reject_reason reason)
     ++*books_source(&sh->open->books, BOOK_REJECTED + (int)reason);
 }
 
-bool shard_is_full(const struct shard *sh)
-{
-    if (arena_bytes(&sh->keys) > sh->limits.key_bytes_max)
-        return true;
-    for (size_t i = 0; i < sh->report_count; i++) {
-        if (sh->open->reports[i].cells.count >= sh->limits.cells_max ||
-            sh->tables[i].series_count >= sh->limits.series_max)
-            return true;
-    }
-    return false;
-}
-
-bool shard_is_empty(const struct shard *sh)
-{
-    return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0;
-}
-
 static bool has_too_many_series(const struct shard *sh)
 {
     for (size_t i = 0; i < sh->report_count; i++) {
@@ -392,6 +375,20 @@ static bool has_too_many_series(const struct shard *sh)
             return true;
     }
     return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
+}
+
+bool shard_is_full(const struct shard *sh)
+{
+    for (size_t i = 0; i < sh->report_count; i++) {
+        if (sh->open->reports[i].cells.count >= sh->limits.cells_max)
+            return true;
+    }
+    return has_too_many_series(sh);
+}
+
+bool shard_is_empty(const struct shard *sh)
+{
+    return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0;
 }
 
 /* Rejects are in the books already. */

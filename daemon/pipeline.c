@@ -364,19 +364,18 @@ static struct timespec deadline_in(int64_t ms)
     return t;
 }
 
-/* Wait for the next sealed stripe, ticking. False: there will be none. */
-static bool wait_sealed(struct pipeline *p)
+/* Wait for the next sealed stripe, or a tick. False: there will be none. */
+static bool wait_sealed(struct pipeline *p, bool *sealed)
 {
-    bool sealed;
     pthread_mutex_lock(&p->lock);
-    while (!(sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply)) && !all_ended(p)) {
+    while (!(*sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply)) && !all_ended(p)) {
         struct timespec until = deadline_in(TICK_MS);
         if (pthread_cond_timedwait(&p->sealed, &p->lock, &until) == ETIMEDOUT)
             break;
     }
     p->progress.offset = p->read_offset;
     p->progress.raw_offset = p->raw_offset;
-    bool more = sealed || !all_ended(p);
+    bool more = *sealed || !all_ended(p);
     pthread_mutex_unlock(&p->lock);
     return more;
 }
@@ -397,13 +396,10 @@ static bool tidy(struct pipeline *p, bool *is_failing, struct err *e)
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
     int64_t ticked_ms = 0;
-    bool tidy_is_failing = false;
-    while (wait_sealed(p)) {
-        pthread_mutex_lock(&p->lock);
-        bool sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply);
-        uint64_t number = p->next_apply;
-        pthread_mutex_unlock(&p->lock);
-        if (sealed && !apply_stripe(p, number, source, e))
+    bool sealed, tidy_is_failing = false;
+    while (wait_sealed(p, &sealed)) {
+        /* next_apply is moved by this thread alone. */
+        if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
         if (!tidy(p, &tidy_is_failing, e))
             return false;
