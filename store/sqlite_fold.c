@@ -63,10 +63,12 @@ static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, u
     return rows_write_folded(st, report, e);
 }
 
-/* The oldest fresh row, or false in *found. */
+/* The oldest fresh row, or false in *found. *at was the one before: every fold removes the oldest, and in a
+ * damaged tree, where a row is found and cannot be removed, this must end too. */
 static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64_t *at, bool *found,
                          struct err *e)
 {
+    int64_t before = *at;
     sqlite3_stmt *s = t->levels[LEVEL_FRESH].seek;
     sqlite3_bind_int64(s, 1, 0);
     int rc = sqlite3_step(s);
@@ -77,6 +79,10 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
         return err_set(e, EX_DATAERR,
                        "%s is damaged: a fresh row is of no minute there is; restore it from a backup",
                        st->path);
+    if (*found && *at <= before)
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged: a fresh row that was folded is still there; restore it from a backup",
+                       st->path);
     return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading fresh counts");
 }
 
@@ -86,23 +92,24 @@ static bool is_over(uint32_t hour, const struct sqlite_report *t)
     return newest >= (hour + 1) * 60 + FOLD_GRACE_MINUTES;
 }
 
-/* Fold one piece of one report; *folded tells whether there was one. */
-static bool fold_step(struct sqlite_store *st, size_t report, bool all, bool *folded, struct err *e)
+/* Fold one piece of one report; *folded tells whether there was one. *at is its first row; before, it is the
+ * piece before's, or -1. */
+static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t *at, bool *folded,
+                      struct err *e)
 {
     struct sqlite_report *t = &st->tables[report];
-    int64_t at;
-    if (!oldest_fresh(st, t, &at, folded, e))
+    if (!oldest_fresh(st, t, at, folded, e))
         return false;
     if (!*folded)
         return true;
-    uint32_t hour = (uint32_t)(at >> BLOCK_SHIFT) / 60;
+    uint32_t hour = (uint32_t)(*at >> BLOCK_SHIFT) / 60;
     if (!all && !is_over(hour, t)) {
         *folded = false;
         return true;
     }
     if (!sqlite_begin(st, e))
         return false;
-    uint32_t block = (uint32_t)at & ((1 << BLOCK_SHIFT) - 1);
+    uint32_t block = (uint32_t)*at & ((1 << BLOCK_SHIFT) - 1);
     if (fold_blocks(st, report, hour, block, e) && sqlite_run(st, st->commit, e, "committing"))
         return true;
     sqlite_undo(st);
@@ -115,8 +122,9 @@ bool sqlite_tidy(struct store *base, bool all, struct err *e)
     ASSERT(st->lock_fd >= 0);
     for (size_t r = 0; r < base->report_count; r++) {
         bool folded = true;
+        int64_t at = -1;
         do {
-            if (!fold_step(st, r, all, &folded, e))
+            if (!fold_step(st, r, all, &at, &folded, e))
                 return false;
         } while (all && folded);
     }

@@ -174,6 +174,7 @@ static void test_impossible_rows_are_errors_or_answers(void **state)
 {
     static const char *const damages[] = {
         "INSERT INTO fresh_2 (at, body) VALUES (1 << 60, x'000101')",
+        "CREATE TRIGGER stays BEFORE DELETE ON fresh_2 BEGIN SELECT RAISE(IGNORE); END",
         "INSERT INTO fresh_2 (at, body) VALUES (-5, x'000101')",
         "INSERT INTO hour_2 (at, body) VALUES (1 << 60, x'0003000202')",
         "INSERT INTO hour_2 (at, body) VALUES ((1 << 32) - 1, x'0003000202')",
