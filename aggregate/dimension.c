@@ -207,7 +207,7 @@ static size_t put_dimension(const struct dimension *d, const struct event *ev, s
     struct slice raw = dimension_raw(d, ev);
     bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
     if (odd || raw.len > max_bytes)
-        return dimension_settle(raw, odd, max_bytes, out);
+        return dimension_settle(raw, odd && !((ev->literal >> d->field) & 1), max_bytes, out);
     if (raw.len > 0)
         memcpy(out, raw.ptr, raw.len);
     return raw.len;

@@ -5,10 +5,12 @@
 
 #include <stdlib.h>
 
-/* Every field but `bytes`: as a dimension it would make a series of nearly every response. */
+/* Every built-in field but `bytes` and `value`: as a dimension they would make a series of nearly every
+ * event.
+ * */
 const char *const report_dimension_names[] = {
     "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
-    "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", NULL};
+    "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", "name",  NULL};
 
 static const char *const measure_texts[] = {[MEASURE_COUNT] = "count", [MEASURE_SUM] = "sum(bytes)", NULL};
 
@@ -95,7 +97,7 @@ static bool parse_dimension(struct dimension *d, struct slice text)
         d->segments = text.ptr[text.len - 1] - '0';
         if (d->segments < 1 || d->segments > REPORT_SEGMENTS_MAX)
             return false;
-    } else if (!field_parse(text, &d->field) || d->field == FIELD_BYTES) {
+    } else if (!field_parse(text, &d->field) || d->field == FIELD_BYTES || d->field == FIELD_VALUE) {
         return false;
     }
     copy_name(d->name, text);

@@ -19,7 +19,7 @@ struct reading {
     const char *start, *end;
     struct event *ev;
     struct reject *why;
-    uint32_t present, odd; /* of the event, until the line is known to be good */
+    uint64_t present, odd; /* of the event, until the line is known to be good */
 };
 
 static COLD void write_reject(struct reject *why, enum reject_reason reason, const char *start,
@@ -37,8 +37,8 @@ static HOT const char *refuse(const struct reading *r, enum reject_reason reason
 static HOT void put(struct reading *r, enum field f, const char *from, const char *to, bool odd)
 {
     r->ev->field[f] = slice_of(from, (size_t)(to - from));
-    r->present |= 1u << f;
-    r->odd |= (uint32_t)odd << f;
+    r->present |= (uint64_t)1 << f;
+    r->odd |= (uint64_t)odd << f;
 }
 
 /* A field for which "-" says that there is none. */
@@ -292,6 +292,7 @@ static HOT bool take_line(struct clf *c, struct reading *r, const char *p, const
         return false;
     r->ev->present = r->present;
     r->ev->odd = r->odd;
+    r->ev->literal = 0;
     return true;
 }
 

@@ -2,27 +2,76 @@
 
 #include "base/check.h"
 
+#include <pthread.h>
+#include <string.h>
+
 static const char *const names[FIELD_COUNT] = {
     [FIELD_VHOST] = "vhost",       [FIELD_PORT] = "port",     [FIELD_HOST] = "host",
     [FIELD_LOGNAME] = "logname",   [FIELD_USER] = "user",     [FIELD_REQUEST] = "request",
     [FIELD_METHOD] = "method",     [FIELD_TARGET] = "target", [FIELD_PATH] = "path",
     [FIELD_PROTOCOL] = "protocol", [FIELD_STATUS] = "status", [FIELD_BYTES] = "bytes",
-    [FIELD_REFERRER] = "referrer", [FIELD_AGENT] = "agent",
+    [FIELD_REFERRER] = "referrer", [FIELD_AGENT] = "agent",   [FIELD_NAME] = "name",
+    [FIELD_VALUE] = "value",
 };
+
+/* Names are only ever added, so whoever has seen the count may read them without the lock. */
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static char own_names[FIELD_OWN_MAX][FIELD_NAME_BYTES];
+static _Atomic int own_count;
 
 const char *field_name(enum field f)
 {
-    ASSERT((unsigned)f < FIELD_COUNT);
-    return names[f];
+    ASSERT((int)f >= 0 && (int)f < FIELD_COUNT + own_count);
+    return f < FIELD_COUNT ? names[f] : own_names[f - FIELD_COUNT];
 }
 
 bool field_parse(struct slice name, enum field *f)
 {
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        if (slice_is(name, names[i])) {
+    int count = FIELD_COUNT + own_count;
+    for (int i = 0; i < count; i++) {
+        if (slice_is(name, field_name((enum field)i))) {
             *f = (enum field)i;
             return true;
         }
     }
     return false;
+}
+
+static bool is_name(struct slice name)
+{
+    if (name.len == 0 || name.len >= FIELD_NAME_BYTES || name.ptr[0] < 'a' || name.ptr[0] > 'z')
+        return false;
+    for (size_t i = 1; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+            return false;
+    }
+    return true;
+}
+
+bool field_intern(struct slice name, enum field *f)
+{
+    if (field_parse(name, f))
+        return true;
+    if (!is_name(name))
+        return false;
+    pthread_mutex_lock(&own_lock);
+    bool known = field_parse(name, f);
+    if (!known && own_count < FIELD_OWN_MAX) {
+        memcpy(own_names[own_count], name.ptr, name.len);
+        *f = (enum field)(FIELD_COUNT + own_count++);
+        known = true;
+    }
+    pthread_mutex_unlock(&own_lock);
+    return known;
+}
+
+bool field_is_number(enum field f)
+{
+    return f == FIELD_STATUS || f == FIELD_BYTES || f >= FIELD_VALUE;
+}
+
+int64_t field_scale(enum field f)
+{
+    return f == FIELD_STATUS || f == FIELD_BYTES ? 1 : EVENT_SCALE;
 }

@@ -2,9 +2,14 @@
  *
  * Owner  : nobody; the slices are borrowed and live as long as the line. Nothing is copied, so escapes
  *          are still in place: a field whose `odd` bit is set holds a backslash escape, a control byte
- *          or a byte above 0x7F, and is made safe where a dimension is settled (dimension.h).
+ *          or a byte above 0x7F, and is made safe where a dimension is settled (dimension.h). Where its
+ *          `literal` bit is set too, a backslash stands for itself (JSON, whose escapes were undone).
  * Absent : a field written as "-" (or not in this format) has its `present` bit clear; its slice must
  *          then not be read.
+ * Own    : beside the built-in fields there are those that users name: a metric's tags, a path into JSON,
+ *          a header of the message. They get numbers in order of first sight, for the life of the process.
+ * Numbers: number[] holds the value of status, bytes and value where present, and of an own field where
+ *          its `numeric` bit is set; in units of 1/field_scale().
  */
 #pragma once
 
@@ -27,18 +32,30 @@ enum field {
     FIELD_BYTES,    /* response size; number[] holds its value */
     FIELD_REFERRER,
     FIELD_AGENT,
-    FIELD_COUNT
+    FIELD_NAME,  /* of a metric event */
+    FIELD_VALUE, /* of a metric event; number[] holds its value */
+    FIELD_COUNT  /* the built-in ones; own fields are FIELD_COUNT … FIELD_MAX - 1 */
 };
 
-/* A number above this is rejected, so that sums stay within int64 for 2^17 such events. */
-#define EVENT_NUMBER_MAX ((int64_t)1 << 46)
+#define FIELD_MAX        64
+#define FIELD_OWN_MAX    (FIELD_MAX - FIELD_COUNT)
+#define FIELD_NAME_BYTES 32 /* with its NUL */
+
+/* A status or size above this is rejected, so that sums stay within int64 for 2^17 such events. */
+#define EVENT_NUMBER_MAX  ((int64_t)1 << 46)
+/* Other numbers are decimal fractions, kept as integers: float sums would depend on their order. */
+#define EVENT_SCALE       1000000
+#define EVENT_DECIMAL_MAX ((int64_t)1000000000000 * EVENT_SCALE) /* their magnitude; more is rejected */
 
 struct event {
     int64_t at_ms;    /* since 1970-01-01T00:00:00Z, >= 0 */
-    uint32_t present; /* bit per enum field */
-    uint32_t odd;     /* bit per enum field, see above */
-    struct slice field[FIELD_COUNT];
-    int64_t number[FIELD_COUNT]; /* of FIELD_STATUS and FIELD_BYTES, where present */
+    int64_t order;    /* its place in the source: of two events of one instant the larger is the later */
+    uint64_t present; /* bit per enum field */
+    uint64_t odd;     /* the same, see above; `literal` and `numeric` count only … */
+    uint64_t literal; /* … where odd is set */
+    uint64_t numeric; /* … where an own field is present */
+    struct slice field[FIELD_MAX];
+    int64_t number[FIELD_MAX];
 };
 
 static inline bool event_has(const struct event *ev, enum field f)
@@ -57,6 +74,19 @@ static inline bool event_is_plain(const struct event *ev, enum field f)
     return ((ev->present & ~ev->odd) >> f) & 1;
 }
 
-/* "host", "path", …: the names that configuration and queries use. */
+static inline bool event_has_number(const struct event *ev, enum field f)
+{
+    return ((f < FIELD_COUNT ? ev->present : ev->present & ev->numeric) >> f) & 1;
+}
+
+/* "host", "path", …: the names that configuration and queries use. Built-in and own ones known so far; any
+ * thread. The text lives as long as the process. */
 const char *field_name(enum field f);
 bool field_parse(struct slice name, enum field *f);
+/* The same, and a name that is not known yet becomes an own field. False: it is no name ([a-z][a-z0-9_]*,
+ * shorter than FIELD_NAME_BYTES), or there are FIELD_OWN_MAX of them. Any thread. */
+bool field_intern(struct slice name, enum field *f);
+/* Does number[] hold this field's value (an own field's: where it is one)? */
+bool field_is_number(enum field f);
+/* What a number is multiplied by: 1 of status and bytes, EVENT_SCALE of all others. */
+int64_t field_scale(enum field f);

@@ -209,7 +209,7 @@ static void test_clf_golden_lines_become_what_they_must(void **state)
 static void test_clf_golden_lines_meet_every_reason(void **state)
 {
     (void)state;
-    for (int i = 0; i < REJECT_COUNT; i++) {
+    for (int i = 0; i < REJECT_TOMBSTONE; i++) { /* the later ones are of other decoders */
         char want[64];
         bool met = i == REJECT_TOO_LONG || i == REJECT_FUTURE; /* not the decoder's */
         snprintf(want, sizeof want, "reject %s ", reject_name((enum reject_reason)i));

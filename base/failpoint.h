@@ -1,0 +1,34 @@
+/* failpoint.h - named places at which a test can have the process killed, as by SIGKILL.
+ *
+ *   TALLYD_FAILPOINT=store.before_commit      the first time it is passed
+ *   TALLYD_FAILPOINT=store.before_commit:3    the third time
+ *
+ * Cost    : one read of a flag at places that are passed a few times a second; none on a path of every event.
+ * Threads : any. The table is the one list of the names; tests read it from here.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define FAILPOINT_TABLE(X)                        \
+    X(SEAL, "ingest.sealed")                      \
+    X(REJECTS_BEFORE, "rejects.before_write")     \
+    X(REJECTS_AFTER, "rejects.after_write")       \
+    X(STORE_BEGUN, "store.begun")                 \
+    X(STORE_ROWS, "store.rows_written")           \
+    X(STORE_BEFORE_COMMIT, "store.before_commit") \
+    X(STORE_AFTER_COMMIT, "store.after_commit")   \
+    X(FOLD_BEFORE_COMMIT, "fold.before_commit")   \
+    X(FOLD_AFTER_COMMIT, "fold.after_commit")     \
+    X(OFFSETS_BEFORE, "offsets.before_commit")    \
+    X(OFFSETS_AFTER, "offsets.after_commit")      \
+    X(STOP_DRAINED, "stop.drained")
+
+#define FAILPOINT_ENUM(id, name) FAILPOINT_##id,
+enum failpoint { FAILPOINT_TABLE(FAILPOINT_ENUM) FAILPOINT_COUNT };
+#undef FAILPOINT_ENUM
+
+/* Read the environment, once, before any thread. False: it names no failpoint. */
+bool failpoint_init(void);
+/* Is this the place, and the time? Then it does not return. */
+void failpoint(enum failpoint place);
