@@ -13,7 +13,7 @@ endif
 
 # Lowest first: a stage includes itself and what is before it.
 STAGES   := base ingest aggregate store query web config daemon
-PACKAGES := yaml-0.1 sqlite3 libarchive libmicrohttpd libxxhash zlib
+PACKAGES := yaml-0.1 sqlite3 libarchive libmicrohttpd libxxhash zlib rdkafka libsystemd libcurl
 
 # A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
 SANITIZE_asan  := -O1 -fsanitize=address

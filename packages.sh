@@ -8,11 +8,29 @@ set -euo pipefail
 
 declare -A groups=(
     [build]="gcc libc6-dev make pkg-config libyaml-dev libsqlite3-dev libarchive-dev libmicrohttpd-dev
-             libxxhash-dev zlib1g-dev libjs-dygraphs"
-    [check]="libcmocka-dev python3 gzip zstd bzip2 xz-utils"
+             libxxhash-dev zlib1g-dev libjs-dygraphs librdkafka-dev libsystemd-dev libcurl4-openssl-dev"
+    [check]="libcmocka-dev libjansson-dev python3 gzip zstd bzip2 xz-utils kcat maven default-jre-headless
+             prometheus"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux valgrind gcovr chromium goaccess mawk"
 )
+
+# Is there a Java that runs Kafka's broker, from wherever?
+java_serves() {
+    local version
+    version=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+    [ "${version:-0}" -ge 17 ]
+}
+
+# What a package is there for may have come another way.
+present() {
+    case $1 in
+    default-jre-headless) java_serves ;;
+    maven) command -v mvn >/dev/null ;;
+    prometheus) command -v promtool >/dev/null ;; # of which its service is never asked
+    *) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    esac
+}
 
 packages=()
 for group in "$@"; do
@@ -31,7 +49,7 @@ fi
 
 missing=()
 for package in "${packages[@]}"; do
-    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    present "$package" || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
