@@ -1,4 +1,4 @@
-/* batch.h - a sealed, immutable set of deltas with the exact range of the source that went into it.
+/* batch.h - a sealed, immutable set of deltas with the exact ranges of the sources that went into it.
  *
  * Shape  : one part per ingest thread; a part holds, per report, its cells (series, minute → values)
  *          and the keys of the series it met for the first time.
@@ -7,6 +7,7 @@
  *
  * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
  *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
+ * Ranges : one of a file; one per partition that an ingest thread consumed from. Each has books of its own.
  * Owner  : the pipeline; a store only reads. Keys live until the part is given back to its shard.
  */
 #pragma once
@@ -65,25 +66,28 @@ struct part {
     uint32_t shard, epoch;
     size_t report_count;
     struct part_report *reports;
-    struct books books;
+    struct books books; /* what nobody took before the seal (shard_take_books()) */
 };
 
-#define RANGE_SOURCE_BYTES   96
-#define RANGE_TAIL_BYTES_MAX 4096
+#define RANGE_SOURCE_BYTES    288 /* "kafka:", a topic of 249 bytes, "~" and a number */
+#define RANGE_PARTITION_BYTES 16
+#define RANGE_TAIL_BYTES_MAX  4096
 
 /* How far a partition of a source has been counted: [from, to) of its offsets. */
 struct range {
-    char source[RANGE_SOURCE_BYTES];    /* identity: "file:4096:9f…", later "kafka:access" */
-    char partition[RANGE_SOURCE_BYTES]; /* "" for files */
-    char label[512];                    /* what a person calls it: the path last seen */
+    char source[RANGE_SOURCE_BYTES];       /* identity: "file:4096:9f…", "kafka:access" */
+    char partition[RANGE_PARTITION_BYTES]; /* "" of files, "0", "1", … of a topic */
+    char label[512];                       /* what a person calls it: the path last seen */
     int64_t from, to;
-    uint64_t tail_hash; /* of the tail_len bytes before `to` */
+    uint64_t tail_hash; /* of the tail_len bytes before `to`; of a message: hash and length of the last one */
     uint32_t tail_len;
     int64_t now_ms; /* the wall clock against which events were in the future */
 };
 
 struct batch {
-    struct range range;
+    const struct range *ranges;
+    const struct books *books; /* one per range */
+    size_t range_count;
     struct part **parts;
     size_t part_count;
 };

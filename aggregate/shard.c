@@ -43,7 +43,8 @@ struct shard {
     struct part parts[2];
     char *scratch; /* scratch_bytes for the key of each event at hand */
     size_t scratch_bytes;
-    uint64_t events; /* of the open batch, in the books when it is sealed */
+    uint64_t events; /* of the open batch, not yet in the books */
+    bool taken;      /* some of the open batch's books were */
 };
 
 static void part_init(struct part *p, uint32_t number, const struct report *reports, size_t report_count)
@@ -388,7 +389,7 @@ bool shard_is_full(const struct shard *sh)
 
 bool shard_is_empty(const struct shard *sh)
 {
-    return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0;
+    return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0 && !sh->taken;
 }
 
 /* Rejects are in the books already. */
@@ -396,15 +397,23 @@ static void close_books(struct shard *sh)
 {
     struct books *b = &sh->open->books;
     *books_source(b, BOOK_CONSUMED) += (int64_t)sh->events;
-    *books_source(b, BOOK_PARSED) = (int64_t)sh->events;
+    *books_source(b, BOOK_PARSED) += (int64_t)sh->events;
     for (size_t i = 0; i < sh->report_count; i++) {
-        *books_report(b, i, BOOK_REPORT_PARSED) = (int64_t)sh->events;
-        *books_report(b, i, BOOK_FILTERED) = (int64_t)sh->tables[i].filtered;
-        *books_report(b, i, BOOK_COUNTED) = (int64_t)(sh->events - sh->tables[i].filtered);
+        *books_report(b, i, BOOK_REPORT_PARSED) += (int64_t)sh->events;
+        *books_report(b, i, BOOK_FILTERED) += (int64_t)sh->tables[i].filtered;
+        *books_report(b, i, BOOK_COUNTED) += (int64_t)(sh->events - sh->tables[i].filtered);
         sh->tables[i].filtered = 0;
     }
     sh->events = 0;
     ASSERT(books_balance(b));
+}
+
+void shard_take_books(struct shard *sh, struct books *into)
+{
+    close_books(sh);
+    books_add(into, &sh->open->books);
+    books_clear(&sh->open->books);
+    sh->taken = true;
 }
 
 struct part *shard_seal(struct shard *sh)
@@ -414,6 +423,7 @@ struct part *shard_seal(struct shard *sh)
     struct part *sealed = sh->open;
     sh->open = sh->spare;
     sh->spare = NULL;
+    sh->taken = false;
     sh->open->epoch = sealed->epoch;
     sh->start_anew = has_too_many_series(sh);
     for (size_t i = 0; i < sh->report_count; i++) {

@@ -43,6 +43,9 @@ void shard_add(struct shard *sh, const struct event *events, size_t count);
 /* One line that was no event. */
 void shard_reject(struct shard *sh, enum reject_reason reason);
 
+/* Add to `into` what was counted since the last time, or the seal: so that one who knows that the next event
+ * is of another partition keeps books for each. */
+void shard_take_books(struct shard *sh, struct books *into);
 /* Must the batch be sealed before the next block of lines? */
 bool shard_is_full(const struct shard *sh);
 bool shard_is_empty(const struct shard *sh);

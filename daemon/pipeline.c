@@ -36,6 +36,7 @@ struct pipeline {
     struct pipeline_options options;
     struct worker *workers;
     struct pipeline_progress progress; /* the writer's */
+    struct books books;                /* of the stripe it applies */
 
     pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
     struct reader *reader;
@@ -80,6 +81,7 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     pthread_condattr_destroy(&attributes);
     pthread_cond_init(&p->applied, NULL);
     books_init(&p->progress.books, report_count);
+    books_init(&p->books, report_count);
     return p;
 }
 
@@ -90,6 +92,7 @@ void pipeline_free(struct pipeline *p)
     for (size_t i = 0; i < p->options.threads; i++)
         worker_fini(&p->workers[i]);
     books_fini(&p->progress.books);
+    books_fini(&p->books);
     pthread_cond_destroy(&p->applied);
     pthread_cond_destroy(&p->sealed);
     pthread_mutex_destroy(&p->lock);
@@ -292,7 +295,7 @@ static bool apply(struct pipeline *p, const struct batch *batch, struct err *e)
         backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
     }
     if (backoff_ms > BACKOFF_MIN_MS)
-        log_info("store_back", "to=%lld", (long long)batch->range.to);
+        log_info("store_back", "to=%lld", (long long)batch->ranges[0].to);
     return true;
 }
 
@@ -328,16 +331,23 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     struct outbox *boxes[PIPELINE_THREADS_MAX];
     struct part *parts[PIPELINE_THREADS_MAX];
     const struct stripe *s = stripe_at(p, number);
-    struct batch batch = {.range = *source, .parts = parts, .part_count = collect(p, number, boxes)};
-    batch.range.from = s->from;
-    batch.range.to = s->to;
-    batch.range.tail_hash = s->tail_hash;
-    batch.range.tail_len = s->tail_len;
-    batch.range.now_ms = s->now_ms;
+    struct range range = *source;
+    struct batch batch = {.ranges = &range,
+                          .books = &p->books,
+                          .range_count = 1,
+                          .parts = parts,
+                          .part_count = collect(p, number, boxes)};
+    range.from = s->from;
+    range.to = s->to;
+    range.tail_hash = s->tail_hash;
+    range.tail_len = s->tail_len;
+    range.now_ms = s->now_ms;
+    books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
         if (p->options.rejects_fd >= 0 && !write_rejects(p, &boxes[i]->rejects, e))
             return false;
         parts[i] = boxes[i]->part;
+        books_add(&p->books, &parts[i]->books);
     }
     if (!apply(p, &batch, e))
         return false;

@@ -269,32 +269,43 @@ static struct position *find_position(struct mem *m, const struct range *range)
     return NULL;
 }
 
-static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)
+static void apply_range(struct mem *m, const struct range *range, const struct books *books)
 {
-    struct mem *m = (struct mem *)st;
-    struct position *p = find_position(m, &batch->range);
-    if (p != NULL && p->range.to != batch->range.from)
-        return err_set(e, EX_DATAERR,
-                       "%s: a batch from offset %" PRId64 " does not continue what is counted up to %" PRId64,
-                       batch->range.source, batch->range.from, p->range.to);
+    struct position *p = find_position(m, range);
+    char name[STORE_ENTRY_BYTES];
     if (p == NULL) {
         m->positions =
             xgrow(m->positions, &m->position_capacity, m->position_count + 1, sizeof *m->positions);
         p = &m->positions[m->position_count++];
     }
-    p->range = batch->range;
+    p->range = *range;
     p->range.from = 0;
+    add_books(m, range, books);
+    for (size_t r = 0; r < m->store.report_count; r++)
+        note_span(m, range, m->reports[r].name);
+    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
+        book_set(m, range, "", store_future_entry(range, name), range->now_ms);
+}
+
+static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)
+{
+    struct mem *m = (struct mem *)st;
+    for (size_t i = 0; i < batch->range_count; i++) {
+        const struct range *range = &batch->ranges[i];
+        const struct position *p = find_position(m, range);
+        if (p != NULL && p->range.to != range->from)
+            return err_set(e, EX_DATAERR,
+                           "%s: a batch from offset %" PRId64
+                           " does not continue what is counted up to %" PRId64,
+                           range->source, range->from, p->range.to);
+    }
     for (size_t i = 0; i < batch->part_count; i++) {
         struct shard_map *map = shard_map_of(m, batch->parts[i]);
         for (size_t r = 0; r < st->report_count; r++)
             add_part_report(m, r, &batch->parts[i]->reports[r], &map->reports[r]);
-        add_books(m, &batch->range, &batch->parts[i]->books);
     }
-    for (size_t r = 0; r < st->report_count; r++)
-        note_span(m, &batch->range, m->reports[r].name);
-    char name[STORE_ENTRY_BYTES];
-    if (store_future_count(batch) > 0)
-        book_set(m, &batch->range, "", store_future_entry(&batch->range, name), batch->range.now_ms);
+    for (size_t i = 0; i < batch->range_count; i++)
+        apply_range(m, &batch->ranges[i], &batch->books[i]);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* One batch, one transaction: dictionary, rows, books, position. */
 #include "base/check.h"
 #include "base/civil.h"
+#include "base/failpoint.h"
 #include "store/sqlite_internal.h"
 
 static bool check_range(struct sqlite_store *st, const struct range *r, struct err *e)
@@ -77,17 +78,18 @@ static bool note_span(struct sqlite_store *st, const struct range *r, int64_t re
     return set_book(st, r, report, "until", r->to, e);
 }
 
-static bool add_books(struct sqlite_store *st, const struct range *r, struct books *b, struct err *e)
+static bool add_books(struct sqlite_store *st, const struct range *r, const struct books *b, struct err *e)
 {
     char name[BOOK_NAME_BYTES];
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
-        int64_t value = *books_source(b, i);
+        int64_t value = b->entries[i];
         if (value != 0 && !add_book(st, r, 0, books_source_name(i, name), value, e))
             return false;
     }
     for (size_t n = 0; n < b->report_count; n++) {
+        const int64_t *entries = &b->entries[BOOK_SOURCE_COUNT + n * BOOK_REPORT_COUNT];
         for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
-            int64_t value = *books_report(b, n, i);
+            int64_t value = entries[i];
             if (value != 0 && !add_book(st, r, st->tables[n].id, books_report_name(i), value, e))
                 return false;
         }
@@ -170,27 +172,39 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
     return level == LEVEL_FRESH ? rows_write_fresh(st, report, e) : rows_write_folded(st, report, e);
 }
 
+static bool apply_range(struct sqlite_store *st, const struct range *range, const struct books *books,
+                        struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    if (!add_books(st, range, books, e))
+        return false;
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (!note_span(st, range, st->tables[r].id, e))
+            return false;
+    }
+    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
+        !set_book(st, range, 0, store_future_entry(range, name), range->now_ms, e))
+        return false;
+    return put_position(st, range, e);
+}
+
 static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct err *e)
 {
-    if (!check_range(st, &batch->range, e))
-        return false;
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (!check_range(st, &batch->ranges[i], e))
+            return false;
+    }
     for (size_t r = 0; r < st->base.report_count; r++) {
         if (!apply_report(st, r, batch, e))
             return false;
     }
-    for (size_t p = 0; p < batch->part_count; p++) {
-        if (!add_books(st, &batch->range, &batch->parts[p]->books, e))
+    failpoint(FAILPOINT_STORE_ROWS);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (!apply_range(st, &batch->ranges[i], &batch->books[i], e))
             return false;
     }
-    for (size_t r = 0; r < st->base.report_count; r++) {
-        if (!note_span(st, &batch->range, st->tables[r].id, e))
-            return false;
-    }
-    char name[STORE_ENTRY_BYTES];
-    if (store_future_count(batch) > 0 &&
-        !set_book(st, &batch->range, 0, store_future_entry(&batch->range, name), batch->range.now_ms, e))
-        return false;
-    return put_position(st, &batch->range, e);
+    failpoint(FAILPOINT_STORE_BEFORE_COMMIT);
+    return true;
 }
 
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e)
@@ -199,8 +213,11 @@ bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e)
     ASSERT(st->lock_fd >= 0);
     if (!sqlite_begin(st, e))
         return false;
-    if (apply_all(st, batch, e) && sqlite_run(st, st->commit, e, "committing"))
+    failpoint(FAILPOINT_STORE_BEGUN);
+    if (apply_all(st, batch, e) && sqlite_run(st, st->commit, e, "committing")) {
+        failpoint(FAILPOINT_STORE_AFTER_COMMIT);
         return true;
+    }
     sqlite_undo(st);
     return false;
 }

@@ -1,6 +1,7 @@
 /* Fresh rows of hours that are over become slots of their hour, day and month rows. */
 #include "base/check.h"
 #include "base/civil.h"
+#include "base/failpoint.h"
 #include "store/sqlite_internal.h"
 
 /* Blocks folded in one transaction, so that a flush never waits long. */
@@ -110,8 +111,13 @@ static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t 
     if (!sqlite_begin(st, e))
         return false;
     uint32_t block = (uint32_t)*at & ((1 << BLOCK_SHIFT) - 1);
-    if (fold_blocks(st, report, hour, block, e) && sqlite_run(st, st->commit, e, "committing"))
-        return true;
+    if (fold_blocks(st, report, hour, block, e)) {
+        failpoint(FAILPOINT_FOLD_BEFORE_COMMIT);
+        if (sqlite_run(st, st->commit, e, "committing")) {
+            failpoint(FAILPOINT_FOLD_AFTER_COMMIT);
+            return true;
+        }
+    }
     sqlite_undo(st);
     return false;
 }

@@ -27,11 +27,13 @@ void store_close(struct store *st)
 
 static void check_batch(const struct store *st, const struct batch *batch)
 {
-    ASSERT(batch->range.from >= 0 && batch->range.from <= batch->range.to);
-    ASSERT(batch->range.source[0] != '\0' && batch->range.tail_len <= RANGE_TAIL_BYTES_MAX);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        const struct range *r = &batch->ranges[i];
+        ASSERT(r->from >= 0 && r->from <= r->to && r->source[0] != '\0');
+        ASSERT(batch->books[i].report_count == st->report_count);
+    }
     for (size_t p = 0; p < batch->part_count; p++) {
         ASSERT(batch->parts[p]->report_count == st->report_count);
-        ASSERT(batch->parts[p]->books.report_count == st->report_count);
         for (size_t r = 0; r < st->report_count; r++)
             ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].measure_count));
     }
@@ -103,14 +105,6 @@ const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES
 {
     snprintf(buf, STORE_ENTRY_BYTES, "future.%" PRId64 ".%" PRId64, r->from, r->to);
     return buf;
-}
-
-int64_t store_future_count(const struct batch *batch)
-{
-    int64_t count = 0;
-    for (size_t p = 0; p < batch->part_count; p++)
-        count += *books_source(&batch->parts[p]->books, BOOK_REJECTED + REJECT_FUTURE);
-    return count;
 }
 
 int store_find_report(const struct store *st, struct slice name)

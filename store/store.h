@@ -1,8 +1,9 @@
 /* store.h - where counts live: one seam, several stores (SQLite, the in-memory model, later MongoDB).
  *
  * Promise : store_apply() is atomic and durable: deltas, offsets and books of a batch are all there or
- *           none is, whatever crashes. A range is applied only where it continues what is stored
- *           (`range.from` equals the partition's `next`), so nothing is counted twice.
+ *           none is, whatever crashes. A batch is applied only where each of its ranges continues what is
+ *           stored (`from` equals the partition's `next`; of a new one it may be anything), so nothing is
+ *           counted twice.
  * Series  : a store names each series of a report by a number of its own, from 1; 0 is the series
  *           `other`, which takes what arrives for new series once `report.series_max` exist.
  * Values  : int64, added with saturation at the ends of int64.
@@ -129,8 +130,6 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
 #define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);
 const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
-/* Lines of the batch that were in the future. */
-int64_t store_future_count(const struct batch *batch);
 
 /* -1 where there is none of that name. */
 int store_find_report(const struct store *st, struct slice name);

@@ -20,6 +20,8 @@ struct batcher {
     struct part **part_pointers;
     struct known *known; /* [shard * report_count + report] */
     uint32_t shard_count;
+    struct range range; /* the sealed batch */
+    struct books books;
     struct batch batch;
 };
 
@@ -32,6 +34,7 @@ struct batcher *batcher_new(const struct report *reports, size_t report_count, u
     b->parts = xcalloc(shard_count, sizeof *b->parts);
     b->part_pointers = xcalloc(shard_count, sizeof(struct part *));
     b->known = xcalloc(shard_count * report_count, sizeof *b->known);
+    books_init(&b->books, report_count);
     for (uint32_t s = 0; s < shard_count; s++) {
         struct part *p = b->part_pointers[s] = &b->parts[s];
         *p = (struct part){.shard = s, .report_count = report_count};
@@ -62,6 +65,7 @@ void batcher_free(struct batcher *b)
         free(b->parts[s].reports);
         books_fini(&b->parts[s].books);
     }
+    books_fini(&b->books);
     free(b->parts);
     free(b->part_pointers);
     free(b->known);
@@ -128,14 +132,25 @@ void batcher_new_epoch(struct batcher *b, uint32_t shard)
     b->parts[shard].epoch++;
 }
 
-struct batch *batcher_seal(struct batcher *b, const char *source, int64_t from, int64_t to)
+const struct batch *batcher_seal(struct batcher *b, const char *source, int64_t from, int64_t to)
 {
-    b->batch = (struct batch){.parts = b->part_pointers, .part_count = b->shard_count};
-    snprintf(b->batch.range.source, sizeof b->batch.range.source, "%s", source);
-    snprintf(b->batch.range.label, sizeof b->batch.range.label, "/var/log/%s", source);
-    b->batch.range.from = from;
-    b->batch.range.to = to;
+    b->batch = (struct batch){.ranges = &b->range,
+                              .books = &b->books,
+                              .range_count = 1,
+                              .parts = b->part_pointers,
+                              .part_count = b->shard_count};
+    b->range = (struct range){.from = from, .to = to};
+    snprintf(b->range.source, sizeof b->range.source, "%s", source);
+    snprintf(b->range.label, sizeof b->range.label, "/var/log/%s", source);
+    books_clear(&b->books);
+    for (uint32_t s = 0; s < b->shard_count; s++)
+        books_add(&b->books, &b->parts[s].books);
     return &b->batch;
+}
+
+struct range *batcher_range(struct batcher *b)
+{
+    return &b->range;
 }
 
 void batcher_clear(struct batcher *b)

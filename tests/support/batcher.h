@@ -21,6 +21,8 @@ struct books *batcher_books(struct batcher *b, uint32_t shard);
 void batcher_new_epoch(struct batcher *b, uint32_t shard);
 
 /* All that was added, as [from, to) of `source`. */
-struct batch *batcher_seal(struct batcher *b, const char *source, int64_t from, int64_t to);
+const struct batch *batcher_seal(struct batcher *b, const char *source, int64_t from, int64_t to);
+/* Its range, to be changed by hand after batcher_seal(). */
+struct range *batcher_range(struct batcher *b);
 /* The batch was applied, or refused and forgotten by the store. */
 void batcher_clear(struct batcher *b);

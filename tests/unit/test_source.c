@@ -88,12 +88,13 @@ static int64_t count(struct desk *k, const char *name)
         continue;
     block_fini(&block);
     struct batcher *b = batcher_new(k->reports, FIXTURE_COUNT, 1);
-    struct batch *batch = batcher_seal(b, src.range.source, from, reader_offset(src.reader));
-    snprintf(batch->range.label, sizeof batch->range.label, "%s", src.range.label);
-    batch->range.tail_hash = identity_tail(reader_tail(src.reader), &batch->range.tail_len);
-    if (batch->range.to > from)
+    const struct batch *batch = batcher_seal(b, src.range.source, from, reader_offset(src.reader));
+    struct range *range = batcher_range(b);
+    snprintf(range->label, sizeof range->label, "%s", src.range.label);
+    range->tail_hash = identity_tail(reader_tail(src.reader), &range->tail_len);
+    if (range->to > from)
         assert_true(store_apply(k->store, batch, &e));
-    int64_t counted = batch->range.to - from;
+    int64_t counted = range->to - from;
     source_close(&src);
     batcher_free(b);
     return counted;

@@ -26,7 +26,7 @@ static void apply_or_retry(struct store *st, struct batcher *b, int i)
 {
     struct err e = {0};
     disk_add_batch(b, NULL, i);
-    struct batch *batch = batcher_seal(b, "access", i * 100, (i + 1) * 100);
+    const struct batch *batch = batcher_seal(b, "access", i * 100, (i + 1) * 100);
     while (!store_apply(st, batch, &e)) {
         assert_true(fault_vfs.failed > 0);
         check_told(&e);

@@ -265,12 +265,12 @@ static void test_partitions_advance_on_their_own(void **state)
     struct world *w = *state;
     struct err e;
     world_apply(w, 100);
-    struct batch *ba = batcher_seal(w->batcher, "access", 70, 80);
-    strcpy(ba->range.partition, "1"); /* first sight: it may begin anywhere */
+    const struct batch *ba = batcher_seal(w->batcher, "access", 70, 80);
+    strcpy(batcher_range(w->batcher)->partition, "1"); /* first sight: it may begin anywhere */
     assert_true(store_apply(w->store, ba, &e));
     assert_true(store_apply(w->store, batcher_seal(w->batcher, "other", 0, 5), &e));
     ba = batcher_seal(w->batcher, "access", 80, 90);
-    strcpy(ba->range.partition, "1");
+    strcpy(batcher_range(w->batcher)->partition, "1");
     assert_true(store_apply(w->store, ba, &e));
     world_apply(w, 100);
     int positions = 0;
@@ -389,11 +389,11 @@ static void test_position_keeps_all_of_the_last_range(void **state)
     struct world *w = *state;
     struct err e;
     world_apply(w, 100);
-    struct batch *ba = batcher_seal(w->batcher, "access", 100, 5000000000);
-    strcpy(ba->range.label, "/var/log/access.log.1");
-    ba->range.tail_hash = UINT64_MAX - 1;
-    ba->range.tail_len = RANGE_TAIL_BYTES_MAX;
-    ba->range.now_ms = 1431829000123;
+    const struct batch *ba = batcher_seal(w->batcher, "access", 100, 5000000000);
+    strcpy(batcher_range(w->batcher)->label, "/var/log/access.log.1");
+    batcher_range(w->batcher)->tail_hash = UINT64_MAX - 1;
+    batcher_range(w->batcher)->tail_len = RANGE_TAIL_BYTES_MAX;
+    batcher_range(w->batcher)->now_ms = 1431829000123;
     assert_true(store_apply(w->store, ba, &e));
     for (int reopened = 0; reopened < 2; reopened++) {
         struct position p = {0};
