@@ -23,6 +23,8 @@
 #define CONFIG_SOURCES_MAX    64
 #define CONFIG_REPORTS_MAX    64
 
+struct key; /* keys.h */
+
 enum source_type { SOURCE_FILE, SOURCE_STDIN };
 
 struct config_source {
@@ -75,7 +77,11 @@ struct config {
         char *listen; /* "127.0.0.1:8080" */
         int64_t connections_max;
         int64_t timeout_ms;
+        int64_t lag_max; /* messages; 0: no limit */
     } http;
+    struct {
+        int64_t stop_timeout_ms;
+    } run;
     struct {
         enum log_level level;
     } log;
@@ -95,5 +101,8 @@ void config_free(struct config *c);
 
 /* The effective configuration, whole, as YAML that config_load() takes back to the same. */
 void config_print(const struct config *c, struct text *out);
+/* The value of one key of `base`, a struct of the key's owner, also of a list: what it is, not how it was
+ * written. For comparing, since it may be a secret. */
+void config_print_value(const struct key *k, const void *base, struct text *out);
 /* docs/CONFIG.md, from the table. */
 void config_document(struct text *out);

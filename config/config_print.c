@@ -85,6 +85,14 @@ static void print_list(const struct key *k, const struct report *r, struct text 
     text_fini(&condition);
 }
 
+void config_print_value(const struct key *k, const void *base, struct text *out)
+{
+    if (keys_is_list(k))
+        print_list(k, base, out);
+    else
+        keys_print(k, base, out);
+}
+
 static bool is_there(const struct key *k, const void *base)
 {
     struct text value = {0};

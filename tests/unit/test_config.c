@@ -137,7 +137,7 @@ static const char *const bad_files[][2] = {
     /* keys */
     {"{a: b}: c", "f.yaml:1:1: found a mapping as a key, expected a name\n"},
     {"lgo: {level: info}", "f.yaml:1:1: lgo: found an unknown key, expected sources, reports, store, "
-                           "aggregate, limits, query, import, http or log (did you mean \"log\"?)\n"},
+                           "aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
     {"http: {level: info}", "f.yaml:1:8: http.level: found an unknown key, expected enabled, listen, "
