@@ -2,15 +2,24 @@
  *
  *   level=info event=started store=sqlite:tallyd.db reports=2
  *
- * Rules   : never a line per record; counters tell the rest. Text values are quoted by log_quote().
+ * Rules   : never a line per record; counters tell the rest. Text values are quoted by log_quote(). What may
+ *           happen often is said by log_limited(): of each cause the first LOG_LIMIT_LINES lines of an
+ *           interval, then how many there were besides.
+ * Journal : where standard error is the journal's (JOURNAL_STREAM names its device and inode), each line
+ *           begins with its priority, "<6>" (sd-daemon(3)).
  * Threads : any; a line is written by one write(2).
  */
 #pragma once
 
 #include "base/check.h"
+#include "base/clock.h"
+
+#include <stdbool.h>
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
+/* See whether standard error is the journal's; before any other thread. */
+void log_init(void);
 void log_set_level(enum log_level level);
 /* `fields` is the rest of the line: log_info("started", "port=%d", port). */
 void log_line(enum log_level level, const char *event, const char *fields, ...) PRINTF_LIKE(3, 4);
@@ -19,6 +28,33 @@ void log_line(enum log_level level, const char *event, const char *fields, ...) 
 #define log_info(event, ...)  log_line(LOG_LEVEL_INFO, event, __VA_ARGS__)
 #define log_warn(event, ...)  log_line(LOG_LEVEL_WARN, event, __VA_ARGS__)
 #define log_error(event, ...) log_line(LOG_LEVEL_ERROR, event, __VA_ARGS__)
+
+#define LOG_LIMIT_LINES       5
+#define LOG_LIMIT_INTERVAL_MS 60000
+
+/* One cause, of static storage and all zero at first. */
+struct log_limit {
+    struct log_limit *next; /* of those that keep something back */
+    bool is_listed;
+    enum log_level level;
+    const char *event;
+    int64_t begun_ms; /* monotonic; of its interval */
+    unsigned said;    /* lines in it, … */
+    unsigned kept;    /* … and those that were not said */
+};
+
+/* May this cause say one more line? */
+bool log_limit_pass(struct log_limit *l, enum log_level level, const char *event, int64_t now_ms);
+/* Say of each cause whose interval is over how many lines it kept back: call it now and then, with INT64_MAX
+ * at the end. */
+void log_limit_tell(int64_t now_ms);
+
+#define log_limited(level, event, ...)                                                       \
+    do {                                                                                     \
+        static struct log_limit log_limit_here;                                              \
+        if (log_limit_pass(&log_limit_here, (level), (event), clock_mono_ms(&clock_system))) \
+            log_line((level), (event), __VA_ARGS__);                                         \
+    } while (0)
 
 /* A logfmt value with its quotes, safe to print with %s; buf is cut at its size. */
 #define LOG_QUOTE_BYTES 1024

@@ -1,5 +1,6 @@
 /* tallyd: counts log events into ready-to-chart documents, exactly once. */
 #include "base/check.h"
+#include "base/log.h"
 #include "daemon/commands.h"
 
 #include <signal.h>
@@ -43,6 +44,7 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+    log_init();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2), not an end */
     if (argc < 2) {
         fputs(usage, stderr);
