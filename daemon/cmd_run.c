@@ -3,11 +3,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/address.h"
+#include "config/keys.h"
 #include "daemon/options.h"
+#include "daemon/service.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
-#include "daemon/stop.h"
-#include "web/server.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -41,15 +41,13 @@ static const char usage[] =
 struct run {
     struct config *config;
     const char *config_file, *store_url, *listen;
-    const atomic_bool *stop;
+    struct service service;
     struct store *store;
-    struct status status;
-    struct server *server; /* NULL: http.enabled is false */
     struct pipeline *pipeline;
     struct source source;
-    int64_t last_offset;        /* at the last tick */
-    int64_t consumed, rejected; /* of the sources that are over */
-    bool counting;              /* one is not over: the pipeline has its figures */
+    int64_t last_offset;       /* at the last tick */
+    struct books over, so_far; /* of the sources that are over; and of the one that is not */
+    bool counting;             /* one is not over: the pipeline has its figures */
     bool caught_up;
 };
 
@@ -102,15 +100,45 @@ static const char *source_path(const struct run *run)
     return src->type == SOURCE_FILE ? src->path : NULL;
 }
 
+static bool is_stopping(const struct run *run)
+{
+    return atomic_load(run->service.stop);
+}
+
+/* There is room for the longest line that a reload may allow. */
+static size_t line_max(void)
+{
+    return (size_t)keys_find("limits", slice_text("line_max"))->max;
+}
+
+static struct pipeline_limits pipeline_limits_of(const struct config *c)
+{
+    return (struct pipeline_limits){.stripe_ms = c->aggregate.flush_ms,
+                                    .line_max = (size_t)c->limits.line_max,
+                                    .future_max_ms = c->limits.future_max_ms};
+}
+
+/* Tell the status how it stands; and do what signals ask for. */
 static void note(struct run *run, enum status_state state)
 {
-    struct status_figures figures = {.state = state};
     const struct pipeline_progress *p = pipeline_progress(run->pipeline);
-    figures.consumed = run->consumed + (run->counting ? p->books.entries[BOOK_CONSUMED] : 0);
-    figures.rejected = run->rejected + (run->counting ? books_rejected(&p->books) : 0);
-    figures.offset = p->offset;
-    figures.stored = p->stored;
-    status_note(&run->status, &figures);
+    struct books *books = &run->so_far;
+    books_clear(books);
+    books_add(books, &run->over);
+    if (run->counting)
+        books_add(books, &p->books);
+    status_note(&run->service.status, &(struct status_figures){
+                                          .state = is_stopping(run) ? STATUS_STOPPING : state,
+                                          .books = books,
+                                          .messages = books->entries[BOOK_CONSUMED],
+                                          .offset = p->offset,
+                                          .stored = p->stored,
+                                          .shard_bytes = pipeline_bytes(run->pipeline),
+                                      });
+    if (service_tick(&run->service)) {
+        struct pipeline_limits limits = pipeline_limits_of(run->config);
+        pipeline_set_limits(run->pipeline, &limits);
+    }
 }
 
 static void tick(void *context, const struct pipeline_progress *progress)
@@ -138,14 +166,14 @@ static bool open_stream(struct run *run, struct err *e)
 {
     struct stat status;
     struct source_options options = {
-        .line_max = (size_t)run->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = run->stop};
+        .line_max = line_max(), .last_line = LAST_LINE_LEAVE, .stop = run->service.stop};
     if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         return source_open(&run->source, "-", run->store, &options, e);
     struct source *src = &run->source;
     src->in = input_open("-", e);
     if (src->in == NULL)
         return false;
-    src->reader = reader_new(src->in, (size_t)run->config->limits.line_max, LAST_LINE_LEAVE);
+    src->reader = reader_new(src->in, line_max(), LAST_LINE_LEAVE);
     snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64, clock_wall_ms(&clock_system));
     snprintf(src->range.label, sizeof src->range.label, "standard input");
     return true;
@@ -154,15 +182,14 @@ static bool open_stream(struct run *run, struct err *e)
 /* An empty file has no content to be known by either: wait for its first bytes. */
 static bool open_file(struct run *run, const char *path, struct err *e)
 {
-    struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
-                                     .last_line = LAST_LINE_LEAVE};
+    struct source_options options = {.line_max = line_max(), .last_line = LAST_LINE_LEAVE};
     while (true) {
         if (!source_open(&run->source, path, run->store, &options, e))
             return false;
         if (!run->source.is_empty)
             return true;
         source_close(&run->source);
-        if (atomic_load(run->stop))
+        if (is_stopping(run))
             return true;
         idle(run, STATUS_WAITING);
     }
@@ -181,10 +208,11 @@ static void log_source(const struct run *run)
 static void serve_on(struct run *run)
 {
     struct err e;
-    log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"", run->consumed);
+    log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"",
+             run->over.entries[BOOK_CONSUMED]);
     if (!store_tidy(run->store, false, &e))
         log_warn("tidy_failed", "error=\"%s\"", e.text);
-    while (!atomic_load(run->stop))
+    while (!is_stopping(run))
         idle(run, STATUS_ENDED);
 }
 
@@ -195,13 +223,12 @@ static bool count_source(struct run *run, struct err *e)
     run->counting = true;
     bool good = pipeline_run(run->pipeline, run->source.reader, &run->source.range, e);
     size_t left = reader_left(run->source.reader);
-    if (good && left > 0 && !atomic_load(run->stop))
+    if (good && left > 0 && !is_stopping(run))
         log_warn("line_left", "bytes=%zu reason=\"an unfinished last line, and another file took its place\"",
                  left);
     source_close(&run->source);
     run->counting = false;
-    run->consumed += p->books.entries[BOOK_CONSUMED];
-    run->rejected += books_rejected(&p->books);
+    books_add(&run->over, &p->books);
     return good;
 }
 
@@ -209,7 +236,7 @@ static bool count_source(struct run *run, struct err *e)
  * found by an import of it: it goes on where this ended. */
 static bool count_files(struct run *run, const char *path, struct err *e)
 {
-    while (!atomic_load(run->stop)) {
+    while (!is_stopping(run)) {
         if (!open_file(run, path, e))
             return false;
         if (run->source.reader == NULL)
@@ -228,7 +255,7 @@ static bool count(struct run *run, struct err *e)
         return count_files(run, path, e);
     if (!open_stream(run, e) || !count_source(run, e))
         return false;
-    if (!atomic_load(run->stop))
+    if (!is_stopping(run))
         serve_on(run);
     return true;
 }
@@ -238,31 +265,17 @@ static void open_pipeline(struct run *run)
     const struct config *c = run->config;
     struct pipeline_options options = setup_pipeline(c, 1);
     options.format = setup_format(c);
-    options.stripe_ms = c->aggregate.flush_ms;
+    options.line_max = line_max();
+    options.limits = pipeline_limits_of(c);
     options.follow = source_path(run) != NULL;
     options.tidy = true;
     options.retry = true;
-    options.stop = run->stop;
+    options.stop = run->service.stop;
+    options.status = &run->service.status;
+    options.beats = &run->service.notify.beats;
     options.tick = tick;
     options.context = run;
     run->pipeline = pipeline_new(run->store, c->reports, c->report_count, &options);
-}
-
-static bool open_server(struct run *run, struct err *e)
-{
-    const struct config *c = run->config;
-    struct server_options options = {
-        .store_url = c->store.url,
-        .listen = run->listen != NULL ? run->listen : c->http.listen,
-        .connections_max = (unsigned)c->http.connections_max,
-        .timeout_ms = c->http.timeout_ms,
-        .limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max, (uint64_t)c->query.series_max},
-        .status = &run->status,
-    };
-    if (!c->http.enabled)
-        return true;
-    run->server = server_start(&options, e);
-    return run->server != NULL;
 }
 
 static void log_started(const struct run *run)
@@ -270,8 +283,7 @@ static void log_started(const struct run *run)
     char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
     const char *path = source_path(run);
     log_info("started", "store=%s source=%s listen=%s", log_quote(run->config->store.url, store),
-             log_quote(path != NULL ? path : "standard input", source),
-             run->server != NULL ? server_address(run->server) : "none");
+             log_quote(path != NULL ? path : "standard input", source), service_address(&run->service));
     if (run->config->source_count > 1)
         log_warn("sources_ignored", "count=%zu reason=\"this version runs the first source only\"",
                  run->config->source_count - 1);
@@ -279,15 +291,16 @@ static void log_started(const struct run *run)
 
 static void log_stopped(const struct run *run)
 {
-    log_info("stopped", "consumed=%" PRId64 " rejected=%" PRId64 " stored=%" PRId64, run->consumed,
-             run->rejected, pipeline_progress(run->pipeline)->stored);
+    log_info("stopped", "consumed=%" PRId64 " rejected=%" PRId64 " stored=%" PRId64,
+             run->over.entries[BOOK_CONSUMED], books_rejected(&run->over),
+             pipeline_progress(run->pipeline)->stored);
 }
 
 static bool run_all(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
     run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
-    if (run->store == NULL || !open_server(run, e))
+    if (run->store == NULL || !service_serve(&run->service, e))
         return false;
     open_pipeline(run);
     log_started(run);
@@ -309,16 +322,23 @@ static bool has_source(const struct run *run, struct err *e)
 static int run_configured(struct run *run)
 {
     struct err e = {0};
+    const struct config *c = run->config;
     const char *path = source_path(run);
-    run->stop = stop_catch();
-    status_init(&run->status, &clock_system, run->config->store.url, path != NULL ? path : "standard input");
+    service_init(&run->service, &(struct service_options){.config = run->config,
+                                                          .config_file = run->config_file,
+                                                          .store_url = run->store_url,
+                                                          .listen = run->listen,
+                                                          .source = path != NULL ? path : "standard input"});
+    books_init(&run->over, c->report_count);
+    books_init(&run->so_far, c->report_count);
     bool good = has_source(run, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
-    server_stop(run->server);
+    service_fini(&run->service);
     pipeline_free(run->pipeline);
     store_close(run->store);
-    status_fini(&run->status);
+    books_fini(&run->over);
+    books_fini(&run->so_far);
     return good ? EX_OK : e.code;
 }
 
@@ -331,7 +351,6 @@ int cmd_run(int argc, char **argv)
     run.config = options_load(run.config_file, run.store_url, &status);
     if (run.config == NULL)
         return status;
-    log_set_level(run.config->log.level);
     status = run_configured(&run);
     config_free(run.config);
     return status;

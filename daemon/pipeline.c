@@ -37,9 +37,12 @@ struct pipeline {
     struct worker *workers;
     struct pipeline_progress progress; /* the writer's */
     struct books books;                /* of the stripe it applies */
+    struct beat *beat;                 /* likewise; NULL: nobody watches */
+    int64_t ticked_ms;
 
     pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
     struct reader *reader;
+    struct pipeline_limits limits;
     bool seal_wanted, ended;
     struct err read_error;
     bool read_failed;
@@ -68,10 +71,15 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     struct pipeline *p = xcalloc(1, sizeof *p);
     p->store = store;
     p->options = *options;
+    p->limits = options->limits;
+    ASSERT(p->limits.line_max <= options->line_max);
     p->workers = xcalloc(options->threads, sizeof *p->workers);
     p->past = xcalloc(options->threads, sizeof *p->past);
     for (size_t i = 0; i < options->threads; i++)
         worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &p->options);
+    for (size_t i = 0; options->beats != NULL && i < options->threads; i++)
+        p->workers[i].beat = beats_add(options->beats, "ingest");
+    p->beat = options->beats != NULL ? beats_add(options->beats, "writer") : NULL;
     pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_t attributes;
@@ -107,6 +115,22 @@ const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
     return &p->progress;
 }
 
+void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
+{
+    ASSERT(limits->line_max <= p->options.line_max);
+    pthread_mutex_lock(&p->reading);
+    p->limits = *limits;
+    pthread_mutex_unlock(&p->reading);
+}
+
+int64_t pipeline_bytes(const struct pipeline *p)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < p->options.threads; i++)
+        bytes += p->workers[i].bytes;
+    return bytes;
+}
+
 bool pipeline_has_failed(const struct pipeline *p)
 {
     return p->abandon;
@@ -140,12 +164,13 @@ static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t m
     if (s->begun_ms == 0)
         return false;
     return p->seal_wanted || reader_offset(p->reader) - s->from >= p->options.stripe_bytes ||
-           mono_ms - s->begun_ms >= p->options.stripe_ms;
+           mono_ms - s->begun_ms >= p->limits.stripe_ms;
 }
 
-/* Take the next block for worker `w`; *now_ms is its stripe's wall clock. Returns READER_BLOCK with the
- * stripe it belongs to, READER_WAIT, or READER_END. */
-static enum reader_result take_block(struct pipeline *p, struct worker *w, uint64_t *stripe, int64_t *now_ms)
+/* Take the next block for worker `w`; events later than *latest_ms are in the future by its stripe's wall
+ * clock. Returns READER_BLOCK with the stripe it belongs to, READER_WAIT, or READER_END. */
+static enum reader_result take_block(struct pipeline *p, struct worker *w, uint64_t *stripe,
+                                     int64_t *latest_ms)
 {
     enum reader_result result = READER_END;
     pthread_mutex_lock(&p->reading);
@@ -169,7 +194,8 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     if (p->ended && reader_offset(p->reader) > s->from)
         close_stripe(p);
     *stripe = p->stripe;
-    *now_ms = s->now_ms;
+    *latest_ms = s->now_ms + p->limits.future_max_ms;
+    w->line_max = p->limits.line_max;
     p->read_offset = reader_offset(p->reader);
     p->raw_offset = reader_raw_offset(p->reader);
     if (p->ended && result != READER_BLOCK)
@@ -184,8 +210,11 @@ static bool take_back(struct pipeline *p, struct worker *w)
     if (w->sealed.part == NULL)
         return true;
     pthread_mutex_lock(&p->lock);
-    while (!w->sealed.applied && !p->abandon)
+    while (!w->sealed.applied && !p->abandon) {
+        beat_rest(w->beat);
         pthread_cond_wait(&p->applied, &p->lock);
+        beat_turn(w->beat);
+    }
     struct part *part = w->sealed.applied ? w->sealed.part : NULL;
     if (part != NULL)
         w->sealed.part = NULL;
@@ -224,21 +253,23 @@ static void *worker_thread(void *context)
     struct worker *w = &p->workers[t->number];
     while (true) {
         uint64_t stripe;
-        int64_t now_ms;
-        enum reader_result result = take_block(p, w, &stripe, &now_ms);
+        int64_t latest_ms;
+        beat_turn(w->beat);
+        enum reader_result result = take_block(p, w, &stripe, &latest_ms);
         if (!move_to(p, t->number, stripe) || result == READER_END)
             break;
         if (result == READER_WAIT) {
             nanosleep(&(struct timespec){.tv_nsec = FOLLOW_MS * 1000000L / 4}, NULL);
             continue;
         }
-        worker_count(w, now_ms);
+        worker_count(w, latest_ms);
         if (shard_is_full(w->shard)) {
             pthread_mutex_lock(&p->reading);
             p->seal_wanted = true;
             pthread_mutex_unlock(&p->reading);
         }
     }
+    beat_rest(w->beat);
     pthread_mutex_lock(&p->lock);
     p->past[t->number] = UINT64_MAX;
     pthread_cond_signal(&p->sealed);
@@ -261,10 +292,23 @@ static bool all_ended(const struct pipeline *p)
     return is_sealed(p, UINT64_MAX - 1);
 }
 
-static void sleep_ms(const struct pipeline *p, int64_t ms)
+/* One turn of the writer. */
+static void turn(struct pipeline *p)
 {
-    for (; ms > 0 && !atomic_load(p->options.stop); ms -= WAIT_MS)
+    int64_t now_ms = clock_mono_ms(p->options.clock);
+    beat_turn(p->beat);
+    if (p->options.tick == NULL || now_ms - p->ticked_ms < TICK_MS)
+        return;
+    p->ticked_ms = now_ms;
+    p->options.tick(p->options.context, &p->progress);
+}
+
+static void sleep_ms(struct pipeline *p, int64_t ms)
+{
+    for (; ms > 0 && !atomic_load(p->options.stop); ms -= WAIT_MS) {
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+        turn(p);
+    }
 }
 
 /* Rejected lines are on disk before the position passes them; after a crash they may repeat. */
@@ -282,10 +326,43 @@ static bool write_rejects(struct pipeline *p, const struct text *rejects, struct
     return true;
 }
 
+static int64_t count_cells(const struct batch *batch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        for (size_t r = 0; r < batch->parts[i]->report_count; r++)
+            count += batch->parts[i]->reports[r].cells.count;
+    }
+    return (int64_t)count;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* One attempt. */
+static bool apply_once(struct pipeline *p, const struct batch *batch, struct err *e)
+{
+    struct status *status = p->options.status;
+    int64_t begun_us = now_us();
+    bool good = store_apply(p->store, batch, e);
+    if (status == NULL)
+        return good;
+    status_note_store(status, good ? NULL : e->text);
+    if (good)
+        status_note_batch(status, &(struct status_batch){.events = batch->books->entries[BOOK_PARSED],
+                                                         .cells = count_cells(batch),
+                                                         .apply_us = now_us() - begun_us});
+    return good;
+}
+
 static bool apply(struct pipeline *p, const struct batch *batch, struct err *e)
 {
     int64_t backoff_ms = BACKOFF_MIN_MS;
-    while (!store_apply(p->store, batch, e)) {
+    while (!apply_once(p, batch, e)) {
         if (!e->retryable || !p->options.retry || atomic_load(p->options.stop))
             return false;
         char quoted[LOG_QUOTE_BYTES];
@@ -303,8 +380,6 @@ static void note_progress(struct pipeline *p, const struct outbox *box)
 {
     struct pipeline_progress *to = &p->progress;
     books_add(&to->books, &box->part->books);
-    for (size_t r = 0; r < box->part->report_count; r++)
-        to->cells += box->part->reports[r].cells.count;
     for (int reason = 0; reason < REJECT_COUNT; reason++) {
         for (int i = 0; i < box->sample_count[reason] && to->sample_count[reason] < SAMPLES_MAX; i++)
             to->samples[reason][to->sample_count[reason]++] = box->samples[reason][i];
@@ -353,6 +428,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
         return false;
     p->progress.stored = s->to;
     p->progress.batches++;
+    p->progress.cells += (uint64_t)count_cells(&batch);
     for (size_t i = 0; i < batch.part_count; i++)
         note_progress(p, boxes[i]);
     pthread_mutex_lock(&p->lock);
@@ -405,19 +481,15 @@ static bool tidy(struct pipeline *p, bool *is_failing, struct err *e)
 
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
-    int64_t ticked_ms = 0;
     bool sealed, tidy_is_failing = false;
+    p->ticked_ms = 0;
     while (wait_sealed(p, &sealed)) {
         /* next_apply is moved by this thread alone. */
         if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
         if (!tidy(p, &tidy_is_failing, e))
             return false;
-        int64_t now_ms = clock_mono_ms(p->options.clock);
-        if (p->options.tick != NULL && now_ms - ticked_ms >= TICK_MS) {
-            p->options.tick(p->options.context, &p->progress);
-            ticked_ms = now_ms;
-        }
+        turn(p);
     }
     return true;
 }
@@ -485,6 +557,7 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         pthread_join(threads[i].id, NULL);
     for (size_t i = 0; good && i < p->options.threads; i++)
         good = take_back(p, &p->workers[i]);
+    beat_rest(p->beat);
     if (p->options.tick != NULL)
         p->options.tick(p->options.context, &p->progress);
     if (good && p->read_failed) {

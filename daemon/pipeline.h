@@ -19,9 +19,11 @@
 #include "aggregate/report.h"
 #include "aggregate/shard.h"
 #include "base/clock.h"
+#include "daemon/beat.h"
 #include "ingest/clf.h"
 #include "ingest/reader.h"
 #include "store/store.h"
+#include "web/status.h"
 
 #include <stdatomic.h>
 
@@ -46,12 +48,19 @@ struct pipeline_progress {
     uint64_t cells;
 };
 
+/* What may change between two blocks. */
+struct pipeline_limits {
+    int64_t stripe_ms;
+    size_t line_max; /* longer ones are rejected; at most pipeline_options.line_max */
+    int64_t future_max_ms;
+};
+
 struct pipeline_options {
     size_t threads;
     enum clf_format format;
-    size_t line_max;
-    int64_t future_max_ms;
-    int64_t stripe_bytes, stripe_ms;
+    size_t line_max;               /* that there is room for */
+    struct pipeline_limits limits; /* at first */
+    int64_t stripe_bytes;
     struct shard_limits shard;
     bool follow;    /* at the end of the input wait for more, until another file took its place */
     bool tidy;      /* keep house in the store between batches */
@@ -59,7 +68,9 @@ struct pipeline_options {
     int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */
     const struct clock *clock;
     const atomic_bool *stop; /* set by a signal: finish what was read, then end */
-    /* Called by the writer about every 200 ms and at the end. */
+    struct status *status;   /* NULL, or who is told of batches and of the store's failures */
+    struct beats *beats;     /* NULL, or the heartbeats of writer and workers; it outlives the pipeline */
+    /* Called by the writer about every 200 ms, also while it tries the store again, and at the end. */
     void (*tick)(void *context, const struct pipeline_progress *progress);
     void *context;
 };
@@ -75,6 +86,10 @@ void pipeline_free(struct pipeline *p);
  * and tail are set here. *progress is what this run did; pipeline_free() frees its books. */
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range,
                   struct err *e) MUST_CHECK;
+/* From the next block on. Any thread. */
+void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
+/* What the shards hold. Any thread. */
+int64_t pipeline_bytes(const struct pipeline *p);
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p);
 /* Did a run end because of the store? */
 bool pipeline_has_failed(const struct pipeline *p);

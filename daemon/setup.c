@@ -21,9 +21,10 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     return (struct pipeline_options){
         .threads = thread_count(c, threads),
         .line_max = (size_t)c->limits.line_max,
-        .future_max_ms = c->limits.future_max_ms,
+        .limits = {.stripe_ms = c->aggregate.batch_ms,
+                   .line_max = (size_t)c->limits.line_max,
+                   .future_max_ms = c->limits.future_max_ms},
         .stripe_bytes = c->aggregate.batch_bytes,
-        .stripe_ms = c->aggregate.batch_ms,
         .shard = {.cells_max = (size_t)c->aggregate.cells_max,
                   .series_max = (size_t)c->aggregate.series_max,
                   .key_bytes_max = (size_t)c->aggregate.key_bytes_max,

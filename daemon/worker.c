@@ -56,8 +56,8 @@ static void add_events(struct worker *w)
 static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
 {
     struct event *ev = &w->events[w->event_count];
-    struct reject why = {REJECT_TOO_LONG, w->options->line_max + 1};
-    if (UNLIKELY(line.len > w->options->line_max)) {
+    struct reject why = {REJECT_TOO_LONG, w->line_max + 1};
+    if (UNLIKELY(line.len > w->line_max)) {
         reject(w, line, why);
         return;
     }
@@ -73,10 +73,9 @@ static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
         add_events(w);
 }
 
-void worker_count(struct worker *w, int64_t now_ms)
+void worker_count(struct worker *w, int64_t latest_ms)
 {
     const char *p = w->block.data, *end = p + w->block.len;
-    int64_t latest_ms = now_ms + w->options->future_max_ms;
     while (p < end) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         ASSERT(newline != NULL);
@@ -84,6 +83,7 @@ void worker_count(struct worker *w, int64_t now_ms)
         p = newline + 1;
     }
     add_events(w); /* their slices end with the block */
+    w->bytes = (int64_t)shard_bytes(w->shard);
 }
 
 void worker_hand_over(struct worker *w, struct part *part)

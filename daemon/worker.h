@@ -27,13 +27,16 @@ struct worker {
     size_t event_count;
     struct outbox open, sealed; /* `open` collects rejects, its part is in the shard */
     uint64_t stripe;            /* of what the open part holds */
+    size_t line_max;            /* of the block at hand */
+    struct beat *beat;          /* NULL: nobody watches */
+    _Atomic int64_t bytes;      /* of the shard, for others */
 };
 
 void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
                  const struct pipeline_options *options);
 void worker_fini(struct worker *w);
-/* Count the lines of w->block; events later than now_ms + future_max_ms are rejected. */
-void worker_count(struct worker *w, int64_t now_ms);
+/* Count the lines of w->block; events later than latest_ms are rejected. */
+void worker_count(struct worker *w, int64_t latest_ms);
 /* Move `part`, sealed by the shard, and what belongs to it to w->sealed. Pre: the pipeline's lock is held,
  * and what was sealed before was taken back. */
 void worker_hand_over(struct worker *w, struct part *part);

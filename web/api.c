@@ -1,5 +1,7 @@
 #include "web/api.h"
 
+#include "web/metrics.h"
+
 #define TYPE_JSON "application/json"
 #define TYPE_TEXT "text/plain; charset=utf-8"
 
@@ -29,10 +31,13 @@ static void fail(struct reply *rp, const struct err *e)
     api_error(rp, code, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
 }
 
-static bool make_query(struct query *q, const struct query_limits *limits, const struct parameter *parameters,
-                       size_t count, struct err *e)
+static bool make_query(struct query *q, struct api *api, const struct parameter *parameters, size_t count,
+                       struct err *e)
 {
-    query_init(q, clock_wall_ms(&clock_system), limits);
+    pthread_mutex_lock(&api->limits_lock);
+    struct query_limits limits = api->limits;
+    pthread_mutex_unlock(&api->limits_lock);
+    query_init(q, clock_wall_ms(&clock_system), &limits);
     q->format = QUERY_JSON;
     for (size_t i = 0; i < count; i++) {
         if (!query_set(q, parameters[i].name, parameters[i].value, e))
@@ -46,7 +51,7 @@ void api_query(struct api *api, const struct parameter *parameters, size_t count
     struct query q;
     struct query_stats stats;
     struct err e;
-    if (!make_query(&q, &api->limits, parameters, count, &e)) {
+    if (!make_query(&q, api, parameters, count, &e)) {
         fail(rp, &e);
         return;
     }
@@ -108,11 +113,30 @@ void api_status(struct api *api, const struct parameter *parameters, size_t coun
     status_write(api->status, &rp->body);
 }
 
+void api_metrics(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    (void)parameters, (void)count;
+    rp->code = 200;
+    rp->type = METRICS_TYPE;
+    metrics_write(api->status, &rp->body);
+}
+
+static void answer_state(struct reply *rp, bool good)
+{
+    rp->type = TYPE_TEXT;
+    rp->code = good ? 200 : 503;
+    if (good)
+        text_puts(&rp->body, "ok\n");
+}
+
 void api_health(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
     (void)parameters, (void)count;
-    rp->type = TYPE_TEXT;
-    rp->code = status_healthy(api->status, &rp->body) ? 200 : 503;
-    if (rp->code == 200)
-        text_puts(&rp->body, "ok\n");
+    answer_state(rp, status_is_alive(api->status, &rp->body));
+}
+
+void api_ready(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    (void)parameters, (void)count;
+    answer_state(rp, status_is_ready(api->status, &rp->body));
 }

@@ -3,7 +3,9 @@
  *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
  *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…]},…]
  *   /api/v1/status    how the counting goes (status.h)
- *   /healthz          200 "ok", or 503 and why not
+ *   /metrics          the same for Prometheus (metrics.h)
+ *   /healthz          is it alive? 200 "ok", or 503 and why not
+ *   /readyz           does it consume, does the store take it, is the lag bearable? Likewise
  *
  * Errors  : {"error":"…"}: 400 a wrong question, 422 the answer passes a limit, 503 later perhaps (the
  *           store is locked, or was never written), 500 else.
@@ -18,13 +20,14 @@
 
 struct api {
     struct readers readers;
-    struct query_limits limits;
+    pthread_mutex_t limits_lock;
+    struct query_limits limits; /* may change while it serves */
     struct status *status;
 };
 
 typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 
-api_fn api_query, api_reports, api_status, api_health;
+api_fn api_query, api_reports, api_status, api_metrics, api_health, api_ready;
 
 /* An answer that is an error. */
 void api_error(struct reply *rp, unsigned code, struct slice text);

@@ -26,10 +26,8 @@ static const struct {
     const char *path;
     api_fn *answer;
 } routes[] = {
-    {"/api/v1/query", api_query},
-    {"/api/v1/reports", api_reports},
-    {"/api/v1/status", api_status},
-    {"/healthz", api_health},
+    {"/api/v1/query", api_query}, {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status},
+    {"/metrics", api_metrics},    {"/healthz", api_health},         {"/readyz", api_ready},
 };
 
 /* Nothing is loaded from elsewhere, nothing inline runs, and no other site may frame or read this one. */
@@ -195,6 +193,7 @@ struct server *server_start(const struct server_options *o, struct err *e)
     }
     assets_init();
     sv->listen = o->listen;
+    pthread_mutex_init(&sv->api.limits_lock, NULL);
     sv->api.limits = o->limits;
     sv->api.status = o->status;
     readers_init(&sv->api.readers, o->store_url);
@@ -214,7 +213,15 @@ void server_stop(struct server *sv)
     if (sv->daemon != NULL)
         MHD_stop_daemon(sv->daemon);
     readers_fini(&sv->api.readers);
+    pthread_mutex_destroy(&sv->api.limits_lock);
     free(sv);
+}
+
+void server_set_limits(struct server *sv, const struct query_limits *limits)
+{
+    pthread_mutex_lock(&sv->api.limits_lock);
+    sv->api.limits = *limits;
+    pthread_mutex_unlock(&sv->api.limits_lock);
 }
 
 const char *server_address(const struct server *sv)

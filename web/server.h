@@ -34,5 +34,7 @@ struct server;
 struct server *server_start(const struct server_options *options, struct err *e) MUST_CHECK;
 /* Finishes the requests under way. */
 void server_stop(struct server *sv);
+/* What a question may cost from now on. */
+void server_set_limits(struct server *sv, const struct query_limits *limits);
 /* Where it listens: "127.0.0.1:8080". */
 const char *server_address(const struct server *sv);

@@ -1,21 +1,35 @@
 #include "web/status.h"
 
 #include "base/civil.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* A source that pauses for longer than this has a falling rate. */
 #define PAUSE_MS 3000
 
-void status_init(struct status *s, const struct clock *clock, const char *store, const char *source)
+const int64_t status_latencies_ms[STATUS_LATENCIES] = {1,   2,   5,    10,   20,   50,   100,
+                                                       200, 500, 1000, 2000, 5000, 10000};
+
+static const char *const states[] = {"starting", "waiting", "counting", "ended", "stopping"};
+
+void status_init(struct status *s, const struct status_options *options)
 {
-    *s = (struct status){.clock = clock, .store = store, .source = source};
-    s->begun_ms = s->noted_ms = clock_mono_ms(clock);
+    *s = (struct status){.options = *options};
+    s->begun_ms = s->noted_ms = clock_mono_ms(options->clock);
+    s->begun_wall_ms = clock_wall_ms(options->clock);
+    books_init(&s->books, options->report_count);
     pthread_mutex_init(&s->lock, NULL);
 }
 
 void status_fini(struct status *s)
 {
+    for (size_t i = 0; i < s->partition_count; i++)
+        free(s->partitions[i].source);
+    free(s->partitions);
+    books_fini(&s->books);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -30,15 +44,78 @@ static void forget_steps(struct status *s, int64_t before_ms)
     memmove(s->steps, s->steps + gone, s->step_count * sizeof *s->steps);
 }
 
+static int64_t consumed(const struct status *s)
+{
+    return s->books.entries[BOOK_CONSUMED];
+}
+
 void status_note(struct status *s, const struct status_figures *figures)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t now_ms = clock_mono_ms(s->clock);
-    forget_steps(s, now_ms - STATUS_RATE_MS);
-    if (s->step_count == 0 || figures->consumed != s->figures.consumed)
-        s->steps[s->step_count++] = (struct status_step){now_ms, figures->consumed};
-    s->noted_ms = now_ms;
+    int64_t now_ms = clock_mono_ms(s->options.clock), before = consumed(s);
     s->figures = *figures;
+    s->figures.books = &s->books;
+    books_clear(&s->books);
+    books_add(&s->books, figures->books);
+    forget_steps(s, now_ms - STATUS_RATE_MS);
+    if (s->step_count == 0 || consumed(s) != before)
+        s->steps[s->step_count++] = (struct status_step){now_ms, consumed(s)};
+    s->noted_ms = now_ms;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_batch(struct status *s, const struct status_batch *batch)
+{
+    size_t bucket = 0;
+    while (bucket < STATUS_LATENCIES && batch->apply_us > status_latencies_ms[bucket] * 1000)
+        bucket++;
+    pthread_mutex_lock(&s->lock);
+    s->last_batch = *batch;
+    s->batches++;
+    s->cells += (uint64_t)batch->cells;
+    s->latencies[bucket]++;
+    s->apply_us += batch->apply_us;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_store(struct status *s, const char *error)
+{
+    pthread_mutex_lock(&s->lock);
+    s->store_is_away = error != NULL;
+    s->store_errors += error != NULL;
+    snprintf(s->store_error, sizeof s->store_error, "%s", error != NULL ? error : "");
+    pthread_mutex_unlock(&s->lock);
+}
+
+int status_add_partition(struct status *s, const char *source, int32_t number)
+{
+    int index = -1;
+    pthread_mutex_lock(&s->lock);
+    if (s->partition_count < STATUS_PARTITIONS_MAX) {
+        s->partitions =
+            xgrow(s->partitions, &s->partition_capacity, s->partition_count + 1, sizeof *s->partitions);
+        index = (int)s->partition_count++;
+        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1};
+    }
+    pthread_mutex_unlock(&s->lock);
+    return index;
+}
+
+void status_note_partition(struct status *s, int index, int64_t next, int64_t end)
+{
+    if (index < 0)
+        return;
+    pthread_mutex_lock(&s->lock);
+    ASSERT((size_t)index < s->partition_count);
+    s->partitions[index].next = next;
+    s->partitions[index].end = end;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_set_lag_max(struct status *s, int64_t lag_max)
+{
+    pthread_mutex_lock(&s->lock);
+    s->options.lag_max = lag_max;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -47,7 +124,7 @@ static double rate(const struct status *s)
     if (s->step_count == 0)
         return 0;
     const struct status_step *first = &s->steps[0], *last = &s->steps[s->step_count - 1];
-    int64_t now_ms = clock_mono_ms(s->clock);
+    int64_t now_ms = clock_mono_ms(s->options.clock);
     int64_t end_ms = now_ms - last->at_ms > PAUSE_MS ? now_ms : last->at_ms;
     if (end_ms <= first->at_ms)
         return 0;
@@ -62,37 +139,135 @@ double status_rate(struct status *s)
     return found;
 }
 
-bool status_healthy(struct status *s, struct text *why)
+int64_t status_lag_locked(const struct status *s)
+{
+    int64_t lag = 0;
+    for (size_t i = 0; i < s->partition_count; i++) {
+        const struct status_partition *p = &s->partitions[i];
+        lag += p->end > p->next ? p->end - p->next : 0;
+    }
+    return lag;
+}
+
+int64_t status_lag(struct status *s)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t silent_ms = clock_mono_ms(s->clock) - s->noted_ms;
+    int64_t lag = status_lag_locked(s);
     pthread_mutex_unlock(&s->lock);
+    return lag;
+}
+
+bool status_is_consuming(struct status *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool consuming = s->figures.state != STATUS_STARTING;
+    pthread_mutex_unlock(&s->lock);
+    return consuming;
+}
+
+static bool is_alive(const struct status *s, struct text *why)
+{
+    int64_t silent_ms = clock_mono_ms(s->options.clock) - s->noted_ms;
     if (silent_ms <= STATUS_SILENCE_MS)
         return true;
-    text_printf(why,
-                "nothing was counted or stored for %" PRId64
-                " s: the store may be failing; the log on standard error says why\n",
-                silent_ms / 1000);
+    text_printf(why, "nothing was read or stored for %" PRId64 " s: a thread hangs\n", silent_ms / 1000);
     return false;
+}
+
+bool status_is_alive(struct status *s, struct text *why)
+{
+    pthread_mutex_lock(&s->lock);
+    bool alive = is_alive(s, why);
+    pthread_mutex_unlock(&s->lock);
+    return alive;
+}
+
+bool status_is_ready_locked(const struct status *s, struct text *why)
+{
+    int64_t lag = status_lag_locked(s), lag_max = s->options.lag_max;
+    if (!is_alive(s, why))
+        return false;
+    if (s->figures.state == STATUS_STARTING)
+        text_puts(why, "not consuming yet: no partition is assigned\n");
+    else if (s->figures.state == STATUS_STOPPING)
+        text_puts(why, "stopping\n");
+    else if (s->store_is_away)
+        text_printf(why, "the store does not take what it is given: %s\n", s->store_error);
+    else if (lag_max > 0 && lag > lag_max)
+        text_printf(why, "the lag is %" PRId64 " messages, above http.lag_max, %" PRId64 "\n", lag, lag_max);
+    else
+        return true;
+    return false;
+}
+
+bool status_is_ready(struct status *s, struct text *why)
+{
+    pthread_mutex_lock(&s->lock);
+    bool ready = status_is_ready_locked(s, why);
+    pthread_mutex_unlock(&s->lock);
+    return ready;
+}
+
+void status_line(struct status *s, char *buf, size_t bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    int n = snprintf(buf, bytes, "%s, %.0f lines/s", states[s->figures.state], rate(s));
+    if (s->partition_count > 0 && n > 0 && (size_t)n < bytes)
+        n += snprintf(buf + n, bytes - (size_t)n, ", lag %" PRId64, status_lag_locked(s));
+    if (s->store_is_away && n > 0 && (size_t)n < bytes)
+        snprintf(buf + n, bytes - (size_t)n, ", the store is away");
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void write_partitions(const struct status *s, struct text *out)
+{
+    text_puts(out, ",\"partitions\":[");
+    for (size_t i = 0; i < s->partition_count; i++) {
+        const struct status_partition *p = &s->partitions[i];
+        text_puts(out, i > 0 ? ",{\"source\":" : "{\"source\":");
+        text_json(out, slice_text(p->source));
+        text_printf(out, ",\"partition\":%" PRId32 ",\"next\":%" PRId64, p->number, p->next);
+        if (p->end >= 0)
+            text_printf(out, ",\"end\":%" PRId64, p->end);
+        text_putc(out, '}');
+    }
+    text_putc(out, ']');
+}
+
+static void write_ready(const struct status *s, struct text *out)
+{
+    struct text why = {0};
+    bool ready = status_is_ready_locked(s, &why);
+    text_printf(out, ",\"ready\":%s", ready ? "true" : "false");
+    if (!ready) {
+        text_puts(out, ",\"not_ready\":");
+        text_json(out, slice_of(why.ptr, why.len - 1)); /* without its line feed */
+    }
+    text_fini(&why);
 }
 
 void status_write(struct status *s, struct text *out)
 {
-    static const char *const states[] = {"waiting", "counting", "ended"};
     char now[CIVIL_ISO_BYTES];
     pthread_mutex_lock(&s->lock);
-    struct status_figures f = s->figures;
-    int64_t mono_ms = clock_mono_ms(s->clock), wall_ms = clock_wall_ms(s->clock);
-    const char *state = mono_ms - s->noted_ms > STATUS_SILENCE_MS ? "silent" : states[f.state];
+    const struct status_figures *f = &s->figures;
+    int64_t mono_ms = clock_mono_ms(s->options.clock), wall_ms = clock_wall_ms(s->options.clock);
+    const char *state = mono_ms - s->noted_ms > STATUS_SILENCE_MS ? "silent" : states[f->state];
     text_printf(out,
                 "{\"version\":\"" TALLYD_VERSION "\",\"state\":\"%s\",\"now\":\"%s\",\"now_ms\":%" PRId64,
                 state, civil_iso(wall_ms, now), wall_ms);
     text_printf(out, ",\"uptime_ms\":%" PRId64 ",\"store\":", mono_ms - s->begun_ms);
-    text_json(out, slice_text(s->store));
+    text_json(out, slice_text(s->options.store));
     text_puts(out, ",\"source\":");
-    text_json(out, slice_text(s->source));
-    text_printf(out, ",\"consumed\":%" PRId64 ",\"rejected\":%" PRId64 ",\"rate\":%.1f", f.consumed,
-                f.rejected, rate(s));
-    text_printf(out, ",\"offset\":%" PRId64 ",\"stored\":%" PRId64 "}\n", f.offset, f.stored);
+    text_json(out, slice_text(s->options.source));
+    text_printf(out, ",\"messages\":%" PRId64 ",\"consumed\":%" PRId64 ",\"rejected\":%" PRId64, f->messages,
+                consumed(s), books_rejected(&s->books));
+    text_printf(out, ",\"dead_letters\":%" PRId64 ",\"rate\":%.1f,\"lag\":%" PRId64, f->dead_letters, rate(s),
+                status_lag_locked(s));
+    text_printf(out, ",\"offset\":%" PRId64 ",\"stored\":%" PRId64, f->offset, f->stored);
+    text_printf(out, ",\"batches\":%" PRIu64 ",\"store_errors\":%" PRIu64, s->batches, s->store_errors);
+    write_ready(s, out);
+    write_partitions(s, out);
+    text_puts(out, "}\n");
     pthread_mutex_unlock(&s->lock);
 }

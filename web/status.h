@@ -1,55 +1,126 @@
-/* status.h - how the counting goes, told by the one thread that counts and read by those that serve.
+/* status.h - how the counting goes, told by those who count and read by those who serve.
  *
- * Health  : whoever counts says so several times a second; silence for STATUS_SILENCE_MS means that it hangs,
- *           or that the store keeps failing.
+ *   status_note()            several times a second: where it stands, and the books since the start
+ *   status_note_batch()      after every batch applied
+ *   status_note_store()      after every attempt: did the store take it?
+ *   status_note_partition()  how far a partition is, and how long
+ *
+ * Alive   : whoever counts notes something several times a second; silence for STATUS_SILENCE_MS means that
+ *           it hangs. A store that is away is no silence: it is tried again, and noted.
+ * Ready   : it consumes, the store takes what it is given, and the lag is within lag_max.
  * Rate    : over the last STATUS_RATE_MS, between batches: they come in steps of a flush, and a window cut
  *           by the clock would see now more of them, now fewer.
- * Threads : any; every call takes the lock.
+ * Limits  : STATUS_PARTITIONS_MAX; further ones are not shown.
+ * Threads : any; every call takes the lock. Notes allocate nothing.
  */
 #pragma once
 
+#include "aggregate/books.h"
+#include "aggregate/report.h"
 #include "base/clock.h"
 #include "base/text.h"
 
 #include <pthread.h>
 
-#define STATUS_SILENCE_MS 10000
-#define STATUS_RATE_MS    10000
-#define STATUS_STEPS_MAX  64
+#define STATUS_SILENCE_MS     10000
+#define STATUS_RATE_MS        10000
+#define STATUS_STEPS_MAX      64
+#define STATUS_PARTITIONS_MAX 4096
+#define STATUS_LATENCIES      13
+#define STATUS_ERROR_BYTES    256
+
+/* In milliseconds: upper ends of the histogram's buckets, inclusive; the last bucket has none. */
+extern const int64_t status_latencies_ms[STATUS_LATENCIES];
 
 enum status_state {
+    STATUS_STARTING, /* not consuming yet: no partition is assigned */
     STATUS_WAITING,  /* the source is still empty */
     STATUS_COUNTING, /* and waiting for more */
-    STATUS_ENDED     /* the source has ended; what was counted is served */
+    STATUS_ENDED,    /* the source has ended; what was counted is served */
+    STATUS_STOPPING  /* draining */
 };
 
 struct status_figures {
     enum status_state state;
-    int64_t consumed, rejected; /* lines, since the start */
-    int64_t offset, stored;     /* of the source: read, durable */
+    const struct books *books;   /* since the start, of all sources; copied */
+    int64_t messages;            /* consumed since the start; of a source that has none, lines */
+    int64_t dead_letters;        /* rejected records written elsewhere, since the start */
+    int64_t offset, stored;      /* of a file: read, durable */
+    int64_t shard_bytes;         /* what the ingest threads hold, … */
+    int64_t queue_bytes;         /* … and what was fetched ahead for them */
+    int64_t memory_budget_bytes; /* for both; 0: none */
+};
+
+struct status_batch {
+    int64_t events, cells; /* in it */
+    int64_t apply_us;      /* how long it took to become durable */
+};
+
+/* All of a partition's records before `next` are counted. */
+struct status_partition {
+    char *source; /* the topic */
+    int32_t number;
+    int64_t next;
+    int64_t end; /* of what there is, exclusive (the high watermark); -1: not known yet */
 };
 
 struct status_step {
     int64_t at_ms, consumed;
 };
 
+struct status_options {
+    const struct clock *clock;
+    const char *store, *source;   /* borrowed; for people */
+    const struct report *reports; /* borrowed; their order is that of the books */
+    size_t report_count;
+    int64_t lag_max; /* messages; 0: no limit */
+};
+
 struct status {
     pthread_mutex_t lock;
-    const struct clock *clock;
-    const char *store, *source; /* borrowed; for people */
+    struct status_options options;
     int64_t begun_ms, noted_ms; /* monotonic */
-    struct status_figures figures;
+    int64_t begun_wall_ms;
+    struct status_figures figures; /* its books are these: */
+    struct books books;
+    struct status_partition *partitions;
+    size_t partition_count, partition_capacity;
+    struct status_batch last_batch;
+    uint64_t batches, store_errors, cells;
+    uint64_t latencies[STATUS_LATENCIES + 1];
+    int64_t apply_us; /* of all batches */
+    bool store_is_away;
+    char store_error[STATUS_ERROR_BYTES];
     struct status_step steps[STATUS_STEPS_MAX]; /* of the rate, oldest first */
     size_t step_count;
 };
 
-void status_init(struct status *s, const struct clock *clock, const char *store, const char *source);
+void status_init(struct status *s, const struct status_options *options);
 void status_fini(struct status *s);
+
 void status_note(struct status *s, const struct status_figures *figures);
+void status_note_batch(struct status *s, const struct status_batch *batch);
+/* `error` is NULL where the store took it, else why not. */
+void status_note_store(struct status *s, const char *error);
+/* Returns what status_note_partition() takes; -1 where there is no room. */
+int status_add_partition(struct status *s, const char *source, int32_t number);
+void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
+void status_set_lag_max(struct status *s, int64_t lag_max);
 
 /* Lines a second. */
 double status_rate(struct status *s);
+/* Messages that are there and not counted, of all partitions whose end is known. */
+int64_t status_lag(struct status *s);
+/* Has the source been found, and is it read? */
+bool status_is_consuming(struct status *s);
 /* Is somebody counting? `why`, if not, for an operator. */
-bool status_healthy(struct status *s, struct text *why);
+bool status_is_alive(struct status *s, struct text *why);
+/* Alive, and can it do its work? */
+bool status_is_ready(struct status *s, struct text *why);
+/* "counting 1234 lines/s, lag 17" */
+void status_line(struct status *s, char *buf, size_t bytes);
 /* Adds all of it as a JSON object. */
 void status_write(struct status *s, struct text *out);
+/* The same under the lock, for metrics.h. */
+int64_t status_lag_locked(const struct status *s);
+bool status_is_ready_locked(const struct status *s, struct text *why);

@@ -68,9 +68,8 @@ static int setup(void **state)
     s->options = (struct pipeline_options){
         .threads = 2,
         .line_max = LINE_MAX_BYTES,
-        .future_max_ms = DAY_MS,
+        .limits = {.stripe_ms = 1000, .line_max = LINE_MAX_BYTES, .future_max_ms = DAY_MS},
         .stripe_bytes = 10000,
-        .stripe_ms = 1000,
         .shard = {.cells_max = 1000, .series_max = 1000, .key_bytes_max = 1 << 20, .dimension_bytes_max = 64},
         .retry = true,
         .rejects_fd = -1,
@@ -191,7 +190,7 @@ static void roll_options(struct stage *s)
     struct pipeline_options *o = &s->options;
     o->threads = (size_t)dice_roll(&s->dice, 4) + 1;
     o->stripe_bytes = dice_roll(&s->dice, 2) == 0 ? 1 : 1 + dice_roll(&s->dice, 300000);
-    o->stripe_ms = dice_roll(&s->dice, 2) == 0 ? 1 : 1000;
+    o->limits.stripe_ms = dice_roll(&s->dice, 2) == 0 ? 1 : 1000;
     o->shard.cells_max = (size_t)dice_roll(&s->dice, 2000) + 1;
     o->shard.series_max = (size_t)dice_roll(&s->dice, 400) + 1;
     o->shard.key_bytes_max = dice_roll(&s->dice, 4) == 0 ? 1 : 1 << 20;
@@ -345,7 +344,7 @@ static void test_follow_counts_a_growing_file(void **state)
     struct text all = s->lines;
     s->lines = (struct text){rest, whole - 5000, whole};
     s->options.follow = true;
-    s->options.stripe_ms = 10;
+    s->options.limits.stripe_ms = 10;
     assert_int_equal(pthread_create(&thread, NULL, grow_file, &w), 0);
     bool good = run_once(s, &e);
     pthread_join(thread, NULL);

@@ -72,9 +72,10 @@ static void count(struct desk *k, size_t report_count)
     struct pipeline_options options = {
         .threads = 2,
         .line_max = (size_t)k->config->limits.line_max,
-        .future_max_ms = k->config->limits.future_max_ms,
+        .limits = {.stripe_ms = 1000,
+                   .line_max = (size_t)k->config->limits.line_max,
+                   .future_max_ms = k->config->limits.future_max_ms},
         .stripe_bytes = 20000,
-        .stripe_ms = 1000,
         .shard = {1000, 1000, 1 << 20, (size_t)k->config->limits.dimension_bytes_max},
         .rejects_fd = -1,
         .clock = &clock_system,

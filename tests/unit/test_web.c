@@ -25,6 +25,8 @@ struct fixture {
     struct world *w;
     struct clock clock;
     struct status status;
+    struct report reports[FIXTURE_COUNT];
+    struct books books; /* to note */
     struct server *server;
     int port;
 };
@@ -57,7 +59,13 @@ static int setup(void **state)
     world_apply(f->w, 400);
     f->clock = clock_fake(1431856800000); /* 2015-05-17T10:00:00Z */
     f->clock.fake_mono_ms = 1000000;
-    status_init(&f->status, &f->clock, "sqlite:test.db", "standard \"input\"");
+    fixture_reports(f->reports);
+    status_init(&f->status, &(struct status_options){.clock = &f->clock,
+                                                     .store = "sqlite:test.db",
+                                                     .source = "standard \"input\"",
+                                                     .reports = f->reports,
+                                                     .report_count = FIXTURE_COUNT});
+    books_init(&f->books, FIXTURE_COUNT);
     start(f, f->w->url, "127.0.0.1:0", 16);
     *state = f;
     return 0;
@@ -68,6 +76,8 @@ static int teardown(void **state)
     struct fixture *f = *state;
     server_stop(f->server);
     status_fini(&f->status);
+    fixture_free(f->reports);
+    books_fini(&f->books);
     world_teardown(&f->world_state);
     free(f);
     return 0;
@@ -253,15 +263,17 @@ static void pass_time(struct fixture *f, int64_t ms)
 static void test_web_status_and_health(void **state)
 {
     struct fixture *f = *state;
-    status_note(&f->status,
-                &(struct status_figures){.state = STATUS_COUNTING, .consumed = 40, .rejected = 2});
+    *books_source(&f->books, BOOK_CONSUMED) = 40;
+    *books_source(&f->books, BOOK_REJECTED + REJECT_FUTURE) = 2;
+    status_note(&f->status, &(struct status_figures){.state = STATUS_COUNTING, .books = &f->books});
     check(f, "/api/v1/status", 200, "\"state\":\"counting\",\"now\":\"2015-05-17T10:00:00Z\"");
-    check(f, "/api/v1/status", 200, "\"source\":\"standard \\\"input\\\"\",\"consumed\":40,\"rejected\":2");
+    check(f, "/api/v1/status", 200,
+          "\"source\":\"standard \\\"input\\\"\",\"messages\":0,\"consumed\":40,\"rejected\":2");
     check(f, "/healthz", 200, "ok\n");
     pass_time(f, STATUS_SILENCE_MS);
     check(f, "/healthz", 200, "ok\n");
     pass_time(f, 1);
-    check(f, "/healthz", 503, "nothing was counted or stored for 10 s");
+    check(f, "/healthz", 503, "nothing was read or stored for 10 s");
     check(f, "/api/v1/status", 200, "\"state\":\"silent\"");
 }
 
@@ -520,8 +532,9 @@ static void test_host_allowed_takes_what_no_foreign_page_can_have(void **state)
 
 static void note_at(struct status *s, struct clock *c, int64_t at_ms, int64_t consumed)
 {
+    int64_t entries[BOOK_SOURCE_COUNT] = {[BOOK_CONSUMED] = consumed};
     c->fake_mono_ms = at_ms;
-    status_note(s, &(struct status_figures){.state = STATUS_COUNTING, .consumed = consumed});
+    status_note(s, &(struct status_figures){.state = STATUS_COUNTING, .books = &(struct books){0, entries}});
 }
 
 static void test_status_rate_follows_the_source(void **state)
@@ -529,7 +542,7 @@ static void test_status_rate_follows_the_source(void **state)
     struct clock clock = clock_fake(0);
     struct status s;
     (void)state;
-    status_init(&s, &clock, "", "");
+    status_init(&s, &(struct status_options){.clock = &clock, .store = "", .source = ""});
     assert_true(status_rate(&s) == 0);
     /* Noted five times a second, batches of 1,000 a second: no ripple. */
     for (int64_t ms = 0; ms <= 30000; ms += 200) {
