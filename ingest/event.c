@@ -19,6 +19,11 @@ static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_names[FIELD_OWN_MAX][FIELD_NAME_BYTES];
 static _Atomic int own_count;
 
+int field_count(void)
+{
+    return FIELD_COUNT + own_count;
+}
+
 const char *field_name(enum field f)
 {
     ASSERT((int)f >= 0 && (int)f < FIELD_COUNT + own_count);

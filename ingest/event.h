@@ -79,6 +79,8 @@ static inline bool event_has_number(const struct event *ev, enum field f)
     return ((f < FIELD_COUNT ? ev->present : ev->present & ev->numeric) >> f) & 1;
 }
 
+/* How many fields there are so far: built-in and own ones. Any thread. */
+int field_count(void);
 /* "host", "path", …: the names that configuration and queries use. Built-in and own ones known so far; any
  * thread. The text lives as long as the process. */
 const char *field_name(enum field f);
