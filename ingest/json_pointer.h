@@ -1,0 +1,27 @@
+/* json_pointer.h - takes JSON pointers (RFC 6901) apart: "/a~1b/0" is the member "a/b", then the element 0.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+/* Is it "" or "/…", with every '~' followed by 0 or 1? */
+static inline bool json_pointer_is_good(struct slice pointer)
+{
+    if (pointer.len > 0 && pointer.ptr[0] != '/')
+        return false;
+    for (size_t i = 0; i < pointer.len; i++) {
+        if (pointer.ptr[i] == '~' && (i + 1 == pointer.len || (pointer.ptr[i + 1] | 1) != '1'))
+            return false;
+    }
+    return true;
+}
+
+/* The first name of a good pointer that is not "", as written, taken off it. */
+static inline struct slice json_pointer_take(struct slice *pointer)
+{
+    const char *from = pointer->ptr + 1, *end = pointer->ptr + pointer->len;
+    const char *slash = from < end ? memchr(from, '/', (size_t)(end - from)) : NULL;
+    const char *to = slash != NULL ? slash : end;
+    *pointer = slice_of(to, (size_t)(end - to));
+    return slice_of(from, (size_t)(to - from));
+}
