@@ -36,7 +36,7 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 # Everything but main(): what tests, fuzzers and benchmarks link.
 LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
 # What format, lint and compile_commands.json look at.
-ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c tests/*/*.c)
+ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c bench/kafka/*.c tests/*/*.c)
 ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h tests/*/*.h)
 SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh bench/*.sh)
 
@@ -59,6 +59,11 @@ $(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
 $(BUILD)/obj/web/assets.o: $(wildcard web/*.html web/*.css web/*.js web/*.svg $(DYGRAPHS)/dygraph.min.*)
 
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
+	@$(LINK)
+
+# The yardsticks and tools of the Kafka benchmark: bench/kafka/bare.c is build/kafka_bare.
+KAFKA_TOOLS := $(patsubst bench/kafka/%.c,$(BUILD)/kafka_%,$(wildcard bench/kafka/*.c))
+$(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o
 	@$(LINK)
 
 # A test is any tests/unit/test_*.c: found, never listed.
