@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "config/address.h"
 #include "config/keys.h"
+#include "daemon/consume.h"
 #include "daemon/options.h"
 #include "daemon/service.h"
 #include "daemon/setup.h"
@@ -23,24 +24,29 @@
 static const char usage[] =
     "usage: tallyd run [OPTIONS]\n"
     "\n"
-    "Counts a live source and serves its page and API, until SIGINT or SIGTERM. The source is the first of "
-    "the\n"
-    "configuration: a file is followed as it grows and is rotated, and continued where it was left; without "
-    "a\n"
-    "path it is standard input.\n"
+    "Counts live sources and serves the page and the API, until SIGINT or SIGTERM. The configuration names\n"
+    "either any number of Kafka topics (type: kafka), or one file, or standard input. A topic or file is "
+    "gone\n"
+    "on with where the store says; a file is followed as it grows and is rotated.\n"
     "\n"
-    "  -c, --config FILE   configuration (default: built in)\n"
+    "  -c, --config FILE   configuration (default: built in: standard input)\n"
     "      --store URL     store to count into (default: sqlite:tallyd.db)\n"
     "      --listen ADDR   where to serve (default: 127.0.0.1:8080); port 0 takes a free one\n"
+    "      --accept TOPIC  this topic was re-created, or lost records before they were counted: count on,\n"
+    "                      as the refusal said; may be repeated\n"
     "  -h, --help          this text\n"
     "\n"
+    "  tallyd run -c tallyd.yaml\n"
     "  tail -n 0 -F /var/log/apache2/access.log | tallyd run\n"
     "\n"
-    "A pipe cannot be continued: what it brings while nothing runs, or again, is not noticed. A file can.\n";
+    "Signals: HUP reads the configuration again, TERM and INT store what was read and end.\n"
+    "A pipe cannot be continued: what it brings while nothing runs, or again, is not noticed.\n";
 
 struct run {
     struct config *config;
     const char *config_file, *store_url, *listen;
+    const char *accepted[CONSUME_ACCEPT_MAX];
+    size_t accepted_count;
     struct service service;
     struct store *store;
     struct pipeline *pipeline;
@@ -51,12 +57,13 @@ struct run {
     bool caught_up;
 };
 
-enum { OPT_STORE = 256, OPT_LISTEN };
+enum { OPT_STORE = 256, OPT_LISTEN, OPT_ACCEPT };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"store", required_argument, NULL, OPT_STORE},
     {"listen", required_argument, NULL, OPT_LISTEN},
+    {"accept", required_argument, NULL, OPT_ACCEPT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -81,6 +88,11 @@ static int parse_options(struct run *run, int argc, char **argv)
         case OPT_LISTEN:
             run->listen = optarg;
             break;
+        case OPT_ACCEPT:
+            if (run->accepted_count == CONSUME_ACCEPT_MAX)
+                return bad_usage("--accept was given too often");
+            run->accepted[run->accepted_count++] = optarg;
+            break;
         case 'h':
             fputs(usage, stdout);
             return -1;
@@ -91,6 +103,34 @@ static int parse_options(struct run *run, int argc, char **argv)
     if (run->listen != NULL && !address_is_listen(slice_text(run->listen)))
         return bad_usage("--listen takes HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
     return optind == argc ? 0 : bad_usage("it takes its source from the configuration, not from FILE");
+}
+
+static bool is_kafka(const struct run *run)
+{
+    return run->config->sources[0].type == SOURCE_KAFKA;
+}
+
+/* Topics together, or one of the others. */
+static bool check_sources(const struct run *run, struct err *e)
+{
+    const struct config *c = run->config;
+    for (size_t i = 1; i < c->source_count; i++) {
+        if (!is_kafka(run) || c->sources[i].type != SOURCE_KAFKA)
+            return err_set(
+                e, EX_CONFIG,
+                "found sources %s and %s, expected one file, or standard input, or topics of Kafka "
+                "only: run one daemon for each, with a store of its own",
+                c->sources[0].name, c->sources[i].name);
+    }
+    for (size_t i = 0; i < run->accepted_count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < c->source_count; k++)
+            known = known || (c->sources[k].type == SOURCE_KAFKA &&
+                              strcmp(c->sources[k].topic, run->accepted[i]) == 0);
+        if (!known)
+            return err_set(e, EX_USAGE, "--accept %s: there is no source with this topic", run->accepted[i]);
+    }
+    return true;
 }
 
 /* NULL: standard input. */
@@ -278,15 +318,20 @@ static void open_pipeline(struct run *run)
     run->pipeline = pipeline_new(run->store, c->reports, c->report_count, &options);
 }
 
+/* For people. */
+static const char *source_label(const struct run *run)
+{
+    const char *path = source_path(run);
+    if (is_kafka(run))
+        return run->config->source_count == 1 ? run->config->sources[0].topic : "topics of Kafka";
+    return path != NULL ? path : "standard input";
+}
+
 static void log_started(const struct run *run)
 {
     char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
-    const char *path = source_path(run);
     log_info("started", "store=%s source=%s listen=%s", log_quote(run->config->store.url, store),
-             log_quote(path != NULL ? path : "standard input", source), service_address(&run->service));
-    if (run->config->source_count > 1)
-        log_warn("sources_ignored", "count=%zu reason=\"this version runs the first source only\"",
-                 run->config->source_count - 1);
+             log_quote(source_label(run), source), service_address(&run->service));
 }
 
 static void log_stopped(const struct run *run)
@@ -296,14 +341,26 @@ static void log_stopped(const struct run *run)
              pipeline_progress(run->pipeline)->stored);
 }
 
+static bool count_topics(struct run *run, struct err *e)
+{
+    struct consume_options options = {.service = &run->service,
+                                      .config = run->config,
+                                      .store = run->store,
+                                      .accepted_count = run->accepted_count};
+    memcpy(options.accepted, run->accepted, sizeof options.accepted);
+    return consume_run(&options, e);
+}
+
 static bool run_all(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
     run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
     if (run->store == NULL || !service_serve(&run->service, e))
         return false;
-    open_pipeline(run);
     log_started(run);
+    if (is_kafka(run))
+        return count_topics(run, e);
+    open_pipeline(run);
     bool good = count(run, e);
     log_stopped(run);
     return good;
@@ -312,7 +369,8 @@ static bool run_all(struct run *run, struct err *e)
 /* Standard input by default, but not what a person would have to type. */
 static bool has_source(const struct run *run, struct err *e)
 {
-    if (source_path(run) != NULL || run->config->sources[0].type == SOURCE_STDIN || !isatty(STDIN_FILENO))
+    if (is_kafka(run) || source_path(run) != NULL || run->config->sources[0].type == SOURCE_STDIN ||
+        !isatty(STDIN_FILENO))
         return true;
     return err_set(e, EX_USAGE,
                    "there is no source: pipe lines into it (`tail -F access.log | tallyd run`), or name a "
@@ -323,15 +381,14 @@ static int run_configured(struct run *run)
 {
     struct err e = {0};
     const struct config *c = run->config;
-    const char *path = source_path(run);
     service_init(&run->service, &(struct service_options){.config = run->config,
                                                           .config_file = run->config_file,
                                                           .store_url = run->store_url,
                                                           .listen = run->listen,
-                                                          .source = path != NULL ? path : "standard input"});
+                                                          .source = source_label(run)});
     books_init(&run->over, c->report_count);
     books_init(&run->so_far, c->report_count);
-    bool good = has_source(run, &e) && run_all(run, &e);
+    bool good = check_sources(run, &e) && has_source(run, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
     service_fini(&run->service);

@@ -1,5 +1,6 @@
 /* tallyd: counts log events into ready-to-chart documents, exactly once. */
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "daemon/commands.h"
 
@@ -46,6 +47,10 @@ int main(int argc, char **argv)
 {
     log_init();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2), not an end */
+    if (!failpoint_init()) {
+        fputs("tallyd: TALLYD_FAILPOINT names no place of base/failpoint.h\n", stderr);
+        return EX_USAGE;
+    }
     if (argc < 2) {
         fputs(usage, stderr);
         return EX_USAGE;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/worker.h"
+#include "daemon/writer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,12 +17,9 @@
 
 /* Stripes under way at most: a worker holds one sealed part, one open, and a block of a third; and the one
  * that the next block opens. */
-#define STRIPES        (3 * PIPELINE_THREADS_MAX + 1)
-#define WAIT_MS        50
-#define FOLLOW_MS      200
-#define TICK_MS        200
-#define BACKOFF_MIN_MS 100
-#define BACKOFF_MAX_MS 10000
+#define STRIPES   (3 * PIPELINE_THREADS_MAX + 1)
+#define WAIT_MS   50
+#define FOLLOW_MS 200
 
 struct stripe {
     int64_t from, to;
@@ -32,13 +30,11 @@ struct stripe {
 };
 
 struct pipeline {
-    struct store *store;
     struct pipeline_options options;
     struct worker *workers;
     struct pipeline_progress progress; /* the writer's */
     struct books books;                /* of the stripe it applies */
-    struct beat *beat;                 /* likewise; NULL: nobody watches */
-    int64_t ticked_ms;
+    struct writer writer;
 
     pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
     struct reader *reader;
@@ -64,12 +60,18 @@ struct thread {
     pthread_t id;
 };
 
+static void tick(void *context)
+{
+    struct pipeline *p = context;
+    if (p->options.tick != NULL)
+        p->options.tick(p->options.context, &p->progress);
+}
+
 struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
                               const struct pipeline_options *options)
 {
     ASSERT(options->threads >= 1 && options->threads <= PIPELINE_THREADS_MAX);
     struct pipeline *p = xcalloc(1, sizeof *p);
-    p->store = store;
     p->options = *options;
     p->limits = options->limits;
     ASSERT(p->limits.line_max <= options->line_max);
@@ -79,7 +81,15 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
         worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &p->options);
     for (size_t i = 0; options->beats != NULL && i < options->threads; i++)
         p->workers[i].beat = beats_add(options->beats, "ingest");
-    p->beat = options->beats != NULL ? beats_add(options->beats, "writer") : NULL;
+    p->writer = (struct writer){.store = store,
+                                .clock = options->clock,
+                                .give_up = options->stop,
+                                .status = options->status,
+                                .retry = options->retry,
+                                .tick = tick,
+                                .context = p};
+    if (options->beats != NULL)
+        p->writer.beat = beats_add(options->beats, "writer");
     pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_t attributes;
@@ -292,25 +302,6 @@ static bool all_ended(const struct pipeline *p)
     return is_sealed(p, UINT64_MAX - 1);
 }
 
-/* One turn of the writer. */
-static void turn(struct pipeline *p)
-{
-    int64_t now_ms = clock_mono_ms(p->options.clock);
-    beat_turn(p->beat);
-    if (p->options.tick == NULL || now_ms - p->ticked_ms < TICK_MS)
-        return;
-    p->ticked_ms = now_ms;
-    p->options.tick(p->options.context, &p->progress);
-}
-
-static void sleep_ms(struct pipeline *p, int64_t ms)
-{
-    for (; ms > 0 && !atomic_load(p->options.stop); ms -= WAIT_MS) {
-        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
-        turn(p);
-    }
-}
-
 /* Rejected lines are on disk before the position passes them; after a crash they may repeat. */
 static bool write_rejects(struct pipeline *p, const struct text *rejects, struct err *e)
 {
@@ -323,56 +314,6 @@ static bool write_rejects(struct pipeline *p, const struct text *rejects, struct
     }
     if (rejects->len > 0 && fdatasync(p->options.rejects_fd) != 0 && errno != EINVAL)
         return err_set(e, EX_IOERR, "cannot write the rejects file: %s", strerror(errno));
-    return true;
-}
-
-static int64_t count_cells(const struct batch *batch)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < batch->part_count; i++) {
-        for (size_t r = 0; r < batch->parts[i]->report_count; r++)
-            count += batch->parts[i]->reports[r].cells.count;
-    }
-    return (int64_t)count;
-}
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* One attempt. */
-static bool apply_once(struct pipeline *p, const struct batch *batch, struct err *e)
-{
-    struct status *status = p->options.status;
-    int64_t begun_us = now_us();
-    bool good = store_apply(p->store, batch, e);
-    if (status == NULL)
-        return good;
-    status_note_store(status, good ? NULL : e->text);
-    if (good)
-        status_note_batch(status, &(struct status_batch){.events = batch->books->entries[BOOK_PARSED],
-                                                         .cells = count_cells(batch),
-                                                         .apply_us = now_us() - begun_us});
-    return good;
-}
-
-static bool apply(struct pipeline *p, const struct batch *batch, struct err *e)
-{
-    int64_t backoff_ms = BACKOFF_MIN_MS;
-    while (!apply_once(p, batch, e)) {
-        if (!e->retryable || !p->options.retry || atomic_load(p->options.stop))
-            return false;
-        char quoted[LOG_QUOTE_BYTES];
-        if (backoff_ms == BACKOFF_MIN_MS)
-            log_warn("store_failed", "error=%s next=\"retrying\"", log_quote(e->text, quoted));
-        sleep_ms(p, backoff_ms);
-        backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
-    }
-    if (backoff_ms > BACKOFF_MIN_MS)
-        log_info("store_back", "to=%lld", (long long)batch->ranges[0].to);
     return true;
 }
 
@@ -424,11 +365,11 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
         parts[i] = boxes[i]->part;
         books_add(&p->books, &parts[i]->books);
     }
-    if (!apply(p, &batch, e))
+    if (!writer_apply(&p->writer, &batch, NULL, NULL, e))
         return false;
     p->progress.stored = s->to;
     p->progress.batches++;
-    p->progress.cells += (uint64_t)count_cells(&batch);
+    p->progress.cells += (uint64_t)writer_count_cells(&batch);
     for (size_t i = 0; i < batch.part_count; i++)
         note_progress(p, boxes[i]);
     pthread_mutex_lock(&p->lock);
@@ -455,7 +396,7 @@ static bool wait_sealed(struct pipeline *p, bool *sealed)
 {
     pthread_mutex_lock(&p->lock);
     while (!(*sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply)) && !all_ended(p)) {
-        struct timespec until = deadline_in(TICK_MS);
+        struct timespec until = deadline_in(WRITER_TICK_MS);
         if (pthread_cond_timedwait(&p->sealed, &p->lock, &until) == ETIMEDOUT)
             break;
     }
@@ -466,30 +407,18 @@ static bool wait_sealed(struct pipeline *p, bool *sealed)
     return more;
 }
 
-/* Keep house in the store. A failure that may pass is said once, and tried again the next time. */
-static bool tidy(struct pipeline *p, bool *is_failing, struct err *e)
-{
-    char quoted[LOG_QUOTE_BYTES];
-    if (!p->options.tidy)
-        return true;
-    bool good = store_tidy(p->store, false, e);
-    if (!good && !*is_failing)
-        log_warn("tidy_failed", "error=%s", log_quote(e->text, quoted));
-    *is_failing = !good;
-    return good || e->retryable;
-}
-
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
-    bool sealed, tidy_is_failing = false;
-    p->ticked_ms = 0;
+    bool sealed;
+    p->writer.ticked_ms = 0;
+    p->writer.tidy_is_failing = false;
     while (wait_sealed(p, &sealed)) {
         /* next_apply is moved by this thread alone. */
         if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
-        if (!tidy(p, &tidy_is_failing, e))
+        if (p->options.tidy && !writer_tidy(&p->writer, e))
             return false;
-        turn(p);
+        writer_turn(&p->writer);
     }
     return true;
 }
@@ -557,7 +486,7 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         pthread_join(threads[i].id, NULL);
     for (size_t i = 0; good && i < p->options.threads; i++)
         good = take_back(p, &p->workers[i]);
-    beat_rest(p->beat);
+    beat_rest(p->writer.beat);
     if (p->options.tick != NULL)
         p->options.tick(p->options.context, &p->progress);
     if (good && p->read_failed) {

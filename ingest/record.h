@@ -21,3 +21,9 @@ struct record {
     bool (*header)(const struct record *r, const char *name, struct slice *value);
     void *message; /* the source's own */
 };
+
+/* Its place among the records of all partitions, for events of one instant (event.h). */
+static inline int64_t record_order(const struct record *r)
+{
+    return (int64_t)r->partition << 48 | r->offset;
+}

@@ -1,0 +1,336 @@
+#include "daemon/intake.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
+                 size_t topic_count)
+{
+    *in = (struct intake){.shared = shared, .number = number, .topics = topics, .topic_count = topic_count};
+    in->chains = xcalloc(topic_count, sizeof *in->chains);
+    for (size_t i = 0; i < topic_count; i++)
+        in->chains[i] = chain_new(&topics[i].config->decode, shared->line_max);
+    in->shard = shard_new(number, shared->reports, shared->report_count, &shared->shard);
+}
+
+static void delivery_fini(struct delivery *d)
+{
+    for (size_t i = 0; i < d->range_capacity; i++)
+        books_fini(&d->ranges[i].books);
+    free(d->ranges);
+    letters_fini(&d->letters);
+}
+
+void intake_fini(struct intake *in)
+{
+    for (size_t i = 0; i < in->topic_count; i++)
+        chain_free(in->chains[i]);
+    free(in->chains);
+    shard_free(in->shard);
+    delivery_fini(&in->open);
+    delivery_fini(&in->sealed);
+}
+
+static struct intake_range *range_of(struct intake *in, struct partition *p)
+{
+    struct delivery *d = &in->open;
+    if (p->range < d->range_count && d->ranges[p->range].partition == p)
+        return &d->ranges[p->range];
+    p->range = d->range_count;
+    size_t before = d->range_capacity;
+    d->ranges = xgrow(d->ranges, &d->range_capacity, d->range_count + 1, sizeof *d->ranges);
+    for (size_t i = before; i < d->range_capacity; i++)
+        books_init(&d->ranges[i].books, in->shared->report_count);
+    struct intake_range *r = &d->ranges[d->range_count++];
+    r->partition = p;
+    books_clear(&r->books);
+    partition_range(p, &r->range);
+    r->range.now_ms = in->now_ms;
+    return r;
+}
+
+static void add_events(struct intake *in)
+{
+    shard_add(in->shard, in->events, in->event_count);
+    in->event_count = 0;
+}
+
+/* The run of one partition's messages is over: its events, books, and where it stands. */
+static void end_run(struct intake *in)
+{
+    struct intake_range *r = in->current;
+    if (r == NULL)
+        return;
+    add_events(in);
+    shard_take_books(in->shard, &r->books);
+    if (in->current_last != NULL) {
+        r->range.to = in->current_last->offset + 1;
+        r->range.tail_hash = partition_hash(in->current_last, &r->range.tail_len);
+        r->partition->next = r->range.to;
+        r->partition->tail_hash = r->range.tail_hash;
+        r->partition->tail_len = r->range.tail_len;
+    }
+    in->current = NULL;
+    in->current_last = NULL;
+    in->current_rkt = NULL;
+}
+
+static void fail(struct intake *in, const struct err *e)
+{
+    pthread_mutex_lock(&in->shared->lock);
+    if (!in->has_failed)
+        in->error = *e;
+    in->has_failed = true;
+    pthread_mutex_unlock(&in->shared->lock);
+}
+
+static struct topic *find_topic(struct intake *in, const char *name)
+{
+    for (size_t i = 0; i < in->topic_count; i++) {
+        if (strcmp(in->topics[i].name, name) == 0)
+            return &in->topics[i];
+    }
+    return NULL;
+}
+
+static struct partition *find_partition(struct intake *in, const rd_kafka_message_t *m)
+{
+    struct topic *t = m->rkt != NULL ? find_topic(in, rd_kafka_topic_name(m->rkt)) : NULL;
+    return t != NULL && m->partition >= 0 && m->partition < t->count ? &t->partitions[m->partition] : NULL;
+}
+
+static void take_error(struct intake *in, const rd_kafka_message_t *m)
+{
+    struct err e = {0};
+    char quoted[LOG_QUOTE_BYTES];
+    struct partition *p = find_partition(in, m);
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        return;
+    log_limited(LOG_LEVEL_WARN, "consume_error", "topic=%s partition=%d error=%s",
+                p != NULL ? p->topic->name : "-", m->partition,
+                log_quote(rd_kafka_message_errstr(m), quoted));
+    if (!kafka_is_lost(m->err))
+        return;
+    /* Whoever begins anew finds out what is the matter, and says so. */
+    err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p != NULL ? p->topic->name : "-",
+                      m->partition, rd_kafka_err2str(m->err));
+    fail(in, &e);
+}
+
+/* The record before `next`, fetched only to be compared. True: go on. */
+static bool compare_tail(struct intake *in, struct partition *p, const rd_kafka_message_t *m)
+{
+    struct err e = {0};
+    bool is_it = m->offset == p->next - 1;
+    p->check_tail = false;
+    if (!is_it) /* compacted away, or deleted by now */
+        log_info("tail_gone", "topic=%s partition=%d offset=%lld", p->topic->name, p->number,
+                 (long long)p->next - 1);
+    if (!is_it || partition_is_same(p, m))
+        return true;
+    partition_refuse_recreated(p, &e);
+    pthread_mutex_lock(&in->shared->lock);
+    in->must_renew = p->topic->is_accepted;
+    in->renewed = p->topic;
+    pthread_mutex_unlock(&in->shared->lock);
+    fail(in, &e);
+    return false;
+}
+
+/* Records that were counted come again: whatever the cause, begin anew from where the store stands. */
+static bool fail_backwards(struct intake *in, const struct partition *p, const rd_kafka_message_t *m)
+{
+    struct err e = {0};
+    err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: offset %lld came after %lld",
+                      p->topic->name, p->number, (long long)m->offset, (long long)p->next - 1);
+    fail(in, &e);
+    return false;
+}
+
+/* Begin a run with `m`. False: the message is not to be counted. */
+static bool begin_run(struct intake *in, rd_kafka_message_t *m)
+{
+    end_run(in);
+    struct partition *p = find_partition(in, m);
+    ASSERT(p != NULL);
+    if (p->check_tail && (!compare_tail(in, p, m) || m->offset < p->next))
+        return false;
+    if (UNLIKELY(m->offset < p->next))
+        return fail_backwards(in, p, m);
+    in->current = range_of(in, p);
+    in->current_rkt = m->rkt;
+    return true;
+}
+
+static void reject(struct intake *in, const struct record *r, struct slice bytes, struct reject why)
+{
+    shard_reject(in->shard, why.reason);
+    if (in->shared->keeps_letters && why.reason != REJECT_TOMBSTONE)
+        letters_add(&in->open.letters, r, bytes, why);
+}
+
+static void count_message(struct intake *in, rd_kafka_message_t *m)
+{
+    struct topic *t = in->current->partition->topic;
+    struct chain *chain = in->chains[t - in->topics];
+    struct record r;
+    struct slice bytes;
+    enum chain_result what;
+    kafka_record(m, t->name, &r);
+    chain_start(chain, &r);
+    int64_t order = record_order(&r);
+    while (true) {
+        struct event *ev = &in->events[in->event_count];
+        struct reject why;
+        what = chain_next(chain, ev, &why, &bytes);
+        if (what == CHAIN_END)
+            return;
+        if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > in->latest_ms)) {
+            what = CHAIN_REJECT;
+            why = (struct reject){REJECT_FUTURE, 1};
+        }
+        if (UNLIKELY(what == CHAIN_REJECT)) {
+            reject(in, &r, bytes, why);
+            continue;
+        }
+        ev->order = order;
+        if (++in->event_count == SHARD_EVENTS_MAX) {
+            add_events(in);
+            chain_flush(chain);
+        }
+    }
+}
+
+static void take_message(struct intake *in, rd_kafka_message_t *m)
+{
+    if (UNLIKELY(m->err != RD_KAFKA_RESP_ERR_NO_ERROR)) {
+        take_error(in, m);
+        return;
+    }
+    struct intake_range *r = in->current;
+    if (UNLIKELY(r == NULL || m->rkt != in->current_rkt || m->partition != r->partition->number) &&
+        !begin_run(in, m))
+        return;
+    if (UNLIKELY(in->current_last != NULL && m->offset <= in->current_last->offset)) {
+        fail_backwards(in, in->current->partition, m);
+        return;
+    }
+    in->open.messages++;
+    in->current_last = m;
+    count_message(in, m);
+}
+
+/* Wait until the writer is done with what was sealed; false when it has failed. */
+static bool take_back(struct intake *in)
+{
+    struct intake_shared *sh = in->shared;
+    pthread_mutex_lock(&sh->lock);
+    while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon)) {
+        beat_rest(in->beat);
+        pthread_cond_wait(&sh->applied, &sh->lock);
+        beat_turn(in->beat);
+    }
+    struct part *part = in->sealed.is_applied ? in->sealed.part : NULL;
+    bool good = in->sealed.part == NULL || part != NULL;
+    if (part != NULL)
+        in->sealed.part = NULL;
+    pthread_mutex_unlock(&sh->lock);
+    if (part != NULL)
+        shard_give_back(in->shard, part);
+    return good;
+}
+
+/* Hand the open batch over. Pre: what was sealed before was taken back, and no run is open. */
+static void seal(struct intake *in)
+{
+    struct intake_shared *sh = in->shared;
+    struct part *part = shard_seal(in->shard);
+    pthread_mutex_lock(&sh->lock);
+    struct delivery used = in->sealed;
+    in->sealed = in->open;
+    in->sealed.part = part;
+    in->sealed.is_applied = false;
+    in->open = used;
+    pthread_cond_signal(&sh->sealed);
+    pthread_mutex_unlock(&sh->lock);
+    in->open.range_count = 0;
+    in->open.messages = 0;
+    letters_clear(&in->open.letters);
+    failpoint(FAILPOINT_SEAL);
+}
+
+static bool is_free(struct intake *in)
+{
+    pthread_mutex_lock(&in->shared->lock);
+    bool is_free = in->sealed.part == NULL || in->sealed.is_applied;
+    pthread_mutex_unlock(&in->shared->lock);
+    return is_free;
+}
+
+/* Seal what is due. False: the writer has failed. */
+static bool seal_if_due(struct intake *in, int64_t now_ms)
+{
+    struct delivery *d = &in->open;
+    if (d->range_count == 0)
+        return true;
+    bool is_full = shard_is_full(in->shard) || d->letters.bytes.len >= LETTERS_BYTES_MAX;
+    bool is_over = now_ms - in->begun_ms >= atomic_load(&in->shared->limits.flush_ms);
+    if (!is_full && !(is_over && is_free(in)))
+        return true;
+    if (!take_back(in))
+        return false;
+    seal(in);
+    return !shard_must_wait(in->shard) || take_back(in);
+}
+
+static void begin_batch(struct intake *in, int64_t now_ms)
+{
+    in->begun_ms = now_ms;
+    in->now_ms = clock_wall_ms(in->shared->clock);
+    in->latest_ms = in->now_ms + atomic_load(&in->shared->limits.future_max_ms);
+}
+
+/* One turn: what came, counted, and sealed where it is time. False: the end. */
+static bool turn(struct intake *in)
+{
+    beat_turn(in->beat);
+    size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
+    int64_t now_ms = clock_mono_ms(in->shared->clock);
+    if (in->open.range_count == 0)
+        begin_batch(in, now_ms);
+    for (size_t i = 0; i < n && !in->has_failed; i++)
+        take_message(in, in->messages[i]);
+    end_run(in); /* events and tail point into the messages */
+    for (size_t i = 0; i < in->topic_count; i++)
+        chain_flush(in->chains[i]);
+    for (size_t i = 0; i < n; i++)
+        rd_kafka_message_destroy(in->messages[i]);
+    in->bytes = (int64_t)shard_bytes(in->shard);
+    if (n == INTAKE_MESSAGES)
+        in->is_busy = true;
+    return seal_if_due(in, now_ms) && !in->has_failed;
+}
+
+void *intake_run(void *intake)
+{
+    struct intake *in = intake;
+    struct intake_shared *sh = in->shared;
+    bool good = true;
+    while (good && !atomic_load(&sh->end) && !atomic_load(&sh->abandon))
+        good = turn(in);
+    if (in->open.range_count > 0 && take_back(in))
+        seal(in);
+    take_back(in);
+    beat_rest(in->beat);
+    pthread_mutex_lock(&sh->lock);
+    in->has_ended = true;
+    pthread_cond_signal(&sh->sealed);
+    pthread_mutex_unlock(&sh->lock);
+    return NULL;
+}

@@ -1,0 +1,100 @@
+/* intake.h - one ingest thread of Kafka: its consumer, its partitions, its open batch.
+ *
+ *   kafka_poll() → partition → chain → shard          ─┐ a delivery: part, ranges, books, letters
+ *        up to INTAKE_MESSAGES at a time                └──▶ writer (consume.c)
+ *
+ * Batch   : a part of every partition the thread has. It is sealed after flush_ms or when the shard is full,
+ * and handed over; the next fills meanwhile. Where the writer still has the one before, the open batch just
+ * grows until it is full; only then does the thread wait, and what is fetched ahead is bounded by
+ * kafka.queue_size: a slow store costs no memory. Books   : per partition. Messages come in runs of one
+ * partition, so they are taken at each change. Threads : intake_run() is the thread's body. What is under
+ * `lock` is shared with the writer; the rest of a delivery belongs to the thread until it is sealed, then to
+ * the writer until it is applied.
+ */
+#pragma once
+
+#include "aggregate/shard.h"
+#include "daemon/beat.h"
+#include "daemon/letters.h"
+#include "daemon/topic.h"
+#include "ingest/chain.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define INTAKE_MESSAGES 1024
+#define INTAKE_POLL_MS  50
+
+/* What of one partition is in a batch. */
+struct intake_range {
+    struct partition *partition;
+    struct range range;
+    struct books books;
+};
+
+struct delivery {
+    struct part *part; /* NULL: nothing */
+    struct intake_range *ranges;
+    size_t range_count, range_capacity; /* books of all up to the capacity are initialised */
+    struct letters letters;
+    int64_t messages;
+    bool is_applied;
+};
+
+/* What may change while it runs. */
+struct intake_limits {
+    _Atomic int64_t flush_ms, future_max_ms;
+};
+
+/* What all intakes have in common. */
+struct intake_shared {
+    pthread_mutex_t lock;
+    pthread_cond_t sealed, applied;
+    struct intake_limits limits;
+    const struct clock *clock;
+    const struct report *reports;
+    size_t report_count;
+    struct shard_limits shard;
+    size_t line_max;
+    bool keeps_letters;
+    atomic_bool end;     /* finish what was read, then end */
+    atomic_bool abandon; /* the writer has failed: nothing more will be applied */
+};
+
+struct intake {
+    struct intake_shared *shared;
+    uint32_t number;
+    struct kafka *kafka;
+    struct topic *topics;
+    size_t topic_count;
+    struct chain **chains; /* by topic */
+    struct shard *shard;
+    struct beat *beat;
+    pthread_t thread;
+
+    /* The open batch. */
+    struct delivery open;
+    struct intake_range *current; /* NULL: none yet */
+    const rd_kafka_message_t *current_last;
+    rd_kafka_topic_t *current_rkt; /* by which the next message of the run is recognised */
+    int64_t begun_ms, latest_ms, now_ms;
+    struct event events[SHARD_EVENTS_MAX];
+    size_t event_count;
+    rd_kafka_message_t *messages[INTAKE_MESSAGES];
+
+    /* Under shared->lock. */
+    struct delivery sealed;
+    bool has_ended;
+    bool has_failed; /* of itself: `error` says why */
+    struct err error;
+    bool must_renew; /* … because a topic was re-created: this one */
+    struct topic *renewed;
+    _Atomic int64_t bytes; /* of its shard */
+    atomic_bool is_busy;   /* there was more than one poll takes: the queue may be full (kafka_wake()) */
+};
+
+void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
+                 size_t topic_count);
+void intake_fini(struct intake *in);
+/* pthread_create()'s: counts until shared->end, or until it fails; its last delivery is sealed then. */
+void *intake_run(void *intake);

@@ -1,0 +1,174 @@
+#include "daemon/letters.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LETTER_HEADERS 5
+#define LETTER_NUMBER  24
+
+struct letter_box {
+    struct kafka_producer *producer; /* or … */
+    int fd;                          /* … a file */
+    const char *path;
+    struct text lines; /* of the file, before they are written */
+};
+
+/* One letter, before its bytes: topic, key, value. */
+struct letter {
+    struct reject why;
+    int32_t partition;
+    int64_t offset;
+    size_t topic_len, key_len, value_len;
+    bool has_key;
+};
+
+void letters_add(struct letters *l, const struct record *r, struct slice bytes, struct reject why)
+{
+    struct letter letter = {.why = why,
+                            .partition = r->partition,
+                            .offset = r->offset,
+                            .topic_len = r->topic.len,
+                            .key_len = r->key.len,
+                            .value_len = bytes.len,
+                            .has_key = r->key.ptr != NULL};
+    text_add(&l->bytes, (const char *)&letter, sizeof letter);
+    text_add(&l->bytes, r->topic.ptr, r->topic.len);
+    if (r->key.len > 0)
+        text_add(&l->bytes, r->key.ptr, r->key.len);
+    if (bytes.len > 0)
+        text_add(&l->bytes, bytes.ptr, bytes.len);
+    l->count++;
+}
+
+void letters_clear(struct letters *l)
+{
+    text_clear(&l->bytes);
+    l->count = 0;
+}
+
+void letters_fini(struct letters *l)
+{
+    text_fini(&l->bytes);
+}
+
+/* The letter at *at, and the places of its bytes; *at goes past it. */
+static struct letter take_letter(const struct letters *l, size_t *at, struct slice *topic, struct slice *key,
+                                 struct slice *value)
+{
+    struct letter letter;
+    const char *p = l->bytes.ptr + *at;
+    memcpy(&letter, p, sizeof letter);
+    p += sizeof letter;
+    *topic = slice_of(p, letter.topic_len);
+    *key = slice_of(letter.has_key ? p + letter.topic_len : NULL, letter.key_len);
+    *value = slice_of(p + letter.topic_len + letter.key_len, letter.value_len);
+    *at += sizeof letter + letter.topic_len + letter.key_len + letter.value_len;
+    return letter;
+}
+
+bool letter_box_open(struct letter_box **box, const struct config *c, const struct kafka_options *options,
+                     struct err *e)
+{
+    *box = NULL;
+    if (c->rejects.topic == NULL && c->rejects.file == NULL)
+        return true;
+    struct letter_box *b = xcalloc(1, sizeof *b);
+    b->fd = -1;
+    b->path = c->rejects.file;
+    bool good = true;
+    if (c->rejects.topic != NULL) {
+        b->producer = kafka_producer_open(options, c->rejects.topic, e);
+        good = b->producer != NULL;
+    } else {
+        b->fd = open(b->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+        if (b->fd < 0)
+            good = err_set(e, errno == EACCES ? EX_NOPERM : EX_CANTCREAT, "cannot open %s (rejects.file): %s",
+                           b->path, strerror(errno));
+    }
+    if (!good) {
+        letter_box_close(b);
+        return false;
+    }
+    *box = b;
+    return true;
+}
+
+void letter_box_close(struct letter_box *box)
+{
+    if (box == NULL)
+        return;
+    kafka_producer_close(box->producer);
+    if (box->fd >= 0)
+        close(box->fd);
+    text_fini(&box->lines);
+    free(box);
+}
+
+static bool produce(struct letter_box *box, const struct letter *letter, struct slice topic, struct slice key,
+                    struct slice value, struct err *e)
+{
+    char column[LETTER_NUMBER], partition[LETTER_NUMBER], offset[LETTER_NUMBER];
+    snprintf(column, sizeof column, "%zu", letter->why.column);
+    snprintf(partition, sizeof partition, "%d", letter->partition);
+    snprintf(offset, sizeof offset, "%" PRId64, letter->offset);
+    const struct kafka_header headers[LETTER_HEADERS] = {
+        {"tallyd.reason", slice_text(reject_name(letter->why.reason))},
+        {"tallyd.column", slice_text(column)},
+        {"tallyd.topic", topic},
+        {"tallyd.partition", slice_text(partition)},
+        {"tallyd.offset", slice_text(offset)},
+    };
+    return kafka_produce(box->producer, key, value, headers, LETTER_HEADERS, e);
+}
+
+static void add_line(struct text *lines, const struct letter *letter, struct slice topic, struct slice value)
+{
+    text_add(lines, topic.ptr, topic.len);
+    text_printf(lines, "/%d/%" PRId64 "\t%s\t%zu\t", letter->partition, letter->offset,
+                reject_name(letter->why.reason), letter->why.column);
+    text_add(lines, value.ptr, value.len);
+    text_putc(lines, '\n');
+}
+
+static bool write_file(struct letter_box *box, struct err *e)
+{
+    for (size_t done = 0; done < box->lines.len;) {
+        ssize_t n = write(box->fd, box->lines.ptr + done, box->lines.len - done);
+        if (n < 0 && errno != EINTR)
+            return err_set_retryable(e, EX_IOERR, "cannot write %s (rejects.file): %s", box->path,
+                                     strerror(errno));
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (fdatasync(box->fd) != 0 && errno != EINVAL) /* EINVAL: a pipe or terminal */
+        return err_set_retryable(e, EX_IOERR, "cannot write %s (rejects.file): %s", box->path,
+                                 strerror(errno));
+    return true;
+}
+
+bool letter_box_write(struct letter_box *box, const struct letters *l, struct err *e)
+{
+    struct slice topic, key, value;
+    if (box == NULL || l->count == 0)
+        return true;
+    failpoint(FAILPOINT_REJECTS_BEFORE);
+    text_clear(&box->lines);
+    for (size_t at = 0; at < l->bytes.len;) {
+        struct letter letter = take_letter(l, &at, &topic, &key, &value);
+        if (box->producer == NULL)
+            add_line(&box->lines, &letter, topic, value);
+        else if (!produce(box, &letter, topic, key, value, e))
+            return false;
+    }
+    if (box->producer != NULL ? !kafka_flush(box->producer, e) : !write_file(box, e))
+        return false;
+    failpoint(FAILPOINT_REJECTS_AFTER);
+    return true;
+}

@@ -1,0 +1,74 @@
+/* topic.h - topics and their partitions as the store knows them: where each is to be gone on with.
+ *
+ *   never seen                     from `start`: earliest, latest or a time
+ *   a new partition of a known one from its beginning: nothing of it was there when the others were begun
+ *   seen                           from the store's `next`, once the record before it, the last one counted,
+ * has been read again and is the same ends before `next`, or that record is another: the topic was
+ * re-created. Refused; accepted, it is a new incarnation, "kafka:access~2", counted from its beginning begins
+ * behind `next`           records were deleted before they were counted. Refused; accepted, they are skipped
+ *
+ * Why     : offsets are all that says what was counted. Only a record's content can tell that they are still
+ *           those of the same topic: librdkafka 2.0 shows neither topic ids nor leader epochs.
+ * Gaps    : compaction and transactions leave offsets out, so ranges are by offset, never by number; a last
+ *           counted record that was compacted away cannot be compared, and is passed over.
+ * Threads : one at a time.
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "config/config.h"
+#include "ingest/kafka.h"
+#include "store/store.h"
+
+struct topic;
+
+struct partition {
+    struct topic *topic;
+    int32_t number;
+    bool is_known; /* the store has a position of it; what follows is that */
+    int64_t next;  /* the first offset that is not counted */
+    uint64_t tail_hash;
+    uint32_t tail_len;
+    bool check_tail;  /* the record at next - 1 is still to be compared */
+    int status_index; /* in the daemon's status */
+    int64_t stored;   /* all before is counted and durable; the writer's */
+    size_t range;     /* its place in its intake's open batch, if it has one there */
+};
+
+struct topic {
+    const struct config_source *config;
+    const char *name;
+    char source[RANGE_SOURCE_BYTES]; /* of the newest incarnation */
+    int incarnation;                 /* from 1 */
+    bool is_known, is_accepted;      /* the store has some partition of it; --accept names it */
+    struct partition *partitions;
+    int32_t count;
+};
+
+/* Of every source of type kafka. `accepted`: topics named by --accept. */
+struct topic *topics_new(const struct config *c, const char *const accepted[], size_t accepted_count,
+                         size_t *topic_count);
+void topics_free(struct topic *topics, size_t count);
+
+/* Read the store's positions and the cluster's offsets, and decide where each partition goes on. EX_DATAERR:
+ * a topic is refused. */
+bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
+                  struct err *e) MUST_CHECK;
+/* One partition's decision, apart from Kafka: it has the records of [low, high), and is to begin at `start`
+ * if nothing is known. False: refused; *recreated tells that it is another topic, else some records are lost.
+ */
+bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t start, bool *recreated,
+                     struct err *e) MUST_CHECK;
+/* Is this, the record at next - 1, the one that was counted last? */
+bool partition_is_same(const struct partition *p, const rd_kafka_message_t *m);
+/* What tells a record from others: key, value and time. */
+uint64_t partition_hash(const rd_kafka_message_t *m, uint32_t *len);
+bool partition_refuse_recreated(const struct partition *p, struct err *e);
+/* Where to fetch from: the record before `next`, if it is to be compared. */
+int64_t partition_fetch_offset(const struct partition *p);
+/* The range from `next` to `next`: names it. */
+void partition_range(const struct partition *p, struct range *r);
+/* The incarnation of `topic` that a store's source is; 0: none. */
+int topic_incarnation(const char *topic, const char *source);
+/* The topic was re-created, and that is accepted. */
+void topic_renew(struct topic *t);

@@ -1,0 +1,98 @@
+#include "daemon/writer.h"
+
+#include "base/log.h"
+
+#include <time.h>
+
+#define WAIT_MS        50
+#define BACKOFF_MIN_MS 100
+#define BACKOFF_MAX_MS 10000
+
+void writer_turn(struct writer *w)
+{
+    int64_t now_ms = clock_mono_ms(w->clock);
+    beat_turn(w->beat);
+    if (w->tick == NULL || now_ms - w->ticked_ms < WRITER_TICK_MS)
+        return;
+    w->ticked_ms = now_ms;
+    w->tick(w->context);
+}
+
+void writer_sleep(struct writer *w, int64_t ms)
+{
+    for (; ms > 0 && !atomic_load(w->give_up); ms -= WAIT_MS) {
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+        writer_turn(w);
+    }
+}
+
+int64_t writer_count_cells(const struct batch *batch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < batch->part_count; i++) {
+        for (size_t r = 0; r < batch->parts[i]->report_count; r++)
+            count += batch->parts[i]->reports[r].cells.count;
+    }
+    return (int64_t)count;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int64_t count_events(const struct batch *batch)
+{
+    int64_t events = 0;
+    for (size_t i = 0; i < batch->range_count; i++)
+        events += batch->books[i].entries[BOOK_PARSED];
+    return events;
+}
+
+static bool apply_once(struct writer *w, const struct batch *batch, struct err *e)
+{
+    int64_t begun_us = now_us();
+    bool good = store_apply(w->store, batch, e);
+    if (w->status == NULL)
+        return good;
+    status_note_store(w->status, good ? NULL : e->text);
+    if (good)
+        status_note_batch(w->status, &(struct status_batch){.events = count_events(batch),
+                                                            .cells = writer_count_cells(batch),
+                                                            .apply_us = now_us() - begun_us});
+    return good;
+}
+
+bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(void *context, struct err *e),
+                  void *context, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    int64_t backoff_ms = BACKOFF_MIN_MS;
+    while (true) {
+        if (before != NULL && before(context, e))
+            before = NULL;
+        if (before == NULL && apply_once(w, batch, e))
+            break;
+        if (!e->retryable || !w->retry || atomic_load(w->give_up))
+            return false;
+        if (backoff_ms == BACKOFF_MIN_MS)
+            log_warn("store_failed", "error=%s next=\"retrying\"", log_quote(e->text, quoted));
+        writer_sleep(w, backoff_ms);
+        backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
+    }
+    if (backoff_ms > BACKOFF_MIN_MS)
+        log_info("store_back", "batches=1");
+    return true;
+}
+
+bool writer_tidy(struct writer *w, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    bool good = store_tidy(w->store, false, e);
+    if (!good && !w->tidy_is_failing)
+        log_warn("tidy_failed", "error=%s", log_quote(e->text, quoted));
+    w->tidy_is_failing = !good;
+    return good || e->retryable;
+}

@@ -1,0 +1,44 @@
+/* writer.h - what every pipeline's writer does with the store: apply until it is done, and keep house
+ * between.
+ *
+ * Retry   : what may pass (a full disk, a locked file, a broker that is away) is tried again with backoff for
+ *           ever, said once, and noted in the status; the pipeline's queue stays as it is meanwhile.
+ * Threads : one, which owns the store's handle.
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "base/clock.h"
+#include "daemon/beat.h"
+#include "store/store.h"
+#include "web/status.h"
+
+#include <stdatomic.h>
+
+#define WRITER_TICK_MS 200
+
+struct writer {
+    struct store *store;
+    const struct clock *clock;
+    const atomic_bool *give_up; /* do not try again */
+    struct status *status;      /* NULL, or who is told of batches and of the store's failures */
+    struct beat *beat;          /* NULL: nobody watches */
+    bool retry;
+    /* NULL, or called about every WRITER_TICK_MS, also while it tries again. */
+    void (*tick)(void *context);
+    void *context;
+    int64_t ticked_ms;
+    bool tidy_is_failing; /* and that was said */
+};
+
+/* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
+bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(void *context, struct err *e),
+                  void *context, struct err *e) MUST_CHECK;
+/* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
+bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
+/* One turn of the loop. */
+void writer_turn(struct writer *w);
+/* Sleep so long, taking turns, or until give_up. */
+void writer_sleep(struct writer *w, int64_t ms);
+/* Cells of all parts. */
+int64_t writer_count_cells(const struct batch *batch);

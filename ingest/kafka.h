@@ -1,0 +1,102 @@
+/* kafka.h - one consumer of a Kafka cluster, and one producer: librdkafka without what this daemon does not
+ * use.
+ *
+ * Offsets : the caller says where each partition begins, and never asks Kafka's committed offsets; those are
+ *           written for lag tools only. No group is joined, so no rebalance ever takes a partition away;
+ *           what must change (new partitions, an offset that is gone) closes the consumer and opens another.
+ * Fetch   : queue_bytes bounds what is fetched ahead. librdkafka before 2.2 stops fetching for a fixed second
+ *           when its queue is full (librdkafka#2879); kafka_wake(), called every KAFKA_WAKE_MS from another
+ *           thread, ends that pause by a request that wakes the broker's thread.
+ * Batches : kafka_poll() uses rd_kafka_consume_batch_queue(), at half the cost a message of
+ *           rd_kafka_consumer_poll(). Before 2.1 it may lose messages around pause, resume, seek and
+ * rebalance (librdkafka#4208): none of them is used here. Threads : kafka_poll() by one; all others by any.
+ * Errors  : EX_UNAVAILABLE + retryable where the cluster cannot be reached or a topic is not there (yet);
+ *           EX_CONFIG for a property; EX_NOPERM where access is denied.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "ingest/record.h"
+
+#include <librdkafka/rdkafka.h>
+#include <stddef.h>
+
+#define KAFKA_WAKE_MS     25
+#define KAFKA_TOPIC_MAX   249 /* bytes of a topic's name */
+#define KAFKA_HOSTS_BYTES 1024
+
+struct kafka_property {
+    char *name, *value;
+};
+
+struct kafka_options {
+    const char *brokers; /* "host:port,host:port" */
+    const char *group;   /* for committed offsets */
+    const struct kafka_property *properties;
+    size_t property_count;
+    int64_t queue_bytes;
+    int64_t timeout_ms; /* of requests that somebody waits for */
+};
+
+/* A partition, and where to begin or what was found. */
+struct kafka_offset {
+    const char *topic; /* borrowed */
+    int32_t partition;
+    int64_t offset;
+};
+
+/* For offsets asked of kafka_offsets(), beside times. */
+#define KAFKA_LATEST   (-1)
+#define KAFKA_EARLIEST (-2)
+
+struct kafka;
+
+struct kafka *kafka_open(const struct kafka_options *options, struct err *e) MUST_CHECK;
+/* Everything that was polled must have been given back. */
+void kafka_close(struct kafka *k);
+
+/* How many partitions the topic has. */
+bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct err *e) MUST_CHECK;
+/* Of each partition: `offset` is KAFKA_EARLIEST, KAFKA_LATEST or a time in ms, and becomes the first offset
+ * there is, the end, or the first record of that time or later (the end where there is none). */
+bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e) MUST_CHECK;
+/* Fetch these partitions, each from its offset. Once. */
+bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t count,
+                  struct err *e) MUST_CHECK;
+
+/* Up to `max` messages, or what came within timeout_ms. Some may be errors (err != 0: of a partition, or
+ * RD_KAFKA_RESP_ERR__PARTITION_EOF with the offset that the next record will have at least). Each is given
+ * back by rd_kafka_message_destroy(). */
+size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
+/* The message as a record; valid until it is given back. */
+void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r);
+/* Does this error mean that the consumer cannot go on with the partition as it is? */
+bool kafka_is_lost(rd_kafka_resp_err_t error);
+
+/* Events of the connection (errors, commits done) are logged from here; several times a second. */
+void kafka_serve(struct kafka *k);
+/* Wake the broker threads, where this version of the library needs it. Takes up to a request's time. */
+void kafka_wake(struct kafka *k);
+/* The end of a partition as the last fetch saw it (the high watermark); -1: not known yet. */
+int64_t kafka_end(struct kafka *k, const char *topic, int32_t partition);
+/* Write the offsets into the group, not waiting for it; a failure is logged. */
+void kafka_commit(struct kafka *k, const struct kafka_offset *offsets, size_t count);
+/* Wait up to timeout_ms until what was committed has been answered. */
+void kafka_finish_commits(struct kafka *k, int timeout_ms);
+
+/* A message for kafka_produce(). */
+struct kafka_header {
+    const char *name;
+    struct slice value;
+};
+
+struct kafka_producer;
+
+struct kafka_producer *kafka_producer_open(const struct kafka_options *options, const char *topic,
+                                           struct err *e) MUST_CHECK;
+void kafka_producer_close(struct kafka_producer *p);
+/* Queue a copy. ptr NULL: no key, no value. */
+bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice value,
+                   const struct kafka_header *headers, size_t header_count, struct err *e) MUST_CHECK;
+/* Wait until every message queued since the last flush is acknowledged by all in-sync replicas. */
+bool kafka_flush(struct kafka_producer *p, struct err *e) MUST_CHECK;

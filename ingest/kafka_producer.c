@@ -1,0 +1,97 @@
+#include "base/mem.h"
+#include "ingest/kafka_internal.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct kafka_producer {
+    rd_kafka_t *rk;
+    char *topic;
+    int64_t timeout_ms;
+    int failed; /* since the last flush, and why */
+    rd_kafka_resp_err_t failure;
+};
+
+static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *context)
+{
+    struct kafka_producer *p = context;
+    (void)rk;
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    p->failed++;
+    p->failure = m->err;
+}
+
+struct kafka_producer *kafka_producer_open(const struct kafka_options *options, const char *topic,
+                                           struct err *e)
+{
+    char why[512];
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    struct kafka_producer *p = xcalloc(1, sizeof *p);
+    rd_kafka_conf_set_opaque(conf, p);
+    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+    bool good = kafka_configure(conf, options, e);
+    if (good && rd_kafka_conf_set(conf, "enable.idempotence", "true", why, sizeof why) != RD_KAFKA_CONF_OK)
+        good = err_set(e, EX_CONFIG, "kafka.properties: %s", why);
+    if (good && (p->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why)) == NULL)
+        good = err_set(e, EX_CONFIG, "cannot make a Kafka producer: %s", why);
+    if (!good) {
+        rd_kafka_conf_destroy(conf);
+        free(p);
+        return NULL;
+    }
+    p->topic = xstrdup(topic);
+    p->timeout_ms = options->timeout_ms;
+    return p;
+}
+
+void kafka_producer_close(struct kafka_producer *p)
+{
+    if (p == NULL)
+        return;
+    rd_kafka_purge(p->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    rd_kafka_flush(p->rk, 0);
+    rd_kafka_destroy(p->rk);
+    free(p->topic);
+    free(p);
+}
+
+static bool fail(const struct kafka_producer *p, rd_kafka_resp_err_t error, struct err *e)
+{
+    return err_set_retryable(e, EX_UNAVAILABLE, "cannot write rejected records to topic %s: %s", p->topic,
+                             rd_kafka_err2str(error));
+}
+
+bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice value,
+                   const struct kafka_header *headers, size_t header_count, struct err *e)
+{
+    rd_kafka_resp_err_t error;
+    rd_kafka_headers_t *list = rd_kafka_headers_new(header_count);
+    for (size_t i = 0; i < header_count; i++)
+        rd_kafka_header_add(list, headers[i].name, -1, headers[i].value.ptr, (ssize_t)headers[i].value.len);
+    while ((error = rd_kafka_producev(
+                p->rk, RD_KAFKA_V_TOPIC(p->topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                RD_KAFKA_V_KEY(key.ptr, key.len), RD_KAFKA_V_VALUE((void *)(uintptr_t)value.ptr, value.len),
+                RD_KAFKA_V_HEADERS(list), RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL &&
+           p->failed == 0)
+        rd_kafka_poll(p->rk, 100);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return true; /* the headers are the message's now */
+    rd_kafka_headers_destroy(list);
+    return fail(p, error, e);
+}
+
+bool kafka_flush(struct kafka_producer *p, struct err *e)
+{
+    rd_kafka_resp_err_t error = rd_kafka_flush(p->rk, (int)p->timeout_ms);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        /* What is left would only be sent twice when the caller tries again. */
+        rd_kafka_purge(p->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        rd_kafka_flush(p->rk, 100);
+        p->failed = 0;
+        return fail(p, error, e);
+    }
+    int failed = p->failed;
+    p->failed = 0;
+    return failed == 0 || fail(p, p->failure, e);
+}
