@@ -267,6 +267,16 @@ static void print_pointer(const char *pointer, struct text *out)
     text_fini(&whole);
 }
 
+void decode_print_step(const struct decode_step *step, struct text *out)
+{
+    if (step->kind == STEP_JSON_STRING)
+        text_printf(out, JSON_STRING_PREFIX "%s", step->pointer);
+    else if (step->kind == STEP_LINE)
+        text_puts(out, clf_format_name(step->format));
+    else
+        text_puts(out, step->kind == STEP_SYSLOG ? "syslog" : step->kind == STEP_JSON ? "json" : "metric");
+}
+
 void decode_print_steps(const struct decode *d, struct text *out)
 {
     text_putc(out, '[');
@@ -276,12 +286,8 @@ void decode_print_steps(const struct decode *d, struct text *out)
             text_puts(out, ", ");
         if (step->kind == STEP_JSON_STRING)
             print_pointer(step->pointer, out);
-        else if (step->kind == STEP_LINE)
-            text_puts(out, clf_format_name(step->format));
         else
-            text_puts(out, step->kind == STEP_SYSLOG ? "syslog"
-                           : step->kind == STEP_JSON ? "json"
-                                                     : "metric");
+            decode_print_step(step, out);
     }
     text_putc(out, ']');
 }

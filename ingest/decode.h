@@ -13,12 +13,11 @@
  *           DECODE_STEPS_MAX. None: [auto].
  * Fields  : NAME: ORIGIN, where NAME is a field of event.h or an own one (which it becomes), and ORIGIN is a
  *           JSON pointer (of the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp.
- *           It adds to what the last step finds, and overrides it where it finds something itself. `timestamp`
- *           is in seconds, "1286721442.000".
- * Open    : [json] and [metric] also fill every known own field that has no origin here from the member /NAME
- *           or the tag NAME: a report that says `by: [name, userid]` needs no `fields`.
- * Time    : of [json]: where to find it, by default /@timestamp, /timestamp, /time or /ts, whichever comes
- *           first; RFC 3339, or a number of seconds or (above 10^11) milliseconds since 1970. Other
+ *           It adds to what the last step finds, and overrides it where it finds something itself.
+ * `timestamp` is in seconds, "1286721442.000". Open    : [json] and [metric] also fill every known own field
+ * that has no origin here from the member /NAME or the tag NAME: a report that says `by: [name, userid]`
+ * needs no `fields`. Time    : of [json]: where to find it, by default /@timestamp, /timestamp, /time or /ts,
+ * whichever comes first; RFC 3339, or a number of seconds or (above 10^11) milliseconds since 1970. Other
  *           steps have their own, but `broker` replaces any.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
@@ -85,6 +84,8 @@ bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
  * where the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
+/* "json:/message": as decode_add_step() takes it. */
+void decode_print_step(const struct decode_step *step, struct text *out);
 /* "[json:/message, combined]", as YAML. */
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */
