@@ -81,6 +81,32 @@ int report_find_measure(const struct report *r, struct slice name)
     return -1;
 }
 
+static size_t name_len(struct slice text)
+{
+    size_t n = 0;
+    while (n < text.len && n + 1 < FIELD_NAME_BYTES && report_is_name(slice_of(text.ptr, n + 1), n + 2))
+        n++;
+    return n;
+}
+
+struct slice report_piece_field(enum report_piece kind, struct slice text)
+{
+    const char *open = kind == PIECE_MEASURE ? memchr(text.ptr, '(', text.len) : NULL;
+    size_t skip = open != NULL ? (size_t)(open - text.ptr) + 1 : 0;
+    while (kind != PIECE_DIMENSION && skip < text.len && text.ptr[skip] == ' ')
+        skip++;
+    struct slice from = slice_of(text.ptr + skip, text.len - skip);
+    struct slice name = slice_of(from.ptr, name_len(from)), none = slice_of(text.ptr, 0);
+    const char *next = from.ptr + name.len, *end = from.ptr + from.len;
+    while (next < end && *next == ' ' && kind != PIECE_DIMENSION)
+        next++;
+    bool whole = kind == PIECE_DIMENSION   ? next == end
+                 : kind == PIECE_CONDITION ? next < end && strchr("=!<>", *next) != NULL
+                                           : open != NULL && next < end && *next == ')';
+    bool derived = slice_is(name, "status_class") || slice_is(name, "referrer_host");
+    return whole && !derived ? name : none;
+}
+
 static bool parse_dimension(struct dimension *d, struct slice text)
 {
     static const char segments[] = "path:";
@@ -224,6 +250,17 @@ bool report_finish(struct report *r, struct err *e)
     return true;
 }
 
+/* What was counted once stays readable, whatever fields today's sources have. */
+static bool know_field(enum report_piece kind, struct slice text, struct err *e)
+{
+    enum field f;
+    struct slice name = report_piece_field(kind, text);
+    return name.len == 0 || field_intern(name, &f) ||
+           err_set(e, EX_DATAERR,
+                   "found one more field \"%.*s\", expected at most %d beside the built-in ones",
+                   SLICE_ARGS(name), FIELD_OWN_MAX);
+}
+
 /* One line of a definition: its first word says what the rest is. */
 static bool read_line(struct report *r, struct slice line, struct err *e)
 {
@@ -233,13 +270,14 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
     if (space != NULL)
         rest = slice_of(space + 1, line.len - word_len - 1);
     if (slice_is(word, "by"))
-        return report_add_dimension(r, rest, e);
+        return know_field(PIECE_DIMENSION, rest, e) && report_add_dimension(r, rest, e);
     if (slice_is(word, "where"))
-        return report_add_condition(r, rest, e);
+        return know_field(PIECE_CONDITION, rest, e) && report_add_condition(r, rest, e);
     const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
-        return report_add_measure(r, name, slice_of(second + 1, rest.len - name.len - 1), e);
+        struct slice expression = slice_of(second + 1, rest.len - name.len - 1);
+        return know_field(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
     char quote[SUGGEST_QUOTE_BYTES];
     return err_set(e, EX_DATAERR, "found %s, expected by, where or measure", suggest_quote(line, quote));

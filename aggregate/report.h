@@ -86,6 +86,10 @@ int report_find_measure(const struct report *r, struct slice name);
 
 /* "count", "sum(bytes)": what report_add_measure() takes. */
 const char *measure_expression(const struct measure *m);
+enum report_piece { PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
+/* The name of the field that the text of a piece is about, known or not: `userid` of "userid", "userid!=-"
+ * and "sum(userid)". Empty where there is none to look for (status_class, path:2, count). */
+struct slice report_piece_field(enum report_piece kind, struct slice text);
 /* Is this a name as above, shorter than `bytes`? */
 bool report_is_name(struct slice name, size_t bytes);
 /* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to

@@ -55,6 +55,34 @@ bool address_is_listen(struct slice text)
     return port_len > 0 && port <= PORT_MAX && is_host(slice_of(text.ptr, host_len));
 }
 
+static bool is_broker(struct slice text)
+{
+    bool has_port = text.len > 0 && memrchr(text.ptr, ':', text.len) != NULL && text.ptr[text.len - 1] != ']';
+    return has_port ? address_is_listen(text) : is_host(text);
+}
+
+bool address_is_brokers(struct slice text)
+{
+    for (const char *comma; (comma = memchr(text.ptr, ',', text.len)) != NULL;) {
+        size_t len = (size_t)(comma - text.ptr);
+        if (!is_broker(slice_of(text.ptr, len)))
+            return false;
+        text = slice_of(comma + 1, text.len - len - 1);
+    }
+    return is_broker(text);
+}
+
+bool address_is_topic(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !is_digit(c) && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return text.len > 0 && text.len <= ADDRESS_TOPIC_MAX && !slice_is(text, ".") && !slice_is(text, "..");
+}
+
 bool address_is_store(struct slice text)
 {
     struct slice sqlite = slice_text("sqlite:");

@@ -17,9 +17,13 @@ static struct config *new_config(void)
 
 static void add_default_source(struct config *c)
 {
+    struct err e;
     c->sources = xrealloc(c->sources, sizeof *c->sources);
     c->sources[c->source_count++] = (struct config_source){.name = xstrdup("access")};
+    decode_init(&c->sources->decode);
     keys_set_defaults(KEY_OF_config_source, c->sources);
+    bool good = decode_finish(&c->sources->decode, &e);
+    ASSERT(good);
 }
 
 static void add_default_report(struct config *c, const char *name, const char *dimension)
@@ -128,6 +132,11 @@ void config_free(struct config *c)
     for (size_t i = 0; i < c->source_count; i++) {
         free(c->sources[i].name);
         free(c->sources[i].path);
+        free(c->sources[i].topic);
+    }
+    for (size_t i = 0; i < c->kafka.property_count; i++) {
+        free(c->kafka.properties[i].name);
+        free(c->kafka.properties[i].value);
     }
     for (size_t i = 0; i < c->report_count; i++)
         report_fini(&c->reports[i]);
@@ -138,6 +147,11 @@ void config_free(struct config *c)
     free(c->sources);
     free(c->reports);
     free(c->references);
+    free(c->kafka.brokers);
+    free(c->kafka.group);
+    free(c->kafka.properties);
+    free(c->rejects.topic);
+    free(c->rejects.file);
     free(c->store.url);
     free(c->http.listen);
     free(c->file);

@@ -4,9 +4,12 @@
  *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
  * Errors : all of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did you
  *          mean" for what is misspelt. Exit status EX_CONFIG (78).
- * Secrets: ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url may be
- *          file:PATH, whose first line it then is. Neither in reports: what a report is must not change
- *          with the environment. config_print() and errors show the reference, never what it stood for.
+ * Fields : sources are read before reports, wherever they stand. A report may use the fields of event.h,
+ * those that some source names in `fields`, and any other where a decoding is open (decode.h). Secrets:
+ * ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url and the values of
+ *          kafka.properties may be file:PATH, which stands for what that file holds. Neither in reports and
+ *          decodings: what is counted must not change with the environment. config_print() and errors show
+ *          the reference, never what it stood for.
  * Limits : CONFIG_* below; no aliases, anchors or tags of YAML.
  * Owner  : config_free() frees all; nothing points into the YAML document.
  */
@@ -16,22 +19,34 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "ingest/clf.h"
+#include "ingest/decode.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 #define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
 #define CONFIG_SOURCES_MAX    64
 #define CONFIG_REPORTS_MAX    64
+#define CONFIG_PROPERTIES_MAX 100
 
 struct key; /* keys.h */
 
-enum source_type { SOURCE_FILE, SOURCE_STDIN };
+enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
+
+/* Where a topic begins that the store knows nothing of; else an instant in ms. */
+#define CONFIG_START_EARLIEST (-2)
+#define CONFIG_START_LATEST   (-1)
 
 struct config_source {
     char *name;
     enum source_type type;
-    char *path; /* of SOURCE_FILE; NULL: only what `import` is given */
-    enum clf_format format;
+    char *path;       /* of SOURCE_FILE; NULL: only what `import` is given */
+    char *topic;      /* of SOURCE_KAFKA */
+    int64_t start_ms; /* of SOURCE_KAFKA */
+    struct decode decode;
+};
+
+/* One of librdkafka, which kafka_conf_check() found good. */
+struct config_property {
+    char *name, *value;
 };
 
 /* A value that came from elsewhere: its key ("store.url", "sources.access.path") and how it was written. */
@@ -48,6 +63,17 @@ struct config {
     struct config_reference *references;
     size_t reference_count;
 
+    struct {
+        char *brokers; /* "a:9092,b:9092"; NULL: no source needs it */
+        char *group;
+        int64_t threads;
+        int64_t queue_bytes; /* per thread */
+        struct config_property *properties;
+        size_t property_count;
+    } kafka;
+    struct {
+        char *topic, *file; /* at most one; else rejects go nowhere */
+    } rejects;
     struct {
         char *url; /* "sqlite:tallyd.db" */
     } store;

@@ -80,17 +80,25 @@ static const char *type_name(enum key_type type)
         return "number";
     case KEY_BOOLEAN:
         return "boolean";
+    case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
     case KEY_LISTEN:
+    case KEY_BROKERS:
+    case KEY_TOPIC:
+    case KEY_START:
+    case KEY_TIME:
+    case KEY_METRIC:
         return "text";
     case KEY_SOURCE_TYPE:
-    case KEY_LINE_FORMAT:
     case KEY_LOG_LEVEL:
         return "word";
+    case KEY_DECODE:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
         return "list";
+    case KEY_FIELDS:
+    case KEY_PROPERTIES:
     case KEY_MEASURES:
         return "mapping";
     }

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 #include "config/config.h"
+#include "config/document.h"
 #include "config/expand.h"
 #include "config/keys.h"
 
@@ -51,12 +52,11 @@ static void print_scalar(const struct config *c, const struct key *k, const char
 {
     struct text value = {0}, escaped = {0};
     const char *reference = find_reference(c, path);
-    bool string = k->type == KEY_PATH || k->type == KEY_URL || k->type == KEY_LISTEN;
     keys_print(k, base, &value);
     expand_escape(text_slice(&value), &escaped);
     if (reference != NULL)
         add_quoted(out, slice_text(reference));
-    else if (string)
+    else if (keys_is_text(k))
         add_quoted(out, text_slice(&escaped));
     else
         text_add(out, value.ptr, value.len);
@@ -64,7 +64,51 @@ static void print_scalar(const struct config *c, const struct key *k, const char
     text_fini(&escaped);
 }
 
-static void print_list(const struct key *k, const struct report *r, struct text *out)
+static void print_decoding(const struct key *k, const struct decode *d, struct text *out)
+{
+    struct text piece = {0};
+    text_putc(out, k->type == KEY_FIELDS ? '{' : '[');
+    for (size_t i = 0; k->type == KEY_DECODE && i < d->step_count; i++) {
+        text_puts(out, i == 0 ? "" : ", ");
+        text_clear(&piece);
+        decode_print_step(&d->steps[i], &piece);
+        add_quoted(out, text_slice(&piece));
+    }
+    for (size_t i = 0; k->type == KEY_FIELDS && i < d->origin_count; i++) {
+        text_clear(&piece);
+        decode_print_origin(&d->origins[i], &piece);
+        text_printf(out, "%s%s: ", i == 0 ? "" : ", ", field_name(d->origins[i].field));
+        add_quoted(out, text_slice(&piece));
+    }
+    text_putc(out, k->type == KEY_FIELDS ? '}' : ']');
+    text_fini(&piece);
+}
+
+/* `path` is NULL where the true values are asked for. */
+static void print_properties(const struct config *c, const char *path, struct text *out)
+{
+    char property[DOCUMENT_PATH_BYTES];
+    struct text escaped = {0};
+    text_putc(out, '{');
+    for (size_t i = 0; i < c->kafka.property_count; i++) {
+        const struct config_property *p = &c->kafka.properties[i];
+        const char *reference = NULL;
+        if (path != NULL) {
+            document_path(path, slice_text(p->name), property);
+            reference = find_reference(c, property);
+        }
+        text_clear(&escaped);
+        expand_escape(slice_text(p->value), &escaped);
+        text_puts(out, i == 0 ? "" : ", ");
+        add_quoted(out, slice_text(p->name));
+        text_puts(out, ": ");
+        add_quoted(out, reference != NULL ? slice_text(reference) : text_slice(&escaped));
+    }
+    text_putc(out, '}');
+    text_fini(&escaped);
+}
+
+static void print_pieces(const struct key *k, const struct report *r, struct text *out)
 {
     struct text condition = {0};
     text_putc(out, k->type == KEY_MEASURES ? '{' : '[');
@@ -85,10 +129,20 @@ static void print_list(const struct key *k, const struct report *r, struct text 
     text_fini(&condition);
 }
 
+static void print_list(const struct key *k, const void *base, const char *path, struct text *out)
+{
+    if (k->type == KEY_PROPERTIES)
+        print_properties(base, path, out);
+    else if (k->type == KEY_DECODE || k->type == KEY_FIELDS)
+        print_decoding(k, &((const struct config_source *)base)->decode, out);
+    else
+        print_pieces(k, base, out);
+}
+
 void config_print_value(const struct key *k, const void *base, struct text *out)
 {
     if (keys_is_list(k))
-        print_list(k, base, out);
+        print_list(k, base, NULL, out);
     else
         keys_print(k, base, out);
 }
@@ -96,6 +150,8 @@ void config_print_value(const struct key *k, const void *base, struct text *out)
 static bool is_there(const struct key *k, const void *base)
 {
     struct text value = {0};
+    if (k->owner == KEY_OF_config_source && !keys_belongs(k, base))
+        return false;
     if (keys_is_list(k))
         return true;
     keys_print(k, base, &value);
@@ -108,14 +164,14 @@ static bool is_there(const struct key *k, const void *base)
 static void print_keys(const struct config *c, const char *section, const char *name, const void *base,
                        int indent, struct text *out)
 {
-    char path[256];
+    char path[DOCUMENT_PATH_BYTES];
     for (const struct key *k = keys_table; k->name != NULL; k++) {
         if (strcmp(k->section, section) != 0 || !is_there(k, base))
             continue;
         snprintf(path, sizeof path, "%s%s%s.%s", section, name[0] == '\0' ? "" : ".", name, k->name);
         text_printf(out, "%*s%s: ", indent, "", k->name);
         if (keys_is_list(k))
-            print_list(k, base, out);
+            print_list(k, base, path, out);
         else
             print_scalar(c, k, path, base, out);
         text_putc(out, '\n');

@@ -228,7 +228,7 @@ bool document_is_list(struct document *d, yaml_node_t *node, const char *path, c
 }
 
 /* Names as they are, cut where they are long; anything else in quotes. */
-static void add_to_path(const char *parent, struct slice name, char path[DOCUMENT_PATH_BYTES])
+void document_path(const char *parent, struct slice name, char path[DOCUMENT_PATH_BYTES])
 {
     char quote[SUGGEST_QUOTE_BYTES];
     const char *dot = parent[0] == '\0' ? "" : ".";
@@ -263,13 +263,30 @@ bool document_next(struct document *d, yaml_node_t *map, const char *path, size_
             continue;
         }
         pr->name = document_scalar(pr->key);
-        add_to_path(path, pr->name, pr->path);
+        document_path(path, pr->name, pr->path);
         const yaml_node_t *first = first_of_name(d, map, pr->name);
         if (first == pr->key)
             return true;
         document_problem(d, pr->key->start_mark, pr->path,
                          "found the key again, expected it once (it is on line %zu)",
                          first->start_mark.line + 1);
+    }
+    return false;
+}
+
+bool document_find(struct document *d, yaml_node_t *map, const char *path, const char *name, struct pair *pr)
+{
+    if (map->type != YAML_MAPPING_NODE)
+        return false;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+        yaml_node_t *key = yaml_document_get_node(&d->yaml, p->key);
+        if (key->type != YAML_SCALAR_NODE || !slice_is(document_scalar(key), name))
+            continue;
+        pr->key = key;
+        pr->value = yaml_document_get_node(&d->yaml, p->value);
+        pr->name = document_scalar(key);
+        document_path(path, pr->name, pr->path);
+        return true;
     }
     return false;
 }

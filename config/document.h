@@ -57,5 +57,9 @@ bool document_is_list(struct document *d, yaml_node_t *node, const char *path, c
 /* The pair at *i, or the next good one; *i goes past it. Keys that are no text, and keys that were there
  * before, are problems and left out. */
 bool document_next(struct document *d, yaml_node_t *map, const char *path, size_t *i, struct pair *pr);
+/* The first pair of that name, without a word on what is wrong with others. */
+bool document_find(struct document *d, yaml_node_t *map, const char *path, const char *name, struct pair *pr);
+/* The path of a key under `parent`. */
+void document_path(const char *parent, struct slice name, char path[DOCUMENT_PATH_BYTES]);
 /* The item at *i of a list. */
 yaml_node_t *document_next_item(struct document *d, yaml_node_t *list, size_t *i);

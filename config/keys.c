@@ -6,7 +6,6 @@
 #include "base/suggest.h"
 #include "base/utf8.h"
 #include "config/address.h"
-#include "config/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +64,8 @@ static const struct unit size_units[] = {{"B", 1}, {"KiB", KIB}, {"MiB", MIB}, {
 static const struct unit duration_units[] = {{"ms", 1},      {"s", SECOND_MS}, {"m", MINUTE_MS},
                                              {"h", HOUR_MS}, {"d", DAY_MS},    {NULL, 0}};
 
-static const char *const source_types[] = {[SOURCE_FILE] = "file", [SOURCE_STDIN] = "stdin", NULL};
+static const char *const source_types[] = {
+    [SOURCE_FILE] = "file", [SOURCE_STDIN] = "stdin", [SOURCE_KAFKA] = "kafka", NULL};
 static const char *const log_levels[] = {[LOG_LEVEL_DEBUG] = "debug",
                                          [LOG_LEVEL_INFO] = "info",
                                          [LOG_LEVEL_WARN] = "warn",
@@ -74,25 +74,12 @@ static const char *const log_levels[] = {[LOG_LEVEL_DEBUG] = "debug",
 static const char *const booleans[] = {"false", "true", NULL};
 static const char *const url_forms[] = {"sqlite:", "mem:", NULL};
 
-#define CHOICES_MAX 8
-_Static_assert(CLF_FORMAT_COUNT < CHOICES_MAX, "every format and a NULL");
+static const char *const starts[] = {"earliest", "latest", NULL};
 
-/* The words that a key takes, each at the index that stands for it. */
-static void list_choices(const struct key *k, const char *choices[CHOICES_MAX])
+/* The words that a key takes, each at the index that stands for it; NULL at the end. */
+static const char *const *choices_of(const struct key *k)
 {
-    const char *const *from = k->type == KEY_SOURCE_TYPE ? source_types
-                              : k->type == KEY_LOG_LEVEL ? log_levels
-                                                         : booleans;
-    size_t count = 0;
-    if (k->type == KEY_LINE_FORMAT) {
-        for (; count < CLF_FORMAT_COUNT; count++)
-            choices[count] = clf_format_name((enum clf_format)count);
-    } else {
-        for (; from[count] != NULL; count++)
-            choices[count] = from[count];
-    }
-    ASSERT(count < CHOICES_MAX);
-    choices[count] = NULL;
+    return k->type == KEY_SOURCE_TYPE ? source_types : k->type == KEY_LOG_LEVEL ? log_levels : booleans;
 }
 
 const struct key *keys_find(const char *section, struct slice name)
@@ -115,7 +102,22 @@ bool keys_is_section(struct slice name)
 
 bool keys_is_list(const struct key *k)
 {
-    return k->type == KEY_DIMENSIONS || k->type == KEY_CONDITIONS || k->type == KEY_MEASURES;
+    return k->type >= KEY_DECODE;
+}
+
+bool keys_is_text(const struct key *k)
+{
+    return k->type >= KEY_TEXT && k->type < KEY_SOURCE_TYPE;
+}
+
+bool keys_belongs(const struct key *k, const struct config_source *source)
+{
+    const struct decode *d = &source->decode;
+    if (k->type == KEY_PATH)
+        return source->type == SOURCE_FILE;
+    if (k->type == KEY_TOPIC || k->type == KEY_START)
+        return source->type == SOURCE_KAFKA;
+    return k->type != KEY_METRIC || (d->step_count > 0 && d->steps[d->step_count - 1].kind == STEP_METRIC);
 }
 
 void keys_set_defaults(enum key_owner owner, void *base)
@@ -183,8 +185,7 @@ static void add_number(const struct key *k, int64_t value, struct text *out)
 
 static void add_choices(const struct key *k, struct text *out)
 {
-    const char *choices[CHOICES_MAX];
-    list_choices(k, choices);
+    const char *const *choices = choices_of(k);
     for (size_t i = 0; choices[i] != NULL; i++)
         text_printf(out, "%s%s", i == 0 ? "" : choices[i + 1] == NULL ? " or " : ", ", choices[i]);
 }
@@ -201,9 +202,11 @@ void keys_range(const struct key *k, struct text *out)
         return;
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
-    case KEY_LINE_FORMAT:
     case KEY_LOG_LEVEL:
         add_choices(k, out);
+        return;
+    case KEY_TEXT:
+        text_puts(out, "a text of one line");
         return;
     case KEY_PATH:
         text_puts(out, "a path");
@@ -213,6 +216,30 @@ void keys_range(const struct key *k, struct text *out)
         return;
     case KEY_LISTEN:
         text_puts(out, "ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080");
+        return;
+    case KEY_BROKERS:
+        text_puts(out, "HOST:PORT, such as 127.0.0.1:9092, several with commas between them");
+        return;
+    case KEY_TOPIC:
+        text_printf(out, "a-z, A-Z, 0-9, ., _ and -, at most %d", ADDRESS_TOPIC_MAX);
+        return;
+    case KEY_START:
+        text_puts(out, "earliest, latest or a time such as 2026-11-21T10:00:00Z");
+        return;
+    case KEY_TIME:
+        text_puts(out, "broker, or a JSON pointer such as /@timestamp");
+        return;
+    case KEY_METRIC:
+        text_puts(out, "the name of a member");
+        return;
+    case KEY_DECODE:
+        text_puts(out, "a list of steps, such as [json:/message, combined]");
+        return;
+    case KEY_FIELDS:
+        text_puts(out, "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}");
+        return;
+    case KEY_PROPERTIES:
+        text_puts(out, "names and values, such as {security.protocol: ssl}");
         return;
     case KEY_DIMENSIONS:
         text_puts(out, "a list of dimensions, such as [path, status]");
@@ -324,9 +351,8 @@ static bool parse_number(const struct key *k, struct slice text, struct slice re
 static bool parse_choice(const struct key *k, struct slice text, struct slice reference, void *base,
                          struct err *e)
 {
-    const char *choices[CHOICES_MAX];
+    const char *const *choices = choices_of(k);
     char hint[SUGGEST_HINT_BYTES];
-    list_choices(k, choices);
     for (size_t i = 0; choices[i] != NULL; i++) {
         if (!slice_is(text, choices[i]))
             continue;
@@ -337,7 +363,7 @@ static bool parse_choice(const struct key *k, struct slice text, struct slice re
                   reference.ptr == NULL ? suggest_hint(text, choices, hint) : "", e);
 }
 
-static bool is_one_line(struct slice text)
+bool keys_is_line(struct slice text)
 {
     const unsigned char *p = (const unsigned char *)text.ptr, *end = p + text.len;
     while (p < end) {
@@ -349,14 +375,20 @@ static bool is_one_line(struct slice text)
     return text.len > 0;
 }
 
+static bool is_good_string(enum key_type type, struct slice text)
+{
+    return keys_is_line(text) &&
+           (type == KEY_TEXT || type == KEY_PATH || (type == KEY_URL && address_is_store(text)) ||
+            (type == KEY_LISTEN && address_is_listen(text)) ||
+            (type == KEY_BROKERS && address_is_brokers(text)) ||
+            (type == KEY_TOPIC && address_is_topic(text)));
+}
+
 static bool parse_string(const struct key *k, struct slice text, struct slice reference, void *base,
                          struct err *e)
 {
     char hint[SUGGEST_HINT_BYTES];
-    bool is_good =
-        is_one_line(text) && (k->type == KEY_PATH || (k->type == KEY_URL && address_is_store(text)) ||
-                              (k->type == KEY_LISTEN && address_is_listen(text)));
-    if (!is_good) {
+    if (!is_good_string(k->type, text)) {
         if (k->type == KEY_URL && reference.ptr == NULL)
             return refuse(k, address_scheme(text), suggest_hint(address_scheme(text), url_forms, hint), e);
         return refuse(k, shown_of(text, reference), "", e);
@@ -365,6 +397,34 @@ static bool parse_string(const struct key *k, struct slice text, struct slice re
     free(*member);
     *member = xstrndup(text.ptr, text.len);
     return true;
+}
+
+static bool parse_start(const struct key *k, struct slice text, struct slice reference, void *base,
+                        struct err *e)
+{
+    char hint[SUGGEST_HINT_BYTES];
+    int64_t ms = slice_is(text, "earliest") ? CONFIG_START_EARLIEST : CONFIG_START_LATEST;
+    bool is_word = ms == CONFIG_START_EARLIEST || slice_is(text, "latest");
+    if (!is_word && !(keys_is_line(text) && count_digits(text) == 4 && civil_parse(text, 0, &ms)))
+        return refuse(k, shown_of(text, reference),
+                      reference.ptr == NULL ? suggest_hint(text, starts, hint) : "", e);
+    put_number(k, base, ms);
+    return true;
+}
+
+/* Which of decode.metric[] is the key's member? */
+static enum metric_member metric_of(const struct key *k)
+{
+    return (enum metric_member)((k->offset - offsetof(struct config_source, decode.metric)) / k->bytes);
+}
+
+static bool parse_decoding(const struct key *k, struct slice text, struct slice reference, void *base,
+                           struct err *e)
+{
+    struct decode *d = &((struct config_source *)base)->decode;
+    if (k->type == KEY_TIME ? decode_set_time(d, text, e) : decode_set_metric(d, metric_of(k), text, e))
+        return true;
+    return reference.ptr == NULL ? false : refuse(k, reference, "", e);
 }
 
 bool keys_parse(const struct key *k, struct slice text, struct slice reference, void *base, struct err *e)
@@ -376,13 +436,23 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
         return parse_number(k, text, reference, base, e);
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
-    case KEY_LINE_FORMAT:
     case KEY_LOG_LEVEL:
         return parse_choice(k, text, reference, base, e);
+    case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
     case KEY_LISTEN:
+    case KEY_BROKERS:
+    case KEY_TOPIC:
         return parse_string(k, text, reference, base, e);
+    case KEY_START:
+        return parse_start(k, text, reference, base, e);
+    case KEY_TIME:
+    case KEY_METRIC:
+        return parse_decoding(k, text, reference, base, e);
+    case KEY_DECODE:
+    case KEY_FIELDS:
+    case KEY_PROPERTIES:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
     case KEY_MEASURES:
@@ -392,10 +462,23 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     return false;
 }
 
+static void add_start(int64_t ms, struct text *out)
+{
+    char iso[CIVIL_ISO_BYTES];
+    text_puts(out, ms == CONFIG_START_EARLIEST ? "earliest" : ms == CONFIG_START_LATEST ? "latest" : "");
+    if (ms >= 0)
+        text_printf(out, "%.19s.%03dZ", civil_iso(ms, iso), (int)(ms % SECOND_MS));
+}
+
+static void add_string(const char *string, struct text *out)
+{
+    text_puts(out, string != NULL ? string : "");
+}
+
 void keys_print(const struct key *k, const void *base, struct text *out)
 {
     const char *member = (const char *)base + k->offset;
-    const char *choices[CHOICES_MAX];
+    const struct decode *d;
     switch (k->type) {
     case KEY_SIZE:
     case KEY_DURATION:
@@ -404,17 +487,30 @@ void keys_print(const struct key *k, const void *base, struct text *out)
         return;
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
-    case KEY_LINE_FORMAT:
     case KEY_LOG_LEVEL:
-        list_choices(k, choices);
-        text_puts(out, choices[get_number(k, base)]);
+        text_puts(out, choices_of(k)[get_number(k, base)]);
         return;
+    case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
     case KEY_LISTEN:
-        if (*(char *const *)(const void *)member != NULL)
-            text_puts(out, *(char *const *)(const void *)member);
+    case KEY_BROKERS:
+    case KEY_TOPIC:
+        add_string(*(char *const *)(const void *)member, out);
         return;
+    case KEY_START:
+        add_start(get_number(k, base), out);
+        return;
+    case KEY_TIME:
+        d = (const struct decode *)(const void *)member;
+        text_puts(out, d->time_is_brokers ? "broker" : d->time_pointer);
+        return;
+    case KEY_METRIC:
+        text_puts(out, member);
+        return;
+    case KEY_DECODE:
+    case KEY_FIELDS:
+    case KEY_PROPERTIES:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
     case KEY_MEASURES:

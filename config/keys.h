@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "config/config.h"
 
 #include <stdint.h>
 
@@ -16,13 +17,21 @@ enum key_type {
     KEY_DURATION,
     KEY_INTEGER,
     KEY_BOOLEAN,
+    KEY_TEXT,
     KEY_PATH,
-    KEY_URL, /* the one type that may also be read from a file: it may hold a password */
+    KEY_URL, /* may also be read from a file, since it may hold a password */
     KEY_LISTEN,
+    KEY_BROKERS,
+    KEY_TOPIC,
+    KEY_START,
+    KEY_TIME,
+    KEY_METRIC,
     KEY_SOURCE_TYPE,
-    KEY_LINE_FORMAT,
     KEY_LOG_LEVEL,
-    KEY_DIMENSIONS, /* these three are lists, built by report_add_…() */
+    KEY_DECODE, /* from here on lists and mappings: built by decode_add_…() … */
+    KEY_FIELDS,
+    KEY_PROPERTIES,
+    KEY_DIMENSIONS, /* … and report_add_…() */
     KEY_CONDITIONS,
     KEY_MEASURES
 };
@@ -55,6 +64,12 @@ extern const char *const keys_section_names[];
 const struct key *keys_find(const char *section, struct slice name);
 bool keys_is_section(struct slice name);
 bool keys_is_list(const struct key *k);
+/* Text without control bytes, UTF-8, not empty? */
+bool keys_is_line(struct slice text);
+/* Is its value printed in quotes? */
+bool keys_is_text(const struct key *k);
+/* A source's type and decoding decide which of the keys of `sources` it may have. */
+bool keys_belongs(const struct key *k, const struct config_source *source);
 /* Set every member of `owner`'s struct that has a default; its strings are NULL before. */
 void keys_set_defaults(enum key_owner owner, void *base);
 /* Set the member from `text`. `reference` is {0}, or how the text was written where it came from the
@@ -63,7 +78,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
                 struct err *e) MUST_CHECK;
 /* The member as keys_parse() takes it; nothing where it is a string that is NULL. */
 void keys_print(const struct key *k, const void *base, struct text *out);
-/* "16KiB to 1MiB", "file or stdin" */
+/* "16KiB to 1MiB", "file, stdin or kafka" */
 void keys_range(const struct key *k, struct text *out);
 /* The same in a sentence: "a size from 16KiB to 1MiB" */
 void keys_expected(const struct key *k, struct text *out);

@@ -2,18 +2,12 @@
 
 #include "base/mem.h"
 #include "config/expand.h"
-#include "config/keys.h"
 
 #include <stdlib.h>
 
 #define KEYS_MAX 16 /* of one section */
 
-struct load {
-    struct config *c;
-    struct document *d;
-};
-
-typedef void entry_fn(struct load *ld, struct pair *pr);
+typedef void entry_fn(struct load *ld, const struct pair *pr);
 
 /* Another section that has a key of this name. */
 static const struct key *find_elsewhere(struct slice name)
@@ -57,11 +51,36 @@ static void unknown_in_section(struct load *ld, const char *section, const struc
     unknown_key(ld, pr, names);
 }
 
-static void add_reference(struct config *c, const char *key, struct slice text)
+void load_note_reference(struct load *ld, const char *path, struct slice raw)
 {
+    struct config *c = ld->c;
     c->references = xrealloc(c->references, (c->reference_count + 1) * sizeof *c->references);
     c->references[c->reference_count++] =
-        (struct config_reference){xstrdup(key), xstrndup(text.ptr, text.len)};
+        (struct config_reference){xstrdup(path), xstrndup(raw.ptr, raw.len)};
+}
+
+bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, const char *expected)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    bool is_text = node->type == YAML_SCALAR_NODE && !document_is_nothing(node);
+    if (!is_text)
+        document_problem(ld->d, node->start_mark, path, "found %s, expected %s",
+                         document_describe(node, quote), expected);
+    return is_text;
+}
+
+bool load_is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    if (!load_is_text(ld, node, path, expected))
+        return false;
+    if (!expand_is_reference(document_scalar(node)))
+        return true;
+    document_problem(
+        ld->d, node->start_mark, path,
+        "found %s, expected a text without ${: what is counted must not change with the environment",
+        document_describe(node, quote));
+    return false;
 }
 
 static void read_scalar(struct load *ld, const struct key *k, const struct pair *pr, void *base)
@@ -69,11 +88,10 @@ static void read_scalar(struct load *ld, const struct key *k, const struct pair 
     struct text text = {0};
     struct err e;
     bool referred = false;
-    if (pr->value->type != YAML_SCALAR_NODE || document_is_nothing(pr->value)) {
-        char quote[SUGGEST_QUOTE_BYTES];
-        keys_expected(k, &text);
-        document_problem(ld->d, pr->value->start_mark, pr->path, "found %s, expected %s",
-                         document_describe(pr->value, quote), text.ptr);
+    keys_expected(k, &text);
+    bool is_text = load_is_text(ld, pr->value, pr->path, text.ptr);
+    text_clear(&text);
+    if (!is_text) {
         text_fini(&text);
         return;
     }
@@ -85,66 +103,11 @@ static void read_scalar(struct load *ld, const struct key *k, const struct pair 
     if (!good)
         document_problem(ld->d, pr->value->start_mark, pr->path, "%s", e.text);
     else if (referred)
-        add_reference(ld->c, pr->path, raw);
+        load_note_reference(ld, pr->path, raw);
     text_fini(&text);
 }
 
-/* A piece of a report: text as it is written, since what a report is must not change with the environment. */
-static bool is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected)
-{
-    char quote[SUGGEST_QUOTE_BYTES];
-    bool text = node->type == YAML_SCALAR_NODE && !document_is_nothing(node);
-    if (!text)
-        document_problem(ld->d, node->start_mark, path, "found %s, expected %s",
-                         document_describe(node, quote), expected);
-    else if (expand_is_reference(document_scalar(node)))
-        document_problem(
-            ld->d, node->start_mark, path,
-            "found %s, expected a text without ${: a report must not change with the environment",
-            document_describe(node, quote));
-    return text && !expand_is_reference(document_scalar(node));
-}
-
-static void read_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r,
-                        const char *expected)
-{
-    struct text list = {0};
-    keys_expected(k, &list);
-    if (document_is_list(ld->d, pr->value, pr->path, list.ptr)) {
-        size_t i = 0;
-        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
-            struct err e = {0};
-            if (!is_piece(ld, item, pr->path, expected))
-                continue;
-            struct slice text = document_scalar(item);
-            bool good = k->type == KEY_DIMENSIONS ? report_add_dimension(r, text, &e)
-                                                  : report_add_condition(r, text, &e);
-            if (!good)
-                document_problem(ld->d, item->start_mark, pr->path, "%s", e.text);
-        }
-    }
-    text_fini(&list);
-}
-
-static void read_measures(struct load *ld, const struct key *k, const struct pair *pr, struct report *r)
-{
-    struct text expected = {0};
-    keys_expected(k, &expected);
-    if (document_is_mapping(ld->d, pr->value, pr->path, expected.ptr)) {
-        struct pair m;
-        struct err e;
-        for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &m);) {
-            if (!is_piece(ld, m.value, m.path, "count or sum(bytes)"))
-                continue;
-            if (!report_add_measure(r, m.name, document_scalar(m.value), &e))
-                document_problem(ld->d, m.value->start_mark, m.path, "%s", e.text);
-        }
-    }
-    text_fini(&expected);
-}
-
-/* The keys of a section, or of one source or report, into its struct. */
-static void read_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base)
+void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base)
 {
     struct pair pr;
     if (!document_is_mapping(ld->d, map, path, "keys and values"))
@@ -153,55 +116,15 @@ static void read_keys(struct load *ld, const char *section, const char *path, ya
         const struct key *k = keys_find(section, pr.name);
         if (k == NULL)
             unknown_in_section(ld, section, &pr);
-        else if (k->type == KEY_DIMENSIONS)
-            read_pieces(ld, k, &pr, base, "a dimension");
-        else if (k->type == KEY_CONDITIONS)
-            read_pieces(ld, k, &pr, base, "a condition");
-        else if (k->type == KEY_MEASURES)
-            read_measures(ld, k, &pr, base);
+        else if (k->type == KEY_PROPERTIES)
+            load_source_properties(ld, k, &pr);
+        else if (keys_is_list(k) && k->owner == KEY_OF_config_source)
+            load_source_pieces(ld, k, &pr, base);
+        else if (keys_is_list(k))
+            load_report_pieces(ld, k, &pr, base);
         else
             read_scalar(ld, k, &pr, base);
     }
-}
-
-static void read_source(struct load *ld, struct pair *pr)
-{
-    struct config *c = ld->c;
-    struct config_source *source = &c->sources[c->source_count++];
-    *source = (struct config_source){.name = xstrndup(pr->name.ptr, pr->name.len)};
-    keys_set_defaults(KEY_OF_config_source, source);
-    if (!report_is_name(pr->name, REPORT_NAME_BYTES))
-        document_problem(ld->d, pr->key->start_mark, pr->path,
-                         "found a name that cannot be, expected a-z, then a-z, 0-9 and _, at most %d",
-                         REPORT_NAME_BYTES - 1);
-    read_keys(ld, "sources", pr->path, pr->value, source);
-    if (source->type != SOURCE_STDIN)
-        return;
-    if (source->path != NULL)
-        document_problem(ld->d, pr->value->start_mark, pr->path,
-                         "found a path with type stdin, expected only one of them");
-    for (size_t i = 0; i + 1 < c->source_count; i++) {
-        if (c->sources[i].type == SOURCE_STDIN)
-            document_problem(ld->d, pr->value->start_mark, pr->path,
-                             "found type stdin, expected it once (source %s has it)", c->sources[i].name);
-    }
-}
-
-static void read_report(struct load *ld, struct pair *pr)
-{
-    struct config *c = ld->c;
-    struct report *r = &c->reports[c->report_count++];
-    struct err e;
-    /* Under a wrong name, its keys are still worth a look. */
-    if (!report_init(r, pr->name, 1, &e)) {
-        document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
-        bool good = report_init(r, slice_text("unnamed"), 1, &e);
-        ASSERT(good);
-    }
-    keys_set_defaults(KEY_OF_report, r);
-    read_keys(ld, "reports", pr->path, pr->value, r);
-    if (!report_finish(r, &e))
-        document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
 }
 
 /* Entries under names of the user's own; there is room for `max`. */
@@ -222,10 +145,22 @@ static void read_named(struct load *ld, const struct pair *section, size_t max, 
                          "found none, expected at least one (leave the section out for the built-in ones)");
 }
 
+static void read_section(struct load *ld, const struct pair *pr)
+{
+    if (slice_is(pr->name, "sources"))
+        read_named(ld, pr, CONFIG_SOURCES_MAX, load_source_read);
+    else if (slice_is(pr->name, "reports"))
+        read_named(ld, pr, CONFIG_REPORTS_MAX, load_report_read);
+    else if (keys_is_section(pr->name))
+        load_keys(ld, pr->path, pr->path, pr->value, ld->c);
+    else
+        unknown_key(ld, pr, keys_section_names);
+}
+
 void load_document(struct config *c, struct document *d)
 {
     static const char expected[] = "sections such as `store: {url: \"sqlite:tallyd.db\"}`";
-    struct load ld = {c, d};
+    struct load ld = {.c = c, .d = d};
     struct pair pr;
     yaml_node_t *root = document_root(d);
     if (root == NULL || document_is_nothing(root)) {
@@ -236,14 +171,13 @@ void load_document(struct config *c, struct document *d)
         return;
     c->sources = xcalloc(CONFIG_SOURCES_MAX, sizeof *c->sources);
     c->reports = xcalloc(CONFIG_REPORTS_MAX, sizeof *c->reports);
+    /* First, since their fields are what reports can be about. */
+    if (document_find(d, root, "", "sources", &pr))
+        read_section(&ld, &pr);
+    ld.sources_are_good = d->problem_count == 0;
     for (size_t i = 0; document_next(d, root, "", &i, &pr);) {
-        if (slice_is(pr.name, "sources"))
-            read_named(&ld, &pr, CONFIG_SOURCES_MAX, read_source);
-        else if (slice_is(pr.name, "reports"))
-            read_named(&ld, &pr, CONFIG_REPORTS_MAX, read_report);
-        else if (keys_is_section(pr.name))
-            read_keys(&ld, pr.path, pr.path, pr.value, c);
-        else
-            unknown_key(&ld, &pr, keys_section_names);
+        if (!slice_is(pr.name, "sources"))
+            read_section(&ld, &pr);
     }
+    load_source_rules(&ld);
 }

@@ -1,9 +1,43 @@
-/* load.h - the document of a configuration file into a struct config, by the table of keys.h. */
+/* load.h - the document of a configuration file into a struct config, by the table of keys.h.
+ *
+ *   load.c         sections, and every key whose value is one text
+ *   load_source.c  sources, their decodings, librdkafka's properties, and the rules between sources
+ *   load_report.c  reports, and which fields they may use
+ */
 #pragma once
 
 #include "config/config.h"
 #include "config/document.h"
+#include "config/keys.h"
+
+struct load {
+    struct config *c;
+    struct document *d;
+    yaml_mark_t source_marks[CONFIG_SOURCES_MAX]; /* where the names of c->sources stand */
+    bool sources_are_good;                        /* none of them had a problem */
+};
 
 /* `c` holds the defaults, no sources and no reports; they stay empty where the document has none. What is
  * wrong becomes a problem of `d` and is left out of `c`. */
 void load_document(struct config *c, struct document *d);
+
+/* The keys of a section, or of one source or report, into its struct. */
+void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base);
+/* Is the value one text? Else a problem. */
+bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
+/* The same of a piece of what is counted: it must be as it is written. */
+bool load_is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
+/* Remember that the key's value came from elsewhere. */
+void load_note_reference(struct load *ld, const char *path, struct slice raw);
+
+void load_source_read(struct load *ld, const struct pair *pr);
+/* KEY_DECODE, KEY_FIELDS */
+void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
+                        struct config_source *source);
+void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr);
+/* What must hold between sources and sections, after all of them. */
+void load_source_rules(struct load *ld);
+
+void load_report_read(struct load *ld, const struct pair *pr);
+/* KEY_DIMENSIONS, KEY_CONDITIONS, KEY_MEASURES */
+void load_report_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r);

@@ -26,6 +26,7 @@ static const char usage[] =
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
     "  -j, --threads N    threads (default: one per processor, at most 8)\n"
     "      --dry-run      count, say what would be stored, store nothing\n"
+    "      --decode STEPS how lines become events, as combined or syslog,combined (default: as configured)\n"
     "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
     "      --last-line    count the last line of a plain file even if it has no line feed and may be "
     "unfinished\n"
@@ -41,18 +42,20 @@ struct import {
     const atomic_bool *stop;
     struct progress_bar bar;
     const char *config_file, *store_url, *rejects, *source_id;
+    struct decode decode;
     long threads;
     int rejects_fd;
-    bool dry_run, quiet, last_line;
+    bool dry_run, quiet, last_line, has_decode;
 };
 
-enum { OPT_STORE = 256, OPT_DRY_RUN, OPT_REJECTS, OPT_LAST_LINE, OPT_SOURCE_ID };
+enum { OPT_STORE = 256, OPT_DRY_RUN, OPT_DECODE, OPT_REJECTS, OPT_LAST_LINE, OPT_SOURCE_ID };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"store", required_argument, NULL, OPT_STORE},
     {"threads", required_argument, NULL, 'j'},
     {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"decode", required_argument, NULL, OPT_DECODE},
     {"rejects", required_argument, NULL, OPT_REJECTS},
     {"last-line", no_argument, NULL, OPT_LAST_LINE},
     {"source-id", required_argument, NULL, OPT_SOURCE_ID},
@@ -67,9 +70,16 @@ static int bad_usage(const char *what)
     return EX_USAGE;
 }
 
+static int bad_decode(const char *why)
+{
+    fprintf(stderr, "tallyd import: --decode: %s\n", why);
+    return EX_USAGE;
+}
+
 /* 0: go on; -1: --help was answered; else the exit status. */
 static int parse_options(struct import *im, int argc, char **argv)
 {
+    struct err e;
     char *end;
     for (int o; (o = getopt_long(argc, argv, "c:j:qh", long_options, NULL)) != -1;) {
         switch (o) {
@@ -86,6 +96,11 @@ static int parse_options(struct import *im, int argc, char **argv)
             break;
         case OPT_DRY_RUN:
             im->dry_run = true;
+            break;
+        case OPT_DECODE:
+            im->has_decode = true;
+            if (!setup_parse_decode(optarg, &im->decode, &e))
+                return bad_decode(e.text);
             break;
         case OPT_REJECTS:
             im->rejects = optarg;
@@ -145,7 +160,7 @@ static void tick(void *context, const struct pipeline_progress *progress)
 static void open_pipeline(struct import *im, const atomic_bool *stop)
 {
     struct pipeline_options options = setup_pipeline(im->config, (size_t)im->threads);
-    options.format = setup_format(im->config);
+    options.decode = setup_decode(im->config, NULL, NULL);
     options.rejects_fd = im->rejects_fd;
     options.stop = stop;
     options.tick = tick;
@@ -209,6 +224,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
+    pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL));
     progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);

@@ -304,7 +304,7 @@ static void open_pipeline(struct run *run)
 {
     const struct config *c = run->config;
     struct pipeline_options options = setup_pipeline(c, 1);
-    options.format = setup_format(c);
+    options.decode = &c->sources[0].decode;
     options.line_max = line_max();
     options.limits = pipeline_limits_of(c);
     options.follow = source_path(run) != NULL;

@@ -3,6 +3,7 @@
 #include "daemon/account.h"
 #include "daemon/commands.h"
 #include "daemon/options.h"
+#include "daemon/setup.h"
 #include "daemon/source.h"
 #include "daemon/verify.h"
 
@@ -17,8 +18,10 @@ static const char usage[] =
     "books. Give it every file that was counted, under any name and packed or not; what was not given is "
     "named.\n"
     "\n"
-    "  -c FILE          configuration (default: built in); limits and format as when the files were counted\n"
+    "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
+    "counted\n"
     "      --store URL  store to verify (default: sqlite:tallyd.db)\n"
+    "      --decode STEPS  the FILEs were imported with this\n"
     "      --source-id ID  the FILE was imported under this name\n"
     "  -h, --help       this text\n"
     "\n"
@@ -41,13 +44,22 @@ static bool note_position(void *context, const struct position *p)
     return true;
 }
 
+/* What was asked for. */
+struct request {
+    struct config *config;
+    const char *source_id;       /* NULL: by its content */
+    const struct decode *decode; /* NULL: as configured */
+    char **paths;
+};
+
 /* Which of the known sources is this file? */
-static bool verify_file(struct verify *v, struct known *k, const char *path, const char *source_id,
-                        struct err *e)
+static bool find_file(struct verify *v, struct known *k, const struct request *rq, const char *path,
+                      struct err *e)
 {
     struct source src;
-    struct source_options options = {
-        .line_max = (size_t)v->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .source_id = source_id};
+    struct source_options options = {.line_max = (size_t)v->config->limits.line_max,
+                                     .last_line = LAST_LINE_LEAVE,
+                                     .source_id = rq->source_id};
     if (!source_open(&src, path, v->store, &options, e))
         return false;
     struct range range = src.range;
@@ -56,13 +68,21 @@ static bool verify_file(struct verify *v, struct known *k, const char *path, con
     for (size_t i = 0; is_known && i < k->count; i++) {
         if (strcmp(k->positions[i].range.source, range.source) != 0)
             continue;
-        if (!k->given[i] && !verify_source(v, path, &k->positions[i], e))
+        const struct position *p = &k->positions[i];
+        const struct decode *decode =
+            rq->decode != NULL ? rq->decode : setup_decode(v->config, path, p->range.label);
+        if (!k->given[i] && !verify_file(v, path, decode, p, e))
             return false;
         k->given[i] = true;
         return true;
     }
     fprintf(stderr, "tallyd verify: %s was never counted into this store\n", path);
     return true;
+}
+
+static bool is_topic(const struct range *r)
+{
+    return strncmp(r->source, "kafka:", strlen("kafka:")) == 0;
 }
 
 /* Sources that were not given: nothing can be said of the buckets then. */
@@ -72,23 +92,27 @@ static int name_missing(const struct known *k)
     for (size_t i = 0; i < k->count; i++) {
         if (k->given[i])
             continue;
-        fprintf(stderr, "tallyd verify: not given: %s (%s), of which %lld bytes were counted\n",
-                k->positions[i].range.label, k->positions[i].range.source,
-                (long long)k->positions[i].range.to);
+        const struct range *r = &k->positions[i].range;
+        if (is_topic(r))
+            fprintf(stderr, "tallyd verify: not given: %s, partition %s, counted up to offset %lld\n",
+                    r->source, r->partition, (long long)r->to);
+        else
+            fprintf(stderr, "tallyd verify: not given: %s (%s), of which %lld bytes were counted\n", r->label,
+                    r->source, (long long)r->to);
         missing++;
     }
     return missing;
 }
 
-static int verify_all(struct verify *v, char **paths, const char *source_id)
+static int verify_all(struct verify *v, const struct request *rq)
 {
     struct known k = {0};
     struct err e = {0};
     char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
     bool good = store_positions(v->store, note_position, &k, &e);
     k.given = xcalloc(k.count, sizeof *k.given);
-    for (; good && *paths != NULL; paths++)
-        good = verify_file(v, &k, *paths, source_id, &e);
+    for (char **path = rq->paths; good && *path != NULL; path++)
+        good = find_file(v, &k, rq, *path, &e);
     int missing = good ? name_missing(&k) : 0;
     if (good && missing == 0)
         good = verify_buckets(v, &e);
@@ -100,14 +124,15 @@ static int verify_all(struct verify *v, char **paths, const char *source_id)
     }
     if (missing > 0)
         return EXIT_NOT_GIVEN;
-    printf("%s lines of %zu sources recounted, %s figures compared: %s differences\n",
-           account_number((int64_t)v->lines, a), k.count, account_number((int64_t)v->compared, b),
+    printf("%s events of %zu sources recounted, %s figures compared: %s differences\n",
+           account_number((int64_t)v->events, a), k.count, account_number((int64_t)v->compared, b),
            account_number((int64_t)v->differences, c));
     return v->differences > 0 ? EXIT_DIFFERENCES : 0;
 }
 
-static int verify_store(const struct config *config, char **paths, const char *source_id)
+static int verify_store(const struct request *rq)
 {
+    const struct config *config = rq->config;
     struct err e;
     struct verify v;
     struct store *store = store_open(config->store.url, STORE_READ, NULL, 0, &e);
@@ -116,7 +141,7 @@ static int verify_store(const struct config *config, char **paths, const char *s
         return e.code;
     }
     verify_init(&v, config, store, stdout);
-    int status = verify_all(&v, paths, source_id);
+    int status = verify_all(&v, rq);
     verify_fini(&v);
     store_close(store);
     return status;
@@ -124,13 +149,17 @@ static int verify_store(const struct config *config, char **paths, const char *s
 
 int cmd_verify(int argc, char **argv)
 {
-    enum { OPT_STORE = 256, OPT_SOURCE_ID };
+    enum { OPT_STORE = 256, OPT_DECODE, OPT_SOURCE_ID };
     static const struct option long_options[] = {{"config", required_argument, NULL, 'c'},
                                                  {"store", required_argument, NULL, OPT_STORE},
+                                                 {"decode", required_argument, NULL, OPT_DECODE},
                                                  {"source-id", required_argument, NULL, OPT_SOURCE_ID},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {NULL, 0, NULL, 0}};
-    const char *file = NULL, *store_url = NULL, *source_id = NULL;
+    const char *file = NULL, *store_url = NULL;
+    struct request rq = {0};
+    struct decode decode;
+    struct err e;
     for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
         switch (o) {
         case 'c':
@@ -139,8 +168,14 @@ int cmd_verify(int argc, char **argv)
         case OPT_STORE:
             store_url = optarg;
             break;
+        case OPT_DECODE:
+            rq.decode = &decode;
+            if (setup_parse_decode(optarg, &decode, &e))
+                break;
+            fprintf(stderr, "tallyd verify: --decode: %s\n", e.text);
+            return EX_USAGE;
         case OPT_SOURCE_ID:
-            source_id = optarg;
+            rq.source_id = optarg;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -150,15 +185,15 @@ int cmd_verify(int argc, char **argv)
             return EX_USAGE;
         }
     }
-    if (optind == argc) {
-        fputs("tallyd verify: which FILE? `tallyd verify --help` tells more\n", stderr);
-        return EX_USAGE;
-    }
-    int status;
-    struct config *config = options_load(file, store_url, &status);
-    if (config == NULL)
+    int status = EX_USAGE;
+    rq.paths = argv + optind;
+    rq.config = options_load(file, store_url, &status);
+    if (rq.config == NULL)
         return status;
-    status = verify_store(config, argv + optind, source_id);
-    config_free(config);
+    if (optind == argc && !setup_has_topics(rq.config))
+        fputs("tallyd verify: which FILE? `tallyd verify --help` tells more\n", stderr);
+    else
+        status = verify_store(&rq);
+    config_free(rq.config);
     return status;
 }

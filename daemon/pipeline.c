@@ -120,6 +120,12 @@ void pipeline_free(struct pipeline *p)
     free(p);
 }
 
+void pipeline_set_decode(struct pipeline *p, const struct decode *d)
+{
+    for (size_t i = 0; i < p->options.threads; i++)
+        worker_set_decode(&p->workers[i], d);
+}
+
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
 {
     return &p->progress;

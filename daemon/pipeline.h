@@ -20,7 +20,7 @@
 #include "aggregate/shard.h"
 #include "base/clock.h"
 #include "daemon/beat.h"
-#include "ingest/clf.h"
+#include "ingest/decode.h"
 #include "ingest/reader.h"
 #include "store/store.h"
 #include "web/status.h"
@@ -57,7 +57,7 @@ struct pipeline_limits {
 
 struct pipeline_options {
     size_t threads;
-    enum clf_format format;
+    const struct decode *decode;   /* borrowed */
     size_t line_max;               /* that there is room for */
     struct pipeline_limits limits; /* at first */
     int64_t stripe_bytes;
@@ -81,6 +81,8 @@ struct pipeline;
 struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
                               const struct pipeline_options *options);
 void pipeline_free(struct pipeline *p);
+/* Decode what comes next otherwise; between two runs. Borrowed. */
+void pipeline_set_decode(struct pipeline *p, const struct decode *d);
 
 /* Count `reader` from where it stands. `range` names the source (source, partition, label); its from, to
  * and tail are set here. *progress is what this run did; pipeline_free() frees its books. */

@@ -34,7 +34,49 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     };
 }
 
-enum clf_format setup_format(const struct config *c)
+static const struct config_source *find_source(const struct config *c, const char *path)
 {
-    return c->source_count > 0 ? c->sources[0].format : CLF_AUTO;
+    bool is_stdin = path != NULL && strcmp(path, "-") == 0;
+    for (size_t i = 0; i < c->source_count; i++) {
+        const struct config_source *source = &c->sources[i];
+        if (is_stdin ? source->type == SOURCE_STDIN
+                     : source->type == SOURCE_FILE &&
+                           (path == NULL || (source->path != NULL && strcmp(source->path, path) == 0)))
+            return source;
+    }
+    return NULL;
+}
+
+const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path)
+{
+    static const struct decode any_line = {.steps = {{.kind = STEP_LINE, .format = CLF_AUTO}},
+                                           .step_count = 1};
+    const struct config_source *source = find_source(c, path);
+    if (source == NULL && other_path != NULL)
+        source = find_source(c, other_path);
+    if (source == NULL)
+        source = find_source(c, NULL);
+    return source != NULL ? &source->decode : &any_line;
+}
+
+bool setup_has_topics(const struct config *c)
+{
+    bool has = false;
+    for (size_t i = 0; i < c->source_count && !has; i++)
+        has = c->sources[i].type == SOURCE_KAFKA;
+    return has;
+}
+
+bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
+{
+    decode_init(d);
+    for (const char *comma = text; comma != NULL; text = comma + 1) {
+        comma = strchr(text, ',');
+        size_t len = comma != NULL ? (size_t)(comma - text) : strlen(text);
+        if (!decode_add_step(d, slice_of(text, len), e))
+            return false;
+        if (comma == NULL)
+            break;
+    }
+    return decode_finish(d, e);
 }

@@ -6,5 +6,10 @@
 
 /* For import; `run` changes what differs. threads 0: as configured, or one per processor, at most 8. */
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
-/* The format of files named on the command line: that of the first source. */
-enum clf_format setup_format(const struct config *c);
+/* How the lines of a file are decoded: as the source whose path it is says (or its second name, which may be
+ * NULL), else as the first file source, else [auto]. Standard input, "-", is the source of that type. */
+const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
+/* Is there a source of type kafka? */
+bool setup_has_topics(const struct config *c);
+/* --decode STEP,STEP… */
+bool setup_parse_decode(const char *text, struct decode *d, struct err *e) MUST_CHECK;

@@ -32,32 +32,16 @@ static bool may_print(struct verify *v)
     return v->differences <= VERIFY_PRINTED_MAX;
 }
 
-/* An exception that the books name, for the lines of [from, to). */
-struct stretch {
-    int report; /* not counted in this report; -1: lines in the future were so by now_ms */
-    int64_t from, to, now_ms;
-};
-
-/* The books as stored, beside those of the recount. */
-struct book_reader {
-    struct verify *v;
-    const struct range *range;
-    struct books stored;
-    int64_t *since, *until; /* by report; since -1: it does not count this source */
-    struct stretch *stretches;
-    size_t stretch_count, stretch_capacity;
-};
-
-static void add_stretch(struct book_reader *b, struct stretch s)
+static void add_stretch(struct verify_part *b, struct verify_stretch s)
 {
     b->stretches = xgrow(b->stretches, &b->stretch_capacity, b->stretch_count + 1, sizeof *b->stretches);
     b->stretches[b->stretch_count++] = s;
 }
 
-static void read_source_entry(struct book_reader *b, const char *entry, int64_t value)
+static void read_source_entry(struct verify_part *b, const char *entry, int64_t value)
 {
     char name[BOOK_NAME_BYTES];
-    struct stretch s = {.report = -1, .now_ms = value};
+    struct verify_stretch s = {.report = -1, .now_ms = value};
     if (sscanf(entry, "future.%" SCNd64 ".%" SCNd64, &s.from, &s.to) == 2)
         add_stretch(b, s);
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
@@ -66,9 +50,9 @@ static void read_source_entry(struct book_reader *b, const char *entry, int64_t 
     }
 }
 
-static void read_report_entry(struct book_reader *b, int report, const char *entry, int64_t value)
+static void read_report_entry(struct verify_part *b, int report, const char *entry, int64_t value)
 {
-    struct stretch s = {.report = report, .to = value};
+    struct verify_stretch s = {.report = report, .to = value};
     if (strcmp(entry, "since") == 0)
         b->since[report] = value;
     else if (strcmp(entry, "until") == 0)
@@ -84,7 +68,7 @@ static void read_report_entry(struct book_reader *b, int report, const char *ent
 static bool read_book(void *context, const char *source, const char *partition, const char *report,
                       const char *entry, int64_t value)
 {
-    struct book_reader *b = context;
+    struct verify_part *b = context;
     if (strcmp(source, b->range->source) != 0 || strcmp(partition, b->range->partition) != 0)
         return true;
     int n = store_find_report(b->v->store, slice_text(report));
@@ -95,10 +79,10 @@ static bool read_book(void *context, const char *source, const char *partition, 
     return true;
 }
 
-static const struct stretch *find_stretch(const struct book_reader *b, int report, int64_t offset)
+static const struct verify_stretch *find_stretch(const struct verify_part *b, int report, int64_t offset)
 {
     for (size_t i = 0; i < b->stretch_count; i++) {
-        const struct stretch *s = &b->stretches[i];
+        const struct verify_stretch *s = &b->stretches[i];
         if (s->report == report && offset >= s->from && offset < s->to)
             return s;
     }
@@ -106,58 +90,75 @@ static const struct stretch *find_stretch(const struct book_reader *b, int repor
 }
 
 /* Where no line was in the future, none is now. */
-static bool was_future(const struct book_reader *b, int64_t at_ms, int64_t offset)
+static bool was_future(const struct verify_part *b, int64_t at_ms, int64_t offset)
 {
-    const struct stretch *s = find_stretch(b, -1, offset);
+    const struct verify_stretch *s = find_stretch(b, -1, offset);
     return s != NULL && at_ms > s->now_ms + b->v->config->limits.future_max_ms;
 }
 
-/* One line, counted naively. */
-static void recount_line(struct verify *v, struct clf *clf, const struct book_reader *b, struct books *books,
-                         struct slice line, int64_t offset)
+/* What one event came to, or why none did. */
+static void recount_one(struct verify_part *b, const struct event *ev, struct reject why, int64_t offset)
 {
-    struct event ev;
-    struct reject why = {REJECT_TOO_LONG, 0};
-    bool good =
-        line.len <= (size_t)v->config->limits.line_max && decoder_decode(&clf->decoder, line, &ev, &why);
-    if (good && was_future(b, ev.at_ms, offset)) {
+    struct verify *v = b->v;
+    if (ev != NULL && was_future(b, ev->at_ms, offset)) {
         why.reason = REJECT_FUTURE;
-        good = false;
+        ev = NULL;
     }
-    v->lines++;
-    ++*books_source(books, BOOK_CONSUMED);
-    ++*books_source(books, good ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
-    for (size_t r = 0; good && r < v->store->report_count; r++) {
+    v->events++;
+    ++*books_source(&b->recounted, BOOK_CONSUMED);
+    ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    for (size_t r = 0; ev != NULL && r < v->store->report_count; r++) {
         if (b->since[r] < 0 || offset < b->since[r] || offset >= b->until[r] ||
             find_stretch(b, (int)r, offset) != NULL)
             continue;
-        ++*books_report(books, r, BOOK_REPORT_PARSED);
-        ++*books_report(books, r, recount_add(&v->recounts[r], &ev) ? BOOK_COUNTED : BOOK_FILTERED);
+        ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
+        ++*books_report(&b->recounted, r, recount_add(&v->recounts[r], ev) ? BOOK_COUNTED : BOOK_FILTERED);
     }
 }
 
-static bool recount_file(struct verify *v, const char *path, const struct book_reader *b, struct books *books,
-                         struct err *e)
+void verify_record(struct verify_part *b, struct chain *chain, const struct record *r)
 {
-    size_t line_max = (size_t)v->config->limits.line_max;
+    struct event ev;
+    struct reject why = {0};
+    struct slice bytes;
+    chain_start(chain, r);
+    for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END;) {
+        ev.order = r->offset;
+        recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r->offset);
+    }
+    chain_flush(chain);
+}
+
+static void recount_block(struct verify_part *b, struct chain *chain, const struct block *block)
+{
+    for (const char *p = block->data, *end; p < block->data + block->len; p = end + 1) {
+        struct record r = {.offset = block->from + (p - block->data), .timestamp_ms = -1};
+        end = memchr(p, '\n', (size_t)(block->data + block->len - p));
+        r.value = slice_of(p, (size_t)(end - p));
+        if (r.offset >= b->range->to)
+            continue;
+        if (r.value.len > (size_t)b->v->config->limits.line_max)
+            recount_one(b, NULL, (struct reject){REJECT_TOO_LONG, 0}, r.offset);
+        else
+            verify_record(b, chain, &r);
+    }
+}
+
+static bool recount_file(struct verify_part *b, const char *path, const struct decode *decode, struct err *e)
+{
+    size_t line_max = (size_t)b->v->config->limits.line_max;
     struct input *in = input_open(path, e);
     struct block block;
-    struct clf clf;
     enum reader_result result = READER_BLOCK;
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, line_max, LAST_LINE_TAKE);
+    struct chain *chain = chain_new(decode, line_max);
     block_init(&block, line_max);
-    clf_init(&clf, v->config->source_count > 0 ? v->config->sources[0].format : CLF_AUTO);
-    while (reader_offset(rd) < b->range->to && (result = reader_next(rd, &block, -1, e)) == READER_BLOCK) {
-        for (const char *p = block.data, *end; p < block.data + block.len; p = end + 1) {
-            int64_t offset = block.from + (p - block.data);
-            end = memchr(p, '\n', (size_t)(block.data + block.len - p));
-            if (offset < b->range->to)
-                recount_line(v, &clf, b, books, slice_of(p, (size_t)(end - p)), offset);
-        }
-    }
+    while (reader_offset(rd) < b->range->to && (result = reader_next(rd, &block, -1, e)) == READER_BLOCK)
+        recount_block(b, chain, &block);
     block_fini(&block);
+    chain_free(chain);
     reader_free(rd);
     input_close(in);
     return result != READER_FAILED || err_prefix(e, "%s", path);
@@ -172,41 +173,57 @@ static void compare_entry(struct verify *v, const struct range *range, const cha
                 report[0] != '\0' ? " of " : "", report, entry, stored, recounted);
 }
 
-static void compare_books(struct verify *v, const struct book_reader *b, struct books *books)
+static void compare_books(struct verify_part *b)
 {
+    struct verify *v = b->v;
     char name[BOOK_NAME_BYTES];
-    struct books stored = b->stored;
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
-        compare_entry(v, b->range, "", books_source_name(i, name), *books_source(&stored, i),
-                      *books_source(books, i));
+        compare_entry(v, b->range, "", books_source_name(i, name), *books_source(&b->stored, i),
+                      *books_source(&b->recounted, i));
     for (size_t r = 0; r < v->store->report_count; r++) {
         for (int i = 0; i < BOOK_REPORT_COUNT; i++)
             compare_entry(v, b->range, v->store->reports[r].name, books_report_name(i),
-                          *books_report(&stored, r, i), *books_report(books, r, i));
+                          *books_report(&b->stored, r, i), *books_report(&b->recounted, r, i));
     }
-    if (!books_balance(&stored) && may_print(v))
+    if (!books_balance(&b->stored) && may_print(v))
         fprintf(v->out, "%s: the books do not balance\n", b->range->label);
 }
 
-bool verify_source(struct verify *v, const char *path, const struct position *position, struct err *e)
+bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position, struct err *e)
 {
     size_t count = v->store->report_count;
-    struct book_reader b = {.v = v, .range = &position->range};
-    struct books books;
-    b.since = xcalloc(count, sizeof *b.since);
-    b.until = xcalloc(count, sizeof *b.until);
+    *b = (struct verify_part){.v = v, .range = &position->range};
+    b->since = xcalloc(count, sizeof *b->since);
+    b->until = xcalloc(count, sizeof *b->until);
     for (size_t r = 0; r < count; r++)
-        b.since[r] = -1;
-    books_init(&b.stored, count);
-    books_init(&books, count);
-    bool good = store_books(v->store, read_book, &b, e) && recount_file(v, path, &b, &books, e);
-    if (good)
-        compare_books(v, &b, &books);
-    books_fini(&books);
-    books_fini(&b.stored);
-    free(b.since);
-    free(b.until);
-    free(b.stretches);
+        b->since[r] = -1;
+    books_init(&b->stored, count);
+    books_init(&b->recounted, count);
+    if (store_books(v->store, read_book, b, e))
+        return true;
+    verify_end(b, false);
+    return false;
+}
+
+void verify_end(struct verify_part *b, bool whole)
+{
+    if (whole)
+        compare_books(b);
+    books_fini(&b->recounted);
+    books_fini(&b->stored);
+    free(b->since);
+    free(b->until);
+    free(b->stretches);
+}
+
+bool verify_file(struct verify *v, const char *path, const struct decode *decode,
+                 const struct position *position, struct err *e)
+{
+    struct verify_part b;
+    if (!verify_begin(&b, v, position, e))
+        return false;
+    bool good = recount_file(&b, path, decode, e);
+    verify_end(&b, good);
     return good;
 }
 

@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "daemon/recount.h"
+#include "ingest/chain.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -22,13 +23,38 @@ struct verify {
     struct recount *recounts; /* by report of the store */
     FILE *out;
     uint64_t compared, differences;
-    uint64_t lines;
+    uint64_t events; /* and rejects */
+};
+
+/* An exception that the books name, for the records of [from, to). */
+struct verify_stretch {
+    int report; /* not counted in this report; -1: records in the future were so by now_ms */
+    int64_t from, to, now_ms;
+};
+
+/* One partition: its books as stored, beside those of the recount. */
+struct verify_part {
+    struct verify *v;
+    const struct range *range;
+    struct books stored, recounted;
+    int64_t *since, *until; /* by report; since -1: it does not count this source */
+    struct verify_stretch *stretches;
+    size_t stretch_count, stretch_capacity;
 };
 
 void verify_init(struct verify *v, const struct config *config, struct store *store, FILE *out);
 void verify_fini(struct verify *v);
 /* Recount the part of the file at `path` that the store has counted as `position`, and compare its books. */
-bool verify_source(struct verify *v, const char *path, const struct position *position,
-                   struct err *e) MUST_CHECK;
+bool verify_file(struct verify *v, const char *path, const struct decode *decode,
+                 const struct position *position, struct err *e) MUST_CHECK;
+
+/* The same of any partition, record by record; several may be under way at once. `position` is borrowed until
+ * verify_end(). Records at or behind its `to` were not counted yet: they are not to be given. An event's
+ * order is its record's offset. */
+bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position,
+                  struct err *e) MUST_CHECK;
+void verify_record(struct verify_part *b, struct chain *chain, const struct record *r);
+/* `whole`: every record was given, so that the books can be compared. */
+void verify_end(struct verify_part *b, bool whole);
 /* After the last source: compare every bucket. */
 bool verify_buckets(struct verify *v, struct err *e) MUST_CHECK;

@@ -11,17 +11,27 @@ void worker_init(struct worker *w, uint32_t number, const struct report *reports
                  const struct pipeline_options *options)
 {
     *w = (struct worker){.options = options};
-    clf_init(&w->clf, options->format);
+    worker_set_decode(w, options->decode);
     w->shard = shard_new(number, reports, report_count, &options->shard);
     block_init(&w->block, options->line_max);
 }
 
 void worker_fini(struct worker *w)
 {
+    chain_free(w->chain);
     shard_free(w->shard);
     block_fini(&w->block);
     text_fini(&w->open.rejects);
     text_fini(&w->sealed.rejects);
+}
+
+void worker_set_decode(struct worker *w, const struct decode *d)
+{
+    ASSERT(w->event_count == 0);
+    chain_free(w->chain);
+    w->chain = chain_new(d, w->options->line_max);
+    w->decoder = chain_decoder(w->chain);
+    memset(w->events, 0, sizeof w->events); /* a plain decoder leaves alone what another one set */
 }
 
 static void keep_sample(struct outbox *box, struct slice line, int64_t offset, struct reject why)
@@ -35,9 +45,8 @@ static void keep_sample(struct outbox *box, struct slice line, int64_t offset, s
         s->line[i] = line.ptr[i] >= 0x20 && line.ptr[i] < 0x7f ? line.ptr[i] : '?';
 }
 
-static void reject(struct worker *w, struct slice line, struct reject why)
+static void reject(struct worker *w, struct slice line, int64_t offset, struct reject why)
 {
-    int64_t offset = w->block.from + (line.ptr - w->block.data);
     shard_reject(w->shard, why.reason);
     keep_sample(&w->open, line, offset, why);
     if (w->options->rejects_fd < 0)
@@ -53,24 +62,53 @@ static void add_events(struct worker *w)
     w->event_count = 0;
 }
 
-static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
+/* The event that was just decoded, from `bytes`. */
+static void take_event(struct worker *w, struct slice bytes, int64_t offset, int64_t latest_ms)
 {
     struct event *ev = &w->events[w->event_count];
-    struct reject why = {REJECT_TOO_LONG, w->line_max + 1};
-    if (UNLIKELY(line.len > w->line_max)) {
-        reject(w, line, why);
-        return;
-    }
-    if (UNLIKELY(!decoder_decode(&w->clf.decoder, line, ev, &why))) {
-        reject(w, line, why);
-        return;
-    }
     if (UNLIKELY(ev->at_ms > latest_ms)) {
-        reject(w, line, (struct reject){REJECT_FUTURE, 1});
+        reject(w, bytes, offset, (struct reject){REJECT_FUTURE, 1});
         return;
     }
+    ev->order = offset;
     if (++w->event_count == SHARD_EVENTS_MAX)
         add_events(w);
+}
+
+/* A line that is to be unwrapped, or holds several events. The chain's memory goes when no event needs it and
+ * it has nothing more to say of the record. */
+static void count_record(struct worker *w, struct slice line, int64_t offset, int64_t latest_ms)
+{
+    struct record r = {.value = line, .offset = offset, .timestamp_ms = -1};
+    struct reject why;
+    struct slice bytes;
+    size_t count = 0;
+    chain_start(w->chain, &r);
+    for (enum chain_result what;
+         (what = chain_next(w->chain, &w->events[w->event_count], &why, &bytes)) != CHAIN_END; count++) {
+        if (what == CHAIN_EVENT)
+            take_event(w, bytes, offset, latest_ms);
+        else
+            reject(w, bytes, offset, why);
+    }
+    if (count > 1)
+        add_events(w);
+    if (w->event_count == 0)
+        chain_flush(w->chain);
+}
+
+static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
+{
+    int64_t offset = w->block.from + (line.ptr - w->block.data);
+    struct reject why = {REJECT_TOO_LONG, w->line_max + 1};
+    if (UNLIKELY(line.len > w->line_max))
+        reject(w, line, offset, why);
+    else if (UNLIKELY(w->decoder == NULL))
+        count_record(w, line, offset, latest_ms);
+    else if (UNLIKELY(!decoder_decode(w->decoder, line, &w->events[w->event_count], &why)))
+        reject(w, line, offset, why);
+    else
+        take_event(w, line, offset, latest_ms);
 }
 
 void worker_count(struct worker *w, int64_t latest_ms)
@@ -83,6 +121,7 @@ void worker_count(struct worker *w, int64_t latest_ms)
         p = newline + 1;
     }
     add_events(w); /* their slices end with the block */
+    chain_flush(w->chain);
     w->bytes = (int64_t)shard_bytes(w->shard);
 }
 

@@ -1,5 +1,6 @@
 /* worker.h - one ingest thread: takes blocks of lines, decodes them, adds them to its shard.
  *
+ * Order   : of an event is the offset of its line.
  * Threads : everything here is the worker's own, but `sealed`: the pipeline's lock is held to change it, and
  *           from hand-over until it is applied it is the writer's.
  */
@@ -7,6 +8,7 @@
 
 #include "base/text.h"
 #include "daemon/pipeline.h"
+#include "ingest/chain.h"
 
 /* What a worker has for the writer: the part of one stripe. */
 struct outbox {
@@ -20,7 +22,8 @@ struct outbox {
 
 struct worker {
     const struct pipeline_options *options;
-    struct clf clf;
+    struct chain *chain;
+    struct decoder *decoder; /* the chain's, where records are plain lines; else NULL */
     struct shard *shard;
     struct block block;
     struct event events[SHARD_EVENTS_MAX]; /* decoded, not yet added */
@@ -35,6 +38,8 @@ struct worker {
 void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
                  const struct pipeline_options *options);
 void worker_fini(struct worker *w);
+/* Decode otherwise from here on. Pre: no events are pending (as between two calls of worker_count()). */
+void worker_set_decode(struct worker *w, const struct decode *d);
 /* Count the lines of w->block; events later than latest_ms are rejected. */
 void worker_count(struct worker *w, int64_t latest_ms);
 /* Move `part`, sealed by the shard, and what belongs to it to w->sealed. Pre: the pipeline's lock is held,

@@ -1,0 +1,131 @@
+#include "config/load.h"
+
+#include "base/suggest.h"
+
+/* Every word that may be meant: dimensions, fields, and a NULL. */
+#define WORDS_MAX 128
+
+static bool is_provided(const struct config *c, enum field f)
+{
+    bool provided = f < FIELD_COUNT;
+    for (size_t i = 0; i < c->source_count && !provided; i++)
+        provided = decode_provides(&c->sources[i].decode, f);
+    return provided;
+}
+
+static bool has_open_source(const struct config *c)
+{
+    bool open = false;
+    for (size_t i = 0; i < c->source_count && !open; i++)
+        open = decode_is_open(&c->sources[i].decode);
+    return open;
+}
+
+/* Fields of the users' own are known to the whole process once they were seen: what counts is whether a
+ * source of this configuration has them. */
+static size_t add_fields(const struct config *c, const char *words[], size_t count)
+{
+    enum field f = 0;
+    for (; f < FIELD_COUNT; f++)
+        words[count++] = field_name(f);
+    for (size_t i = 0; i < c->source_count; i++) {
+        const struct decode *d = &c->sources[i].decode;
+        for (size_t k = 0; k < d->origin_count && count < WORDS_MAX; k++)
+            words[count++] = field_name(d->origins[k].field);
+    }
+    return count;
+}
+
+static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind,
+                          struct slice name)
+{
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    const char *words[WORDS_MAX + 1];
+    size_t count = 0;
+    while (kind == PIECE_DIMENSION && report_dimension_names[count] != NULL) {
+        words[count] = report_dimension_names[count];
+        count++;
+    }
+    words[add_fields(ld->c, words, count)] = NULL;
+    document_problem(ld->d, node->start_mark, path, "found %s, expected a %s%s", suggest_quote(name, quote),
+                     kind == PIECE_DIMENSION ? "dimension" : "field", suggest_hint(name, words, hint));
+    return false;
+}
+
+/* May a report be about it? Where the sources themselves are wrong, nobody knows. */
+static bool check_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
+{
+    enum field f;
+    struct slice name = report_piece_field(kind, document_scalar(node));
+    if (name.len == 0 || (field_parse(name, &f) && is_provided(ld->c, f)))
+        return true;
+    if (ld->sources_are_good && !has_open_source(ld->c))
+        return unknown_field(ld, node, path, kind, name);
+    if (field_intern(name, &f))
+        return true;
+    document_problem(ld->d, node->start_mark, path,
+                     "found one more field \"%.*s\", expected at most %d of your own, shorter than %d",
+                     SLICE_ARGS(name), FIELD_OWN_MAX, FIELD_NAME_BYTES);
+    return false;
+}
+
+static void read_list(struct load *ld, const struct pair *pr, const char *list, bool are_dimensions,
+                      struct report *r)
+{
+    enum report_piece kind = are_dimensions ? PIECE_DIMENSION : PIECE_CONDITION;
+    size_t i = 0;
+    if (!document_is_list(ld->d, pr->value, pr->path, list))
+        return;
+    for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
+        struct err e = {0};
+        if (!load_is_piece(ld, item, pr->path, are_dimensions ? "a dimension" : "a condition") ||
+            !check_field(ld, item, pr->path, kind))
+            continue;
+        struct slice text = document_scalar(item);
+        if (!(are_dimensions ? report_add_dimension(r, text, &e) : report_add_condition(r, text, &e)))
+            document_problem(ld->d, item->start_mark, pr->path, "%s", e.text);
+    }
+}
+
+static void read_measures(struct load *ld, const struct pair *pr, const char *expected, struct report *r)
+{
+    struct pair m;
+    struct err e;
+    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
+        return;
+    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &m);) {
+        if (!load_is_piece(ld, m.value, m.path, "count or sum(bytes)") ||
+            !check_field(ld, m.value, m.path, PIECE_MEASURE))
+            continue;
+        if (!report_add_measure(r, m.name, document_scalar(m.value), &e))
+            document_problem(ld->d, m.value->start_mark, m.path, "%s", e.text);
+    }
+}
+
+void load_report_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r)
+{
+    struct text expected = {0};
+    keys_expected(k, &expected);
+    if (k->type == KEY_MEASURES)
+        read_measures(ld, pr, expected.ptr, r);
+    else
+        read_list(ld, pr, expected.ptr, k->type == KEY_DIMENSIONS, r);
+    text_fini(&expected);
+}
+
+void load_report_read(struct load *ld, const struct pair *pr)
+{
+    struct config *c = ld->c;
+    struct report *r = &c->reports[c->report_count++];
+    struct err e;
+    /* Under a wrong name, its keys are still worth a look. */
+    if (!report_init(r, pr->name, 1, &e)) {
+        document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
+        bool good = report_init(r, slice_text("unnamed"), 1, &e);
+        ASSERT(good);
+    }
+    keys_set_defaults(KEY_OF_report, r);
+    load_keys(ld, "reports", pr->path, pr->value, r);
+    if (!report_finish(r, &e))
+        document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
+}

@@ -1,0 +1,233 @@
+#include "config/load.h"
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "config/expand.h"
+#include "ingest/kafka_conf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void add_step(struct load *ld, const yaml_node_t *node, const char *path, struct config_source *source)
+{
+    struct err e;
+    if (load_is_piece(ld, node, path, "a step of decoding") &&
+        !decode_add_step(&source->decode, document_scalar(node), &e))
+        document_problem(ld->d, node->start_mark, path, "%s", e.text);
+}
+
+/* A list, or the only one. */
+static void read_steps(struct load *ld, const struct pair *pr, const char *expected,
+                       struct config_source *source)
+{
+    if (pr->value->type == YAML_SCALAR_NODE && !document_is_nothing(pr->value)) {
+        add_step(ld, pr->value, pr->path, source);
+    } else if (document_is_list(ld->d, pr->value, pr->path, expected)) {
+        size_t i = 0;
+        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;)
+            add_step(ld, item, pr->path, source);
+    }
+}
+
+static void read_fields(struct load *ld, const struct pair *pr, const char *expected,
+                        struct config_source *source)
+{
+    struct pair field;
+    struct err e;
+    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
+        return;
+    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &field);) {
+        if (load_is_piece(ld, field.value, field.path, "where the field comes from, such as /path or key") &&
+            !decode_add_field(&source->decode, field.name, document_scalar(field.value), &e))
+            document_problem(ld->d, field.value->start_mark, field.path, "%s", e.text);
+    }
+}
+
+void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
+                        struct config_source *source)
+{
+    struct text expected = {0};
+    keys_expected(k, &expected);
+    if (k->type == KEY_DECODE)
+        read_steps(ld, pr, expected.ptr, source);
+    else
+        read_fields(ld, pr, expected.ptr, source);
+    text_fini(&expected);
+}
+
+/* Certificates have line feeds. */
+static bool is_text(struct slice s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr, *end = p + s.len;
+    while (p < end && *p != '\0' && utf8_len(p, end) > 0)
+        p += utf8_len(p, end);
+    return p == end;
+}
+
+static bool add_property(struct load *ld, const struct pair *pr, struct err *e)
+{
+    struct config *c = ld->c;
+    struct text value = {0};
+    struct slice raw = document_scalar(pr->value);
+    bool referred = false, good = expand_text(raw, true, &value, &referred, e);
+    if (good) {
+        text_puts(&value, ""); /* so that an empty one is a text too */
+        good = is_text(text_slice(&value)) ||
+               err_set(e, EX_CONFIG, "found a value that is no text, expected UTF-8 without NUL");
+    }
+    char *name = xstrndup(pr->name.ptr, pr->name.len);
+    if (good && kafka_conf_check(name, value.ptr, referred, e)) {
+        c->kafka.properties[c->kafka.property_count++] =
+            (struct config_property){name, xstrndup(value.ptr, value.len)};
+        if (referred)
+            load_note_reference(ld, pr->path, raw);
+        name = NULL;
+    } else {
+        good = false;
+    }
+    free(name);
+    text_fini(&value);
+    return good;
+}
+
+void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr)
+{
+    struct text expected = {0};
+    struct pair property;
+    struct err e;
+    keys_expected(k, &expected);
+    if (document_is_mapping(ld->d, pr->value, pr->path, expected.ptr)) {
+        ld->c->kafka.properties = xcalloc(CONFIG_PROPERTIES_MAX, sizeof *ld->c->kafka.properties);
+        for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &property);) {
+            if (ld->c->kafka.property_count == CONFIG_PROPERTIES_MAX) {
+                document_problem(ld->d, property.key->start_mark, property.path,
+                                 "found one more, expected at most %d", CONFIG_PROPERTIES_MAX);
+                break;
+            }
+            if (load_is_text(ld, property.value, property.path, "a value in one text") &&
+                !add_property(ld, &property, &e))
+                document_problem(ld->d, property.value->start_mark, property.path, "%s", e.text);
+        }
+    }
+    text_fini(&expected);
+}
+
+/* Keys that mean nothing for such a source. */
+static void refuse_strangers(struct load *ld, const struct pair *pr, const struct config_source *source)
+{
+    struct pair found;
+    for (const struct key *k = keys_table; k->name != NULL; k++) {
+        if (k->owner != KEY_OF_config_source || keys_belongs(k, source) ||
+            !document_find(ld->d, pr->value, pr->path, k->name, &found))
+            continue;
+        document_problem(ld->d, found.key->start_mark, found.path, "found it %s, expected it %s only",
+                         k->type == KEY_METRIC ? "without the step metric" : "with another type",
+                         k->type == KEY_METRIC ? "with decode: [metric]"
+                         : k->type == KEY_PATH ? "with type: file"
+                                               : "with type: kafka");
+    }
+}
+
+/* A line has no key, no headers and no broker. */
+static void refuse_messages(struct load *ld, const struct pair *pr, const struct config_source *source)
+{
+    struct text origin = {0};
+    if (source->type == SOURCE_KAFKA)
+        return;
+    for (size_t i = 0; i < source->decode.origin_count; i++) {
+        const struct origin *o = &source->decode.origins[i];
+        if (o->kind == ORIGIN_POINTER || o->kind == ORIGIN_TAG)
+            continue;
+        text_clear(&origin);
+        decode_print_origin(o, &origin);
+        document_problem(ld->d, pr->key->start_mark, pr->path,
+                         "found the field %s from %s, expected that with type: kafka only",
+                         field_name(o->field), origin.ptr);
+    }
+    if (source->decode.time_is_brokers)
+        document_problem(ld->d, pr->key->start_mark, pr->path,
+                         "found time: broker, expected that with type: kafka only");
+    text_fini(&origin);
+}
+
+void load_source_read(struct load *ld, const struct pair *pr)
+{
+    struct config *c = ld->c;
+    struct config_source *source = &c->sources[c->source_count];
+    struct err e;
+    ld->source_marks[c->source_count++] = pr->key->start_mark;
+    *source = (struct config_source){.name = xstrndup(pr->name.ptr, pr->name.len)};
+    decode_init(&source->decode);
+    keys_set_defaults(KEY_OF_config_source, source);
+    if (!report_is_name(pr->name, REPORT_NAME_BYTES))
+        document_problem(ld->d, pr->key->start_mark, pr->path,
+                         "found a name that cannot be, expected a-z, then a-z, 0-9 and _, at most %d",
+                         REPORT_NAME_BYTES - 1);
+    size_t problems = ld->d->problem_count;
+    load_keys(ld, "sources", pr->path, pr->value, source);
+    if (problems < ld->d->problem_count)
+        return;
+    if (!decode_finish(&source->decode, &e))
+        document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
+    refuse_strangers(ld, pr, source);
+    refuse_messages(ld, pr, source);
+    if (source->type == SOURCE_KAFKA && source->topic == NULL)
+        source->topic = xstrdup(source->name);
+}
+
+static PRINTF_LIKE(3, 4) void source_problem(struct load *ld, size_t i, const char *format, ...)
+{
+    char path[DOCUMENT_PATH_BYTES], why[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    document_path("sources", slice_text(ld->c->sources[i].name), path);
+    document_problem(ld->d, ld->source_marks[i], path, "%s", why);
+}
+
+static void check_unique(struct load *ld, size_t i)
+{
+    const struct config_source *sources = ld->c->sources;
+    for (size_t k = 0; k < i; k++) {
+        if (sources[k].type != sources[i].type)
+            continue;
+        if (sources[i].type == SOURCE_STDIN)
+            source_problem(ld, i, "found type stdin, expected it once (source %s has it)", sources[k].name);
+        else if (sources[i].topic != NULL && sources[k].topic != NULL &&
+                 strcmp(sources[i].topic, sources[k].topic) == 0)
+            source_problem(ld, i, "found the topic of source %s, expected each topic once", sources[k].name);
+    }
+}
+
+static void check_rejects(struct load *ld)
+{
+    const struct config *c = ld->c;
+    struct pair pr;
+    if (c->rejects.topic == NULL || !document_find(ld->d, document_root(ld->d), "", "rejects", &pr))
+        return;
+    if (c->rejects.file != NULL)
+        document_problem(ld->d, pr.key->start_mark, pr.path,
+                         "found a topic and a file, expected one of them");
+    if (c->kafka.brokers == NULL)
+        document_problem(ld->d, pr.key->start_mark, pr.path,
+                         "found a topic, expected kafka.brokers to say where the cluster is");
+}
+
+void load_source_rules(struct load *ld)
+{
+    const struct config *c = ld->c;
+    check_rejects(ld);
+    for (size_t i = 0; i < c->source_count; i++) {
+        check_unique(ld, i);
+        if (c->sources[i].type != SOURCE_KAFKA)
+            continue;
+        if (c->kafka.brokers == NULL)
+            source_problem(ld, i, "found type kafka, expected kafka.brokers to say where the cluster is");
+        if (c->rejects.topic != NULL && c->sources[i].topic != NULL &&
+            strcmp(c->rejects.topic, c->sources[i].topic) == 0)
+            source_problem(ld, i,
+                           "found the topic of rejects, expected another: rejects would be read again");
+    }
+}
