@@ -26,6 +26,17 @@ void fixture_free(struct report reports[FIXTURE_COUNT])
         report_fini(&reports[i]);
 }
 
+const struct decode *fixture_decode(void)
+{
+    static struct decode d;
+    struct err e;
+    if (d.step_count == 0) {
+        decode_init(&d);
+        ASSERT(decode_finish(&d, &e));
+    }
+    return &d;
+}
+
 int64_t fixture_ms(const char *text)
 {
     int64_t ms;

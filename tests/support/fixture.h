@@ -2,6 +2,7 @@
 #pragma once
 
 #include "aggregate/report.h"
+#include "ingest/decode.h"
 
 enum {
     FIXTURE_SITE,    /* by nothing */
@@ -13,6 +14,9 @@ enum {
 /* Measures are hits and bytes everywhere. */
 void fixture_reports(struct report reports[FIXTURE_COUNT]);
 void fixture_free(struct report reports[FIXTURE_COUNT]);
+
+/* [auto] */
+const struct decode *fixture_decode(void);
 
 /* "2015-05-17T10:05" in ms. */
 int64_t fixture_ms(const char *text);

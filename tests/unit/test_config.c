@@ -36,6 +36,14 @@ static void expect_problems(const char *yaml, const char *wanted)
     text_fini(&problems);
 }
 
+static void expect_decode(const struct decode *d, const char *steps)
+{
+    struct text out = {0};
+    decode_print_steps(d, &out);
+    assert_string_equal(out.ptr, steps);
+    text_fini(&out);
+}
+
 static void test_config_default_is_the_built_in_one(void **state)
 {
     (void)state;
@@ -44,7 +52,7 @@ static void test_config_default_is_the_built_in_one(void **state)
     assert_int_equal(c->source_count, 1);
     assert_string_equal(c->sources[0].name, "access");
     assert_int_equal(c->sources[0].type, SOURCE_FILE);
-    assert_int_equal(c->sources[0].format, CLF_AUTO);
+    expect_decode(&c->sources[0].decode, "[auto]");
     assert_null(c->sources[0].path);
     assert_int_equal(c->report_count, 2);
     assert_string_equal(c->reports[0].name, "site");
@@ -74,7 +82,7 @@ static void test_config_reads_every_kind(void **state)
 {
     (void)state;
     struct config *c = parse_good("sources:\n"
-                                  "  a: {path: /x/ä, format: vhost_combined}\n"
+                                  "  a: {path: /x/ä, decode: vhost_combined}\n"
                                   "  b: {type: stdin}\n"
                                   "reports:\n"
                                   "  all:\n"
@@ -92,7 +100,7 @@ static void test_config_reads_every_kind(void **state)
     assert_string_equal(c->file, "f.yaml");
     assert_int_equal(c->source_count, 2);
     assert_string_equal(c->sources[0].path, "/x/ä");
-    assert_int_equal(c->sources[0].format, CLF_VHOST_COMBINED);
+    expect_decode(&c->sources[0].decode, "[vhost_combined]");
     assert_int_equal(c->sources[1].type, SOURCE_STDIN);
     assert_int_equal(c->report_count, 2);
     assert_string_equal(
@@ -136,16 +144,17 @@ static const char *const bad_files[][2] = {
     {"# ä\nä\x01", "f.yaml:2:2: found the character U+0001, expected text without control characters\n"},
     /* keys */
     {"{a: b}: c", "f.yaml:1:1: found a mapping as a key, expected a name\n"},
-    {"lgo: {level: info}", "f.yaml:1:1: lgo: found an unknown key, expected sources, reports, store, "
-                           "aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
+    {"lgo: {level: info}",
+     "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, rejects, "
+     "reports, store, aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
     {"http: {level: info}", "f.yaml:1:8: http.level: found an unknown key, expected enabled, listen, "
-                            "connections_max or timeout (did you mean \"log.level\"?)\n"},
+                            "connections_max, timeout or lag_max (did you mean \"log.level\"?)\n"},
     {"http: {zzzz: 1}", "f.yaml:1:8: http.zzzz: found an unknown key, expected enabled, listen, "
-                        "connections_max or timeout\n"},
+                        "connections_max, timeout or lag_max\n"},
     {"http: {\"a\\nb\": 1}", "f.yaml:1:8: http.\"a\\x0ab\": found an unknown key, expected enabled, listen, "
-                             "connections_max or timeout\n"},
+                             "connections_max, timeout or lag_max\n"},
     {"log: {level: info}\nlog:\n",
      "f.yaml:2:1: log: found the key again, expected it once (it is on line 1)\n"},
     {"log: [level]", "f.yaml:1:6: log: found a list, expected keys and values\n"},
@@ -196,11 +205,7 @@ static const char *const bad_files[][2] = {
                          "0-9 and _, at most 63\n"},
     {"sources: {a: x}", "f.yaml:1:14: sources.a: found \"x\", expected keys and values\n"},
     {"sources: {a: {type: fil}}",
-     "f.yaml:1:21: sources.a.type: found \"fil\", expected file or stdin (did you mean \"file\"?)\n"},
-    {"sources: {a: {format: ltsv}}", "f.yaml:1:23: sources.a.format: found \"ltsv\", expected auto, common, "
-                                     "combined or vhost_combined\n"},
-    {"sources: {a: {type: stdin, path: /x}}",
-     "f.yaml:1:14: sources.a: found a path with type stdin, expected only one of them\n"},
+     "f.yaml:1:21: sources.a.type: found \"fil\", expected file, stdin or kafka (did you mean \"file\"?)\n"},
     {"sources: {a: {type: stdin}, b: {type: stdin}}",
      "f.yaml:1:32: sources.b: found type stdin, expected it once (source a has it)\n"},
     /* reports */
@@ -216,16 +221,16 @@ static const char *const bad_files[][2] = {
     {"reports: {r: {by: [path, path]}}",
      "f.yaml:1:26: reports.r.by: found dimension \"path\" twice, expected each once\n"},
     {"reports: {r: {by: [\"${HOME}\"]}}",
-     "f.yaml:1:20: reports.r.by: found \"${HOME}\", expected a text without ${: a report must not change "
-     "with the environment\n"},
+     "f.yaml:1:20: reports.r.by: found \"${HOME}\", expected a text without ${: what is counted must not "
+     "change with the environment\n"},
     {"reports:\n  r:\n    where:\n    - status<400\n    - stauts>1",
      "f.yaml:5:7: reports.r.where: found \"stauts\", expected a field (did you mean \"status\"?)\n"},
     {"reports: {r: {measures: [count]}}",
      "f.yaml:1:25: reports.r.measures: found a list, expected names and measures, such as {hits: count, "
      "bytes: sum(bytes)}\n"},
     {"reports: {r: {measures: {n: sum(byte)}}}",
-     "f.yaml:1:29: reports.r.measures.n: found \"sum(byte)\", expected count or sum(bytes) (did you mean "
-     "\"sum(bytes)\"?)\n"},
+     "f.yaml:1:29: reports.r.measures.n: found \"byte\", expected a field (did you mean "
+     "\"bytes\"?)\n"},
     {"reports: {r: {by: [path], measures: {path: count}}}",
      "f.yaml:1:11: reports.r: found measure \"path\" beside a dimension of that name, expected another "
      "name\n"},
@@ -325,14 +330,21 @@ static void expect_same_text(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
+static void expect_same_source(const struct config_source *a, const struct config_source *b)
+{
+    expect_same_text(a->path, b->path);
+    expect_same_text(a->topic, b->topic);
+    assert_true(a->start_ms == b->start_ms);
+    assert_memory_equal(&a->decode, &b->decode, sizeof a->decode);
+}
+
 static void expect_same(const struct config *a, const struct config *b)
 {
     assert_int_equal(a->source_count, b->source_count);
     for (size_t i = 0; i < a->source_count; i++) {
         assert_string_equal(a->sources[i].name, b->sources[i].name);
         assert_int_equal(a->sources[i].type, b->sources[i].type);
-        assert_int_equal(a->sources[i].format, b->sources[i].format);
-        expect_same_text(a->sources[i].path, b->sources[i].path);
+        expect_same_source(&a->sources[i], &b->sources[i]);
     }
     assert_int_equal(a->report_count, b->report_count);
     for (size_t i = 0; i < a->report_count; i++) {
@@ -341,6 +353,19 @@ static void expect_same(const struct config *a, const struct config *b)
         assert_int_equal(a->reports[i].generation, b->reports[i].generation);
         assert_int_equal(a->reports[i].series_max, b->reports[i].series_max);
     }
+    expect_same_text(a->kafka.brokers, b->kafka.brokers);
+    assert_string_equal(a->kafka.group, b->kafka.group);
+    assert_int_equal(a->kafka.threads, b->kafka.threads);
+    assert_int_equal(a->kafka.queue_bytes, b->kafka.queue_bytes);
+    assert_int_equal(a->kafka.property_count, b->kafka.property_count);
+    for (size_t i = 0; i < a->kafka.property_count; i++) {
+        assert_string_equal(a->kafka.properties[i].name, b->kafka.properties[i].name);
+        assert_string_equal(a->kafka.properties[i].value, b->kafka.properties[i].value);
+    }
+    expect_same_text(a->rejects.topic, b->rejects.topic);
+    expect_same_text(a->rejects.file, b->rejects.file);
+    assert_int_equal(a->http.lag_max, b->http.lag_max);
+    assert_int_equal(a->run.stop_timeout_ms, b->run.stop_timeout_ms);
     assert_string_equal(a->store.url, b->store.url);
     assert_memory_equal(&a->aggregate, &b->aggregate, sizeof a->aggregate);
     assert_memory_equal(&a->limits, &b->limits, sizeof a->limits);

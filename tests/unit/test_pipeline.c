@@ -67,6 +67,7 @@ static int setup(void **state)
     open_mem(s);
     s->options = (struct pipeline_options){
         .threads = 2,
+        .decode = fixture_decode(),
         .line_max = LINE_MAX_BYTES,
         .limits = {.stripe_ms = 1000, .line_max = LINE_MAX_BYTES, .future_max_ms = DAY_MS},
         .stripe_bytes = 10000,
@@ -170,7 +171,7 @@ static void check_counts(struct stage *s)
     c->limits.dimension_bytes_max = 64;
     verify_init(&v, c, s->mem, stdout);
     assert_true(store_positions(s->mem, take_position, &p, &e));
-    assert_true(verify_source(&v, s->path, &p, &e));
+    assert_true(verify_file(&v, s->path, fixture_decode(), &p, &e));
     assert_true(verify_buckets(&v, &e));
     assert_true(v.compared > 0);
     assert_int_equal(v.differences, 0);

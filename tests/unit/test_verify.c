@@ -71,6 +71,7 @@ static void count(struct desk *k, size_t report_count)
     struct source_options source_options = {.line_max = (size_t)k->config->limits.line_max};
     struct pipeline_options options = {
         .threads = 2,
+        .decode = fixture_decode(),
         .line_max = (size_t)k->config->limits.line_max,
         .limits = {.stripe_ms = 1000,
                    .line_max = (size_t)k->config->limits.line_max,
@@ -120,7 +121,7 @@ static void verify_as(struct desk *k, const char *path)
     assert_non_null(st);
     verify_init(&v, k->config, st, out);
     assert_true(store_positions(st, take_position, &p, &e));
-    if (!verify_source(&v, path, &p, &e) || !verify_buckets(&v, &e))
+    if (!verify_file(&v, path, fixture_decode(), &p, &e) || !verify_buckets(&v, &e))
         fail_msg("%s", e.text);
     assert_true(v.compared > 100);
     k->differences = v.differences;
