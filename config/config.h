@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "ingest/decode.h"
+#include "ingest/kafka_conf.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 #define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
@@ -44,11 +45,6 @@ struct config_source {
     struct decode decode;
 };
 
-/* One of librdkafka, which kafka_conf_check() found good. */
-struct config_property {
-    char *name, *value;
-};
-
 /* A value that came from elsewhere: its key ("store.url", "sources.access.path") and how it was written. */
 struct config_reference {
     char *key, *text;
@@ -68,7 +64,7 @@ struct config {
         char *group;
         int64_t threads;
         int64_t queue_bytes; /* per thread */
-        struct config_property *properties;
+        struct kafka_property *properties;
         size_t property_count;
     } kafka;
     struct {

@@ -91,7 +91,7 @@ static void print_properties(const struct config *c, const char *path, struct te
     struct text escaped = {0};
     text_putc(out, '{');
     for (size_t i = 0; i < c->kafka.property_count; i++) {
-        const struct config_property *p = &c->kafka.properties[i];
+        const struct kafka_property *p = &c->kafka.properties[i];
         const char *reference = NULL;
         if (path != NULL) {
             document_path(path, slice_text(p->name), property);

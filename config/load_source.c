@@ -79,7 +79,7 @@ static bool add_property(struct load *ld, const struct pair *pr, struct err *e)
     char *name = xstrndup(pr->name.ptr, pr->name.len);
     if (good && kafka_conf_check(name, value.ptr, referred, e)) {
         c->kafka.properties[c->kafka.property_count++] =
-            (struct config_property){name, xstrndup(value.ptr, value.len)};
+            (struct kafka_property){name, xstrndup(value.ptr, value.len)};
         if (referred)
             load_note_reference(ld, pr->path, raw);
         name = NULL;

@@ -5,7 +5,7 @@
 #include "daemon/options.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
-#include "daemon/verify.h"
+#include "daemon/verify_kafka.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -113,6 +113,10 @@ static int verify_all(struct verify *v, const struct request *rq)
     k.given = xcalloc(k.count, sizeof *k.given);
     for (char **path = rq->paths; good && *path != NULL; path++)
         good = find_file(v, &k, rq, *path, &e);
+    if (good && setup_has_topics(v->config)) {
+        struct kafka_options options = setup_kafka(v->config);
+        good = verify_kafka(v, &options, k.positions, k.given, k.count, &e);
+    }
     int missing = good ? name_missing(&k) : 0;
     if (good && missing == 0)
         good = verify_buckets(v, &e);

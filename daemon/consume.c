@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TIMEOUT_MS        10000 /* of a request to the cluster that somebody waits for */
 #define AGAIN_MS          1000  /* between two attempts to begin a session */
 #define NEW_PARTITIONS_MS 10000 /* how often they are looked for */
 #define LAST_COMMIT_MS    1000  /* waited for at the end */
@@ -441,7 +440,6 @@ static void init(struct consume *c)
     const struct config *cf = c->options->config;
     struct service *sv = c->options->service;
     c->kafka_options = setup_kafka(cf);
-    c->kafka_options.timeout_ms = TIMEOUT_MS;
     init_shared(c);
     c->topics = topics_new(cf, c->options->accepted, c->options->accepted_count, &c->topic_count);
     c->writer = (struct writer){.store = c->options->store,

@@ -80,3 +80,12 @@ bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
     }
     return decode_finish(d, e);
 }
+
+struct kafka_options setup_kafka(const struct config *c)
+{
+    return (struct kafka_options){.brokers = c->kafka.brokers,
+                                  .group = c->kafka.group,
+                                  .properties = c->kafka.properties,
+                                  .property_count = c->kafka.property_count,
+                                  .queue_bytes = c->kafka.queue_bytes};
+}

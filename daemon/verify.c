@@ -123,7 +123,7 @@ void verify_record(struct verify_part *b, struct chain *chain, const struct reco
     struct slice bytes;
     chain_start(chain, r);
     for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END;) {
-        ev.order = r->offset;
+        ev.order = record_order(r);
         recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r->offset);
     }
     chain_flush(chain);

@@ -49,8 +49,7 @@ bool verify_file(struct verify *v, const char *path, const struct decode *decode
                  const struct position *position, struct err *e) MUST_CHECK;
 
 /* The same of any partition, record by record; several may be under way at once. `position` is borrowed until
- * verify_end(). Records at or behind its `to` were not counted yet: they are not to be given. An event's
- * order is its record's offset. */
+ * verify_end(). Records at or behind its `to` were not counted yet: they are not to be given. */
 bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position,
                   struct err *e) MUST_CHECK;
 void verify_record(struct verify_part *b, struct chain *chain, const struct record *r);

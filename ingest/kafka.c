@@ -17,7 +17,6 @@
 struct kafka {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
-    int64_t timeout_ms;
     bool needs_waking;
     rd_kafka_topic_partition_list_t *assigned; /* NULL: nothing yet */
     int wake_next;                             /* whose leader is woken next */
@@ -101,7 +100,6 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
     char why[512];
     struct kafka *k = xcalloc(1, sizeof *k);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    k->timeout_ms = options->timeout_ms;
     rd_kafka_conf_set_opaque(conf, k);
     if (!configure_consumer(conf, options, &k->needs_waking, e)) {
         rd_kafka_conf_destroy(conf);
@@ -158,7 +156,7 @@ bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct
     rd_kafka_topic_t *rkt = rd_kafka_topic_new(k->rk, topic, NULL);
     if (rkt == NULL)
         return fail(rd_kafka_last_error(), e, "asking for", topic);
-    rd_kafka_resp_err_t error = rd_kafka_metadata(k->rk, 0, rkt, &metadata, (int)k->timeout_ms);
+    rd_kafka_resp_err_t error = rd_kafka_metadata(k->rk, 0, rkt, &metadata, KAFKA_TIMEOUT_MS);
     rd_kafka_topic_destroy(rkt);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
         return fail(error, e, "asking for", topic);
@@ -184,7 +182,7 @@ static rd_kafka_topic_partition_list_t *list_of(const struct kafka_offset *offse
 static bool ask_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e)
 {
     rd_kafka_topic_partition_list_t *list = list_of(offsets, count);
-    rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(k->rk, list, (int)k->timeout_ms);
+    rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(k->rk, list, KAFKA_TIMEOUT_MS);
     const char *topic = offsets[0].topic;
     for (size_t i = 0; i < count && error == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
         error = list->elems[i].err;

@@ -16,18 +16,15 @@
 #pragma once
 
 #include "base/err.h"
+#include "ingest/kafka_conf.h"
 #include "ingest/record.h"
 
 #include <librdkafka/rdkafka.h>
 #include <stddef.h>
 
-#define KAFKA_WAKE_MS     25
-#define KAFKA_TOPIC_MAX   249 /* bytes of a topic's name */
-#define KAFKA_HOSTS_BYTES 1024
-
-struct kafka_property {
-    char *name, *value;
-};
+#define KAFKA_TIMEOUT_MS 10000 /* of a request that somebody waits for */
+#define KAFKA_WAKE_MS    25
+#define KAFKA_TOPIC_MAX  249 /* bytes of a topic's name */
 
 struct kafka_options {
     const char *brokers; /* "host:port,host:port" */
@@ -35,7 +32,6 @@ struct kafka_options {
     const struct kafka_property *properties;
     size_t property_count;
     int64_t queue_bytes;
-    int64_t timeout_ms; /* of requests that somebody waits for */
 };
 
 /* A partition, and where to begin or what was found. */

@@ -11,5 +11,9 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+struct kafka_property {
+    char *name, *value;
+};
+
 /* False with EX_CONFIG, "found …, expected …". `is_secret`: the text must not show the value. */
 bool kafka_conf_check(const char *name, const char *value, bool is_secret, struct err *e) MUST_CHECK;

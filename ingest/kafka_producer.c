@@ -7,7 +7,6 @@
 struct kafka_producer {
     rd_kafka_t *rk;
     char *topic;
-    int64_t timeout_ms;
     int failed; /* since the last flush, and why */
     rd_kafka_resp_err_t failure;
 };
@@ -41,7 +40,6 @@ struct kafka_producer *kafka_producer_open(const struct kafka_options *options, 
         return NULL;
     }
     p->topic = xstrdup(topic);
-    p->timeout_ms = options->timeout_ms;
     return p;
 }
 
@@ -83,7 +81,7 @@ bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice valu
 
 bool kafka_flush(struct kafka_producer *p, struct err *e)
 {
-    rd_kafka_resp_err_t error = rd_kafka_flush(p->rk, (int)p->timeout_ms);
+    rd_kafka_resp_err_t error = rd_kafka_flush(p->rk, KAFKA_TIMEOUT_MS);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         /* What is left would only be sent twice when the caller tries again. */
         rd_kafka_purge(p->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
