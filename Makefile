@@ -99,7 +99,7 @@ build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGO
 # Where `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080
 
-demo: deps all build/traffic ## count made-up traffic live and show it on a page; Ctrl-C ends it
+demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and show it on a page; Ctrl-C ends it
 	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing

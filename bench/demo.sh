@@ -1,24 +1,26 @@
 #!/bin/sh
-# make demo: an imaginary site's traffic, an hour of it at once and then live, counted into a store of its own
-# that is removed at the end.
+# make demo: an imaginary site's traffic, an hour of it at once and then live, through a Kafka broker (librdkafka's
+# mock cluster, in the producer's process) into a store of its own, which is removed at the end.
 #
 #   bench/demo.sh BUILD-DIRECTORY [HOST:PORT]
 set -eu
 
 build=$1
 listen=${2:-127.0.0.1:8080}
-rate=200 # lines a second
+rate=100       # lines a second
+partitions=16  # of the mock, which keeps 5 MiB of each: together the hour before
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/tallyd-demo.XXXXXX")
 mkfifo "$dir/lines"
 : >"$dir/log"
 
 traffic=
+broker=
 tallyd=
 finish() {
     trap '' INT TERM HUP
-    # Ctrl-C has reached these two already; TERM only this script.
-    for pid in $traffic $tallyd; do
+    # Ctrl-C has reached these already; TERM only this script.
+    for pid in $traffic $broker $tallyd; do
         kill -TERM "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
@@ -28,7 +30,18 @@ trap 'finish; exit 0' INT TERM HUP
 
 "$build/traffic" --live --rate "$rate" --backfill 3600 >"$dir/lines" &
 traffic=$!
-"$build/tallyd" run --store "sqlite:$dir/demo.db" --listen "$listen" <"$dir/lines" 2>"$dir/log" &
+"$build/kafka_mock" access "$partitions" "$dir/address" <"$dir/lines" &
+broker=$!
+until [ -s "$dir/address" ]; do
+    kill -0 "$broker" || exit 70
+    sleep 0.05
+done
+cat >"$dir/tallyd.yaml" <<END
+kafka: {brokers: "$(cat "$dir/address")"}
+sources: {access: {type: kafka, decode: [combined]}}
+store: {url: "sqlite:$dir/demo.db"}
+END
+"$build/tallyd" run -c "$dir/tallyd.yaml" --listen "$listen" 2>"$dir/log" &
 tallyd=$!
 
 # It listens, or it has ended and said why.
@@ -38,7 +51,7 @@ until grep -q 'event=started' "$dir/log"; do
 done
 if kill -0 "$tallyd" 2>/dev/null; then
     address=$(sed -n 's/.*event=started .*listen=\([^ ]*\).*/\1/p' "$dir/log")
-    echo "Look at http://$address/ - $rate made-up requests a second, counted as they come; the last hour is there already."
+    echo "Look at http://$address/ - $rate made-up requests a second, from a Kafka topic; the last hour is there already."
     echo "Ask it: $build/tallyd query pages --store sqlite:$dir/demo.db --top 5   Ctrl-C ends it and removes its store."
 fi
 
