@@ -52,7 +52,7 @@ $(BUILD)/obj/%.o: %.c Makefile build/packages.cflags
 	@echo "  CC $(if $(SANITIZE_$(FLAVOUR)),($(FLAVOUR)) )$<"
 	@$(COMPILE) -MMD -MP -c -o $@ $<
 
-$(BUILD)/bench_hot: $(BUILD)/obj/bench/hot.o $(LIBRARY)
+$(BUILD)/bench_%: $(BUILD)/obj/bench/%.o $(LIBRARY)
 	@$(LINK)
 
 # The page is in the program: what web/assets.c embeds.

@@ -12,5 +12,6 @@
 #include "ingest/event.h"
 #include "ingest/reject.h"
 
-/* Returns the reason for which the text does not fit; REJECT_COUNT where it does. */
-enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text);
+/* `is_plain`: the caller knows that none of its bytes is odd. Returns the reason for which the text does not
+ * fit; REJECT_COUNT where it does. */
+enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text, bool is_plain);

@@ -1,0 +1,376 @@
+#include "ingest/json.h"
+
+#include "base/check.h"
+#include "ingest/json_paths.h"
+#include "ingest/json_scan.h"
+
+#include <stdio.h>
+
+#define HOT  inline __attribute__((always_inline))
+#define COLD __attribute__((noinline, cold))
+
+/* The longest name that may be one of a pointer's once its escapes are undone, as written: \u0061 is one
+ * byte. */
+#define ESCAPED_NAME_MAX 1024
+#define INDEX_BYTES      24 /* of an element, as text; with 8 bytes to read behind any of it */
+
+/* A text being read. Functions called read_… return the byte behind what they read, or NULL with the
+ * failure noted. */
+struct reading {
+    const char *start, *end;
+    struct json_found *found;
+    unsigned depth_left;
+    enum json_result result;
+    const char *at;
+};
+
+static COLD const char *fail(struct reading *r, enum json_result result, const char *at)
+{
+    r->result = result;
+    r->at = at;
+    return NULL;
+}
+
+static HOT const char *skip_space(const struct reading *r, const char *p)
+{
+    while (p < r->end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+static HOT bool is_digit(const struct reading *r, const char *p)
+{
+    return p < r->end && *p >= '0' && *p <= '9';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte behind the escape at the backslash `p`. */
+static COLD const char *read_escape(struct reading *r, const char *p)
+{
+    static const char simple[] = "\"\\/bfnrt";
+    if (++p == r->end)
+        return fail(r, JSON_BAD, p);
+    if (*p != 'u')
+        return memchr(simple, *p, sizeof simple - 1) != NULL ? p + 1 : fail(r, JSON_BAD, p);
+    for (int i = 0; i < 4; i++) {
+        if (++p == r->end || hex_value(*p) < 0)
+            return fail(r, JSON_BAD, p);
+    }
+    return p + 1;
+}
+
+enum string_kind { STRING_PLAIN, STRING_ODD, STRING_ESCAPED };
+
+static COLD const char *read_odd_string(struct reading *r, const char *p, enum string_kind *kind)
+{
+    *kind = STRING_ODD;
+    for (;;) {
+        p = json_scan_string(r->start, p, r->end);
+        if (p < r->end && *p == '"')
+            return p;
+        if (p == r->end || *p != '\\')
+            return fail(r, JSON_BAD, p);
+        *kind = STRING_ESCAPED;
+        if ((p = read_escape(r, p)) == NULL)
+            return NULL;
+    }
+}
+
+/* From behind the opening quote to the closing one. */
+static HOT const char *read_string(struct reading *r, const char *p, enum string_kind *kind)
+{
+    p = json_scan_plain(r->start, p, r->end);
+    *kind = STRING_PLAIN;
+    return LIKELY(p < r->end && *p == '"') ? p : read_odd_string(r, p, kind);
+}
+
+static HOT const char *read_digits(struct reading *r, const char *p)
+{
+    if (!is_digit(r, p))
+        return fail(r, JSON_BAD, p);
+    while (is_digit(r, p))
+        p++;
+    return p;
+}
+
+static const char *read_number(struct reading *r, const char *p)
+{
+    p += *p == '-';
+    if (p < r->end && *p == '0')
+        p++;
+    else if ((p = read_digits(r, p)) == NULL)
+        return NULL;
+    if (p < r->end && *p == '.' && (p = read_digits(r, p + 1)) == NULL)
+        return NULL;
+    if (p < r->end && (*p | 0x20) == 'e') {
+        p++;
+        p += p < r->end && (*p == '+' || *p == '-');
+        p = read_digits(r, p);
+    }
+    return p;
+}
+
+static const char *read_word(struct reading *r, const char *p, const char *word)
+{
+    for (; *word != '\0'; p++, word++) {
+        if (p == r->end || *p != *word)
+            return fail(r, JSON_BAD, p);
+    }
+    return p;
+}
+
+/* A name that has escapes, or is so near to the end that its word cannot be read, or empty. */
+static COLD const struct json_node *find_odd_name(const struct json_node *node, struct slice name,
+                                                  enum string_kind kind)
+{
+    char buf[ESCAPED_NAME_MAX + sizeof(uint64_t)];
+    if (name.len > ESCAPED_NAME_MAX)
+        return NULL;
+    size_t len = name.len;
+    if (kind == STRING_ESCAPED)
+        len = json_unescape(name, buf);
+    else
+        memcpy(buf, name.ptr, len);
+    return json_node_find(node, len > 0 ? json_name_word(buf, len) : 0, slice_of(buf, len));
+}
+
+static HOT const struct json_node *find_name(const struct reading *r, const struct json_node *node,
+                                             struct slice name, enum string_kind kind)
+{
+    if (node == NULL || node->names == NULL)
+        return NULL;
+    if (UNLIKELY(kind == STRING_ESCAPED || name.len == 0 || r->end - name.ptr < (ptrdiff_t)sizeof(uint64_t)))
+        return find_odd_name(node, name, kind);
+    return json_node_find(node, json_name_word(name.ptr, name.len), name);
+}
+
+static HOT void put(struct reading *r, const struct json_node *node, enum json_type type, const char *from,
+                    const char *to, enum string_kind kind)
+{
+    if (node == NULL || node->path == JSON_NO_PATH)
+        return;
+    struct json_value *v = &r->found->values[node->path];
+    v->text = slice_of(from, (size_t)(to - from));
+    v->type = type;
+    v->has_escapes = kind == STRING_ESCAPED;
+    v->is_plain = kind == STRING_PLAIN;
+    r->found->bits[node->path / 64] |= (uint64_t)1 << node->path % 64;
+}
+
+/* What an earlier member of the same name held. */
+static HOT void forget_below(struct reading *r, const struct json_node *node)
+{
+    for (int i = 0; i < JSON_PATH_WORDS; i++)
+        r->found->bits[i] &= ~node->below[i];
+}
+
+static const char *read_value(struct reading *r, const char *p, const struct json_node *node);
+
+/* `"name":`, with *member set; returns where the value begins. */
+static HOT const char *read_name(struct reading *r, const char *p, const struct json_node *node,
+                                 const struct json_node **member)
+{
+    enum string_kind kind;
+    const char *name = p + 1;
+    if (p == r->end || *p != '"')
+        return fail(r, JSON_BAD, p);
+    if ((p = read_string(r, name, &kind)) == NULL)
+        return NULL;
+    *member = find_name(r, node, slice_of(name, (size_t)(p - name)), kind);
+    p = skip_space(r, p + 1);
+    return p < r->end && *p == ':' ? skip_space(r, p + 1) : fail(r, JSON_BAD, p);
+}
+
+/* What most members are, without a call. */
+static HOT const char *read_member(struct reading *r, const char *p, const struct json_node *member)
+{
+    enum string_kind kind;
+    const char *from = p + 1;
+    if (p == r->end || *p != '"' || (member != NULL && member->names != NULL))
+        return read_value(r, p, member);
+    if ((p = read_string(r, from, &kind)) == NULL)
+        return NULL;
+    put(r, member, JSON_STRING, from, p, kind);
+    return p + 1;
+}
+
+static const char *read_object(struct reading *r, const char *p, const struct json_node *node)
+{
+    if (r->depth_left-- == 0)
+        return fail(r, JSON_DEEP, p);
+    p = skip_space(r, p + 1);
+    bool is_empty = p < r->end && *p == '}';
+    while (!is_empty) {
+        const struct json_node *member = NULL;
+        if ((p = read_name(r, p, node, &member)) == NULL || (p = read_member(r, p, member)) == NULL)
+            return NULL;
+        p = skip_space(r, p);
+        if (p == r->end || *p != ',')
+            break;
+        p = skip_space(r, p + 1);
+    }
+    r->depth_left++;
+    return p < r->end && *p == '}' ? p + 1 : fail(r, JSON_BAD, p);
+}
+
+static COLD const struct json_node *find_element(const struct json_node *node, size_t index)
+{
+    char text[INDEX_BYTES + sizeof(uint64_t)];
+    size_t len = (size_t)snprintf(text, INDEX_BYTES, "%zu", index);
+    return json_node_find(node, json_name_word(text, len), slice_of(text, len));
+}
+
+static const char *read_array(struct reading *r, const char *p, const struct json_node *node)
+{
+    if (r->depth_left-- == 0)
+        return fail(r, JSON_DEEP, p);
+    p = skip_space(r, p + 1);
+    bool is_empty = p < r->end && *p == ']', is_looked_for = node != NULL && node->names != NULL;
+    for (size_t i = 0; !is_empty; i++) {
+        const struct json_node *element = is_looked_for ? find_element(node, i) : NULL;
+        if ((p = read_value(r, p, element)) == NULL)
+            return NULL;
+        p = skip_space(r, p);
+        if (p == r->end || *p != ',')
+            break;
+        p = skip_space(r, p + 1);
+    }
+    r->depth_left++;
+    return p < r->end && *p == ']' ? p + 1 : fail(r, JSON_BAD, p);
+}
+
+static const char *read_value(struct reading *r, const char *p, const struct json_node *node)
+{
+    const char *from = p;
+    enum json_type type = JSON_NUMBER;
+    enum string_kind kind;
+    if (p == r->end)
+        return fail(r, JSON_BAD, p);
+    if (node != NULL && node->names != NULL)
+        forget_below(r, node);
+    switch (*p) {
+    case '"':
+        if ((p = read_string(r, p + 1, &kind)) == NULL)
+            return NULL;
+        put(r, node, JSON_STRING, from + 1, p, kind);
+        return p + 1;
+    case '{':
+        type = JSON_OBJECT;
+        p = read_object(r, p, node);
+        break;
+    case '[':
+        type = JSON_ARRAY;
+        p = read_array(r, p, node);
+        break;
+    case 't':
+        type = JSON_TRUE;
+        p = read_word(r, p, "true");
+        break;
+    case 'f':
+        type = JSON_FALSE;
+        p = read_word(r, p, "false");
+        break;
+    case 'n':
+        type = JSON_NULL;
+        p = read_word(r, p, "null");
+        break;
+    default:
+        p = read_number(r, p);
+        break;
+    }
+    if (p != NULL)
+        put(r, node, type, from, p, STRING_PLAIN);
+    return p;
+}
+
+enum json_result json_read(const struct json_paths *paths, struct slice text, struct json_found *found,
+                           const char **at)
+{
+    struct reading r = {
+        .start = text.ptr, .end = slice_end(text), .found = found, .depth_left = paths->depth_max};
+    memset(found->bits, 0, sizeof found->bits);
+    const char *p = read_value(&r, text.ptr, &paths->root);
+    *at = p != NULL ? p : r.at;
+    return r.result;
+}
+
+static unsigned read_hex4(const char *p)
+{
+    unsigned v = 0;
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (unsigned)hex_value(p[i]);
+    return v;
+}
+
+static bool is_between(unsigned v, unsigned low, unsigned high)
+{
+    return v >= low && v <= high;
+}
+
+static char *put_utf8(char *out, unsigned code)
+{
+    if (code < 0x80) {
+        *out++ = (char)code;
+        return out;
+    }
+    if (code < 0x800) {
+        *out++ = (char)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *out++ = (char)(0xE0 | code >> 12);
+        } else {
+            *out++ = (char)(0xF0 | code >> 18);
+            *out++ = (char)(0x80 | (code >> 12 & 0x3F));
+        }
+        *out++ = (char)(0x80 | (code >> 6 & 0x3F));
+    }
+    *out++ = (char)(0x80 | (code & 0x3F));
+    return out;
+}
+
+/* "XXXX" of "\uXXXX", and the second half of a pair; *p moves behind what was taken. */
+static unsigned take_code(const char **p, const char *end)
+{
+    unsigned code = read_hex4(*p);
+    *p += 4;
+    if (is_between(code, 0xD800, 0xDBFF) && end - *p >= 6 && memcmp(*p, "\\u", 2) == 0) {
+        unsigned low = read_hex4(*p + 2);
+        if (is_between(low, 0xDC00, 0xDFFF)) {
+            *p += 6;
+            return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        }
+    }
+    return is_between(code, 0xD800, 0xDFFF) ? 0xFFFD : code;
+}
+
+size_t json_unescape(struct slice text, char *out)
+{
+    char *start = out;
+    for (const char *p = text.ptr, *end = slice_end(text); p < end;) {
+        const char *backslash = memchr(p, '\\', (size_t)(end - p));
+        size_t plain = (size_t)((backslash != NULL ? backslash : end) - p);
+        memcpy(out, p, plain);
+        out += plain;
+        if (backslash == NULL)
+            break;
+        char c = backslash[1];
+        p = backslash + 2;
+        if (c == 'u')
+            out = put_utf8(out, take_code(&p, end));
+        else
+            *out++ = (char)(c == 'b'   ? '\b'
+                            : c == 'f' ? '\f'
+                            : c == 'n' ? '\n'
+                            : c == 'r' ? '\r'
+                            : c == 't' ? '\t'
+                                       : c);
+    }
+    return (size_t)(out - start);
+}

@@ -1,0 +1,100 @@
+/* json_scan.h - finds the byte that ends the plain part of a JSON string, 16 bytes a step where there is
+ * SSE2.
+ *
+ *           json_scan_string   a quote, a backslash or a control byte
+ *           json_scan_plain    these, and 0x7F and above: what lies before a stop is not odd (event.h)
+ *
+ * Twins   : …_bytes() define the answers.
+ * Pre     : start <= p <= end, all of which may be read. They return `end` if nothing stops.
+ * Source  : ranges by one signed compare, as in scan.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define JSON_SCAN_STEP 16
+
+static inline const char *json_scan_string_bytes(const char *p, const char *end)
+{
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20)
+        p++;
+    return p;
+}
+
+static inline const char *json_scan_plain_bytes(const char *p, const char *end)
+{
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x7F)
+        p++;
+    return p;
+}
+
+#ifdef __SSE2__
+
+/* A bit for each of the bytes at `p` that stops json_scan_plain(). */
+static inline unsigned json_scan_plain_stops(const char *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i stop =
+        _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
+    __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x20));
+    return 0xFFFFu ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
+}
+
+static inline unsigned json_scan_string_stops(const char *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i stop =
+        _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
+    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1F)), v);
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(stop, control));
+}
+
+/* Fewer than a step before the end: of the last step, what is not before `p`. */
+static inline const char *json_scan_tail(unsigned stops, const char *p, const char *end)
+{
+    stops >>= JSON_SCAN_STEP - (end - p);
+    return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
+}
+
+static inline const char *json_scan_plain(const char *start, const char *p, const char *end)
+{
+    for (; end - p >= JSON_SCAN_STEP; p += JSON_SCAN_STEP) {
+        unsigned stops = json_scan_plain_stops(p);
+        if (stops != 0)
+            return p + (unsigned)__builtin_ctz(stops);
+    }
+    if (end - start < JSON_SCAN_STEP)
+        return json_scan_plain_bytes(p, end);
+    return json_scan_tail(json_scan_plain_stops(end - JSON_SCAN_STEP), p, end);
+}
+
+static inline const char *json_scan_string(const char *start, const char *p, const char *end)
+{
+    for (; end - p >= JSON_SCAN_STEP; p += JSON_SCAN_STEP) {
+        unsigned stops = json_scan_string_stops(p);
+        if (stops != 0)
+            return p + (unsigned)__builtin_ctz(stops);
+    }
+    if (end - start < JSON_SCAN_STEP)
+        return json_scan_string_bytes(p, end);
+    return json_scan_tail(json_scan_string_stops(end - JSON_SCAN_STEP), p, end);
+}
+
+#else
+
+static inline const char *json_scan_plain(const char *start, const char *p, const char *end)
+{
+    (void)start;
+    return json_scan_plain_bytes(p, end);
+}
+
+static inline const char *json_scan_string(const char *start, const char *p, const char *end)
+{
+    (void)start;
+    return json_scan_string_bytes(p, end);
+}
+
+#endif

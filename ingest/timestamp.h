@@ -1,0 +1,23 @@
+/* timestamp.h - instants as events in JSON and syslog write them.
+ *
+ *   2010-10-10T14:17:22Z     RFC 3339; also a space or t for T, a comma for the point, any count of decimals
+ *   2010-10-10T14:17+0200    ISO 8601: no seconds, zones as +02 and +0200, none (which is UTC)
+ *   1286720242.25            seconds since 1970-01-01T00:00:00Z, as a number or as digits in a string, …
+ *   1286720242250            … or milliseconds, above 10^11
+ *
+ * Range : dates of 1970 to 9999; second 60 is the first of the next minute; less than a millisecond is cut
+ * off.
+ */
+#pragma once
+
+#include "base/slice.h"
+#include "ingest/reject.h"
+
+#include <stdint.h>
+
+/* False with REJECT_TIME (it is no time) or REJECT_TIME_RANGE. */
+bool timestamp_parse(struct slice text, int64_t *at_ms, enum reject_reason *reason);
+/* The same of a number as JSON writes it. */
+bool timestamp_parse_number(struct slice text, int64_t *at_ms, enum reject_reason *reason);
+/* A date and time at the beginning of `text`; returns its length, 0 where there is none in range. */
+size_t timestamp_take(struct slice text, int64_t *at_ms, enum reject_reason *reason);
