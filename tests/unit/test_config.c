@@ -207,7 +207,7 @@ static const char *const bad_files[][2] = {
     {"sources: {a: {type: fil}}",
      "f.yaml:1:21: sources.a.type: found \"fil\", expected file, stdin or kafka (did you mean \"file\"?)\n"},
     {"sources: {a: {type: stdin}, b: {type: stdin}}",
-     "f.yaml:1:32: sources.b: found type stdin, expected it once (source a has it)\n"},
+     "f.yaml:1:29: sources.b: found type stdin, expected it once (source a has it)\n"},
     /* reports */
     {"reports: {}", "f.yaml:1:10: reports: found none, expected at least one (leave the section out for the "
                     "built-in ones)\n"},
