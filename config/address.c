@@ -1,5 +1,7 @@
 #include "config/address.h"
 
+#include "ingest/kafka_conf.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 
@@ -80,7 +82,7 @@ bool address_is_topic(struct slice text)
         if (!letter && !is_digit(c) && c != '.' && c != '_' && c != '-')
             return false;
     }
-    return text.len > 0 && text.len <= ADDRESS_TOPIC_MAX && !slice_is(text, ".") && !slice_is(text, "..");
+    return text.len > 0 && text.len <= KAFKA_TOPIC_MAX && !slice_is(text, ".") && !slice_is(text, "..");
 }
 
 bool address_is_store(struct slice text)

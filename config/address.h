@@ -1,11 +1,7 @@
 /* address.h - is this text an address that the daemon can use? */
 #pragma once
 
-#include "aggregate/batch.h"
 #include "base/slice.h"
-
-/* Kafka allows 249; but "kafka:TOPIC~999" must be an identity of a source. */
-#define ADDRESS_TOPIC_MAX (RANGE_SOURCE_BYTES < 260 ? RANGE_SOURCE_BYTES - 11 : 249)
 
 /* "127.0.0.1:8080", "localhost:0", "[::1]:8080" */
 bool address_is_listen(struct slice text);

@@ -63,8 +63,8 @@ struct config {
         char *brokers; /* "a:9092,b:9092"; NULL: no source needs it */
         char *group;
         int64_t threads;
-        int64_t queue_bytes; /* per thread */
-        struct kafka_property *properties;
+        int64_t queue_bytes;               /* per thread */
+        struct kafka_property *properties; /* which kafka_conf_check() found good */
         size_t property_count;
     } kafka;
     struct {

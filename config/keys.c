@@ -221,7 +221,7 @@ void keys_range(const struct key *k, struct text *out)
         text_puts(out, "HOST:PORT, such as 127.0.0.1:9092, several with commas between them");
         return;
     case KEY_TOPIC:
-        text_printf(out, "a-z, A-Z, 0-9, ., _ and -, at most %d", ADDRESS_TOPIC_MAX);
+        text_printf(out, "a-z, A-Z, 0-9, ., _ and -, at most %d", KAFKA_TOPIC_MAX);
         return;
     case KEY_START:
         text_puts(out, "earliest, latest or a time such as 2026-11-21T10:00:00Z");

@@ -34,6 +34,17 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     };
 }
 
+struct kafka_options setup_kafka(const struct config *c)
+{
+    return (struct kafka_options){
+        .brokers = c->kafka.brokers,
+        .group = c->kafka.group,
+        .properties = c->kafka.properties,
+        .property_count = c->kafka.property_count,
+        .queue_bytes = c->kafka.queue_bytes,
+    };
+}
+
 static const struct config_source *find_source(const struct config *c, const char *path)
 {
     bool is_stdin = path != NULL && strcmp(path, "-") == 0;
@@ -79,13 +90,4 @@ bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
             break;
     }
     return decode_finish(d, e);
-}
-
-struct kafka_options setup_kafka(const struct config *c)
-{
-    return (struct kafka_options){.brokers = c->kafka.brokers,
-                                  .group = c->kafka.group,
-                                  .properties = c->kafka.properties,
-                                  .property_count = c->kafka.property_count,
-                                  .queue_bytes = c->kafka.queue_bytes};
 }

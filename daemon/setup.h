@@ -10,7 +10,7 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
 /* How the lines of a file are decoded: as the source whose path it is says (or its second name, which may be
  * NULL), else as the first file source, else [auto]. Standard input, "-", is the source of that type. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
-/* How to reach the cluster. */
+/* How to reach the cluster; it borrows from the configuration. */
 struct kafka_options setup_kafka(const struct config *c);
 /* Is there a source of type kafka? */
 bool setup_has_topics(const struct config *c);

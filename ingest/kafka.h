@@ -24,7 +24,6 @@
 
 #define KAFKA_TIMEOUT_MS 10000 /* of a request that somebody waits for */
 #define KAFKA_WAKE_MS    25
-#define KAFKA_TOPIC_MAX  249 /* bytes of a topic's name */
 
 struct kafka_options {
     const char *brokers; /* "host:port,host:port" */

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+#define KAFKA_TOPIC_MAX 249 /* bytes of a topic's name */
+
 struct kafka_property {
     char *name, *value;
 };
