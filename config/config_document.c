@@ -7,7 +7,8 @@ static const char intro[] =
     "One YAML file, given with `-c FILE`. Everything has a default: without a file there is one source\n"
     "`access`, the reports `site` (by nothing) and `pages` (by path), and the store `sqlite:tallyd.db` in "
     "the\n"
-    "working directory. [examples/tallyd.yaml](examples/tallyd.yaml) is a file to start from.\n"
+    "working directory. [examples/tallyd.yaml](examples/tallyd.yaml) is a file to start from,\n"
+    "[examples/kafka.yaml](examples/kafka.yaml) one for Kafka.\n"
     "\n"
     "    tallyd check -c FILE           says everything that is wrong with it: file, line, column, what was\n"
     "                                   found, what is expected; the exit status is then 78\n"
@@ -27,11 +28,15 @@ static const char intro[] =
     "\n"
     "`${NAME}` inside a value is taken from the environment, and it is an error if it is not set there; "
     "write\n"
-    "`$${` for the text `${`. `store.url` may also be `file:PATH`: then it is what that file (of at most 4 "
-    "KiB)\n"
-    "holds. What came from there is never shown, neither by `--print` nor in errors. The definition of a "
-    "report\n"
-    "(`by`, `where`, `measures`) takes neither: what is counted must not change with the environment.\n"
+    "`$${` for the text `${`. `store.url` and the values of `kafka.properties` may also be `file:PATH`: "
+    "then\n"
+    "they are what that file (of at most 4 KiB) holds, as in `file:${CREDENTIALS_DIRECTORY}/kafka`. What "
+    "came\n"
+    "from there is never shown, neither by `--print` nor in errors. How events are decoded (`decode`, "
+    "`fields`)\n"
+    "and the definition of a report (`by`, `where`, `measures`) take neither: what is counted must not "
+    "change\n"
+    "with the environment.\n"
     "\n"
     "YAML's anchors, aliases and tags are refused, as are keys that do not exist or come twice. A file has "
     "at\n"
@@ -39,6 +44,43 @@ static const char intro[] =
     "\n"
     "The column *reload* says which keys can change between two batches; for now, every change needs a\n"
     "restart.\n";
+
+static const char sources_text[] =
+    "\n"
+    "`tallyd run` counts one file or standard input, or any number of topics of one cluster.\n"
+    "\n"
+    "**Steps** of `decode` (at most 4, the last of which makes events; one alone needs no brackets):\n"
+    "\n"
+    "| step | takes |\n"
+    "|---|---|\n"
+    "| `auto`, `common`, `combined`, `vhost_combined` | a line as Apache httpd and nginx write it |\n"
+    "| `json` | a JSON object, or an array of them: a log event, its fields by name or by path |\n"
+    "| `metric` | `{\"name\": …, \"ts\": …, \"value\": …, \"tags\": {…}}`, or an array of them |\n"
+    "| `syslog` | a line of RFC 3164 or RFC 5424; the next step gets its message |\n"
+    "| `json:/POINTER` | a JSON object; the next step gets the text at the pointer (RFC 6901) |\n"
+    "\n"
+    "**Fields** (`fields: {NAME: ORIGIN}`): a name that reports may then use, and where it comes from. "
+    "`json` and\n"
+    "`metric` need none for a member of the top level or a tag: they look for every name that a report "
+    "uses.\n"
+    "\n"
+    "| origin | is |\n"
+    "|---|---|\n"
+    "| `/POINTER` | what the innermost JSON has there |\n"
+    "| `tag:NAME` | a tag of a metric event |\n"
+    "| `key`, `header:NAME` | of the message of Kafka |\n"
+    "| `topic`, `partition`, `timestamp` | where the message stands, and its time in seconds |\n"
+    "\n"
+    "**Time**: `broker` is the timestamp of the message, a pointer is for `json`, which by default looks at\n"
+    "`/@timestamp`, `/timestamp`, `/time` and `/ts`: RFC 3339, or seconds or milliseconds since 1970.\n";
+
+static const char kafka_text[] =
+    "\n"
+    "Properties are checked by librdkafka. Those that decide what is counted are tallyd's own and refused:\n"
+    "where partitions begin and what is committed is the store's affair, and messages of aborted "
+    "transactions\n"
+    "are never counted. Secrets belong in files or the environment, as\n"
+    "`sasl.password: \"file:${CREDENTIALS_DIRECTORY}/kafka\"`.\n";
 
 static const char reports_text[] =
     "\n"
@@ -48,7 +90,8 @@ static const char reports_text[] =
     "**Dimensions** (at most 8). `path` is without its query string, `target` with it; `path:2` is the first "
     "two\n"
     "segments (`/a/b` of `/a/b/c.html`), up to `path:9`; `status_class` is `2xx`; `referrer_host` is\n"
-    "`example.com` of `http://example.com/x`. Where a field is absent its value is `-`.\n"
+    "`example.com` of `http://example.com/x`. Where a field is absent its value is `-`. Beside these, any\n"
+    "field of a source's `fields`, tag or member may be one.\n"
     "\n";
 
 static const char conditions_text[] =
@@ -138,6 +181,10 @@ void config_document(struct text *out)
             if (strcmp(k->section, s->name) == 0)
                 add_row(k, out);
         }
+        if (strcmp(s->name, "sources") == 0)
+            text_puts(out, sources_text);
+        if (strcmp(s->name, "kafka") == 0)
+            text_puts(out, kafka_text);
         if (strcmp(s->name, "reports") != 0)
             continue;
         text_puts(out, reports_text);

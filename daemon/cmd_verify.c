@@ -11,12 +11,11 @@
 #include <stdlib.h>
 
 static const char usage[] =
-    "usage: tallyd verify [OPTIONS] FILE…\n"
+    "usage: tallyd verify [OPTIONS] [FILE…]\n"
     "\n"
-    "Reads the sources of a store again, counts them naively, and compares every bucket of every report and "
-    "the\n"
-    "books. Give it every file that was counted, under any name and packed or not; what was not given is "
-    "named.\n"
+    "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
+    "the books. Give it every file that was counted, under any name and packed or not; topics are those of\n"
+    "the configuration. What was not given is named.\n"
     "\n"
     "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
     "counted\n"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #define THREADS_DEFAULT_MAX 8
+#define KAFKA_TIMEOUT_MS    10000
 
 static size_t thread_count(const struct config *c, size_t threads)
 {
@@ -42,6 +43,7 @@ struct kafka_options setup_kafka(const struct config *c)
         .properties = c->kafka.properties,
         .property_count = c->kafka.property_count,
         .queue_bytes = c->kafka.queue_bytes,
+        .timeout_ms = KAFKA_TIMEOUT_MS,
     };
 }
 
