@@ -21,6 +21,7 @@ let skewMs = 0; // the daemon's clock against ours
 let wholeAt = -Infinity;
 let topAt = -Infinity;
 let chart = null;
+let notReady = ""; // why the daemon is not, in its words
 let chosenMs = null; // the minute that the pointer or the arrow keys are on
 
 async function ask(path, parameters = []) {
@@ -264,13 +265,16 @@ async function askTop(nowMs) {
 async function askStatus() {
   const s = await ask("api/v1/status");
   skewMs = s.now_ms - Date.now();
-  showState(s.state);
+  showState(s.ready || s.state !== "counting" ? s.state : "not ready");
   show(el("about"), `${s.source} → ${s.store}, up ${duration(s.uptime_ms)}`);
   show(el("version"), `tallyd ${s.version}`);
   showFigure("rate", s.rate >= 100 ? number.format(Math.round(s.rate)) : s.rate.toFixed(1));
   showFigure("consumed", number.format(s.consumed));
   showFigure("rejected", number.format(s.rejected));
   el("rejected").classList.toggle("bad", s.rejected > 0);
+  showFigure("lag", number.format(s.lag));
+  el("lag").parentNode.hidden = s.partitions.length === 0;
+  notReady = s.ready ? "" : s.not_ready;
 }
 
 function showState(state) {
@@ -281,8 +285,12 @@ function showState(state) {
 function complain(error) {
   const lost = error instanceof TypeError || error.name === "TimeoutError";
   if (lost) showState("no answer");
-  show(el("notice"), lost ? "The daemon does not answer; asking again every second." : error.message);
-  el("notice").hidden = false;
+  showNotice(lost ? "The daemon does not answer; asking again every second." : error.message);
+}
+
+function showNotice(text) {
+  show(el("notice"), text);
+  el("notice").hidden = text === "";
 }
 
 async function start() {
@@ -297,7 +305,7 @@ async function refresh() {
     await askStatus();
     if (view.report === null) await start();
     await Promise.all([askMinutes(nowMs), askTop(nowMs)]);
-    el("notice").hidden = true;
+    showNotice(notReady);
   } catch (error) {
     complain(error);
   }
