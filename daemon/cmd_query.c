@@ -1,7 +1,9 @@
 #include "base/clock.h"
+#include "daemon/client.h"
 #include "daemon/commands.h"
 #include "daemon/options.h"
 #include "query/query.h"
+#include "web/server.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -9,9 +11,11 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: tallyd query REPORT [OPTIONS]\n"
+    "usage: tallyd query [http://HOST:PORT] REPORT [OPTIONS]\n"
     "\n"
-    "Reads counts back: one row per step, or the sum over the range, or the top series of it.\n"
+    "Reads counts back: one row per step, or the sum over the range, or the top series of it. With an "
+    "address a\n"
+    "running daemon is asked, else the store is read.\n"
     "\n"
     "      --filter DIM=VALUE  only series with this text in dimension DIM; again for further dimensions\n"
     "      --measure NAME      what to show (default: the report's first), or all\n"
@@ -29,7 +33,8 @@ static const char usage[] =
     "TIME is UTC: 2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
     "\n"
     "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
-    "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n";
+    "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n"
+    "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
 enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE };
 
@@ -48,14 +53,14 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define PARAMETERS_MAX 64
+#define PARAMETERS_MAX (SERVER_PARAMETERS_MAX - 2) /* with those of ask_daemon() */
 
 struct arguments {
     const char *config_file, *store_url;
+    const char *daemon_url; /* NULL: the store is read */
     bool explain;
-    struct {
-        const char *name, *value;
-    } parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
+    struct parameter
+        parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
     size_t parameter_count;
 };
 
@@ -75,11 +80,25 @@ static int bad_usage(const char *what)
 
 static void add_parameter(struct arguments *args, const char *name, const char *value)
 {
-    if (args->parameter_count < PARAMETERS_MAX) {
-        args->parameters[args->parameter_count].name = name;
-        args->parameters[args->parameter_count].value = value;
-    }
+    if (args->parameter_count < PARAMETERS_MAX)
+        args->parameters[args->parameter_count] = (struct parameter){slice_text(name), slice_text(value)};
     args->parameter_count++;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    if (count > 0 && client_is_url(operands[0])) {
+        args->daemon_url = operands[0];
+        count--;
+        operands++;
+        if (args->store_url != NULL || args->config_file != NULL || args->explain)
+            return bad_usage(
+                "a daemon has its own store and configuration: no --store, --config or --explain");
+    }
+    if (count != 1)
+        return bad_usage(count == 0 ? "which report?" : "one report at a time");
+    add_parameter(args, "report", operands[0]);
+    return args->parameter_count > PARAMETERS_MAX ? bad_usage("too many options") : 0;
 }
 
 /* 0: go on; -1: --help was answered; else the exit status. */
@@ -107,10 +126,7 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
             return bad_usage("unknown option");
         }
     }
-    if (optind + 1 != argc)
-        return bad_usage(optind == argc ? "which report?" : "one report at a time");
-    add_parameter(args, "report", argv[optind]);
-    return args->parameter_count > PARAMETERS_MAX ? bad_usage("too many options") : 0;
+    return take_operands(args, argc - optind, argv + optind);
 }
 
 static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
@@ -120,7 +136,7 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     query_init(q, clock_wall_ms(&clock_system), &limits);
     q->bars = isatty(STDOUT_FILENO);
     for (size_t i = 0; i < args->parameter_count; i++) {
-        if (!query_set(q, slice_text(args->parameters[i].name), slice_text(args->parameters[i].value), e))
+        if (!query_set(q, args->parameters[i].name, args->parameters[i].value, e))
             return false;
     }
     return true;
@@ -160,6 +176,21 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     return good;
 }
 
+/* The same question by HTTP. A daemon's answers are JSON unless asked otherwise, the command's are tables:
+ * what was said last counts. */
+static bool ask_daemon(const struct arguments *args, struct err *e)
+{
+    struct parameter parameters[PARAMETERS_MAX + 2] = {
+        {slice_text("format"), slice_text("table")},
+        {slice_text("bars"), slice_text(isatty(STDOUT_FILENO) ? "yes" : "no")}};
+    struct text out = {0};
+    memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
+    bool good =
+        client_query(args->daemon_url, parameters, args->parameter_count + 2, &out, e) && print(&out, e);
+    text_fini(&out);
+    return good;
+}
+
 int cmd_query(int argc, char **argv)
 {
     struct arguments args = {0};
@@ -168,6 +199,8 @@ int cmd_query(int argc, char **argv)
     int code = parse_arguments(&args, argc, argv);
     if (code != 0)
         return code == -1 ? EX_OK : code;
+    if (args.daemon_url != NULL)
+        return ask_daemon(&args, &e) ? EX_OK : complain(&e);
     struct config *c = options_load(args.config_file, args.store_url, &code);
     if (c == NULL)
         return code;

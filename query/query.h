@@ -57,7 +57,7 @@ struct query_stats {
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
 /* One parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
- * be repeated), from, to, step, top, format. */
+ * be repeated), from, to, step, top, format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* The names that query_set() takes. NULL at the end. */
 extern const char *const query_parameters[];

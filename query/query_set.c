@@ -92,13 +92,20 @@ static bool set_format(struct query *q, struct slice value, struct err *e)
     return unknown_name(e, "format", value, names);
 }
 
+static bool set_bars(struct query *q, struct slice value, struct err *e)
+{
+    static const char *const names[] = {"no", "yes", NULL};
+    q->bars = slice_is(value, "yes");
+    return q->bars || slice_is(value, "no") || unknown_name(e, "bars", value, names);
+}
+
 const char *const query_parameters[] = {"report", "measure", "filter", "from", "to",
-                                        "step",   "top",     "format", NULL};
+                                        "step",   "top",     "format", "bars", NULL};
 
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static bool (*const setters[])(struct query *, struct slice, struct err *) = {
-        set_report, set_measure, set_filter, set_from, set_to, set_step, set_top, set_format};
+        set_report, set_measure, set_filter, set_from, set_to, set_step, set_top, set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
     for (size_t i = 0; i < COUNT_OF(setters); i++) {
         if (slice_is(name, query_parameters[i]))

@@ -1,0 +1,154 @@
+#include "daemon/client.h"
+
+#include <curl/curl.h>
+
+bool client_is_url(const char *text)
+{
+    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+}
+
+static void add_escaped(struct text *out, struct slice s)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || strchr("-_.~", c) != NULL) {
+            text_putc(out, (char)c);
+        } else {
+            text_putc(out, '%');
+            text_putc(out, digits[c >> 4]);
+            text_putc(out, digits[c & 15]);
+        }
+    }
+}
+
+static void write_address(const char *url, const struct parameter *parameters, size_t count, struct text *out)
+{
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    text_add(out, url, len);
+    text_puts(out, "/api/v1/query");
+    for (size_t i = 0; i < count; i++) {
+        text_putc(out, i == 0 ? '?' : '&');
+        add_escaped(out, parameters[i].name);
+        text_putc(out, '=');
+        add_escaped(out, parameters[i].value);
+    }
+}
+
+/* Fewer bytes than came: curl gives up. */
+static size_t take(char *bytes, size_t one, size_t count, void *context)
+{
+    struct text *answer = context;
+    size_t len = one * count;
+    if (len > CLIENT_ANSWER_BYTES_MAX - answer->len)
+        return 0;
+    text_add(answer, bytes, len);
+    return len;
+}
+
+/* What {"error":"…"} says; a text of text_json() and of nobody else. */
+static bool read_error(const struct text *answer, struct text *what)
+{
+    static const char head[] = "{\"error\":\"", tail[] = "\"}\n";
+    size_t from = sizeof head - 1, less = sizeof tail - 1;
+    if (answer->len < from + less || memcmp(answer->ptr, head, from) != 0 ||
+        memcmp(answer->ptr + answer->len - less, tail, less) != 0)
+        return false;
+    text_puts(what, "");
+    for (size_t i = from; i < answer->len - less; i++) {
+        char c = answer->ptr[i];
+        if (c == '\\' && answer->ptr[++i] == 'u')
+            i += 4; /* a control character */
+        else if (c == '\\')
+            text_putc(what, answer->ptr[i] == 'n' ? ' ' : answer->ptr[i]);
+        else
+            text_putc(what, c);
+    }
+    return true;
+}
+
+static int code_of(long status)
+{
+    return status == 400   ? EX_USAGE
+           : status == 403 ? EX_NOPERM
+           : status == 422 ? EX_UNAVAILABLE
+           : status == 503 ? EX_TEMPFAIL
+                           : EX_IOERR;
+}
+
+static bool judge(const char *url, long status, const char *type, struct text *answer, struct err *e)
+{
+    struct text what = {0};
+    bool good = status == 200 && type != NULL && strncmp(type, "text/html", 9) != 0;
+    if (!good && read_error(answer, &what))
+        err_set(e, code_of(status), "%s", what.ptr);
+    else if (!good)
+        err_set(e, EX_PROTOCOL, "%s answers, but not as tallyd does (status %ld): is it the right address?",
+                url, status);
+    text_fini(&what);
+    return good;
+}
+
+static void set_options(CURL *curl, const char *address, struct text *answer, char *why)
+{
+    curl_easy_setopt(curl, CURLOPT_URL, address);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, CLIENT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "tallyd/" TALLYD_VERSION);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+}
+
+static bool no_address(const char *url, struct err *e)
+{
+    return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
+}
+
+static bool perform(const char *url, const char *address, struct text *answer, struct err *e)
+{
+    char why[CURL_ERROR_SIZE] = "";
+    long status = 0;
+    char *type = NULL;
+    CURL *curl = curl_easy_init();
+    if (curl == NULL)
+        return err_set(e, EX_OSERR, "libcurl cannot be used");
+    set_options(curl, address, answer, why);
+    CURLcode code = curl_easy_perform(curl);
+    bool good = false;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+    if (code == CURLE_OK)
+        good = judge(url, status, type, answer, e);
+    else if (code == CURLE_WRITE_ERROR)
+        err_set(e, EX_UNAVAILABLE, "%s answers with more than %zu MiB; ask for less", url,
+                CLIENT_ANSWER_BYTES_MAX >> 20);
+    else if (code == CURLE_URL_MALFORMAT)
+        good = no_address(url, e);
+    else
+        err_set(e, EX_UNAVAILABLE, "%s does not answer: %s", url,
+                why[0] != '\0' ? why : curl_easy_strerror(code));
+    curl_easy_cleanup(curl);
+    return good;
+}
+
+bool client_query(const char *url, const struct parameter *parameters, size_t count, struct text *out,
+                  struct err *e)
+{
+    struct text address = {0}, answer = {0};
+    const char *host = strstr(url, "://") + 3;
+    if (*host == '\0' || *host == '/')
+        return no_address(url, e);
+    write_address(url, parameters, count, &address);
+    bool good = perform(url, address.ptr, &answer, e);
+    if (good)
+        text_add(out, answer.ptr, answer.len);
+    text_fini(&address);
+    text_fini(&answer);
+    return good;
+}

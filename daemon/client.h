@@ -1,0 +1,22 @@
+/* client.h - asks a running daemon what `tallyd query` asks a store, through its /api/v1/query.
+ *
+ * URL    : http:// or https://, a host, perhaps a port and the path under which a proxy shows the daemon.
+ *          It is asked directly: no proxy of the environment, no redirects.
+ * Limits : CLIENT_CONNECT_MS, CLIENT_TIMEOUT_MS for all, CLIENT_ANSWER_BYTES_MAX.
+ * Errors : EX_UNAVAILABLE: not reachable, or the answer passes a limit (the daemon's, or those above);
+ *          EX_USAGE: the question is wrong; EX_TEMPFAIL: later perhaps; EX_PROTOCOL: somebody else answers.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/text.h"
+#include "web/reply.h"
+
+#define CLIENT_CONNECT_MS       5000L
+#define CLIENT_TIMEOUT_MS       60000L
+#define CLIENT_ANSWER_BYTES_MAX ((size_t)64 << 20)
+
+bool client_is_url(const char *text);
+/* Adds the answer to `out`. Pre: client_is_url(). */
+bool client_query(const char *url, const struct parameter *parameters, size_t count, struct text *out,
+                  struct err *e) MUST_CHECK;
