@@ -272,9 +272,21 @@ static void test_web_status_and_health(void **state)
     check(f, "/healthz", 200, "ok\n");
     pass_time(f, STATUS_SILENCE_MS);
     check(f, "/healthz", 200, "ok\n");
+    check(f, "/readyz", 200, "ok\n");
+    check(f, "/metrics", 200, "\ntallyd_lines_consumed_total 40\n");
     pass_time(f, 1);
+    check(f, "/readyz", 503, "a thread hangs");
     check(f, "/healthz", 503, "nothing was read or stored for 10 s");
     check(f, "/api/v1/status", 200, "\"state\":\"silent\"");
+}
+
+static void test_web_limits_change_while_it_serves(void **state)
+{
+    struct fixture *f = *state;
+    check(f, "/api/v1/query?report=pages&step=minute&" HOUR_OF_TESTS, 200, "values");
+    server_set_limits(f->server,
+                      &(struct query_limits){.rows_max = 1000, .points_max = 59, .series_max = 10});
+    check(f, "/api/v1/query?report=pages&step=minute&" HOUR_OF_TESTS, 422, "query.points_max");
 }
 
 static void test_web_assets_are_all_there(void **state)
@@ -530,39 +542,6 @@ static void test_host_allowed_takes_what_no_foreign_page_can_have(void **state)
     assert_false(host_allowed(slice_text("tally.lan"), slice_text("127.0.0.1:8080")));
 }
 
-static void note_at(struct status *s, struct clock *c, int64_t at_ms, int64_t consumed)
-{
-    int64_t entries[BOOK_SOURCE_COUNT] = {[BOOK_CONSUMED] = consumed};
-    c->fake_mono_ms = at_ms;
-    status_note(s, &(struct status_figures){.state = STATUS_COUNTING, .books = &(struct books){0, entries}});
-}
-
-static void test_status_rate_follows_the_source(void **state)
-{
-    struct clock clock = clock_fake(0);
-    struct status s;
-    (void)state;
-    status_init(&s, &(struct status_options){.clock = &clock, .store = "", .source = ""});
-    assert_true(status_rate(&s) == 0);
-    /* Noted five times a second, batches of 1,000 a second: no ripple. */
-    for (int64_t ms = 0; ms <= 30000; ms += 200) {
-        note_at(&s, &clock, ms, ms / 1000 * 1000);
-        if (ms >= 2000)
-            assert_true(status_rate(&s) == 1000);
-    }
-    /* The source pauses. */
-    clock.fake_mono_ms = 33100;
-    assert_true(status_rate(&s) < 1000);
-    for (int64_t ms = 30200; ms <= 41000; ms += 200)
-        note_at(&s, &clock, ms, 30000);
-    assert_true(status_rate(&s) == 0);
-    /* More steps than are kept. */
-    for (int64_t ms = 50000; ms <= 52000; ms++)
-        note_at(&s, &clock, ms, 30000 + 5 * (ms - 50000));
-    assert_true(status_rate(&s) == 5000);
-    status_fini(&s);
-}
-
 int main(void)
 {
 #define WEB_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -574,6 +553,7 @@ int main(void)
         WEB_TEST(test_web_damaged_store_is_500),
         WEB_TEST(test_web_reports_names_what_can_be_asked),
         WEB_TEST(test_web_status_and_health),
+        WEB_TEST(test_web_limits_change_while_it_serves),
         WEB_TEST(test_web_assets_are_all_there),
         WEB_TEST(test_web_asset_known_is_not_sent_again),
         WEB_TEST(test_web_security_headers_on_everything),
@@ -588,7 +568,6 @@ int main(void)
         WEB_TEST(test_web_sees_what_is_counted_meanwhile),
         WEB_TEST(test_web_start_says_what_is_wrong),
         cmocka_unit_test(test_host_allowed_takes_what_no_foreign_page_can_have),
-        cmocka_unit_test(test_status_rate_follows_the_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
