@@ -201,8 +201,15 @@ compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors an
 
 # ---- installation
 
-INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 lib/systemd/system/tallyd.service \
-            share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml
+INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
+            lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
+            share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml \
+            share/doc/tallyd/examples/credentials.conf
+# The unit, and the template: one configuration, or one per instance.
+UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|' \
+                systemd/tallyd.service.in
+UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tallyd/%i.yaml|; s|@STATE@|tallyd/%i|' \
+                systemd/tallyd.service.in
 
 install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 755 build/tallyd $(DESTDIR)$(PREFIX)/bin/tallyd
@@ -210,8 +217,10 @@ install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 644 docs/tallyd.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/tallyd.yaml.5
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
 	install -D -m 644 docs/examples/tallyd.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/tallyd.yaml
+	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/credentials.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|@PREFIX@|$(PREFIX)|g' systemd/tallyd.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service
+	$(UNIT) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service
+	$(UNIT_TEMPLATE) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd@.service
 
 uninstall: ## remove what install put there
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)

@@ -1,9 +1,29 @@
 #!/bin/bash
-# systemd takes the unit as it stands, with a program that exists.
+# systemd takes the units as they stand, with a program that exists, and finds them well shut in.
 set -euo pipefail
+exposure_max=1.5
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-sed 's|@PREFIX@/bin/tallyd|/bin/true|; s|@PREFIX@|/usr|g' systemd/tallyd.service.in >"$dir/tallyd.service"
-complaints=$(systemd-analyze verify --man=no "$dir/tallyd.service" 2>&1 | grep -F tallyd.service || true)
-echo "${complaints:-systemd/tallyd.service.in is good}"
-[ -z "$complaints" ]
+make --silent install DESTDIR="$dir" PREFIX=/usr >/dev/null
+units=$dir/usr/lib/systemd/system
+mkdir "$units/tallyd.service.d" "$units/tallyd@.service.d"
+cp "$dir/usr/share/doc/tallyd/examples/credentials.conf" "$units/tallyd.service.d"
+sed -i 's|^ExecStart=/usr/bin/tallyd|ExecStart=/bin/true|' "$units"/tallyd*.service
+
+status=0
+complain() {
+    echo "$1"
+    status=1
+}
+for unit in tallyd.service tallyd@example.service; do
+    complaints=$(SYSTEMD_UNIT_PATH="$units:" systemd-analyze verify --man=no "$unit" 2>&1 | grep -F tallyd || true)
+    [ -z "$complaints" ] || complain "$complaints"
+done
+for unit in tallyd.service tallyd@.service; do
+    exposure=$(systemd-analyze security --offline=true --no-pager "$units/$unit" | grep -o 'Overall.*: [0-9.]*' |
+        grep -o '[0-9.]*$')
+    awk "BEGIN { exit !(${exposure:-10} <= $exposure_max) }" ||
+        complain "$unit: exposure ${exposure:-unknown}, expected at most $exposure_max"
+done
+[ $status -ne 0 ] || echo "the units are good; exposure $exposure"
+exit $status
