@@ -4,7 +4,8 @@
  *   FAULTY_CALLS  read: calls of read and pread; write: of write, pwrite, fsync, fdatasync and ftruncate
  *   FAULTY_AT     which of these calls, from 1; 0: none
  *   FAULTY_HOW    errno's number: that call and all after it fail so; a number and "once": that call only;
- *                 "short": that call and all after it do one byte only; "kill": the process dies before it
+ *                 "short": that call and all after it do one byte only; "kill": the process dies before it;
+ *                 "hang:PATH": that call and all after it wait while there is a file PATH
  *   FAULTY_COUNT  a file that is told, at the end, how many calls there were
  *
  * Threads : any; calls are counted in the order in which they begin.
@@ -55,6 +56,11 @@ static enum fate fate_of(int fd, const char *kind)
         raise(SIGKILL);
     if (strcmp(how, "short") == 0)
         return FATE_SHORT;
+    if (strncmp(how, "hang:", 5) == 0) {
+        while (access(how + 5, F_OK) == 0)
+            usleep(10000);
+        return FATE_NORMAL;
+    }
     errno = (int)strtol(how, NULL, 10);
     return FATE_FAIL;
 }

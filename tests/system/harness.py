@@ -7,15 +7,18 @@ sanitizer. Every test gets an empty directory, removed at the end, and works in 
 import collections
 import csv
 import hashlib
+import json
 import os
 import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DAY = ("2026-01-05", "2026-01-07")  # of what traffic() writes, with its late lines
@@ -118,3 +121,47 @@ class Case(unittest.TestCase):
         """At which byte of its file an import says that it began; None where it found nothing new."""
         found = re.search(r"bytes ([\d,]+) to", out)
         return int(found.group(1).replace(",", "")) if found else None
+
+
+class DaemonCase(Case):
+    """With a `tallyd run` beside the test."""
+
+    def launch(self, *arguments, **options):
+        """A tallyd that has said where it listens; what it says goes into the file `log`."""
+        with open(self.path("log"), "wb") as log:
+            process = subprocess.Popen([*command(), "run", *arguments], cwd=self.dir, stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=log, **options)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.process = process
+        self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+        return process
+
+    def wait_for(self, what, good):
+        end = time.monotonic() + TIMEOUT_S
+        while not good(found := what()):
+            said = self.read("log").decode()
+            self.assertLess(time.monotonic(), end, f"last: {found}\n{said}")
+            self.assertIsNone(self.process.poll(), said)
+            time.sleep(0.02)
+        return found
+
+    def wait_for_log(self, pattern):
+        return self.wait_for(lambda: re.search(pattern, self.read("log").decode()), bool)
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=TIMEOUT_S) as reply:
+            return reply.read().decode()
+
+    def wait_for_consumed(self, count):
+        self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["consumed"], lambda found: found == count)
+
+    def feed(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.read("log").decode())
+        self.assertIn(b"event=stopped", self.read("log"))

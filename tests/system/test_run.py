@@ -4,14 +4,12 @@
 import json
 import os
 import pty
-import re
 import signal
 import subprocess
 import time
 import unittest
-import urllib.request
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, Case, command
+from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, command
 
 EX_UNAVAILABLE = 69
 SPAN = ("2026-01-05", "2026-01-06")
@@ -22,50 +20,10 @@ def lines(count):
     return b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 10\n' * count
 
 
-class RunTest(Case):
-    def launch(self, *arguments):
-        """A tallyd that has said where it listens; what it says goes into the file `log`."""
-        with open(self.path("log"), "wb") as log:
-            process = subprocess.Popen([*command(), "run", *arguments], cwd=self.dir, stdin=subprocess.PIPE,
-                                       stdout=subprocess.DEVNULL, stderr=log)
-        self.addCleanup(process.stdin.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.process = process
-        self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
-        return process
-
-    def wait_for(self, what, good):
-        end = time.monotonic() + TIMEOUT_S
-        while not good(found := what()):
-            said = self.read("log").decode()
-            self.assertLess(time.monotonic(), end, f"last: {found}\n{said}")
-            self.assertIsNone(self.process.poll(), said)
-            time.sleep(0.02)
-        return found
-
-    def wait_for_log(self, pattern):
-        return self.wait_for(lambda: re.search(pattern, self.read("log").decode()), bool)
-
-    def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=TIMEOUT_S) as reply:
-            return reply.read().decode()
-
-    def wait_for_consumed(self, count):
-        self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["consumed"], lambda found: found == count)
-
-    def feed(self, data):
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
+class RunTest(DaemonCase):
     def append(self, data):
         with open(self.path("access.log"), "ab") as file:
             file.write(data)
-
-    def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.read("log").decode())
-        self.assertIn(b"event=stopped", self.read("log"))
 
     def check_total(self, count):
         self.assertEqual(count, self.total(span=SPAN))

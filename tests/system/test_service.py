@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""What a daemon is besides a counter: a good citizen under systemd, reloadable, measurable, askable by HTTP."""
+
+import http.server
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+import unittest
+import urllib.error
+
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
+
+EX_UNAVAILABLE, EX_PROTOCOL = 69, 76
+SPAN = ["--from", "2026-01-05", "--to", "2026-01-06"]
+LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10\n'
+# sd_notify(3)'s answers are late where the machine is busy.
+SLACK_S = 10
+
+
+def lines(count):
+    return b"".join(LINE % (i % 7) for i in range(count))
+
+
+class Manager:
+    """systemd's end of NOTIFY_SOCKET."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(path)
+        self.said = []  # (when, "NAME=VALUE")
+
+    def listen(self, seconds):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                message = self.socket.recv(4096).decode()
+            except TimeoutError:
+                return
+            self.said += [(time.monotonic(), line) for line in message.splitlines()]
+
+    def wait_for(self, pattern, seconds=SLACK_S):
+        """The first thing said that matches, which is forgotten with all before it; None."""
+        end = time.monotonic() + seconds
+        while True:
+            for i, (_, line) in enumerate(self.said):
+                if re.match(pattern, line):
+                    del self.said[:i + 1]
+                    return line
+            if time.monotonic() > end:
+                return None
+            self.listen(0.1)
+
+    def count(self, what):
+        return sum(line == what for _, line in self.said)
+
+
+class ServiceTest(DaemonCase):
+    def configure(self, **changes):
+        """tallyd.yaml with these values for the words in capitals."""
+        words = {"PATH": "access.log", "FLUSH": "200ms", "LEVEL": "info", "MORE": "", **changes}
+        text = ("sources: {access: {path: PATH}}\nhttp: {listen: '127.0.0.1:0'}\naggregate: {flush: FLUSH}\n"
+                "log: {level: LEVEL}\nMORE\n")
+        for word, value in words.items():
+            text = text.replace(word, value)
+        self.write("tallyd.yaml", text.encode())
+
+    def append(self, data):
+        with open(self.path("access.log"), "ab") as file:
+            file.write(data)
+
+    def launch_managed(self, watchdog_s=None, **environment):
+        """With somebody who listens on NOTIFY_SOCKET."""
+        self.manager = Manager(self.path("notify"))
+        self.addCleanup(self.manager.socket.close)
+        environment = {**os.environ, "NOTIFY_SOCKET": self.path("notify"), **environment}
+        if watchdog_s is not None:
+            environment["WATCHDOG_USEC"] = str(int(watchdog_s * 1e6))
+        self.launch("-c", "tallyd.yaml", env=environment)
+        self.assertIsNotNone(self.manager.wait_for("READY=1"), self.read("log"))
+
+    def reload(self, event):
+        self.process.send_signal(signal.SIGHUP)
+        return self.wait_for_log(event)
+
+    def code_of(self, path):
+        """(status, body)"""
+        try:
+            return 200, self.get(path)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def lock_store(self):
+        other = sqlite3.connect(self.path("tallyd.db"), isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN EXCLUSIVE")
+        return other
+
+    # ---- systemd
+
+    def test_start_and_stop_are_told(self):
+        self.configure()
+        self.append(b"")  # it consumes an empty file too
+        self.launch_managed()
+        self.append(lines(10))
+        self.wait_for_consumed(10)
+        self.assertRegex(self.manager.wait_for("STATUS=.*[1-9]"), r"STATUS=counting, \d+ lines/s")
+        self.assertEqual(0, self.manager.count("WATCHDOG=1"))  # nobody asked for it
+        self.stop()
+        self.assertIsNotNone(self.manager.wait_for("STOPPING=1"))
+        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=30000000"))
+
+    def test_watchdog_is_fed_while_the_store_is_away(self):
+        self.configure()
+        self.append(lines(10))
+        self.launch_managed(watchdog_s=7)  # SQLite itself waits for 5
+        self.wait_for_consumed(10)
+        other = self.lock_store()
+        self.append(lines(5))
+        self.wait_for_log("event=store_failed")
+        self.wait_for(lambda: self.code_of("/readyz"), lambda found: found[0] == 503 and "store" in found[1])
+        self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
+        begun = time.monotonic()
+        while time.monotonic() < begun + 9:
+            self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 7), self.read("log"))
+        self.assertNotIn(b"event=stuck", self.read("log"))
+        other.execute("ROLLBACK")
+        self.wait_for_log("event=store_back")
+        self.wait_for_consumed(15)
+        self.wait_for(lambda: self.code_of("/readyz"), lambda found: found == (200, "ok\n"))
+        self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_store_errors_total [1-9]")
+        self.stop()
+
+    def test_watchdog_of_a_stuck_writer_starves(self):
+        hang = self.path("hang")
+        self.configure(MORE="run: {stop_timeout: 1s}")
+        self.append(lines(10))
+        self.launch_managed(watchdog_s=1, LD_PRELOAD=os.path.join(ROOT, "build/faulty.so"), FAULTY_PATH="tallyd.db",
+                            FAULTY_CALLS="write", FAULTY_AT="1", FAULTY_HOW="hang:" + hang)
+        self.wait_for_consumed(10)
+        self.manager.said.clear()
+        self.manager.listen(2)
+        self.assertGreaterEqual(self.manager.count("WATCHDOG=1"), 2)
+        self.write("hang", b"")
+        self.append(lines(5))
+        self.manager.listen(2)
+        self.manager.said.clear()
+        self.manager.listen(3)
+        self.assertEqual(0, self.manager.count("WATCHDOG=1"))
+        self.assertEqual((200, "ok\n"), self.code_of("/healthz"))  # not silent for long yet
+        os.unlink(hang)
+        self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1"))
+        self.wait_for_consumed(15)
+        # And the drain of one that is stuck has an end.
+        self.write("hang", b"")
+        self.append(lines(5))
+        time.sleep(1)
+        self.process.terminate()
+        self.assertEqual(EX_TEMPFAIL, self.process.wait(TIMEOUT_S))
+        self.assertIn(b"event=stop_timeout", self.read("log"))
+
+    def test_journal_gets_priorities(self):
+        self.configure()
+        self.append(b"")
+        log = open(self.path("journal"), "wb")
+        self.addCleanup(log.close)
+        status = os.fstat(log.fileno())
+        argv = [*command(), "run", "-c", "tallyd.yaml"]
+        environment = {**os.environ, "JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+        process = subprocess.Popen(argv, cwd=self.dir, stdin=subprocess.DEVNULL, stderr=log, env=environment)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + TIMEOUT_S
+        while b"event=started" not in self.read("journal") and time.monotonic() < end:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
+        while b"event=reloaded" not in self.read("journal") and time.monotonic() < end:
+            time.sleep(0.02)
+        process.terminate()
+        self.assertEqual(EX_OK, process.wait(TIMEOUT_S))
+        for line in self.read("journal").splitlines():
+            self.assertRegex(line, rb"^<6>level=info event=")
+        # Somebody else's journal is none.
+        environment["JOURNAL_STREAM"] = "1:1"
+        self.launch("-c", "tallyd.yaml", env=environment)
+        self.assertRegex(self.read("log"), rb"^level=info event=")
+
+    # ---- reload
+
+    def test_reload_takes_what_can_be_taken(self):
+        self.configure(FLUSH="1h")
+        long_line = lines(1).replace(b"/0", b"/" + b"x" * 20000)
+        self.append(lines(999) + long_line)
+        self.launch_managed()
+        self.append(lines(10))
+        self.wait_for_log("event=caught_up")
+        self.assertIn(b"consumed=0", self.read("log"))  # nothing is flushed for an hour
+        self.configure(FLUSH="100ms", LEVEL="warn", PATH="other.log",
+                       MORE="query: {points_max: 100}\nlimits: {line_max: 16KiB}")
+        self.reload("event=reload_kept")
+        self.assertIsNotNone(self.manager.wait_for("RELOADING=1"))
+        self.assertRegex(self.manager.wait_for("MONOTONIC_USEC="), r"=\d+$")
+        self.assertIsNotNone(self.manager.wait_for("READY=1"))
+        self.wait_for_consumed(1010)
+        self.append(lines(5) + long_line)
+        self.wait_for_consumed(1016)
+        self.assertIn('tallyd_lines_rejected_total{reason="too_long"} 1\n', self.get("/metrics"))
+        log = self.read("log").decode()
+        self.assertIn('keys="sources.access.path"', log)
+        self.assertNotIn("event=reloaded", log)  # which is not worth a warning
+        code, body = self.code_of("/api/v1/query?report=site&step=minute&from=-1d")
+        self.assertEqual(422, code, body)
+        self.process.terminate()
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
+        self.assertEqual(1015, self.total(span=SPAN[1::2]))
+
+    def test_reload_of_a_wrong_file_keeps_the_old(self):
+        self.configure()
+        self.append(lines(10))
+        self.launch_managed()
+        self.configure(FLUSH="1century", LEVEL="loud")
+        self.reload("event=reload_failed")
+        log = self.read("log").decode()
+        self.assertIn("aggregate.flush: found", log)
+        self.assertIn("log.level: found", log)
+        self.assertIsNotNone(self.manager.wait_for("RELOADING=1"))
+        self.assertIsNotNone(self.manager.wait_for("READY=1"))
+        self.append(lines(5))
+        self.wait_for_consumed(15)
+        self.configure(FLUSH="300ms")
+        self.reload('event=reloaded changed="aggregate.flush=300ms"')
+        os.unlink(self.path("tallyd.yaml"))
+        self.reload("cannot read")
+        self.stop()
+        self.assertEqual(15, self.total(span=SPAN[1::2]))
+
+    def test_reloads_under_load_lose_nothing(self):
+        self.configure()
+        self.append(lines(10))
+        self.launch_managed()
+        for i in range(20):
+            self.configure(FLUSH=f"{100 + i}ms", MORE=f"limits: {{line_max: {16 + i}KiB, future_max: {i}d}}")
+            self.process.send_signal(signal.SIGHUP)
+            self.append(lines(20000))
+        self.wait_for_consumed(400010)
+        self.stop()
+        self.assertEqual(400010, self.total(span=SPAN[1::2]))
+        self.assertIn(" 0 differences", self.tallyd("verify", "access.log"))
+
+    def test_reload_without_a_file_is_said(self):
+        self.launch("--listen", "127.0.0.1:0")
+        self.reload("event=reload_failed .*no configuration file")
+        self.stop()
+
+    # ---- tallyd query http://…
+
+    def test_query_asks_the_daemon(self):
+        self.configure()
+        self.append(lines(1000))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1000)
+        self.append(LINE.replace(b"/%d", b"/a b?&=%").replace(b"a b", b"a+b") * 3)
+        self.wait_for_consumed(1003)
+        for question in (["site"], ["pages", "--top", "3"], ["pages", "--step", "hour", "--filter", "path=/1"],
+                         ["pages", "--filter", "path=/a+b"], ["site", "--measure", "all"]):
+            for form in ([], ["--format", "csv"], ["--format", "json"]):
+                local = self.tallyd("query", *question, *SPAN, *form)
+                self.assertEqual(local, self.tallyd("query", self.url, *question, *SPAN, *form))
+        self.tallyd("query", self.url, "page", status=EX_USAGE)
+        self.assertIn('did you mean "pages"?', self.err)
+        self.tallyd("query", self.url, "site", "--step", "century", status=EX_USAGE)
+        self.tallyd("query", self.url, "site", "--step", "minute", "--from", "1971-01-01", status=EX_UNAVAILABLE)
+        self.assertIn("query.points_max", self.err)
+        self.tallyd("query", self.url, "site", "--store", "sqlite:x.db", status=EX_USAGE)
+        self.tallyd("query", self.url, status=EX_USAGE)
+        self.stop()
+        self.tallyd("query", self.url, "site", status=EX_UNAVAILABLE)
+        self.assertIn("does not answer", self.err)
+        self.tallyd("query", "http://", "site", status=EX_USAGE)
+
+    def test_query_of_somebody_else_is_said(self):
+        class Other(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200 if "great" in self.path else 404)
+                self.send_header("Content-Type", "text/plain")
+                self.end_headers()
+                try:
+                    for _ in range(80 if "great" in self.path else 1):
+                        self.wfile.write(b" " * (1 << 20))
+                except OSError:
+                    pass  # it had enough
+
+            def log_message(self, *arguments):
+                pass
+
+        other = http.server.HTTPServer(("127.0.0.1", 0), Other)
+        self.addCleanup(other.server_close)
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(other.shutdown)
+        url = f"http://127.0.0.1:{other.server_port}"
+        self.tallyd("query", url, "site", status=EX_PROTOCOL)
+        self.assertIn("is it the right address", self.err)
+        self.assertEqual("", self.tallyd("query", url, "great", status=EX_UNAVAILABLE))
+        self.assertIn("64 MiB", self.err)
+
+    def test_status_says_that_it_is_ready(self):
+        self.configure()
+        self.append(lines(10))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(10)
+        status = json.loads(self.get("/api/v1/status"))
+        self.assertEqual((True, 0, []), (status["ready"], status["lag"], status["partitions"]))
+        self.assertEqual((200, "ok\n"), self.code_of("/readyz"))
+        self.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
