@@ -10,17 +10,18 @@ static void list(struct text *out, const char *section, const char *name, const 
                 key[0] != '\0' ? "." : "", key, more);
 }
 
-/* Numbers, truths and words: what threads read without its lock being a question of life. */
-static bool is_string(const struct key *k)
+/* Of a string or a list, others may be holding pointers. */
+static bool is_plain(const struct key *k)
 {
-    return k->type == KEY_PATH || k->type == KEY_URL || k->type == KEY_LISTEN;
+    return k->type == KEY_SIZE || k->type == KEY_DURATION || k->type == KEY_INTEGER ||
+           k->type == KEY_BOOLEAN || k->type == KEY_LOG_LEVEL;
 }
 
 static void take(const struct key *k, struct slice value, const char *name, void *base, struct reload *found)
 {
     struct err e = {0};
     struct text more = {0};
-    ASSERT(!is_string(k) && !keys_is_list(k));
+    ASSERT(is_plain(k));
     bool good = keys_parse(k, value, (struct slice){0}, base, &e);
     ASSERT(good);
     text_printf(&more, "=%.*s", SLICE_ARGS(value));

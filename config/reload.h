@@ -3,7 +3,7 @@
  * Table  : a key of keys.def whose `reload` is YES is taken; any other that differs is kept as it is, and
  *          so are sources and reports that were added, removed or changed: a restart takes those.
  * Owner  : the running configuration is changed in place. Its strings are not: threads may be reading them
- *          (no string is reloadable).
+ *          (no string or list is reloadable).
  * Threads: the caller's, while nobody else reads the reloadable members of `running`.
  */
 #pragma once
