@@ -43,7 +43,6 @@ struct kafka_options setup_kafka(const struct config *c)
         .properties = c->kafka.properties,
         .property_count = c->kafka.property_count,
         .queue_bytes = c->kafka.queue_bytes,
-        .timeout_ms = KAFKA_TIMEOUT_MS,
     };
 }
 

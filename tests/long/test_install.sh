@@ -8,7 +8,10 @@ make --silent install DESTDIR="$dir" PREFIX=/opt/tallyd
 root=$dir/opt/tallyd
 "$root/bin/tallyd" --version
 "$root/bin/tallyd" check -c "$root/share/doc/tallyd/examples/tallyd.yaml"
-grep -q '^ExecStart=/opt/tallyd/bin/tallyd run' "$root/lib/systemd/system/tallyd.service"
+grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd.yaml$' "$root/lib/systemd/system/tallyd.service"
+grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd/%i.yaml$' "$root/lib/systemd/system/tallyd@.service"
+! grep '@[A-Z]*@' "$root"/lib/systemd/system/* || exit 1
+grep -q '^LoadCredential=' "$root/share/doc/tallyd/examples/credentials.conf"
 man -l "$root/share/man/man8/tallyd.8" >/dev/null
 man -l "$root/share/man/man5/tallyd.yaml.5" >/dev/null
 
@@ -19,7 +22,8 @@ words=$(PATH=$root/bin:$PATH bash -c "
     COMP_WORDS=(tallyd query '') COMP_CWORD=2
     _tallyd
     echo \${COMPREPLY[*]}")
-[ "$words" = "site pages" ] || { echo "completion of 'tallyd query' is '$words', expected 'site pages'"; exit 1; }
+[ "$words" = "site pages http://" ] ||
+    { echo "completion of 'tallyd query' is '$words', expected 'site pages http://'"; exit 1; }
 
 make --silent uninstall DESTDIR="$dir" PREFIX=/opt/tallyd
 left=$(find "$dir" -type f)
