@@ -61,9 +61,10 @@ $(BUILD)/obj/web/assets.o: $(wildcard web/*.html web/*.css web/*.js web/*.svg $(
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-# The yardsticks and tools of the Kafka benchmark: bench/kafka/bare.c is build/kafka_bare.
-KAFKA_TOOLS := $(patsubst bench/kafka/%.c,$(BUILD)/kafka_%,$(wildcard bench/kafka/*.c))
-$(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o
+# Of the Kafka benchmark: bench/kafka/bare.c is build/kafka_bare.
+KAFKA_TOOLS := $(BUILD)/kafka_bare $(BUILD)/kafka_load $(BUILD)/kafka_pace
+
+$(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
 # A test is any tests/unit/test_*.c: found, never listed.
@@ -121,7 +122,8 @@ RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPT
 # The address of a thread's memory must be one that the sanitizer knows.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
-              $(filter-out %/test_kill.py %/test_faults.py,$(SYSTEM_TESTS)) \
+              'TALLYD_ROUNDS=300 tests/system/test_kafka.py' \
+              $(filter-out %/test_kill.py %/test_faults.py %/test_kafka.py,$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
@@ -147,6 +149,12 @@ check-all: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can 
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
 
+# How long `make soak` goes on.
+MINUTES ?= 10
+
+soak: deps all ## kill, pause and restart a daemon and its broker by chance for MINUTES=10; prints its seed
+	@TALLYD_MINUTES=$(MINUTES) tests/system/test_kafka.py Exactness.test_killed_at_random_moments
+
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
 ubsan: ## unit tests under UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer
@@ -171,6 +179,9 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 
 bench: all build/traffic build/bench_hot ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
+
+bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real Kafka broker, into the same file
+	@python3 bench/kafka/run.py
 
 # ---- the code's own rules
 
@@ -231,7 +242,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps unit quick check check-all asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench format \
+.PHONY: all demo deps unit quick check check-all soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
         format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import platform
+import re
 import statistics
 import subprocess
 import tempfile
@@ -26,7 +27,7 @@ class Run:
     out: str
 
 
-def _proc_field(pid, file, name):
+def proc_field(pid, file, name):
     try:
         with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
             for line in lines:
@@ -39,7 +40,7 @@ def _proc_field(pid, file, name):
 
 def _watch(pid, ended, peak):
     while not ended.wait(SAMPLE_EVERY_S):
-        peak[0] = max(peak[0], _proc_field(pid, "status", "RssAnon"))
+        peak[0] = max(peak[0], proc_field(pid, "status", "RssAnon"))
 
 
 def run(argv, watch_memory=False, env=None):
@@ -59,8 +60,8 @@ def run(argv, watch_memory=False, env=None):
             watcher.start()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         wall_s = time.perf_counter() - start
-        write_bytes = _proc_field(process.pid, "io", "write_bytes")
-        wchar = _proc_field(process.pid, "io", "wchar")
+        write_bytes = proc_field(process.pid, "io", "write_bytes")
+        wchar = proc_field(process.pid, "io", "wchar")
         ended.set()
         if watch_memory:
             watcher.join()
@@ -91,6 +92,25 @@ def settle():
 def spread(values, unit="s", digits=3):
     low, high = min(values), max(values)
     return f"{statistics.median(values):.{digits}f} {unit} ({low:.{digits}f}–{high:.{digits}f})"
+
+
+def table(rows):
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0])] + lines[1:])
+
+
+def write_part(path, command, text):
+    """Writes what a command measured into the file of all results, whose other parts stay."""
+    heading = f"# Results of `{command}`\n"
+    try:
+        with open(path, encoding="utf-8") as file:
+            parts = re.split(r"(?m)^(?=# Results of )", file.read())
+    except FileNotFoundError:
+        parts = []
+    parts = [part.rstrip("\n") + "\n" for part in parts if part.strip() and not part.startswith(heading)]
+    parts.append(heading + "\n" + text.strip("\n") + "\n")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(sorted(parts)))
 
 
 def first_line(*argv):

@@ -146,11 +146,6 @@ def compare(rounds, ta, log, sample):
     return wrong, sentence, busiest
 
 
-def table(rows):
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0])] + lines[1:])
-
-
 def ratio_row(rounds, figure, slow, fast, bound, at_most):
     missing = next((p for p in (slow, fast) if p.why_not is not None), None)
     least = f"{'≤' if at_most else '≥'} {bound:g} ×"
@@ -256,9 +251,8 @@ def report(rounds, figure_rows, beside_rows, comparison, wrong, load):
     about = measure.machine(WORK) + [("ClickHouse (chdb)", ", ".join(clickhouse) or "not measured")]
     about += [("load average when started", f"{load:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
     differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
-    return f"""# Results of `make bench`
-
-{table(figure_rows)}
+    return f"""
+{measure.table(figure_rows)}
 
 ## Times
 
@@ -266,7 +260,7 @@ Medians of {max(map(len, rounds.seconds.values()))} rounds, page cache warm, all
 that of the query alone, without the start of Python and the library; it may use all cores. `split_10` is the same query
 as `split` but stops splitting a line after the bytes.
 
-{table(times(rounds))}
+{measure.table(times(rounds))}
 
 ## Equality
 
@@ -274,11 +268,11 @@ as `split` but stops splitting a line after the bytes.
 
 ## Beside it
 
-{table(beside_rows)}
+{measure.table(beside_rows)}
 
 ## Machine
 
-{table([["what", "value"]] + [list(row) for row in about])}
+{measure.table([["what", "value"]] + [list(row) for row in about])}
 """
 
 
@@ -307,8 +301,7 @@ def main():
     finally:
         ta.remove_store()
     print(text)
-    with open(arguments.results, "w", encoding="utf-8") as file:
-        file.write(text)
+    measure.write_part(arguments.results, "make bench", text)
     return 1 if wrong else 0
 
 

@@ -9,7 +9,7 @@
  *
  * of which the seconds count from its start to the last message.
  */
-#include <librdkafka/rdkafka.h>
+#include "bench/kafka/client.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -22,7 +22,6 @@
 enum {
     BATCH_MESSAGES = 1000,
     WAIT_MS = 20000, /* without a message this long, there are fewer than asked for */
-    ERROR_BYTES = 512,
 };
 
 struct tally {
@@ -30,57 +29,18 @@ struct tally {
 };
 
 /* What was found to be quickest; the command line may say otherwise. */
-static const char *const settings[][2] = {
-    {"queued.min.messages", "1000000"},
-    {"queued.max.messages.kbytes", "1048576"},
-    {"fetch.wait.max.ms", "10"},
-    {"fetch.message.max.bytes", "4194304"},
-    {"check.crcs", "false"},
-    {"enable.auto.commit", "false"},
-    {"auto.offset.reset", "error"},
-    {"group.id", "tallyd-bench-bare"},
+static const struct setting settings[] = {
+    {"queued.min.messages", "1000000"}, {"queued.max.messages.kbytes", "1048576"},
+    {"fetch.wait.max.ms", "10"},        {"fetch.message.max.bytes", "4194304"},
+    {"enable.auto.commit", "false"},    {"auto.offset.reset", "error"},
+    {"group.id", "tallyd-bench-bare"},  {NULL, NULL},
 };
-
-static void __attribute__((noreturn)) fail(const char *what, const char *why)
-{
-    fprintf(stderr, "kafka_bare: %s: %s\n", what, why);
-    exit(EX_SOFTWARE);
-}
 
 static double clock_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
-{
-    char said[ERROR_BYTES];
-    if (rd_kafka_conf_set(conf, name, value, said, sizeof(said)) != RD_KAFKA_CONF_OK)
-        fail(name, said);
-}
-
-static rd_kafka_t *consumer_new(const char *address, char **properties)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char said[ERROR_BYTES];
-
-    set(conf, "bootstrap.servers", address);
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-        set(conf, settings[i][0], settings[i][1]);
-    for (; *properties; properties++) {
-        char *value = strchr(*properties, '=');
-        if (!value)
-            fail(*properties, "expected PROPERTY=VALUE");
-        *value = '\0';
-        set(conf, *properties, value + 1);
-    }
-    rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, said, sizeof(said));
-    if (!rk)
-        fail("rd_kafka_new", said);
-    rd_kafka_poll_set_consumer(rk);
-    return rk;
 }
 
 static void assign_all(rd_kafka_t *rk, const char *topic)
@@ -90,14 +50,14 @@ static void assign_all(rd_kafka_t *rk, const char *topic)
     rd_kafka_resp_err_t err = rd_kafka_metadata(rk, 0, rkt, &found, WAIT_MS);
 
     if (err)
-        fail(topic, rd_kafka_err2str(err));
+        client_fail(topic, rd_kafka_err2str(err));
     int count = found->topics[0].partition_cnt;
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(count);
     for (int p = 0; p < count; p++)
         rd_kafka_topic_partition_list_add(list, topic, p)->offset = RD_KAFKA_OFFSET_BEGINNING;
     err = rd_kafka_assign(rk, list);
     if (err)
-        fail("rd_kafka_assign", rd_kafka_err2str(err));
+        client_fail("rd_kafka_assign", rd_kafka_err2str(err));
     rd_kafka_topic_partition_list_destroy(list);
     rd_kafka_metadata_destroy(found);
     rd_kafka_topic_destroy(rkt);
@@ -106,7 +66,7 @@ static void assign_all(rd_kafka_t *rk, const char *topic)
 static void take(struct tally *ta, rd_kafka_message_t *message)
 {
     if (message->err)
-        fail("a message", rd_kafka_message_errstr(message));
+        client_fail("a message", rd_kafka_message_errstr(message));
     ta->messages++;
     ta->bytes += message->len;
     rd_kafka_message_destroy(message);
@@ -117,7 +77,7 @@ static void poll_all(struct tally *ta, rd_kafka_t *rk)
     while (ta->messages < ta->messages_max) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, WAIT_MS);
         if (!message)
-            fail("rd_kafka_consumer_poll", "no message came");
+            client_fail("rd_kafka_consumer_poll", "no message came");
         take(ta, message);
     }
 }
@@ -149,7 +109,8 @@ int main(int argc, char **argv)
         return EX_USAGE;
     }
     struct tally ta = {.messages_max = strtoull(argv[3], NULL, 10)};
-    rd_kafka_t *rk = consumer_new(argv[1], argv + 4);
+    rd_kafka_t *rk = client_new(RD_KAFKA_CONSUMER, argv[1], settings, argv + 4);
+    rd_kafka_poll_set_consumer(rk);
     assign_all(rk, argv[2]);
     if (batch)
         batch_all(&ta, rk);

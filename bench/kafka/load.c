@@ -5,7 +5,7 @@
  * Lines go to the partitions in turn, so that all of them are equally long and equally far in time. Each is a
  * message without key and without its newline. It prints how many there were when all are in the topic.
  */
-#include <librdkafka/rdkafka.h>
+#include "bench/kafka/client.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,129 +17,75 @@ enum {
     BATCH_MESSAGES = 4000,
     LINE_BYTES_MAX = 64 * 1024,
     IN_BYTES = 4 << 20,
-    WAIT_MS = 60000,
-    ERROR_BYTES = 512,
 };
 
-static const char *const settings[][2] = {
+static const struct setting settings[] = {
     {"enable.idempotence", "true"},           {"linger.ms", "20"},
     {"batch.num.messages", "10000"},          {"queue.buffering.max.messages", "2000000"},
-    {"queue.buffering.max.kbytes", "524288"},
+    {"queue.buffering.max.kbytes", "524288"}, {NULL, NULL},
 };
 
-struct batch {
+struct load {
+    rd_kafka_t *rk;
+    rd_kafka_topic_t *rkt;
+    uint64_t partitions, lines;
     rd_kafka_message_t messages[BATCH_MESSAGES];
     int count;
 };
 
-static void __attribute__((noreturn)) fail(const char *what, const char *why)
+static void send_batch(struct load *lo)
 {
-    fprintf(stderr, "kafka_load: %s: %s\n", what, why);
-    exit(EX_SOFTWARE);
-}
-
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
-{
-    char said[ERROR_BYTES];
-    if (rd_kafka_conf_set(conf, name, value, said, sizeof(said)) != RD_KAFKA_CONF_OK)
-        fail(name, said);
-}
-
-static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
-{
-    (void)rk;
-    (void)opaque;
-    if (message->err)
-        fail("a message", rd_kafka_err2str(message->err));
-}
-
-static rd_kafka_t *producer_new(const char *address, char **properties)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char said[ERROR_BYTES];
-
-    set(conf, "bootstrap.servers", address);
-    set(conf, "delivery.report.only.error", "true");
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-        set(conf, settings[i][0], settings[i][1]);
-    for (; *properties; properties++) {
-        char *value = strchr(*properties, '=');
-        if (!value)
-            fail(*properties, "expected PROPERTY=VALUE");
-        *value = '\0';
-        set(conf, *properties, value + 1);
-    }
-    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-    rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, said, sizeof(said));
-    if (!rk)
-        fail("rd_kafka_new", said);
-    return rk;
-}
-
-/* Those of a batch that found the queue full are tried again. The bytes are copied by the library. */
-static void send_batch(rd_kafka_t *rk, rd_kafka_topic_t *rkt, struct batch *ba)
-{
-    while (ba->count > 0) {
-        int left = 0;
-        rd_kafka_produce_batch(rkt, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_PARTITION,
-                               ba->messages, ba->count);
-        for (int i = 0; i < ba->count; i++) {
-            if (ba->messages[i].err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-                ba->messages[left++] = ba->messages[i];
-            else if (ba->messages[i].err)
-                fail("rd_kafka_produce_batch", rd_kafka_err2str(ba->messages[i].err));
-        }
-        rd_kafka_poll(rk, left > 0 ? 10 : 0);
-        ba->count = left;
-    }
+    client_send(lo->rk, lo->rkt, lo->messages, lo->count);
+    lo->count = 0;
 }
 
 /* Sends the whole lines of `bytes`; returns how many bytes they are. */
-static size_t send_lines(rd_kafka_t *rk, rd_kafka_topic_t *rkt, char *bytes, size_t length, int partitions,
-                         uint64_t *lines)
+static size_t send_lines(struct load *lo, char *bytes, size_t length)
 {
-    static struct batch ba;
     char *line = bytes, *end;
 
     while ((end = memchr(line, '\n', length - (size_t)(line - bytes)))) {
-        ba.messages[ba.count++] = (rd_kafka_message_t){
-            .partition = (int32_t)((*lines)++ % (uint64_t)partitions),
+        lo->messages[lo->count++] = (rd_kafka_message_t){
+            .partition = (int32_t)(lo->lines++ % lo->partitions),
             .payload = line,
             .len = (size_t)(end - line),
         };
-        if (ba.count == BATCH_MESSAGES)
-            send_batch(rk, rkt, &ba);
+        if (lo->count == BATCH_MESSAGES)
+            send_batch(lo);
         line = end + 1;
     }
-    send_batch(rk, rkt, &ba);
+    send_batch(lo);
     return (size_t)(line - bytes);
+}
+
+static void send_all(struct load *lo)
+{
+    static char in[IN_BYTES];
+    size_t kept = 0, n;
+
+    while ((n = fread(in + kept, 1, sizeof(in) - kept, stdin)) > 0) {
+        size_t used = send_lines(lo, in, kept + n);
+        kept = kept + n - used;
+        if (kept > LINE_BYTES_MAX)
+            client_fail("a line", "longer than 64 KiB");
+        memmove(in, in + used, kept);
+    }
+    if (kept > 0)
+        client_fail("the last line", "without newline");
+    client_flush(lo->rk);
 }
 
 int main(int argc, char **argv)
 {
-    static char in[IN_BYTES];
-    size_t kept = 0, n;
-    uint64_t lines = 0;
+    static struct load lo;
 
-    int partitions = argc > 3 ? atoi(argv[3]) : 0;
-    if (partitions < 1) {
+    if (argc < 4 || (lo.partitions = strtoull(argv[3], NULL, 10)) == 0) {
         fputs("usage: kafka_load ADDRESS TOPIC PARTITIONS [PROPERTY=VALUE ...] <LINES\n", stderr);
         return EX_USAGE;
     }
-    rd_kafka_t *rk = producer_new(argv[1], argv + 4);
-    rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, argv[2], NULL);
-    while ((n = fread(in + kept, 1, sizeof(in) - kept, stdin)) > 0) {
-        size_t used = send_lines(rk, rkt, in, kept + n, partitions, &lines);
-        kept = kept + n - used;
-        if (kept > LINE_BYTES_MAX)
-            fail("a line", "longer than 64 KiB");
-        memmove(in, in + used, kept);
-    }
-    if (kept > 0)
-        fail("the last line", "without newline");
-    rd_kafka_resp_err_t err = rd_kafka_flush(rk, WAIT_MS);
-    if (err)
-        fail("rd_kafka_flush", rd_kafka_err2str(err));
-    printf("%" PRIu64 "\n", lines);
+    lo.rk = client_new(RD_KAFKA_PRODUCER, argv[1], settings, argv + 4);
+    lo.rkt = rd_kafka_topic_new(lo.rk, argv[2], NULL);
+    send_all(&lo);
+    printf("%" PRIu64 "\n", lo.lines);
     return EX_OK;
 }

@@ -1,0 +1,293 @@
+"""What the tests with a real Kafka broker share: the broker, what was fed into its topics, and a daemon that counts it.
+
+A Feed knows every line it produced, by partition and offset, and what each must count: so after any crash the store
+can be asked whether it holds exactly the lines before its offsets, and in the end whether it holds all of them.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from harness import EX_OK, ROOT, TIMEOUT_S, Case, command
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
+import kafka  # noqa: E402 (found only now)
+
+SPAN = ("2026-01-05", "2026-01-06")
+LINE = b'198.51.100.%d - - [05/Jan/2026:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" 200 %d "-" "Mozilla/5.0"'
+Entry = collections.namedtuple("Entry", "minute path bytes raw")  # minute None: it is rejected
+PATHS = [b"/%d/%d.html" % (i % 7, i) for i in range(60)]
+MINUTES_A_DAY = 1440
+
+
+def in_envelope(line):
+    """As a shipper of logs wraps it."""
+    return json.dumps({"@timestamp": "2026-01-05T00:00:00Z", "agent": {"name": "a"}, "message": line.decode()}).encode()
+
+
+def as_is(line):
+    return line
+
+
+class Feed:
+    """Lines produced into one topic."""
+
+    def __init__(self, case, partitions=4, decode="combined", wrap=as_is, bad=0.01, **properties):
+        self.decode, self.wrap, self.bad = decode, wrap, bad
+        self.broker, self.dice = case.broker, random.Random(case.dice.random())
+        self.topic = case.new_topic(partitions)
+        self.source = f"kafka:{self.topic}"
+        self.logs = [[] for _ in range(partitions)]  # of Entry, by offset
+        self.producer = self.broker.producer(**properties)
+        case.addCleanup(self.producer.close)
+        self.second = 0
+
+    def entry(self):
+        """One line; most go on in time a little, so that hours end."""
+        dice = self.dice
+        if dice.random() < self.bad:
+            return Entry(None, None, 0, b"no line at all: %d" % dice.randrange(1 << 30))
+        at = max(0, self.second - (dice.randrange(180) if dice.random() < 0.05 else 0)) % (MINUTES_A_DAY * 60)
+        path, size = dice.choice(PATHS), dice.randrange(5000)
+        line = LINE % (dice.randrange(256), at // 3600, at // 60 % 60, at % 60, path, size)
+        return Entry(at // 60, path.decode(), size, self.wrap(line))
+
+    def send(self, lines, seconds=0):
+        """Produce so many new lines over so many seconds of their own time."""
+        begin = self.second
+        for number in range(lines):
+            self.second = begin + seconds * number // lines
+            partition, entry = self.dice.randrange(len(self.logs)), self.entry()
+            self.logs[partition].append(entry)
+            self.producer.send(self.topic, partition, entry.raw)
+        self.second = begin + seconds
+
+    def again(self):
+        """The same lines once more: new events."""
+        for partition, log in enumerate(self.logs):
+            copies = list(log)
+            for entry in copies:
+                self.producer.send(self.topic, partition, entry.raw)
+            log.extend(copies)
+
+    def flush(self):
+        self.producer.flush()
+
+    def until(self, nexts):
+        """The entries before these offsets {partition: next}."""
+        for partition, log in enumerate(self.logs):
+            yield from log[:nexts.get(partition, 0)]
+
+    def lengths(self):
+        return {partition: len(log) for partition, log in enumerate(self.logs) if log}
+
+
+class Recount:
+    """What entries must count: naively."""
+
+    def __init__(self, entries):
+        self.minutes, self.pages = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0])
+        self.lines = self.rejected = self.hits = self.bytes = 0
+        for entry in entries:
+            self.lines += 1
+            if entry.minute is None:
+                self.rejected += 1
+                continue
+            for cell in self.minutes[entry.minute], self.pages[entry.path]:
+                cell[0] += 1
+                cell[1] += entry.bytes
+            self.hits += 1
+            self.bytes += entry.bytes
+
+
+class KafkaCase(Case):
+    broker = None  # of the whole program; see main()
+    topics = 0
+
+    def setUp(self):
+        super().setUp()
+        self.process, self.starts = None, 0
+        self.group = os.path.basename(self.dir)
+
+    # ---- topics and the configuration
+
+    def new_topic(self, partitions=4, **config):
+        KafkaCase.topics += 1
+        name = f"t{KafkaCase.topics}"
+        self.broker.create_topic(name, partitions, **config)
+        return name
+
+    def configure(self, sources, more="", flush="100ms"):
+        """`sources`: {topic: what stands below it, in one line}, or Feeds."""
+        rows = []
+        if not isinstance(sources, dict):
+            sources = {feed.topic: f"decode: [{feed.decode}]" for feed in sources}
+        for topic, rest in sources.items():
+            rows.append(f"  {topic}: {{type: kafka{', ' if rest else ''}{rest}}}\n")
+        text = (f"kafka: {{brokers: \"{self.broker.address}\", group: {self.group}}}\nsources:\n{''.join(rows)}"
+                f"aggregate: {{flush: {flush}}}\nhttp: {{listen: \"127.0.0.1:0\"}}\n{more}")
+        self.write("tallyd.yaml", text.encode())
+
+    # ---- the daemon
+
+    def run_daemon(self, *arguments, failpoint=None, consuming=True):
+        """Start it, and wait until it consumes. How long that took is in self.start_s."""
+        environment = {**os.environ, **({"TALLYD_FAILPOINT": failpoint} if failpoint else {})}
+        self.starts += 1
+        self.log_name = f"log.{self.starts}"
+        begun = time.monotonic()
+        with open(self.path(self.log_name), "wb") as log:
+            self.process = subprocess.Popen([*command(), "run", "-c", "tallyd.yaml", *arguments], cwd=self.dir,
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                                            env=environment)
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+        if consuming:
+            self.wait_for_log("event=consuming ")
+            self.start_s = time.monotonic() - begun
+        return self.process
+
+    def said(self):
+        return self.read(self.log_name).decode(errors="replace")
+
+    def wait_for(self, what, good, alive=True, timeout_s=TIMEOUT_S):
+        """Until good(what()); the daemon must live for it."""
+        end = time.monotonic() + timeout_s
+        while not good(found := what()):
+            self.assertLess(time.monotonic(), end, f"last: {found}\n{self.said()}")
+            if alive:
+                self.assertIsNone(self.process.poll(), f"last: {found}\n{self.said()}")
+            time.sleep(0.01)
+        return found
+
+    def wait_for_log(self, pattern):
+        return self.wait_for(lambda: re.search(pattern, self.said()), bool)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.said())
+        self.assertIn("event=stopped", self.said())
+
+    def refused(self, status, *texts):
+        """A daemon that must not start, but say why."""
+        self.run_daemon(consuming=False)
+        self.assertEqual(status, self.process.wait(TIMEOUT_S), self.said())
+        for part in texts:
+            self.assertIn(part, self.said())
+
+    # ---- what is in the store
+
+    def sql(self, question, *values):
+        """Its rows. Read-only, so that what a crash left behind is still there for the daemon."""
+        if not os.path.exists(self.path("tallyd.db")):
+            return []
+        base = sqlite3.connect(f"file:{self.path('tallyd.db')}?mode=ro", uri=True, timeout=TIMEOUT_S)
+        with contextlib.closing(base):
+            try:
+                return base.execute(question, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "no such table" in str(error):  # a store that was not made whole yet
+                    return []
+                raise
+
+    def nexts(self, source):
+        """{partition: offset of the next message to count}"""
+        return {int(part): at for part, at in self.sql("SELECT part, next FROM position WHERE source = ?", source)}
+
+    def book(self, source, entry):
+        """An entry of the books of a source, over its partitions."""
+        found = self.sql("SELECT sum(value) FROM book WHERE source = ? AND report = 0 AND entry = ?", source, entry)
+        return found[0][0] or 0 if found else 0
+
+    def wait_consumed(self, source, count):
+        self.wait_for(lambda: self.book(source, "consumed"), lambda found: found >= count)
+        self.assertEqual(count, self.book(source, "consumed"))
+
+    def wait_counted(self, *feeds):
+        """Until all that was fed is in the store."""
+        for feed in feeds:
+            feed.flush()
+            self.wait_for(lambda feed=feed: self.nexts(feed.source), lambda found, feed=feed: found == feed.lengths())
+
+    # ---- is it exact?
+
+    def check_books(self):
+        """They balance, whatever was going on."""
+        books = collections.defaultdict(collections.Counter)
+        for source, part, report, entry, value in self.sql("SELECT source, part, report, entry, value FROM book"):
+            books[source, part, report][entry] += value
+        for (source, part, report), book in books.items():
+            where = f"{source} {part} report {report}: {dict(book)}"
+            if source and report == 0:
+                rejected = sum(value for entry, value in book.items() if entry.startswith("rejected."))
+                self.assertEqual(book["consumed"], book["parsed"] + rejected, where)
+            elif source:
+                self.assertEqual(book["parsed"], book["counted"] + book["filtered"] + book["late"], where)
+
+    def check_prefix(self, *feeds):
+        """With the daemon dead: the store holds exactly what is before its offsets."""
+        self.check_books()
+        expected = Recount([])
+        for feed in feeds:
+            feed.flush()
+            nexts = self.nexts(feed.source)
+            for partition, at in nexts.items():
+                self.assertLessEqual(at, len(feed.logs[partition]))
+            of_feed = Recount(feed.until(nexts))
+            self.assertEqual((of_feed.lines, of_feed.hits),
+                             (self.book(feed.source, "consumed"), self.book(feed.source, "parsed")), feed.source)
+            expected.hits += of_feed.hits
+            expected.bytes += of_feed.bytes
+        if expected.hits > 0:
+            self.assertEqual((expected.hits, expected.bytes),
+                             tuple(self.total(measure, span=SPAN) for measure in ("hits", "bytes")))
+
+    def verify(self):
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+    def check_all(self, *feeds):
+        """All is counted, once, minute by minute and page by page."""
+        self.wait_counted(*feeds)
+        if self.process.poll() is None:
+            self.stop()
+        self.check_prefix(*feeds)
+        expected = Recount(entry for feed in feeds for log in feed.logs for entry in log)
+        found = {(int(row["time"][11:13]) * 60 + int(row["time"][14:16])): [int(row["hits"]), int(row["bytes"])]
+                 for row in self.query("site", "--step", "minute", "--measure", "all", span=SPAN) if row["hits"] != "0"}
+        self.assertEqual(dict(expected.minutes), found)
+        pages = {row["path"]: [int(row["hits"]), int(row["bytes"])]
+                 for row in self.query("pages", "--top", "1000", "--measure", "all", span=SPAN)}
+        self.assertEqual(dict(expected.pages), pages)
+        self.verify()
+
+
+def main(heap_mib=512):
+    """unittest.main() with a broker for all tests of a program; without one, a skip."""
+    home = tempfile.mkdtemp(prefix="tallyd-kafka-")
+    try:
+        kafka.install()
+        KafkaCase.broker = kafka.Broker(home, heap_mib).start()
+    except kafka.Missing as error:
+        shutil.rmtree(home, ignore_errors=True)
+        print(f"skipped: {error}")
+        sys.exit(77)
+    try:
+        unittest.main(argv=sys.argv[:1] + ["--failfast"] + sys.argv[1:])
+    finally:
+        KafkaCase.broker.kill()
+        shutil.rmtree(home, ignore_errors=True)
