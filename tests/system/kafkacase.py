@@ -57,7 +57,8 @@ class Feed:
         """One line; most go on in time a little, so that hours end."""
         dice = self.dice
         if dice.random() < self.bad:
-            return Entry(None, None, 0, b"no line at all: %d" % dice.randrange(1 << 30))
+            line = b"no line at all: %d" % dice.randrange(1 << 30)
+            return Entry(None, None, 0, self.wrap(line) if dice.random() < 0.5 else line)
         at = max(0, self.second - (dice.randrange(180) if dice.random() < 0.05 else 0)) % (MINUTES_A_DAY * 60)
         path, size = dice.choice(PATHS), dice.randrange(5000)
         line = LINE % (dice.randrange(256), at // 3600, at // 60 % 60, at % 60, path, size)

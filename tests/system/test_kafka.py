@@ -53,13 +53,16 @@ class Exactness(KafkaCase):
         self.configure(self.pair, f"rejects: {{topic: {self.rejects}}}\n")
 
     def check_rejects(self):
-        """Each rejected line is in the dead-letter topic at least once, as it came."""
-        found = {(dict(m.headers).get(b"source.offset"), m.value) for m in self.broker.read(self.rejects)}
-        values = {value for _, value in found}
-        for feed in self.pair:
-            for entry in feed.until(self.nexts(feed.source)):
-                if entry.minute is None:
-                    self.assertIn(entry.raw, values)
+        """Each rejected line is in the dead-letter topic at least once, as it came and with its place."""
+        found = set()
+        for message in self.broker.read(self.rejects):
+            said = dict(message.headers)
+            place = (said["tallyd.topic"].decode(), int(said["tallyd.partition"]), int(said["tallyd.offset"]))
+            found.add((*place, message.value))
+        expected = {(feed.topic, partition, offset, entry.raw) for feed in self.pair
+                    for partition, log in enumerate(feed.logs) for offset, entry in enumerate(log)
+                    if entry.minute is None}
+        self.assertEqual(expected, found)
 
     # ---- every failpoint, once and again
 
