@@ -194,8 +194,9 @@ static bool finds_new_partitions(struct consume *c)
     struct err e;
     for (size_t i = 0; i < c->topic_count; i++) {
         int32_t count;
-        if (kafka_partitions(c->intakes[0].kafka, c->topics[i].name, &count, &e) &&
-            count > c->topics[i].count) {
+        if (!kafka_partitions(c->intakes[0].kafka, c->topics[i].name, &count, &e))
+            return false;
+        if (count > c->topics[i].count) {
             log_info("new_partitions", "topic=%s before=%d now=%d", c->topics[i].name, c->topics[i].count,
                      count);
             return true;
@@ -246,8 +247,8 @@ static void close_consumers(struct consume *c)
     }
 }
 
-/* Where partitions that are new begin is durable before anything of them is counted: at the next start they
- * are known, and `start` means nothing to them any more. */
+/* Where partitions that are new begin, or where accepted losses end, is durable before anything of them is
+ * counted: at the next start they are known, and `start` means nothing to them any more. */
 static bool store_beginnings(struct consume *c, struct err *e)
 {
     struct range *ranges = NULL;
@@ -256,10 +257,11 @@ static bool store_beginnings(struct consume *c, struct err *e)
         for (int32_t n = 0; n < c->topics[i].count; n++) {
             struct partition *p = &c->topics[i].partitions[n];
             p->stored = p->next;
-            if (p->is_known)
+            if (p->is_known && p->lost == 0)
                 continue;
             ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
             partition_range(p, &ranges[count++]);
+            p->lost = 0; /* what follows continues from `next` */
         }
     }
     struct books *books = xcalloc(count + 1, sizeof *books);
@@ -309,10 +311,11 @@ static void add_to_status(struct consume *c)
     }
 }
 
-/* Everything up to the first message. */
+/* Everything up to the first message. The consumers stay open over failures, so that slow connections are
+ * made. */
 static bool begin_session(struct consume *c, struct err *e)
 {
-    return open_consumers(c, e) &&
+    return (c->intakes[0].kafka != NULL || open_consumers(c, e)) &&
            topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e) &&
            store_beginnings(c, e) && assign(c, e);
 }
@@ -323,7 +326,6 @@ static bool begin_session_patiently(struct consume *c, struct err *e)
     bool said = false;
     while (!begin_session(c, e)) {
         char quoted[LOG_QUOTE_BYTES];
-        close_consumers(c);
         if (!e->retryable || is_stopping(c))
             return false;
         if (!said)
@@ -389,8 +391,10 @@ static bool look_at_failures(struct consume *c, struct err *e)
 
 static bool run_session(struct consume *c, struct err *e)
 {
-    if (!begin_session_patiently(c, e))
+    if (!begin_session_patiently(c, e)) {
+        close_consumers(c);
         return is_stopping(c);
+    }
     if (!start_threads(c, e))
         return false;
     add_to_status(c);

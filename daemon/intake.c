@@ -168,11 +168,14 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     return true;
 }
 
-static void reject(struct intake *in, const struct record *r, struct slice bytes, struct reject why)
+/* Of an envelope the letter is the message as it came; else the line or element, as the others were counted.
+ */
+static void reject(struct intake *in, const struct topic *t, const struct record *r, struct slice bytes,
+                   struct reject why)
 {
     shard_reject(in->shard, why.reason);
     if (in->shared->keeps_letters && why.reason != REJECT_TOMBSTONE)
-        letters_add(&in->open.letters, r, bytes, why);
+        letters_add(&in->open.letters, r, t->config->decode.step_count > 1 ? r->value : bytes, why);
 }
 
 static void count_message(struct intake *in, rd_kafka_message_t *m)
@@ -196,7 +199,7 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
             why = (struct reject){REJECT_FUTURE, 1};
         }
         if (UNLIKELY(what == CHAIN_REJECT)) {
-            reject(in, &r, bytes, why);
+            reject(in, t, &r, bytes, why);
             continue;
         }
         ev->order = order;

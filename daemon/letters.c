@@ -134,7 +134,14 @@ static void add_line(struct text *lines, const struct letter *letter, struct sli
     text_add(lines, topic.ptr, topic.len);
     text_printf(lines, "/%d/%" PRId64 "\t%s\t%zu\t", letter->partition, letter->offset,
                 reject_name(letter->why.reason), letter->why.column);
-    text_add(lines, value.ptr, value.len);
+    while (value.len > 0) {
+        const char *feed = memchr(value.ptr, '\n', value.len);
+        size_t len = feed != NULL ? (size_t)(feed - value.ptr) : value.len;
+        text_add(lines, value.ptr, len);
+        if (feed != NULL)
+            text_puts(lines, "\\n");
+        value = slice_of(value.ptr + len + (feed != NULL), value.len - len - (feed != NULL));
+    }
     text_putc(lines, '\n');
 }
 

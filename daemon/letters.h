@@ -1,8 +1,8 @@
 /* letters.h - what becomes of records that cannot be counted: a topic (dead letters), a file, or nothing.
  *
- *   topic  the rejected bytes (of a message with several lines, the line) under the message's key; headers
- *          tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
- *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each
+ *   topic  the message as it came (of several lines or elements, those that were rejected, one by one) under
+ *          its key; headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
+ *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each: a line feed in it is \n
  *
  * Durable : letters_write() returns when they are on disk (file) or acknowledged by the brokers (topic); only
  *           then is their batch applied. After a crash in between they are written again: the *count* of

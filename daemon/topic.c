@@ -153,6 +153,7 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
 {
     *recreated = false;
     p->check_tail = false;
+    p->lost = 0;
     if (!p->is_known) {
         p->next = p->topic->is_known ? low : start;
         p->tail_hash = 0;
@@ -163,8 +164,14 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
         *recreated = true;
         return refuse_shorter(p, high, e);
     }
-    if (p->next < low)
-        return p->topic->is_accepted || refuse_lost(p, low, e);
+    if (p->next < low) {
+        if (!p->topic->is_accepted)
+            return refuse_lost(p, low, e);
+        p->lost = low - p->next;
+        p->next = low;
+        p->tail_hash = p->tail_len = 0;
+        return true;
+    }
     /* Nothing was counted yet where there is no tail: the position is that of a first start. */
     p->check_tail = p->next > low && (p->tail_hash != 0 || p->tail_len != 0);
     return true;
@@ -195,7 +202,8 @@ bool partition_is_same(const struct partition *p, const rd_kafka_message_t *m)
 
 void partition_range(const struct partition *p, struct range *r)
 {
-    *r = (struct range){.from = p->next, .to = p->next, .tail_hash = p->tail_hash, .tail_len = p->tail_len};
+    *r = (struct range){
+        .from = p->next - p->lost, .to = p->next, .tail_hash = p->tail_hash, .tail_len = p->tail_len};
     memcpy(r->source, p->topic->source, sizeof r->source);
     snprintf(r->partition, sizeof r->partition, "%d", p->number);
     snprintf(r->label, sizeof r->label, "topic %s, partition %d", p->topic->name, p->number);
@@ -227,12 +235,11 @@ static bool begin_partitions(struct topic *t, const struct bounds *b, bool *recr
 {
     for (int32_t i = 0; i < t->count; i++) {
         struct partition *p = &t->partitions[i];
-        int64_t before = p->next;
         if (!partition_begin(p, b->low[i].offset, b->high[i].offset, b->start[i].offset, recreated, e))
             return false;
-        if (p->is_known && p->next < b->low[i].offset)
-            log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, i, before,
-                     b->low[i].offset);
+        if (p->lost > 0)
+            log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, i,
+                     p->next - p->lost, p->next);
     }
     return true;
 }

@@ -27,6 +27,7 @@ struct partition {
     int32_t number;
     bool is_known; /* the store has a position of it; what follows is that */
     int64_t next;  /* the first offset that is not counted */
+    int64_t lost;  /* accepted: this many offsets before `next` are deleted and were never counted */
     uint64_t tail_hash;
     uint32_t tail_len;
     bool check_tail;  /* the record at next - 1 is still to be compared */
@@ -66,7 +67,7 @@ uint64_t partition_hash(const rd_kafka_message_t *m, uint32_t *len);
 bool partition_refuse_recreated(const struct partition *p, struct err *e);
 /* Where to fetch from: the record before `next`, if it is to be compared. */
 int64_t partition_fetch_offset(const struct partition *p);
-/* The range from `next` to `next`: names it. */
+/* The range of nothing, or of what is lost, up to `next`: names it. */
 void partition_range(const struct partition *p, struct range *r);
 /* The incarnation of `topic` that a store's source is; 0: none. */
 int topic_incarnation(const char *topic, const char *source);

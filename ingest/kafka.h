@@ -22,7 +22,7 @@
 #include <librdkafka/rdkafka.h>
 #include <stddef.h>
 
-#define KAFKA_TIMEOUT_MS 10000 /* of a request that somebody waits for */
+#define KAFKA_TIMEOUT_MS 3000 /* of a request that somebody waits for */
 #define KAFKA_WAKE_MS    25
 
 struct kafka_options {

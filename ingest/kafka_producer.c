@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#define FLUSH_TIMEOUT_MS 10000
+
 struct kafka_producer {
     rd_kafka_t *rk;
     char *topic;
@@ -81,7 +83,7 @@ bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice valu
 
 bool kafka_flush(struct kafka_producer *p, struct err *e)
 {
-    rd_kafka_resp_err_t error = rd_kafka_flush(p->rk, KAFKA_TIMEOUT_MS);
+    rd_kafka_resp_err_t error = rd_kafka_flush(p->rk, FLUSH_TIMEOUT_MS);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         /* What is left would only be sent twice when the caller tries again. */
         rd_kafka_purge(p->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);

@@ -71,8 +71,10 @@ static void test_lost_records_are_refused_until_accepted(void **state)
     t.is_accepted = true;
     assert_true(partition_begin(&p, 450, 500, 0, &recreated, &e));
     assert_false(p.check_tail);
+    assert_int_equal(partition_fetch_offset(&p), 450);
     partition_range(&p, &r); /* so that the store sees its own position continued */
     assert_int_equal(r.from, 400);
+    assert_int_equal(r.to, 450);
 }
 
 static void test_shorter_topic_was_recreated(void **state)
