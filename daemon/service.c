@@ -132,6 +132,8 @@ static bool reload(struct service *sv)
 bool service_tick(struct service *sv)
 {
     bool reloaded = false;
+    const struct beat *stuck = beats_stuck(&sv->notify.beats, STATUS_SILENCE_MS);
+    status_note_stuck(&sv->status, stuck != NULL ? stuck->name : NULL);
     if (atomic_load(sv->stop))
         notify_stopping(&sv->notify, sv->options.config->run.stop_timeout_ms);
     else if (stop_take_reload()) {

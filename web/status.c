@@ -112,6 +112,13 @@ void status_note_partition(struct status *s, int index, int64_t next, int64_t en
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_stuck(struct status *s, const char *thread)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stuck = thread;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void status_set_lag_max(struct status *s, int64_t lag_max)
 {
     pthread_mutex_lock(&s->lock);
@@ -168,9 +175,12 @@ bool status_is_consuming(struct status *s)
 static bool is_alive(const struct status *s, struct text *why)
 {
     int64_t silent_ms = clock_mono_ms(s->options.clock) - s->noted_ms;
-    if (silent_ms <= STATUS_SILENCE_MS)
+    if (silent_ms > STATUS_SILENCE_MS)
+        text_printf(why, "nothing was read or stored for %" PRId64 " s: a thread hangs\n", silent_ms / 1000);
+    else if (s->stuck != NULL)
+        text_printf(why, "a thread hangs: %s\n", s->stuck);
+    else
         return true;
-    text_printf(why, "nothing was read or stored for %" PRId64 " s: a thread hangs\n", silent_ms / 1000);
     return false;
 }
 

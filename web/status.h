@@ -6,7 +6,8 @@
  *   status_note_partition()  how far a partition is, and how long
  *
  * Alive   : whoever counts notes something several times a second; silence for STATUS_SILENCE_MS means that
- *           it hangs. A store that is away is no silence: it is tried again, and noted.
+ *           it hangs, and so does a thread that is told to be stuck. A store that is away is neither: it is
+ *           tried again, and noted.
  * Ready   : it consumes, the store takes what it is given, and the lag is within lag_max.
  * Rate    : over the last STATUS_RATE_MS, between batches: they come in steps of a flush, and a window cut
  *           by the clock would see now more of them, now fewer.
@@ -91,6 +92,7 @@ struct status {
     int64_t apply_us; /* of all batches */
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
+    const char *stuck;                          /* borrowed: the thread that makes no turn; NULL: none */
     struct status_step steps[STATUS_STEPS_MAX]; /* of the rate, oldest first */
     size_t step_count;
 };
@@ -105,6 +107,8 @@ void status_note_store(struct status *s, const char *error);
 /* Returns what status_note_partition() takes; -1 where there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
+/* `thread` is borrowed for ever; NULL: none is stuck. */
+void status_note_stuck(struct status *s, const char *thread);
 void status_set_lag_max(struct status *s, int64_t lag_max);
 
 /* Lines a second. */

@@ -127,23 +127,25 @@ class ServiceTest(DaemonCase):
         self.wait_for_log("event=store_failed")
         self.wait_for(lambda: self.code_of("/readyz"), lambda found: found[0] == 503 and "store" in found[1])
         self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
-        begun = time.monotonic()
-        while time.monotonic() < begun + 9:
+        begun, count = time.monotonic(), 15
+        while time.monotonic() < begun + 12:
+            self.append(lines(5))  # until the queue is full, and the ingest thread waits
+            count += 5
             self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 7), self.read("log"))
         self.assertNotIn(b"event=stuck", self.read("log"))
         other.execute("ROLLBACK")
         self.wait_for_log("event=store_back")
-        self.wait_for_consumed(15)
+        self.wait_for_consumed(count)
         self.wait_for(lambda: self.code_of("/readyz"), lambda found: found == (200, "ok\n"))
         self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_store_errors_total [1-9]")
         self.stop()
 
-    def test_watchdog_of_a_stuck_writer_starves(self):
-        hang = self.path("hang")
+    def check_starving(self, path, calls):
+        """With a watchdog that is fed no more as long as such calls hang."""
         self.configure(MORE="run: {stop_timeout: 1s}")
         self.append(lines(10))
-        self.launch_managed(watchdog_s=1, LD_PRELOAD=os.path.join(ROOT, "build/faulty.so"), FAULTY_PATH="tallyd.db",
-                            FAULTY_CALLS="write", FAULTY_AT="1", FAULTY_HOW="hang:" + hang)
+        self.launch_managed(watchdog_s=1, LD_PRELOAD=os.path.join(ROOT, "build/faulty.so"), FAULTY_PATH=path,
+                            FAULTY_CALLS=calls, FAULTY_AT="1", FAULTY_HOW="hang:" + self.path("hang"))
         self.wait_for_consumed(10)
         self.manager.said.clear()
         self.manager.listen(2)
@@ -154,10 +156,17 @@ class ServiceTest(DaemonCase):
         self.manager.said.clear()
         self.manager.listen(3)
         self.assertEqual(0, self.manager.count("WATCHDOG=1"))
-        self.assertEqual((200, "ok\n"), self.code_of("/healthz"))  # not silent for long yet
-        os.unlink(hang)
+        os.unlink(self.path("hang"))
         self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1"))
         self.wait_for_consumed(15)
+
+    def test_watchdog_of_a_stuck_reader_starves(self):
+        self.check_starving("access.log", "read")
+        self.assertIn(b"event=stuck thread=ingest", self.read("log"))
+        self.stop()
+
+    def test_watchdog_of_a_stuck_writer_starves(self):
+        self.check_starving("tallyd.db", "write")
         # And the drain of one that is stuck has an end.
         self.write("hang", b"")
         self.append(lines(5))

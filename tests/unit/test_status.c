@@ -167,6 +167,10 @@ static void test_ready_says_what_is_missing(void **state)
     int partition = status_add_partition(&f->status, "access", 0);
     status_note_partition(&f->status, partition, 100, 1101);
     check(f, api_ready, 200, "ok\n"); /* whatever the lag */
+    status_note_stuck(&f->status, "ingest");
+    check(f, api_health, 503, "a thread hangs: ingest\n");
+    check(f, api_ready, 503, "a thread hangs: ingest\n");
+    status_note_stuck(&f->status, NULL);
     status_set_lag_max(&f->status, 1000);
     check(f, api_ready, 503, "the lag is 1001 messages, above http.lag_max, 1000");
     check(f, api_status, 200,
