@@ -23,7 +23,7 @@
 
 #include <pthread.h>
 
-#define STATUS_SILENCE_MS     10000
+#define STATUS_SILENCE_MS     30000 /* longer than any one call of the store or of Kafka is waited for */
 #define STATUS_RATE_MS        10000
 #define STATUS_STEPS_MAX      64
 #define STATUS_PARTITIONS_MAX 4096

@@ -75,7 +75,7 @@ class ServiceTest(DaemonCase):
         with open(self.path("access.log"), "ab") as file:
             file.write(data)
 
-    def launch_managed(self, watchdog_s=None, **environment):
+    def launch_managed(self, watchdog_s=None, ready=True, **environment):
         """With somebody who listens on NOTIFY_SOCKET."""
         self.manager = Manager(self.path("notify"))
         self.addCleanup(self.manager.socket.close)
@@ -83,7 +83,8 @@ class ServiceTest(DaemonCase):
         if watchdog_s is not None:
             environment["WATCHDOG_USEC"] = str(int(watchdog_s * 1e6))
         self.launch("-c", "tallyd.yaml", env=environment)
-        self.assertIsNotNone(self.manager.wait_for("READY=1"), self.read("log"))
+        if ready:
+            self.assertIsNotNone(self.manager.wait_for("READY=1"), self.read("log"))
 
     def reload(self, event):
         self.process.send_signal(signal.SIGHUP)
@@ -116,6 +117,20 @@ class ServiceTest(DaemonCase):
         self.stop()
         self.assertIsNotNone(self.manager.wait_for("STOPPING=1"))
         self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=30000000"))
+
+    def test_cluster_that_is_away_is_waited_for(self):
+        self.write("tallyd.yaml", b"sources: {access: {type: kafka}}\nkafka: {brokers: '127.0.0.1:1'}\n"
+                   b"http: {listen: '127.0.0.1:0'}\n")
+        self.launch_managed(watchdog_s=12, ready=False)  # one request is waited for longer than a tick
+        self.wait_for_log("event=waiting")
+        for _ in range(2):
+            self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 12), self.read("log"))
+        self.assertEqual(0, self.manager.count("READY=1"))
+        self.assertEqual((503, "not consuming yet: no partition is assigned\n"), self.code_of("/readyz"))
+        self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
+        self.assertIn("tallyd_ready 0\n", self.get("/metrics"))
+        self.stop()
+        self.assertIsNotNone(self.manager.wait_for("STOPPING=1"))
 
     def test_watchdog_is_fed_while_the_store_is_away(self):
         self.configure()
