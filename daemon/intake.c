@@ -187,8 +187,7 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
     enum chain_result what;
     kafka_record(m, t->name, &r);
     chain_start(chain, &r);
-    int64_t order = record_order(&r);
-    while (true) {
+    for (uint32_t element = 0;; element++) {
         struct event *ev = &in->events[in->event_count];
         struct reject why;
         what = chain_next(chain, ev, &why, &bytes);
@@ -202,7 +201,7 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
             reject(in, t, &r, bytes, why);
             continue;
         }
-        ev->order = order;
+        ev->order = record_order(r.offset, element);
         if (++in->event_count == SHARD_EVENTS_MAX) {
             add_events(in);
             chain_flush(chain);

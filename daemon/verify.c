@@ -122,8 +122,9 @@ void verify_record(struct verify_part *b, struct chain *chain, const struct reco
     struct reject why = {0};
     struct slice bytes;
     chain_start(chain, r);
-    for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END;) {
-        ev.order = record_order(r);
+    uint32_t element = 0;
+    for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END; element++) {
+        ev.order = record_order(r->offset, element);
         recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r->offset);
     }
     chain_flush(chain);

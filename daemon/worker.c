@@ -62,15 +62,16 @@ static void add_events(struct worker *w)
     w->event_count = 0;
 }
 
-/* The event that was just decoded, from `bytes`. */
-static void take_event(struct worker *w, struct slice bytes, int64_t offset, int64_t latest_ms)
+/* The event that was just decoded, from `bytes`, the line's `element`. */
+static void take_event(struct worker *w, struct slice bytes, int64_t offset, uint32_t element,
+                       int64_t latest_ms)
 {
     struct event *ev = &w->events[w->event_count];
     if (UNLIKELY(ev->at_ms > latest_ms)) {
         reject(w, bytes, offset, (struct reject){REJECT_FUTURE, 1});
         return;
     }
-    ev->order = offset;
+    ev->order = record_order(offset, element);
     if (++w->event_count == SHARD_EVENTS_MAX)
         add_events(w);
 }
@@ -82,12 +83,12 @@ static void count_record(struct worker *w, struct slice line, int64_t offset, in
     struct record r = {.value = line, .offset = offset, .timestamp_ms = -1};
     struct reject why;
     struct slice bytes;
-    size_t count = 0;
+    uint32_t count = 0;
     chain_start(w->chain, &r);
     for (enum chain_result what;
          (what = chain_next(w->chain, &w->events[w->event_count], &why, &bytes)) != CHAIN_END; count++) {
         if (what == CHAIN_EVENT)
-            take_event(w, bytes, offset, latest_ms);
+            take_event(w, bytes, offset, count, latest_ms);
         else
             reject(w, bytes, offset, why);
     }
@@ -108,7 +109,7 @@ static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
     else if (UNLIKELY(!decoder_decode(w->decoder, line, &w->events[w->event_count], &why)))
         reject(w, line, offset, why);
     else
-        take_event(w, line, offset, latest_ms);
+        take_event(w, line, offset, 0, latest_ms);
 }
 
 void worker_count(struct worker *w, int64_t latest_ms)

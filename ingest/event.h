@@ -49,7 +49,7 @@ enum field {
 
 struct event {
     int64_t at_ms;    /* since 1970-01-01T00:00:00Z, >= 0 */
-    int64_t order;    /* its place in the source: of two events of one instant the larger is the later */
+    int64_t order;    /* record_order(): of two events of one instant the larger is the later */
     uint64_t present; /* bit per enum field */
     uint64_t odd;     /* the same, see above; `literal` and `numeric` count only … */
     uint64_t literal; /* … where odd is set */

@@ -22,8 +22,12 @@ struct record {
     void *message; /* the source's own */
 };
 
-/* Its place among the records of all partitions, for events of one instant (event.h). */
-static inline int64_t record_order(const struct record *r)
+/* Its place in its source, for events of one instant (event.h): the offset of the record, and the number of
+ * the line or element in there. No two events of a partition share one, so that the last never depends on
+ * which of them was counted first (beyond 2^18 elements or 2^45 records it is by their values). */
+#define RECORD_ELEMENT_BITS 18
+static inline int64_t record_order(int64_t offset, uint32_t element)
 {
-    return (int64_t)r->partition << 48 | r->offset;
+    const uint32_t most = (1u << RECORD_ELEMENT_BITS) - 1;
+    return (int64_t)((uint64_t)offset << RECORD_ELEMENT_BITS | (element < most ? element : most));
 }
