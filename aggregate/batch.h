@@ -1,9 +1,9 @@
 /* batch.h - a sealed, immutable set of deltas with the exact ranges of the sources that went into it.
  *
- * Shape  : one part per ingest thread; a part holds, per report, its cells (series, minute → values)
+ * Shape  : one part per ingest thread; a part holds, per report, its cells (series, minute → columns)
  *          and the keys of the series it met for the first time.
  *
- *            cells:  | series 7, minute 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × measures
+ *            cells:  | series 7, minute 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × columns
  *
  * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
  *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
@@ -20,7 +20,7 @@
 struct cell {
     uint32_t series; /* number of the shard's */
     uint32_t minute; /* since 1970; fits until the year 10136 */
-    int64_t value[]; /* one per measure of the report */
+    int64_t value[]; /* the report's columns, see measure.h */
 };
 
 struct series {
@@ -36,9 +36,9 @@ struct cells {
     size_t count, capacity;
 };
 
-static inline size_t cells_stride(size_t measure_count)
+static inline size_t cells_stride(size_t column_count)
 {
-    return sizeof(struct cell) + measure_count * sizeof(int64_t);
+    return sizeof(struct cell) + column_count * sizeof(int64_t);
 }
 
 static inline struct cell *cells_at(const struct cells *c, size_t i)

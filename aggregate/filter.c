@@ -1,5 +1,6 @@
 #include "aggregate/filter.h"
 
+#include "aggregate/number.h"
 #include "base/suggest.h"
 
 #include <inttypes.h>
@@ -71,11 +72,6 @@ static bool any_matches(const struct condition *c, struct slice text)
     return false;
 }
 
-static bool is_number(enum field f)
-{
-    return f == FIELD_STATUS || f == FIELD_BYTES;
-}
-
 bool condition_holds(const struct condition *c, const struct event *ev)
 {
     bool has = event_has(ev, c->field);
@@ -85,13 +81,13 @@ bool condition_holds(const struct condition *c, const struct event *ev)
     case OP_NE:
         return !any_matches(c, has ? ev->field[c->field] : slice_text("-"));
     case OP_LT:
-        return has && ev->number[c->field] < c->number;
+        return event_has_number(ev, c->field) && ev->number[c->field] < c->number;
     case OP_LE:
-        return has && ev->number[c->field] <= c->number;
+        return event_has_number(ev, c->field) && ev->number[c->field] <= c->number;
     case OP_GT:
-        return has && ev->number[c->field] > c->number;
+        return event_has_number(ev, c->field) && ev->number[c->field] > c->number;
     case OP_GE:
-        return has && ev->number[c->field] >= c->number;
+        return event_has_number(ev, c->field) && ev->number[c->field] >= c->number;
     }
     ASSERT(false);
     return false;
@@ -122,24 +118,54 @@ static bool split(struct slice text, struct slice *name, enum condition_op *op, 
     return false;
 }
 
+/* Digits, up to *limit. */
+static bool parse_whole(struct slice text, int64_t limit, int64_t *number)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9' || (n = n * 10 + (text.ptr[i] - '0')) > limit)
+            return false;
+    }
+    *number = n;
+    return text.len > 0;
+}
+
+/* "-12.5", in units of 1/EVENT_SCALE. */
+static bool parse_decimal(struct slice text, int64_t *number)
+{
+    bool is_negative = text.len > 0 && text.ptr[0] == '-', has_point;
+    struct slice digits = slice_of(text.ptr + is_negative, text.len - is_negative);
+    has_point = digits.len > 0 && memchr(digits.ptr, '.', digits.len) != NULL;
+    struct slice whole = cut(&digits, '.');
+    int64_t high, low = 0;
+    if (!parse_whole(whole, EVENT_DECIMAL_MAX / EVENT_SCALE, &high) || digits.len > 6 ||
+        (has_point && !parse_whole(digits, EVENT_SCALE, &low)))
+        return false;
+    for (size_t i = digits.len; i < 6; i++)
+        low *= 10;
+    *number = (is_negative ? -1 : 1) * (high * EVENT_SCALE + low);
+    return high * EVENT_SCALE + low <= EVENT_DECIMAL_MAX;
+}
+
 static bool parse_number(struct condition *c, struct slice operand, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];
-    if (!is_number(c->field))
-        return err_set(e, EX_CONFIG, "found \"%s\" with the number operator %s, expected status or bytes",
-                       field_name(c->field), op_texts[c->op]);
-    int64_t number = 0;
-    bool good = operand.len > 0;
-    for (size_t i = 0; i < operand.len && good; i++) {
-        good = operand.ptr[i] >= '0' && operand.ptr[i] <= '9';
-        number = number * 10 + (operand.ptr[i] - '0');
-        good = good && number <= EVENT_NUMBER_MAX;
-    }
-    if (!good)
-        return err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,
+    if (!field_is_number(c->field))
+        return err_set(
+            e, EX_CONFIG,
+            "found \"%s\" with the number operator %s, expected status, bytes, value or a number of "
+            "your own",
+            field_name(c->field), op_texts[c->op]);
+    if (field_scale(c->field) == 1)
+        return parse_whole(operand, EVENT_NUMBER_MAX, &c->number) ||
+               err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,
                        suggest_quote(operand, quote), op_texts[c->op], EVENT_NUMBER_MAX);
-    c->number = number;
-    return true;
+    return parse_decimal(operand, &c->number) ||
+           err_set(
+               e, EX_CONFIG,
+               "found %s after %s, expected a number such as -95.5, with at most 6 digits after the point, "
+               "up to %" PRId64,
+               suggest_quote(operand, quote), op_texts[c->op], EVENT_DECIMAL_MAX / EVENT_SCALE);
 }
 
 /* Copies `from` with every run of stars as one, which means the same. */
@@ -199,14 +225,14 @@ static bool parse_text(struct condition *c, struct slice operand, struct err *e)
 
 static bool unknown_field(struct slice name, struct err *e)
 {
-    const char *names[FIELD_COUNT + 1] = {NULL};
+    const char *names[FIELD_MAX + 1] = {NULL};
     char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     if (slice_is(name, "status_class"))
         return err_set(e, EX_CONFIG, "found \"status_class\", expected a field: write status=4* for 4xx");
     if (slice_is(name, "referrer_host"))
         return err_set(e, EX_CONFIG,
                        "found \"referrer_host\", expected a field: write referrer=*://example.com*");
-    for (int f = 0; f < FIELD_COUNT; f++)
+    for (int f = 0, count = field_count(); f < count; f++)
         names[f] = field_name((enum field)f);
     return err_set(e, EX_CONFIG, "found %s, expected a field%s", suggest_quote(name, quote),
                    suggest_hint(name, names, hint));
@@ -232,9 +258,10 @@ bool condition_parse(struct condition *c, struct slice text, struct err *e)
 
 void condition_print(const struct condition *c, struct text *out)
 {
+    char buf[NUMBER_BYTES];
     text_printf(out, "%s%s", field_name(c->field), op_texts[c->op]);
     if (c->op == OP_EQ || c->op == OP_NE)
         text_add(out, c->text, c->text_len);
     else
-        text_printf(out, "%" PRId64, c->number);
+        text_puts(out, number_text((int128)c->number * (EVENT_SCALE / field_scale(c->field)), buf));
 }

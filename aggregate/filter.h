@@ -3,12 +3,14 @@
  *   status>=500   method=GET|POST   path=*.html   agent!=*bot*   user!=-   (- is "absent")
  *
  * Text operators are = and != with `|` between alternatives and `*` for any run of bytes; they compare
- * the bytes of the log, escapes and all, and an absent field is the text "-". < <= > >= compare numbers
- * (status, bytes) only, and never hold where the field is absent.
+ * the bytes of the log, escapes and all, and an absent field is the text "-". < <= > >= compare numbers,
+ * exactly: status and bytes with whole ones, value and own fields with decimal fractions (value>=-95.5);
+ * they never hold for an event without that number.
  *
  * Fields   : those of event.h. What a dimension derives is written with them: status=4* for status_class
  *            4xx, referrer=*://example.com* for a referrer_host.
- * Spelling : one per condition: no spaces around the operator, alternatives sorted, each once.
+ * Spelling : one per condition: no spaces around the operator, alternatives sorted, each once; numbers
+ *            without needless zeros.
  * Cost     : no allocation, linear in the field and the operand (memmem), whatever a client sends.
  */
 #pragma once
@@ -24,7 +26,7 @@ enum condition_op { OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE };
 struct condition {
     enum field field;
     enum condition_op op;
-    int64_t number;                  /* operand of < <= > >= */
+    int64_t number;                  /* operand of < <= > >=, in units of 1/field_scale() */
     size_t text_len;                 /* operand of = and != … */
     char text[CONDITION_TEXT_BYTES]; /* … and a NUL */
 };

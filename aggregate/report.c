@@ -12,13 +12,6 @@ const char *const report_dimension_names[] = {
     "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
     "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", "name",  NULL};
 
-static const char *const measure_texts[] = {[MEASURE_COUNT] = "count", [MEASURE_SUM] = "sum(bytes)", NULL};
-
-const char *measure_expression(const struct measure *m)
-{
-    return measure_texts[m->kind];
-}
-
 bool report_is_name(struct slice name, size_t bytes)
 {
     if (name.len == 0 || name.len >= bytes || name.ptr[0] < 'a' || name.ptr[0] > 'z')
@@ -52,7 +45,7 @@ bool report_init(struct report *r, struct slice name, int generation, struct err
         return false;
     if (generation < 1)
         return err_set(e, EX_CONFIG, "found generation %d, expected 1 or more", generation);
-    *r = (struct report){.generation = generation, .series_max = REPORT_SERIES_MAX};
+    *r = (struct report){.generation = generation, .series_max = REPORT_SERIES_MAX, .is_additive = true};
     copy_name(r->name, name);
     return true;
 }
@@ -162,26 +155,10 @@ bool report_add_condition(struct report *r, struct slice text, struct err *e)
     return true;
 }
 
-static bool parse_measure(struct measure *m, struct slice expression, struct err *e)
-{
-    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
-    if (slice_is(expression, "count")) {
-        m->kind = MEASURE_COUNT;
-        return true;
-    }
-    if (slice_is(expression, "sum(bytes)")) {
-        m->kind = MEASURE_SUM;
-        m->field = FIELD_BYTES;
-        return true;
-    }
-    return err_set(e, EX_CONFIG, "found %s, expected count or sum(bytes)%s", suggest_quote(expression, quote),
-                   suggest_hint(expression, measure_texts, hint));
-}
-
 bool report_add_measure(struct report *r, struct slice name, struct slice expression, struct err *e)
 {
     struct measure m = {0};
-    if (!check_name(name, REPORT_MEASURE_BYTES, "measure", e) || !parse_measure(&m, expression, e))
+    if (!check_name(name, MEASURE_NAME_BYTES, "measure", e) || !measure_parse(&m, expression, e))
         return false;
     copy_name(m.name, name);
     if (report_find_measure(r, name) >= 0)
@@ -189,8 +166,19 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
     if (r->measure_count == REPORT_MEASURES_MAX)
         return err_set(e, EX_CONFIG, "found one more measure \"%s\", expected at most %d", m.name,
                        REPORT_MEASURES_MAX);
+    m.column = r->column_count;
+    r->column_count += measure_column_count(m.kind);
+    r->is_additive = r->is_additive && measure_is_additive(m.kind);
     r->measures[r->measure_count++] = m;
     return true;
+}
+
+void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from)
+{
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        measure_merge(m, to + m->column, from + m->column);
+    }
 }
 
 static int compare_conditions(const void *a, const void *b)
@@ -228,7 +216,7 @@ static char *write_definition(const struct report *r)
         text_putc(&out, '\n');
     }
     for (size_t i = 0; i < r->measure_count; i++)
-        text_printf(&out, "measure %s %s\n", r->measures[i].name, measure_expression(&r->measures[i]));
+        text_printf(&out, "measure %s %s\n", r->measures[i].name, r->measures[i].expression);
     return out.ptr;
 }
 
@@ -240,11 +228,9 @@ bool report_finish(struct report *r, struct err *e)
             return err_set(e, EX_CONFIG, "found measure \"%s\" beside a dimension of that name, expected %s",
                            r->measures[i].name, "another name");
     }
-    if (r->measure_count == 0) {
-        r->measures[0] = (struct measure){.kind = MEASURE_COUNT, .name = "hits"};
-        r->measures[1] = (struct measure){.kind = MEASURE_SUM, .field = FIELD_BYTES, .name = "bytes"};
-        r->measure_count = 2;
-    }
+    if (r->measure_count == 0 && (!report_add_measure(r, slice_text("hits"), slice_text("count"), e) ||
+                                  !report_add_measure(r, slice_text("bytes"), slice_text("sum(bytes)"), e)))
+        return false;
     sort_conditions(r);
     r->definition = write_definition(r);
     return true;

@@ -20,15 +20,15 @@
 #pragma once
 
 #include "aggregate/filter.h"
+#include "aggregate/measure.h"
 #include "base/err.h"
 #include "base/slice.h"
-#include "ingest/event.h"
 
 #define REPORT_DIMENSIONS_MAX 8
 #define REPORT_MEASURES_MAX   8
+#define REPORT_COLUMNS_MAX    (REPORT_MEASURES_MAX * MEASURE_COLUMNS_MAX)
 #define REPORT_CONDITIONS_MAX 16
 #define REPORT_NAME_BYTES     64
-#define REPORT_MEASURE_BYTES  32
 #define REPORT_SEGMENTS_MAX   9
 #define REPORT_SERIES_MAX     1000000 /* of report_init() */
 
@@ -46,14 +46,6 @@ struct dimension {
     char name[32]; /* as written; also its name in queries and documents */
 };
 
-enum measure_kind { MEASURE_COUNT, MEASURE_SUM };
-
-struct measure {
-    enum measure_kind kind;
-    enum field field; /* of a sum */
-    char name[REPORT_MEASURE_BYTES];
-};
-
 struct report {
     char name[REPORT_NAME_BYTES];
     int generation;
@@ -62,6 +54,8 @@ struct report {
     struct dimension dimensions[REPORT_DIMENSIONS_MAX];
     struct measure measures[REPORT_MEASURES_MAX];
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
+    size_t column_count;                                /* of all measures, one's after the other's */
+    bool is_additive;                                   /* every column is only ever added up */
     char *definition;                                   /* canonical text, owned */
 };
 
@@ -84,12 +78,23 @@ void report_fini(struct report *r);
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
-/* "count", "sum(bytes)": what report_add_measure() takes. */
-const char *measure_expression(const struct measure *m);
 enum report_piece { PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
 /* The name of the field that the text of a piece is about, known or not: `userid` of "userid", "userid!=-"
  * and "sum(userid)". Empty where there is none to look for (status_class, path:2, count). */
 struct slice report_piece_field(enum report_piece kind, struct slice text);
+
+/* Two rows of columns: those of events, cells, slots or whole ranges. */
+void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from);
+static inline void report_merge(const struct report *r, int64_t *to, const int64_t *from)
+{
+    if (!r->is_additive) {
+        report_merge_mixed(r, to, from);
+        return;
+    }
+    for (size_t i = 0; i < r->column_count; i++)
+        to[i] = value_add(to[i], from[i]);
+}
+
 /* Is this a name as above, shorter than `bytes`? */
 bool report_is_name(struct slice name, size_t bytes);
 /* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to

@@ -20,7 +20,7 @@ struct slot {
 };
 
 struct table {
-    bool counts_and_sums; /* the usual measures, a count and a sum: no loop over them */
+    bool counts_and_sums; /* the usual measures, a count and a sum of a built-in field: no loop over them */
     int plain_field;      /* the one dimension, where it is a field as it stands; -1: not so */
     struct series *only;  /* of a report without dimensions, once met */
     uint64_t filtered;    /* of the open batch */
@@ -52,7 +52,7 @@ static void part_init(struct part *p, uint32_t number, const struct report *repo
     *p = (struct part){.shard = number, .report_count = report_count};
     p->reports = xcalloc(report_count, sizeof *p->reports);
     for (size_t i = 0; i < report_count; i++)
-        p->reports[i].cells.stride = cells_stride(reports[i].measure_count);
+        p->reports[i].cells.stride = cells_stride(reports[i].column_count);
     books_init(&p->books, report_count);
 }
 
@@ -69,8 +69,8 @@ static void part_fini(struct part *p)
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
-    bool is_usual =
-        r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT && r->measures[1].kind == MEASURE_SUM;
+    bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
+                    r->measures[1].kind == MEASURE_SUM && r->measures[1].field < FIELD_COUNT;
     *t = (struct table){.counts_and_sums = is_usual,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
@@ -189,7 +189,7 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
 
 /* Another minute than the series saw last: look it up in the batch, or begin it. */
 static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t minute,
-                               size_t measures)
+                               size_t columns)
 {
     size_t at = cell_hash(s->number, minute) & t->cell_mask;
     while (t->cell_index[at] != 0) {
@@ -208,8 +208,8 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
     c->minute = minute;
-    for (size_t m = 0; m < measures; m++)
-        c->value[m] = 0;
+    for (size_t i = 0; i < columns; i++)
+        c->value[i] = 0;
     if (cells->count * 2 > t->cell_mask)
         grow_cell_index(t, cells);
     return c;
@@ -224,7 +224,7 @@ static inline struct cell *find_cell(struct shard *sh, size_t report, struct ser
         if (c->series == s->number && c->minute == minute)
             return c;
     }
-    return other_cell(&sh->tables[report], cells, s, minute, sh->reports[report].measure_count);
+    return other_cell(&sh->tables[report], cells, s, minute, sh->reports[report].column_count);
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -251,12 +251,8 @@ static inline void add_measures(const struct table *t, const struct report *r, c
         add_sum(&value[1], ev, r->measures[1].field);
         return;
     }
-    for (size_t m = 0; m < r->measure_count; m++) {
-        if (r->measures[m].kind == MEASURE_COUNT)
-            value[m]++;
-        else
-            add_sum(&value[m], ev, r->measures[m].field);
-    }
+    for (size_t i = 0; i < r->measure_count; i++)
+        measure_add(&r->measures[i], value + r->measures[i].column, ev);
 }
 
 /* An event on its way into a report: what was found out of it so far. */

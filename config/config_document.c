@@ -108,9 +108,19 @@ static const char conditions_text[] =
     "| `user!=-` | there is a user: `-` stands for absent |\n"
     "| `status=4*` | the status is of the class 4xx |\n"
     "\n"
-    "**Measures** (at most 8): `count` adds one for each event, `sum(bytes)` adds the size of the response "
-    "(an\n"
-    "absent one is 0).\n";
+    "**Measures** (at most 8), where FIELD is `status`, `bytes` (the size of the response), `value` (of a "
+    "metric) "
+    "or a field of\nyour own:\n\n"
+    "| measure | is |\n|---|---|\n"
+    "| `count` | how many events |\n"
+    "| `sum(FIELD)` | what their numbers add up to |\n"
+    "| `min(FIELD)`, `max(FIELD)` | the least and the greatest of them |\n"
+    "| `last(FIELD)` | that of the event which is the last by its own time: a gauge |\n"
+    "| `mean(FIELD)` | the sum divided by how many events have the number, to 6 digits |\n\n"
+    "All are exact at every step of a query and over any set of series. An event without the number is "
+    "passed over;\nwhere no event has it, min, max, last and mean are absent. `value` and own fields are "
+    "decimal "
+    "fractions with 6\ndigits after the point; their sums stay at ±9.2 × 10^12.\n";
 
 static const char *type_name(enum key_type type)
 {

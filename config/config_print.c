@@ -124,7 +124,7 @@ static void print_pieces(const struct key *k, const struct report *r, struct tex
     }
     for (size_t i = 0; k->type == KEY_MEASURES && i < r->measure_count; i++)
         text_printf(out, "%s%s: %s", i == 0 ? "" : ", ", r->measures[i].name,
-                    measure_expression(&r->measures[i]));
+                    r->measures[i].expression);
     text_putc(out, k->type == KEY_MEASURES ? '}' : ']');
     text_fini(&condition);
 }

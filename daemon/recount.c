@@ -25,39 +25,55 @@ static uint64_t hash_cell(uint32_t salt, uint32_t series, int64_t slot_ms)
     return hash_bytes(both, sizeof both);
 }
 
-void recount_cells_init(struct recount_cells *t, uint32_t salt)
+static size_t stride_of(const struct recount_cells *t)
 {
-    *t = (struct recount_cells){.salt = salt, .mask = PLACES_MIN - 1};
-    t->cells = xmalloc(PLACES_MIN * sizeof *t->cells);
-    for (size_t i = 0; i < PLACES_MIN; i++)
-        t->cells[i].slot_ms = -1;
+    return sizeof(struct recount_cell) + t->column_count * sizeof(int64_t);
+}
+
+struct recount_cell *recount_cells_at(const struct recount_cells *t, size_t i)
+{
+    return (struct recount_cell *)(void *)(t->data + i * stride_of(t));
+}
+
+static void make_places(struct recount_cells *t, size_t count)
+{
+    t->mask = count - 1;
+    t->data = xmalloc(count * stride_of(t));
+    for (size_t i = 0; i < count; i++)
+        recount_cells_at(t, i)->slot_ms = -1;
+}
+
+void recount_cells_init(struct recount_cells *t, uint32_t salt, size_t column_count)
+{
+    *t = (struct recount_cells){.salt = salt, .column_count = column_count};
+    make_places(t, PLACES_MIN);
 }
 
 void recount_cells_fini(struct recount_cells *t)
 {
-    free(t->cells);
+    free(t->data);
     *t = (struct recount_cells){0};
 }
 
 static struct recount_cell *place_of(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
 {
-    size_t at = hash_cell(t->salt, series, slot_ms) & t->mask;
-    while (t->cells[at].slot_ms >= 0 && (t->cells[at].series != series || t->cells[at].slot_ms != slot_ms))
-        at = (at + 1) & t->mask;
-    return &t->cells[at];
+    for (size_t at = hash_cell(t->salt, series, slot_ms);; at++) {
+        struct recount_cell *c = recount_cells_at(t, at & t->mask);
+        if (c->slot_ms < 0 || (c->series == series && c->slot_ms == slot_ms))
+            return c;
+    }
 }
 
 static void grow_cells(struct recount_cells *t)
 {
-    struct recount_cells bigger = {.salt = t->salt, .mask = t->mask * 2 + 1, .count = t->count};
-    bigger.cells = xmalloc((bigger.mask + 1) * sizeof *bigger.cells);
-    for (size_t i = 0; i <= bigger.mask; i++)
-        bigger.cells[i].slot_ms = -1;
+    struct recount_cells bigger = *t;
+    make_places(&bigger, (t->mask + 1) * 2);
     for (size_t i = 0; i <= t->mask; i++) {
-        if (t->cells[i].slot_ms >= 0)
-            *place_of(&bigger, t->cells[i].series, t->cells[i].slot_ms) = t->cells[i];
+        const struct recount_cell *c = recount_cells_at(t, i);
+        if (c->slot_ms >= 0)
+            memcpy(place_of(&bigger, c->series, c->slot_ms), c, stride_of(t));
     }
-    free(t->cells);
+    free(t->data);
     *t = bigger;
 }
 
@@ -68,7 +84,9 @@ struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series,
         grow_cells(t);
     struct recount_cell *c = place_of(t, series, slot_ms);
     if (c->slot_ms < 0) {
-        *c = (struct recount_cell){.series = series, .slot_ms = slot_ms};
+        memset(c, 0, stride_of(t));
+        c->series = series;
+        c->slot_ms = slot_ms;
         t->count++;
     }
     return c;
@@ -87,7 +105,7 @@ void recount_init(struct recount *rc, const struct report *report, size_t dimens
     rc->keys = xcalloc(PLACES_MIN, sizeof *rc->keys);
     rc->scratch = xmalloc(DIMENSION_KEY_BYTES(dimension_bytes_max));
     arena_init(&rc->arena, (size_t)64 << 10);
-    recount_cells_init(&rc->minutes, 1);
+    recount_cells_init(&rc->minutes, 1, report->column_count);
 }
 
 void recount_fini(struct recount *rc)
@@ -139,6 +157,37 @@ uint32_t recount_series(const struct recount *rc, struct slice key)
     return k->text.ptr != NULL ? k->series : UINT32_MAX;
 }
 
+/* Of its own, as the measures are defined: the judge does not ask the accused. */
+static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number)
+{
+    int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;
+    switch (m->kind) {
+    case MEASURE_COUNT:
+        break;
+    case MEASURE_SUM:
+        columns[0] = value_add(columns[0], number);
+        break;
+    case MEASURE_MEAN:
+        columns[0] = value_add(columns[0], number);
+        columns[1] = value_add(columns[1], 1);
+        break;
+    case MEASURE_MIN:
+        columns[0] = columns[0] == 0 || shifted < columns[0] ? shifted : columns[0];
+        break;
+    case MEASURE_MAX:
+        columns[0] = columns[0] == 0 || shifted > columns[0] ? shifted : columns[0];
+        break;
+    case MEASURE_LAST:
+        if (at < columns[0] || (at == columns[0] && ev->order < columns[1]) ||
+            (at == columns[0] && ev->order == columns[1] && number < columns[2]))
+            break;
+        columns[0] = at;
+        columns[1] = ev->order;
+        columns[2] = number;
+        break;
+    }
+}
+
 bool recount_add(struct recount *rc, const struct event *ev)
 {
     const struct report *r = rc->report;
@@ -148,11 +197,12 @@ bool recount_add(struct recount *rc, const struct event *ev)
     }
     uint32_t series = series_of(rc, dimension_key(r, ev, rc->dimension_bytes_max, rc->scratch));
     struct recount_cell *c = recount_cells_get(&rc->minutes, series, span_floor(SPAN_MINUTE, ev->at_ms));
-    for (size_t m = 0; m < r->measure_count; m++) {
-        if (r->measures[m].kind == MEASURE_COUNT)
-            c->values[m] = value_add(c->values[m], 1);
-        else if (event_has(ev, r->measures[m].field))
-            c->values[m] = value_add(c->values[m], ev->number[r->measures[m].field]);
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        if (m->kind == MEASURE_COUNT)
+            c->columns[m->column] = value_add(c->columns[m->column], 1);
+        else if (event_has_number(ev, m->field))
+            add_number(m, c->columns + m->column, ev, ev->number[m->field]);
     }
     return true;
 }
@@ -160,11 +210,10 @@ bool recount_add(struct recount *rc, const struct event *ev)
 void recount_sum(const struct recount *rc, enum span slot, struct recount_cells *into)
 {
     for (size_t i = 0; i <= rc->minutes.mask; i++) {
-        const struct recount_cell *from = &rc->minutes.cells[i];
+        const struct recount_cell *from = recount_cells_at(&rc->minutes, i);
         if (from->slot_ms < 0)
             continue;
         struct recount_cell *to = recount_cells_get(into, from->series, span_floor(slot, from->slot_ms));
-        for (size_t m = 0; m < rc->report->measure_count; m++)
-            to->values[m] = value_add(to->values[m], from->values[m]);
+        report_merge(rc->report, to->columns, from->columns);
     }
 }

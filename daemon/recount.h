@@ -4,8 +4,8 @@
  * shard, batch, store or threads. The same table also takes what a scan of the store returns, so that the
  * two can be compared cell by cell.
  *
- * Memory : 80 bytes a cell in tables at most 3/4 full, three of them while a report is compared, and the
- * keys: about 1 GiB for five million cells.
+ * Memory : 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
+ * compared, and the keys: about half a GiB for five million cells of the usual two columns.
  */
 #pragma once
 
@@ -20,19 +20,22 @@
 
 struct recount_cell {
     uint32_t series;
-    int64_t slot_ms; /* -1: an empty place of the table */
-    int64_t values[REPORT_MEASURES_MAX];
+    int64_t slot_ms;   /* -1: an empty place of the table */
+    int64_t columns[]; /* of the report */
 };
 
-/* (series, slot) → values, by open addressing. */
+/* (series, slot) → columns, by open addressing. */
 struct recount_cells {
-    struct recount_cell *cells;
+    char *data;
+    size_t column_count;
     uint32_t salt; /* its own: filled in another table's order, the same hashes would pile up */
     size_t mask, count;
 };
 
-void recount_cells_init(struct recount_cells *t, uint32_t salt);
+void recount_cells_init(struct recount_cells *t, uint32_t salt, size_t column_count);
 void recount_cells_fini(struct recount_cells *t);
+/* Place `i` of 0 to mask. */
+struct recount_cell *recount_cells_at(const struct recount_cells *t, size_t i);
 struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t slot_ms);
 /* NULL where it is not there. */
 const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series,

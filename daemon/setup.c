@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #define THREADS_DEFAULT_MAX 8
-#define KAFKA_TIMEOUT_MS    10000
 
 static size_t thread_count(const struct config *c, size_t threads)
 {

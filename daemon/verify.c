@@ -236,6 +236,8 @@ struct comparison {
     const uint32_t *number_of; /* the recount's, by the store's */
     uint32_t number_count;
     struct recount_cells stored, recounted;
+    struct recount_cells
+        totals; /* recounted, of the slots in which `other` holds anything: as series OTHER */
 };
 
 static void take_stored(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
@@ -243,21 +245,27 @@ static void take_stored(void *context, uint32_t series, int64_t slot_ms, const i
     struct comparison *c = context;
     uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
     struct recount_cell *to = recount_cells_get(&c->stored, number, slot_ms);
-    for (size_t m = 0; m < c->recount->report->measure_count; m++)
-        to->values[m] = value_add(to->values[m], values[m]);
+    report_merge(c->recount->report, to->columns, values);
 }
 
-static void print_difference(struct comparison *c, uint32_t series, int64_t slot_ms, size_t measure,
-                             int64_t stored, int64_t recounted)
+static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
 {
-    char iso[CIVIL_ISO_BYTES];
-    struct slice key = series < c->recount->series_count
-                           ? c->recount->key_of[series]
-                           : slice_text(series == OTHER ? STORE_OTHER_KEY : "(unknown)");
+    int128 value;
+    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
+}
+
+static void print_difference(struct comparison *c, const struct recount_cell *at, const struct measure *m,
+                             const int64_t *stored, const int64_t *recounted)
+{
+    char iso[CIVIL_ISO_BYTES], have[NUMBER_BYTES], want[NUMBER_BYTES];
+    struct slice key = at->series < c->recount->series_count
+                           ? c->recount->key_of[at->series]
+                           : slice_text(at->series == OTHER ? STORE_OTHER_KEY : "(unknown)");
+    const char *stored_text = value_text(m, stored, have), *recounted_text = value_text(m, recounted, want);
     if (may_print(c->v))
-        fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %" PRId64 ", recounted %" PRId64 "\n",
-                c->recount->report->name, SLICE_ARGS(key), c->recount->report->measures[measure].name,
-                civil_iso(slot_ms, iso), span_name(c->slot), stored, recounted);
+        fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %s, recounted %s%s\n", c->recount->report->name,
+                SLICE_ARGS(key), m->name, civil_iso(at->slot_ms, iso), span_name(c->slot), stored_text,
+                recounted_text, strcmp(stored_text, recounted_text) == 0 ? " of other events" : "");
 }
 
 static struct recount_cell *other_cell(struct comparison *c, int64_t slot_ms)
@@ -267,38 +275,90 @@ static struct recount_cell *other_cell(struct comparison *c, int64_t slot_ms)
     return recount_cells_get(&c->stored, OTHER, slot_ms);
 }
 
-/* Take what `other` holds in a slot as missing elsewhere in it: what is left over must be nothing. */
+static const int64_t nothing[REPORT_COLUMNS_MAX];
+
+static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *b)
+{
+    return memcmp(a, b, measure_column_count(m->kind) * sizeof *a) == 0;
+}
+
+/* Would `b` change nothing in `a`? */
+static bool holds_all_of(const struct measure *m, const int64_t *a, const int64_t *b)
+{
+    int64_t both[MEASURE_COLUMNS_MAX];
+    memcpy(both, a, measure_column_count(m->kind) * sizeof *a);
+    measure_merge(m, both, b);
+    return are_equal(m, both, a);
+}
+
+/* Sums: what is missing is taken off `other`, which must be left with nothing (so numbers below 0, whose sums
+ * may go both ways, are compared over all series of a slot). */
+static bool take_missing(const struct measure *m, const int64_t *stored, const int64_t *recounted,
+                         int64_t *other)
+{
+    bool is_signed = m->kind != MEASURE_COUNT && field_scale(m->field) != 1;
+    for (size_t i = 0; i < measure_column_count(m->kind); i++) {
+        int64_t missing = (int64_t)((uint64_t)recounted[i] - (uint64_t)stored[i]);
+        if (!is_signed && (missing < 0 || other[i] < missing))
+            return false;
+        other[i] = (int64_t)((uint64_t)other[i] - (uint64_t)missing);
+    }
+    return true;
+}
+
+static void compare_series(struct comparison *c, const struct recount_cell *want)
+{
+    const struct report *r = c->recount->report;
+    const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->slot_ms);
+    struct recount_cell *other = other_cell(c, want->slot_ms);
+    c->v->compared++;
+    if (other != NULL)
+        report_merge(r, recount_cells_get(&c->totals, OTHER, want->slot_ms)->columns, want->columns);
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        const int64_t *recounted = want->columns + m->column;
+        const int64_t *stored = have != NULL ? have->columns + m->column : nothing;
+        if (are_equal(m, stored, recounted))
+            continue;
+        bool is_explained = other != NULL;
+        if (is_explained && measure_is_additive(m->kind))
+            is_explained = take_missing(m, stored, recounted, other->columns + m->column);
+        else if (is_explained)
+            is_explained =
+                holds_all_of(m, other->columns + m->column, recounted) && holds_all_of(m, recounted, stored);
+        if (!is_explained)
+            print_difference(c, want, m, stored, recounted);
+    }
+}
+
+/* What no series of the recount accounts for. */
+static void compare_rest(struct comparison *c, const struct recount_cell *have)
+{
+    const struct report *r = c->recount->report;
+    const struct recount_cell *total =
+        have->series == OTHER ? recount_cells_find(&c->totals, OTHER, have->slot_ms) : NULL;
+    if (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->slot_ms) != NULL)
+        return;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        const int64_t *stored = have->columns + m->column;
+        bool may_be = total != NULL && !measure_is_additive(m->kind) &&
+                      holds_all_of(m, total->columns + m->column, stored);
+        if (!may_be && !are_equal(m, stored, nothing))
+            print_difference(c, have, m, stored, nothing);
+    }
+}
+
+/* Take what `other` holds in a slot as missing elsewhere in it. */
 static void compare_cells(struct comparison *c)
 {
-    static const int64_t zeros[REPORT_MEASURES_MAX] = {0};
-    size_t measures = c->recount->report->measure_count;
     for (size_t i = 0; i <= c->recounted.mask; i++) {
-        const struct recount_cell *want = &c->recounted.cells[i];
-        if (want->slot_ms < 0)
-            continue;
-        const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->slot_ms);
-        struct recount_cell *other = other_cell(c, want->slot_ms);
-        c->v->compared++;
-        for (size_t m = 0; m < measures; m++) {
-            int64_t stored = have != NULL ? have->values[m] : zeros[m];
-            int64_t missing = want->values[m] - stored;
-            if (missing == 0)
-                continue;
-            if (other != NULL && missing > 0 && other->values[m] >= missing)
-                other->values[m] -= missing;
-            else
-                print_difference(c, want->series, want->slot_ms, m, stored, want->values[m]);
-        }
+        if (recount_cells_at(&c->recounted, i)->slot_ms >= 0)
+            compare_series(c, recount_cells_at(&c->recounted, i));
     }
     for (size_t i = 0; i <= c->stored.mask; i++) {
-        const struct recount_cell *have = &c->stored.cells[i];
-        if (have->slot_ms < 0 ||
-            (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->slot_ms) != NULL))
-            continue;
-        for (size_t m = 0; m < measures; m++) {
-            if (have->values[m] != 0)
-                print_difference(c, have->series, have->slot_ms, m, have->values[m], 0);
-        }
+        if (recount_cells_at(&c->stored, i)->slot_ms >= 0)
+            compare_rest(c, recount_cells_at(&c->stored, i));
     }
 }
 
@@ -316,14 +376,17 @@ static bool compare_slots(struct verify *v, size_t report, enum span slot, const
                         .to_ms = CIVIL_END_MS,
                         .series = {.kind = SERIES_ALL},
                         .rows_max = UINT64_MAX};
-    recount_cells_init(&c.stored, 2);
-    recount_cells_init(&c.recounted, 3);
+    size_t columns = c.recount->report->column_count;
+    recount_cells_init(&c.stored, 2, columns);
+    recount_cells_init(&c.recounted, 3, columns);
+    recount_cells_init(&c.totals, 4, columns);
     recount_sum(c.recount, slot, &c.recounted);
     bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
     if (good)
         compare_cells(&c);
     recount_cells_fini(&c.stored);
     recount_cells_fini(&c.recounted);
+    recount_cells_fini(&c.totals);
     return good;
 }
 

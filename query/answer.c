@@ -2,7 +2,33 @@
 
 #include "query/match.h"
 
-#include <inttypes.h>
+void answer_add_measure(struct answer *a, size_t measure)
+{
+    a->measures[a->measure_count] = measure;
+    a->first[a->measure_count++] = a->column_count;
+    a->column_count += measure_column_count(a->report->measures[measure].kind);
+}
+
+void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns)
+{
+    for (size_t i = 0; i < a->measure_count; i++) {
+        const struct measure *m = &a->report->measures[a->measures[i]];
+        measure_merge(m, row + a->first[i], columns + m->column);
+    }
+}
+
+bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *value)
+{
+    const int64_t *columns = &a->columns[row * a->column_count + a->first[measure]];
+    return measure_value(&a->report->measures[a->measures[measure]], columns, value);
+}
+
+const char *answer_text(const struct answer *a, size_t row, size_t measure, const char *absent,
+                        char buf[NUMBER_BYTES])
+{
+    int128 value;
+    return answer_value(a, row, measure, &value) ? number_text(value, buf) : absent;
+}
 
 size_t answer_row(const struct answer *a, int64_t slot_ms)
 {
@@ -35,7 +61,7 @@ struct slice answer_dimension(const struct answer *a, size_t row, size_t dimensi
 
 static void write_csv(const struct answer *a, struct text *out)
 {
-    char iso[CIVIL_ISO_BYTES];
+    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
     size_t dimensions = a->report->dimension_count;
     for (size_t d = 0; a->of_series && d < dimensions; d++)
         text_printf(out, "%s%s", d > 0 ? "," : "", a->report->dimensions[d].name);
@@ -54,8 +80,8 @@ static void write_csv(const struct answer *a, struct text *out)
         if (!a->of_series)
             text_puts(out, civil_iso(answer_time(a, row), iso));
         for (size_t m = 0; m < a->measure_count; m++)
-            text_printf(out, "%s%" PRId64, m == 0 && a->of_series && dimensions == 0 ? "" : ",",
-                        a->values[row * a->measure_count + m]);
+            text_printf(out, "%s%s", m == 0 && a->of_series && dimensions == 0 ? "" : ",",
+                        answer_text(a, row, m, "", number));
         text_putc(out, '\n');
     }
 }
@@ -95,7 +121,7 @@ static void write_json_series(const struct answer *a, size_t row, struct text *o
 
 static void write_json(const struct answer *a, struct text *out)
 {
-    char iso[CIVIL_ISO_BYTES];
+    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
     write_json_head(a, out);
     text_puts(out, a->of_series ? ",\"top\":[" : ",\"values\":[");
     for (size_t row = 0; row < a->row_count; row++) {
@@ -106,8 +132,8 @@ static void write_json(const struct answer *a, struct text *out)
         else
             text_printf(out, "[\"%s\"", civil_iso(answer_time(a, row), iso));
         for (size_t m = 0; m < a->measure_count; m++)
-            text_printf(out, "%s%" PRId64, m > 0 || !a->of_series ? "," : "",
-                        a->values[row * a->measure_count + m]);
+            text_printf(out, "%s%s", m > 0 || !a->of_series ? "," : "",
+                        answer_text(a, row, m, "null", number));
         text_puts(out, a->of_series ? "]}" : "]");
     }
     text_puts(out, "]}\n");

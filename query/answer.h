@@ -8,6 +8,8 @@
  *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
  *
  * Rows   : of time, from `from_ms` by `step` (one row where there is none); or of series, with their keys.
+ * Values : exact, as decimal fractions. What min, max, last and mean say where there was no event is absent:
+ *          `-` in a table, empty in CSV, null in JSON.
  */
 #pragma once
 
@@ -17,16 +19,27 @@ struct answer {
     const struct report *report;
     size_t measures[REPORT_MEASURES_MAX]; /* which of the report's, in order */
     size_t measure_count;
-    bool every_measure; /* asked for by "all" */
+    size_t first[REPORT_MEASURES_MAX]; /* the first column of each, in a row */
+    size_t column_count;               /* of a row: those of all of them */
+    bool every_measure;                /* asked for by "all" */
     bool has_step;
     enum span step;
     int64_t from_ms, to_ms;
     bool of_series;
     struct slice *keys; /* by row, where the rows are of series */
     size_t row_count;
-    int64_t *values; /* [row × measure_count + measure] */
+    int64_t *columns; /* [row × column_count + first[measure]] */
 };
 
+/* One more measure to be answered. */
+void answer_add_measure(struct answer *a, size_t measure);
+/* Merge a row of all the report's columns into one of the answer's. */
+void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns);
+/* What a row says; false: absent. */
+bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *value);
+/* The same as text, `absent` where it is. */
+const char *answer_text(const struct answer *a, size_t row, size_t measure, const char *absent,
+                        char buf[NUMBER_BYTES]);
 void answer_write(const struct answer *a, enum query_format format, bool bars, struct text *out);
 /* The row of a slot, and the start of a row. */
 size_t answer_row(const struct answer *a, int64_t slot_ms);

@@ -1,12 +1,12 @@
 /* An answer for a person. */
 #include "query/answer.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define LABEL_CHARS_MAX 60 /* longer text of a dimension is cut: CSV and JSON have it whole */
 #define BAR_CHARS       24
 #define TIME_BYTES      24
+#define ABSENT          "-"
 
 /* Characters of UTF-8 text. */
 static int chars_of(struct slice s)
@@ -76,23 +76,31 @@ static int label_width(const struct answer *a, size_t column)
 
 static int value_width(const struct answer *a, size_t measure)
 {
+    char number[NUMBER_BYTES];
     int width = (int)strlen(a->report->measures[a->measures[measure]].name);
     for (size_t row = 0; row < a->row_count; row++) {
-        int digits = snprintf(NULL, 0, "%" PRId64, a->values[row * a->measure_count + measure]);
+        int digits = (int)strlen(answer_text(a, row, measure, ABSENT, number));
         width = digits > width ? digits : width;
     }
     return width;
 }
 
-static int64_t greatest(const struct answer *a)
+/* As a length: 0 where it is absent or negative. */
+static int128 length_of(const struct answer *a, size_t row)
 {
-    int64_t most = 0;
+    int128 value;
+    return answer_value(a, row, 0, &value) && value > 0 ? value : 0;
+}
+
+static int128 greatest(const struct answer *a)
+{
+    int128 most = 0;
     for (size_t row = 0; row < a->row_count; row++)
-        most = a->values[row * a->measure_count] > most ? a->values[row * a->measure_count] : most;
+        most = length_of(a, row) > most ? length_of(a, row) : most;
     return most;
 }
 
-static void put_bar(int64_t value, int64_t most, struct text *out)
+static void put_bar(int128 value, int128 most, struct text *out)
 {
     int chars = value > 0 ? (int)((double)value / (double)most * BAR_CHARS + 0.5) : 0;
     if (chars > 0)
@@ -114,8 +122,8 @@ static void put_title(const struct answer *a, struct text *out)
 void answer_table(const struct answer *a, bool bars, struct text *out)
 {
     int label_widths[REPORT_DIMENSIONS_MAX], value_widths[REPORT_MEASURES_MAX];
-    char buf[TIME_BYTES];
-    int64_t most = bars ? greatest(a) : 0;
+    char buf[TIME_BYTES], number[NUMBER_BYTES];
+    int128 most = bars ? greatest(a) : 0;
     put_title(a, out);
     for (size_t c = 0; c < label_count(a); c++) {
         label_widths[c] = label_width(a, c);
@@ -131,10 +139,10 @@ void answer_table(const struct answer *a, bool bars, struct text *out)
         for (size_t c = 0; c < label_count(a); c++)
             put_label(label_of(a, row, c, buf), label_widths[c] + 2, out);
         for (size_t m = 0; m < a->measure_count; m++)
-            text_printf(out, "%s%*" PRId64, m > 0 ? "  " : "", value_widths[m],
-                        a->values[row * a->measure_count + m]);
+            text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m],
+                        answer_text(a, row, m, ABSENT, number));
         if (bars)
-            put_bar(a->values[row * a->measure_count], most, out);
+            put_bar(length_of(a, row), most, out);
         text_putc(out, '\n');
     }
 }

@@ -46,7 +46,7 @@ static bool bind_measures(struct bound *b, struct err *e)
     for (size_t m = 0; m < r->measure_count; m++) {
         names[m] = r->measures[m].name;
         if (a->every_measure || (int)m == found)
-            a->measures[a->measure_count++] = m;
+            answer_add_measure(a, m);
     }
     names[r->measure_count] = "all";
     return a->measure_count > 0 || unknown_name(e, "measure", b->query->measure, names);
@@ -97,17 +97,15 @@ static bool make_rows(struct answer *a, const struct query *q, struct err *e)
                        "the answer has %zu steps, more than %" PRIu64
                        " (query.points_max): ask for a shorter range or a coarser step",
                        a->row_count, q->limits.points_max);
-    a->values = xcalloc(a->row_count * a->measure_count, sizeof *a->values);
+    a->columns = xcalloc(a->row_count * a->column_count, sizeof *a->columns);
     return true;
 }
 
 static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
     struct answer *a = context;
-    int64_t *row = &a->values[answer_row(a, slot_ms) * a->measure_count];
     (void)series;
-    for (size_t m = 0; m < a->measure_count; m++)
-        row[m] = value_add(row[m], values[a->measures[m]]);
+    answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
 static void add_to_top(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
@@ -173,7 +171,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
         answer_write(a, q->format, q->bars, out);
     match_fini(&match);
     top_fini(&b.top);
-    free(a->values);
+    free(a->columns);
     free(a->keys);
     return good;
 }

@@ -7,8 +7,11 @@
 
 #define KEYS_CHUNK_BYTES ((size_t)64 << 10)
 
+/* Below every value. */
+#define RANK_ABSENT (-((int128)1 << 100))
+
 struct ranked {
-    int64_t rank;
+    int128 rank;
     uint32_t series;
     struct slice key;
 };
@@ -21,39 +24,58 @@ void top_init(struct top *t, const struct answer *a)
 
 void top_fini(struct top *t)
 {
-    free(t->values);
+    free(t->rows);
     arena_fini(&t->keys);
 }
 
-void top_add(struct top *t, uint32_t series, const int64_t *values)
+static int64_t *row_of(const struct top *t, uint32_t series)
 {
-    size_t measures = t->answer->measure_count;
+    return &t->rows[series * (1 + t->answer->column_count)];
+}
+
+void top_add(struct top *t, uint32_t series, const int64_t *columns)
+{
+    size_t width = 1 + t->answer->column_count;
     if (series >= t->series_count) {
         size_t known = t->series_count;
         t->series_count = (size_t)series + 1;
-        t->values = xgrow(t->values, &t->capacity, t->series_count * measures, sizeof *t->values);
-        memset(t->values + known * measures, 0, (t->series_count - known) * measures * sizeof *t->values);
+        t->rows = xgrow(t->rows, &t->capacity, t->series_count * width, sizeof *t->rows);
+        memset(t->rows + known * width, 0, (t->series_count - known) * width * sizeof *t->rows);
     }
-    for (size_t m = 0; m < measures; m++) {
-        int64_t *sum = &t->values[series * measures + m];
-        *sum = value_add(*sum, values[t->answer->measures[m]]);
-    }
+    int64_t *row = row_of(t, series);
+    row[0] = 1;
+    answer_merge(t->answer, row + 1, columns);
 }
 
-static int64_t rank_of(const struct top *t, uint32_t series)
+static int128 rank_of(const struct top *t, uint32_t series)
 {
-    return t->values[series * t->answer->measure_count];
+    const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
+    int128 value;
+    return measure_value(m, row_of(t, series) + 1, &value) ? value : RANK_ABSENT;
 }
 
-/* The series that counted anything, greatest first. Returns the sorted items, in one array or the other. */
+static bool is_ranked(const struct top *t, uint32_t series)
+{
+    enum measure_kind kind = t->answer->report->measures[t->answer->measures[0]].kind;
+    bool is_total = kind == MEASURE_COUNT || kind == MEASURE_SUM;
+    return row_of(t, series)[0] != 0 && (!is_total || rank_of(t, series) != 0);
+}
+
+/* A key that sorts as the ranks do, but for ranks beyond 64 bits, which share the first or the last key. */
+static uint64_t descending(int128 rank)
+{
+    int64_t cut = rank > INT64_MAX ? INT64_MAX : rank < INT64_MIN ? INT64_MIN : (int64_t)rank;
+    return ~((uint64_t)cut ^ (uint64_t)INT64_MIN);
+}
+
+/* Greatest first. Returns the sorted items, in one array or the other. */
 static struct radix_item *sort_ranks(const struct top *t, struct radix_item *items,
                                      struct radix_item *scratch, size_t *count)
 {
     *count = 0;
     for (uint32_t series = 0; series < t->series_count; series++) {
-        uint64_t ascending = (uint64_t)rank_of(t, series) ^ (uint64_t)INT64_MIN;
-        if (rank_of(t, series) != 0)
-            items[(*count)++] = (struct radix_item){~ascending, series};
+        if (is_ranked(t, series))
+            items[(*count)++] = (struct radix_item){descending(rank_of(t, series)), series};
     }
     return radix_sort(items, scratch, *count);
 }
@@ -86,13 +108,12 @@ static bool read_keys(struct top *t, struct store *st, size_t report, const stru
 
 static void fill_rows(const struct top *t, const struct ranked *ranked, size_t count, struct answer *a)
 {
-    size_t row_bytes = a->measure_count * sizeof *a->values;
+    size_t row_bytes = a->column_count * sizeof *a->columns;
     a->row_count = count;
-    a->values = xmalloc(count * row_bytes);
+    a->columns = xmalloc(count * row_bytes);
     a->keys = xmalloc(count * sizeof *a->keys);
     for (size_t row = 0; row < count; row++) {
-        memcpy(a->values + row * a->measure_count, t->values + ranked[row].series * a->measure_count,
-               row_bytes);
+        memcpy(a->columns + row * a->column_count, row_of(t, ranked[row].series) + 1, row_bytes);
         a->keys[row] = ranked[row].key;
     }
 }
@@ -105,7 +126,7 @@ bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_ma
     size_t counted, candidates;
     struct radix_item *sorted = sort_ranks(t, items, scratch, &counted);
     candidates = counted < rows_max ? counted : (size_t)rows_max;
-    /* Who shares the last place is settled by key, so all of them must be looked at. */
+    /* Who shares the last place is settled by value and key, so all of them must be looked at. */
     while (candidates > 0 && candidates < counted && sorted[candidates].key == sorted[candidates - 1].key)
         candidates++;
     struct ranked *ranked = xmalloc(candidates * sizeof *ranked);

@@ -1,6 +1,5 @@
 #include "store/body.h"
 
-#include "aggregate/batch.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/varint.h"
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 
 /* Room for one slot, and for one series' slots. */
-#define SLOT_BYTES_MAX  ((1 + BODY_MEASURES_MAX) * VARINT_BYTES_MAX)
+#define SLOT_BYTES_MAX  ((1 + REPORT_COLUMNS_MAX) * VARINT_BYTES_MAX)
 #define SLOTS_BYTES_MAX (BODY_SLOTS * SLOT_BYTES_MAX)
 
 /* One series' entry in an existing body. */
@@ -44,14 +43,14 @@ static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint
     return p;
 }
 
-static const uint8_t *values_get(const uint8_t *p, const uint8_t *end, size_t measures, int64_t *values)
+static const uint8_t *values_get(const uint8_t *p, const uint8_t *end, size_t columns, int64_t *values)
 {
     uint64_t v;
-    for (size_t m = 0; m < measures; m++) {
+    for (size_t i = 0; i < columns; i++) {
         p = varint_get(p, end, &v);
         if (p == NULL)
             return NULL;
-        values[m] = varint_unzigzag(v);
+        values[i] = varint_unzigzag(v);
     }
     return p;
 }
@@ -62,11 +61,11 @@ static uint8_t *slot_number_put(uint8_t *p, uint32_t above, uint32_t slot)
     return varint_put(p, above == BODY_SLOTS ? slot : above - 1 - slot);
 }
 
-static uint8_t *slot_put(uint8_t *p, uint32_t above, uint32_t slot, const int64_t *values, size_t measures)
+static uint8_t *slot_put(uint8_t *p, uint32_t above, uint32_t slot, const int64_t *values, size_t columns)
 {
     p = slot_number_put(p, above, slot);
-    for (size_t m = 0; m < measures; m++)
-        p = varint_put(p, varint_zigzag(values[m]));
+    for (size_t i = 0; i < columns; i++)
+        p = varint_put(p, varint_zigzag(values[i]));
     return p;
 }
 
@@ -90,12 +89,12 @@ struct merge {
     uint32_t old_above;           /* the old slot before them, BODY_SLOTS at first */
     uint8_t *out;
     uint32_t out_above;
-    size_t measures;
+    const struct report *report;
 };
 
 static void merge_put(struct merge *m, uint32_t slot, const int64_t *values)
 {
-    m->out = slot_put(m->out, m->out_above, slot, values, m->measures);
+    m->out = slot_put(m->out, m->out_above, slot, values, m->report->column_count);
     m->out_above = slot;
 }
 
@@ -117,7 +116,7 @@ static bool merge_copy_old(struct merge *m)
 /* Old slots down to `slot`, then the item there, with what the old slot of that number held. */
 static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
 {
-    int64_t values[BODY_MEASURES_MAX];
+    int64_t values[REPORT_COLUMNS_MAX];
     while (m->old < m->old_end) {
         uint32_t old_slot;
         const uint8_t *p = slot_number_get(m->old, m->old_end, m->old_above, &old_slot);
@@ -125,12 +124,12 @@ static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
             return false;
         if (old_slot < slot)
             break;
-        m->old = values_get(p, m->old_end, m->measures, values);
+        m->old = values_get(p, m->old_end, m->report->column_count, values);
         if (m->old == NULL)
             return false;
         m->old_above = old_slot;
-        for (size_t i = 0; i < m->measures && old_slot == slot; i++)
-            values[i] = value_add(values[i], add[i]);
+        if (old_slot == slot)
+            report_merge(m->report, values, add);
         merge_put(m, old_slot, values);
         if (old_slot == slot)
             return true;
@@ -141,9 +140,9 @@ static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
 
 /* All items of one series with its old slots (NULL: none). False: those are damaged. */
 static bool merge_series(const struct entry *old, const struct body_item *items, size_t count,
-                         size_t measures, uint8_t *slots, size_t *slots_len)
+                         const struct report *r, uint8_t *slots, size_t *slots_len)
 {
-    struct merge m = {.old_above = BODY_SLOTS, .out = slots, .out_above = BODY_SLOTS, .measures = measures};
+    struct merge m = {.old_above = BODY_SLOTS, .out = slots, .out_above = BODY_SLOTS, .report = r};
     if (old != NULL) {
         m.old = old->slots;
         m.old_end = old->slots_end;
@@ -166,17 +165,17 @@ static size_t items_of_series(const struct body_item *items, size_t count)
     return n;
 }
 
-bool body_merge(struct slice old, const struct body_item *items, size_t count, size_t measures,
+bool body_merge(struct slice old, const struct body_item *items, size_t count, const struct report *r,
                 struct body_buffer *out)
 {
-    ASSERT(measures <= BODY_MEASURES_MAX);
+    ASSERT(r->column_count <= REPORT_COLUMNS_MAX);
     uint8_t slots[2 * SLOTS_BYTES_MAX]; /* the items, and old bytes that may be damaged */
     const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
     /* Every item may begin an entry; a gap or a length of an old one may grow by a byte. */
-    size_t room = 3 * old.len + count * (2 * VARINT_BYTES_MAX + (1 + measures) * VARINT_BYTES_MAX);
+    size_t room = 3 * old.len + count * (2 * VARINT_BYTES_MAX + (1 + r->column_count) * VARINT_BYTES_MAX);
     out->data = xgrow(out->data, &out->capacity, room, 1);
     uint8_t *to = out->data;
     while (has_entry || p < end || count > 0) {
@@ -195,7 +194,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
         }
         bool both = has_entry && entry.series == items->series;
         size_t slots_len, taken = items_of_series(items, count);
-        if (!merge_series(both ? &entry : NULL, items, taken, measures, slots, &slots_len))
+        if (!merge_series(both ? &entry : NULL, items, taken, r, slots, &slots_len))
             return false;
         to = entry_put(to, before_out, items->series, slots, slots_len);
         before_out = items->series;
@@ -208,12 +207,12 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, s
     return true;
 }
 
-bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
+bool body_each(struct slice body, size_t columns, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
                void *context)
 {
     const uint8_t *p = (const uint8_t *)body.ptr, *end = (const uint8_t *)slice_end(body);
     int64_t before = -1;
-    int64_t values[BODY_MEASURES_MAX];
+    int64_t values[REPORT_COLUMNS_MAX];
     while (p < end) {
         struct entry entry;
         if (!entry_get(&p, end, before, &entry))
@@ -225,7 +224,7 @@ bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SE
         for (const uint8_t *q = entry.slots; q < entry.slots_end;) {
             uint32_t slot;
             q = slot_number_get(q, entry.slots_end, above, &slot);
-            if (q == NULL || (q = values_get(q, entry.slots_end, measures, values)) == NULL)
+            if (q == NULL || (q = values_get(q, entry.slots_end, columns, values)) == NULL)
                 return false;
             fn(context, entry.series, slot, values);
             above = slot;

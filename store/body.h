@@ -2,7 +2,7 @@
  *
  *   body   = entry*                                     series ascending
  *   entry  = series-gap  length  slots                  length: bytes of `slots`, so a reader can skip
- *   slots  = slot value{measures} (slot-gap value{measures})*       newest slot first; values zigzag
+ *   slots  = slot value{columns} (slot-gap value{columns})*         newest slot first; values zigzag
  *   series-gap: from the series before, the first from -1, minus 1; slot-gap: down from the slot before,
  * minus 1
  *
@@ -15,14 +15,14 @@
  */
 #pragma once
 
+#include "aggregate/report.h"
 #include "base/slice.h"
 
 #include <stdint.h>
 
-#define BODY_SERIES_BITS  7
-#define BODY_SERIES       (1u << BODY_SERIES_BITS)
-#define BODY_SLOTS        60
-#define BODY_MEASURES_MAX 8
+#define BODY_SERIES_BITS 7
+#define BODY_SERIES      (1u << BODY_SERIES_BITS)
+#define BODY_SLOTS       60
 
 /* What is to be added to a body: sorted by (series, slot), no two alike. */
 struct body_item {
@@ -38,12 +38,12 @@ struct body_buffer {
 
 void body_buffer_fini(struct body_buffer *b);
 
-/* *out = old + items. False: `old` is damaged. */
-bool body_merge(struct slice old, const struct body_item *items, size_t count, size_t measures,
+/* *out = old and items, merged as rows of columns of `r`. False: `old` is damaged. */
+bool body_merge(struct slice old, const struct body_item *items, size_t count, const struct report *r,
                 struct body_buffer *out);
 
 /* Walk a body, series ascending, slots descending. `wanted`: bit per series of the block, others are skipped.
  * False: damaged. */
 typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
-bool body_each(struct slice body, size_t measures, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
+bool body_each(struct slice body, size_t columns, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
                void *context);

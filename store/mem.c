@@ -252,8 +252,7 @@ static void add_part_report(struct mem *m, size_t report, const struct part_repo
         const struct cell *from = cells_at(&pr->cells, i);
         ASSERT(from->series < map->count);
         struct cell *to = cell_of(t, map->own[from->series], from->minute);
-        for (size_t k = 0; k < r->measure_count; k++)
-            to->value[k] = value_add(to->value[k], from->value[k]);
+        report_merge(r, to->value, from->value);
         if (to->series == STORE_SERIES_OTHER)
             book_add(m, &of_report, r->name, "other", store_cell_count(r, from));
     }
@@ -462,7 +461,7 @@ struct store *mem_open(enum store_mode mode, const struct report *reports, size_
     for (size_t r = 0; r < report_count; r++) {
         m->reports[r] = reports[r];
         m->reports[r].definition = xstrdup(reports[r].definition);
-        m->tables[r].cells.stride = cells_stride(reports[r].measure_count);
+        m->tables[r].cells.stride = cells_stride(reports[r].column_count);
     }
     m->store = (struct store){&mem_ops, m->reports, report_count};
     return &m->store;

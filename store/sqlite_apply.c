@@ -123,18 +123,18 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
 {
     const struct sqlite_report *t = &st->tables[report];
     const struct cells *cells = &part->reports[report].cells;
-    size_t measures = st->reports[report].measure_count;
+    size_t columns = st->reports[report].column_count;
     struct items *it = &st->items[level];
     const uint32_t *numbers = t->maps[part->shard].numbers;
-    items_reserve(it, cells->count, measures);
+    items_reserve(it, cells->count, columns);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         uint32_t number = numbers[c->series];
         uint64_t key = level == LEVEL_FRESH ? items_key(c->minute, number, 0)
                                             : items_key(c->minute / 60, number, c->minute % 60);
-        int64_t *values = items_add(it, key, measures);
-        for (size_t m = 0; m < measures; m++)
-            values[m] = c->value[m];
+        int64_t *values = items_add(it, key, columns);
+        for (size_t k = 0; k < columns; k++)
+            values[k] = c->value[k];
     }
 }
 

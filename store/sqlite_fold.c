@@ -11,7 +11,7 @@
 
 struct fold {
     struct sqlite_store *st;
-    size_t measures;
+    size_t columns;
     uint32_t minute, first_series;
 };
 
@@ -19,11 +19,11 @@ static void fold_slot(void *context, uint32_t series, uint32_t slot, const int64
 {
     struct fold *f = context;
     (void)slot;
-    items_reserve(&f->st->items[LEVEL_HOUR], 1, f->measures);
+    items_reserve(&f->st->items[LEVEL_HOUR], 1, f->columns);
     int64_t *to = items_add(&f->st->items[LEVEL_HOUR],
-                            items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->measures);
-    for (size_t m = 0; m < f->measures; m++)
-        to[m] = values[m];
+                            items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->columns);
+    for (size_t i = 0; i < f->columns; i++)
+        to[i] = values[i];
 }
 
 /* Take the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
@@ -40,7 +40,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         f->first_series = (uint32_t)(sqlite3_column_int64(s, 0) & ((1 << BLOCK_SHIFT) - 1)) * BODY_SERIES;
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-        if (!body_each(body, f->measures, all, fold_slot, f)) {
+        if (!body_each(body, f->columns, all, fold_slot, f)) {
             sqlite3_reset(s);
             return err_set(e, EX_DATAERR, "%s is damaged: a fresh row does not decode", f->st->path);
         }
@@ -55,7 +55,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
 
 static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, uint32_t block, struct err *e)
 {
-    struct fold f = {.st = st, .measures = st->reports[report].measure_count};
+    struct fold f = {.st = st, .columns = st->reports[report].column_count};
     items_clear(&st->items[LEVEL_HOUR]);
     for (uint32_t m = 0; m < 60; m++) {
         if (!take_minute(&f, &st->tables[report], hour * 60 + m, block, e))

@@ -74,7 +74,7 @@ struct sqlite_report {
 struct items {
     struct radix_item *items, *scratch;
     size_t count, capacity, scratch_capacity;
-    int64_t *values; /* of item i: values[items[i].index * measures] */
+    int64_t *values; /* of item i: values[items[i].index * columns] */
     size_t values_capacity;
 };
 
@@ -137,7 +137,7 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
                struct err *e) MUST_CHECK;
 
 /* sqlite_rows.c */
-void items_reserve(struct items *it, size_t more, size_t measures);
+void items_reserve(struct items *it, size_t more, size_t columns);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
 /* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the day and month rows. */
@@ -150,10 +150,10 @@ static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot
 }
 
 /* One more, of those reserved: where its values go. */
-static inline int64_t *items_add(struct items *it, uint64_t key, size_t measures)
+static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
 {
     it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
-    return &it->values[it->count++ * measures];
+    return &it->values[it->count++ * columns];
 }
 
 /* sqlite_apply.c, sqlite_fold.c, sqlite_read.c: the operations */

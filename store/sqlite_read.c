@@ -21,7 +21,7 @@ struct walk {
     struct sqlite_store *st;
     const struct scan *scan;
     struct scan_stats *stats;
-    size_t measures;
+    size_t columns;
     enum level level;
     scan_fn *fn;
     void *context;
@@ -103,7 +103,7 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
             "the answer takes more than %llu rows (query.rows_max): ask for a shorter range, a coarser "
             "step, or declare a report with fewer dimensions",
             (unsigned long long)w->scan->rows_max);
-    if (!body_each(body, w->measures, wanted, walk_slot, w))
+    if (!body_each(body, w->columns, wanted, walk_slot, w))
         return err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode", w->st->path,
                        (long long)at, sqlite_level_names[w->level]);
     return true;
@@ -202,7 +202,7 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
     struct walk w = {.st = st,
                      .scan = scan,
                      .stats = stats,
-                     .measures = st->reports[scan->report].measure_count,
+                     .columns = st->reports[scan->report].column_count,
                      .fn = fn,
                      .context = context};
     if (!sqlite_run(st, st->begin, e, "beginning a read"))

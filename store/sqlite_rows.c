@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-void items_reserve(struct items *it, size_t more, size_t measures)
+void items_reserve(struct items *it, size_t more, size_t columns)
 {
     ASSERT(it->count + more < UINT32_MAX);
     it->items = xgrow(it->items, &it->capacity, it->count + more, sizeof *it->items);
-    it->values = xgrow(it->values, &it->values_capacity, (it->count + more) * measures, sizeof *it->values);
+    it->values = xgrow(it->values, &it->values_capacity, (it->count + more) * columns, sizeof *it->values);
 }
 
 void items_clear(struct items *it)
@@ -26,14 +26,8 @@ void items_fini(struct items *it)
     *it = (struct items){0};
 }
 
-static void add_values(int64_t *to, const int64_t *from, size_t measures)
-{
-    for (size_t m = 0; m < measures; m++)
-        to[m] = value_add(to[m], from[m]);
-}
-
-/* Sort by key and add up equal keys (several parts may hold the same cell). */
-static void items_settle(struct items *it, size_t measures)
+/* Sort by key and merge equal keys (several parts may hold the same cell). */
+static void items_settle(struct items *it, const struct report *r)
 {
     it->scratch = xgrow(it->scratch, &it->scratch_capacity, it->capacity, sizeof *it->scratch);
     if (radix_sort(it->items, it->scratch, it->count) == it->scratch) {
@@ -47,8 +41,8 @@ static void items_settle(struct items *it, size_t measures)
     size_t kept = 0;
     for (size_t i = 0; i < it->count; i++) {
         if (kept > 0 && it->items[kept - 1].key == it->items[i].key)
-            add_values(&it->values[it->items[kept - 1].index * measures],
-                       &it->values[it->items[i].index * measures], measures);
+            report_merge(r, &it->values[it->items[kept - 1].index * r->column_count],
+                         &it->values[it->items[i].index * r->column_count]);
         else
             it->items[kept++] = it->items[i];
     }
@@ -57,7 +51,7 @@ static void items_settle(struct items *it, size_t measures)
 
 /* The row's body as it is, merged with the block's items, into st->body. */
 static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
-                      size_t measures, struct err *e)
+                      const struct report *r, struct err *e)
 {
     struct slice old = {NULL, 0};
     if (at <= t->last_at) {
@@ -71,7 +65,7 @@ static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at
             return sqlite_fail(st, e, "reading counts");
         }
     }
-    bool good = body_merge(old, st->block_items, count, measures, &st->body);
+    bool good = body_merge(old, st->block_items, count, r, &st->body);
     if (at <= t->last_at)
         sqlite3_reset(t->get);
     if (!good)
@@ -81,9 +75,9 @@ static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at
 }
 
 static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
-                      size_t measures, struct err *e)
+                      const struct report *r, struct err *e)
 {
-    if (!merge_row(st, t, at, count, measures, e))
+    if (!merge_row(st, t, at, count, r, e))
         return false;
     ASSERT(st->body.len <= INT32_MAX);
     sqlite3_bind_int64(t->put, 1, at);
@@ -98,9 +92,9 @@ static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at
 static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
 {
     const unsigned block_bits = 6 + BODY_SERIES_BITS;
-    size_t measures = st->reports[report].measure_count;
+    const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
-    items_settle(it, measures);
+    items_settle(it, r);
     for (size_t i = 0, n; i < it->count; i += n) {
         uint64_t group = it->items[i].key >> block_bits;
         for (n = 0; i + n < it->count && it->items[i + n].key >> block_bits == group; n++) {
@@ -109,13 +103,13 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
             st->block_items[n] = (struct body_item){
                 .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
                 .slot = (uint32_t)key & 63,
-                .value = &it->values[it->items[i + n].index * measures],
+                .value = &it->values[it->items[i + n].index * r->column_count],
             };
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
-        if (!write_row(st, &st->tables[report].levels[level], (int64_t)(bucket << BLOCK_SHIFT | block), n,
-                       measures, e))
+        if (!write_row(st, &st->tables[report].levels[level], (int64_t)(bucket << BLOCK_SHIFT | block), n, r,
+                       e))
             return false;
     }
     return true;
@@ -135,11 +129,11 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
 }
 
 /* Every (bucket, series) of a settled level becomes one slot of its parent. */
-static void total_into_parent(struct sqlite_store *st, enum level level, size_t measures)
+static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
 {
     struct items *from = &st->items[level], *to = &st->items[level + 1];
     items_clear(to);
-    items_reserve(to, from->count, measures);
+    items_reserve(to, from->count, r->column_count);
     uint64_t parent = 0, known = UINT64_MAX;
     uint32_t slot = 0;
     for (size_t i = 0; i < from->count;) {
@@ -149,11 +143,12 @@ static void total_into_parent(struct sqlite_store *st, enum level level, size_t 
             parent_of(level, bucket, &parent, &slot);
             known = bucket;
         }
-        int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), measures);
-        for (size_t m = 0; m < measures; m++)
-            total[m] = 0;
+        int64_t *total =
+            items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r->column_count);
+        for (size_t c = 0; c < r->column_count; c++)
+            total[c] = 0;
         for (; i < from->count && from->items[i].key >> 6 == owner; i++)
-            add_values(total, &from->values[from->items[i].index * measures], measures);
+            report_merge(r, total, &from->values[from->items[i].index * r->column_count]);
     }
 }
 
@@ -164,12 +159,11 @@ bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
 
 bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e)
 {
-    size_t measures = st->reports[report].measure_count;
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
         if (!write_level(st, report, level, e))
             return false;
         if (level < LEVEL_MONTH)
-            total_into_parent(st, level, measures);
+            total_into_parent(st, level, &st->reports[report]);
     }
     return true;
 }

@@ -35,7 +35,7 @@ static void check_batch(const struct store *st, const struct batch *batch)
     for (size_t p = 0; p < batch->part_count; p++) {
         ASSERT(batch->parts[p]->report_count == st->report_count);
         for (size_t r = 0; r < st->report_count; r++)
-            ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].measure_count));
+            ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].column_count));
     }
 }
 

@@ -6,7 +6,7 @@
  *           counted twice.
  * Series  : a store names each series of a report by a number of its own, from 1; 0 is the series
  *           `other`, which takes what arrives for new series once `report.series_max` exist.
- * Values  : int64, added with saturation at the ends of int64.
+ * Values  : rows of a report's columns (measure.h), merged by report_merge().
  * Threads : a handle belongs to one thread. STORE_WRITE exists once per store (a second one is refused);
  *           any number of STORE_READ handles may read beside it, each call from one snapshot.
  * Errors  : EX_TEMPFAIL + retryable: locked by another; EX_IOERR: disk full, I/O error (retryable);
@@ -53,7 +53,7 @@ struct scan_stats {
     uint64_t bytes; /* of their bodies */
 };
 
-/* May be called several times for one (series, slot); the values add up. */
+/* May be called several times for one (series, slot); the values are to be merged. */
 typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
@@ -117,12 +117,12 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
                       struct err *e) MUST_CHECK;
 
 /* What a cell that goes to the series `other` adds to its report's book entry `other`: its first count,
- * or 1 in a report that counts nothing but sums. */
+ * or 1 in a report without one. */
 static inline int64_t store_cell_count(const struct report *r, const struct cell *c)
 {
     for (size_t i = 0; i < r->measure_count; i++) {
         if (r->measures[i].kind == MEASURE_COUNT)
-            return c->value[i];
+            return c->value[r->measures[i].column];
     }
     return 1;
 }

@@ -82,6 +82,11 @@ static void write_report(const struct report *r, struct text *out)
         text_puts(out, m > 0 ? "," : "");
         text_json(out, slice_text(r->measures[m].name));
     }
+    text_puts(out, "],\"expressions\":[");
+    for (size_t m = 0; m < r->measure_count; m++) {
+        text_puts(out, m > 0 ? "," : "");
+        text_json(out, slice_text(r->measures[m].expression));
+    }
     text_puts(out, "]}");
 }
 

@@ -1,7 +1,8 @@
 /* api.h - the answers of the HTTP API, apart from HTTP.
  *
  *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
- *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…]},…]
+ *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
+ *                     "expressions":["count",…]},…]
  *   /api/v1/status    how the counting goes (status.h)
  *   /metrics          the same for Prometheus (metrics.h)
  *   /healthz          is it alive? 200 "ok", or 503 and why not

@@ -10,12 +10,12 @@ const WHOLE_MS = 60000; // all minutes again: late lines count where they belong
 const TIMEOUT_MS = 10000;
 
 const el = (id) => document.getElementById(id);
-const number = new Intl.NumberFormat("en");
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 const view = { report: null, measure: "", filters: [] };
-const minutes = new Map(); // start in ms -> value
+const minutes = new Map(); // start in ms -> value; null: absent
 let reports = [];
 let skewMs = 0; // the daemon's clock against ours
 let wholeAt = -Infinity;
@@ -50,6 +50,10 @@ function add(parent, tag, text, className) {
   return child;
 }
 
+function valueText(value) {
+  return value === null || value === undefined ? "–" : number.format(value);
+}
+
 function duration(ms) {
   const s = Math.floor(ms / 1000);
   if (s < 60) return `${s} s`;
@@ -65,6 +69,11 @@ function address(change) {
   const parameters = new URLSearchParams([["report", v.report.name], ["measure", v.measure]]);
   for (const f of v.filters) parameters.append("filter", f);
   return `?${parameters}`;
+}
+
+// Do the minutes of the view add up to its hour?
+function addsUp() {
+  return /^(count$|sum\()/.test(view.report.expressions[view.report.measures.indexOf(view.measure)]);
 }
 
 function fillSelect(select, names, chosen) {
@@ -106,6 +115,7 @@ function plotBars(e) {
   const color = axisColors();
   const newest = e.points.length - 1;
   e.points.forEach((p, i) => {
+    if (p.yval === null || Number.isNaN(p.yval)) return;
     const chosen = p.xval === chosenMs;
     ctx.fillStyle = color(chosen ? "--ink" : i === newest ? "--bar-now" : "--bar");
     ctx.fillRect(p.canvasx + width * 0.1, p.canvasy, Math.max(1, width * 0.8), bottom - p.canvasy);
@@ -142,7 +152,7 @@ function makeChart(rows, range) {
     highlightCircleSize: 0,
     axes: {
       x: { ticker: (a, b, pixels) => timeTicks(a, b, pixels) },
-      y: { axisLabelFormatter: (v) => (Number.isInteger(v) ? compact.format(v) : ""), axisLabelWidth: 48 },
+      y: { axisLabelFormatter: (v) => (Number.isInteger(v) || !addsUp() ? compact.format(v) : ""), axisLabelWidth: 48 },
     },
   });
 }
@@ -152,18 +162,19 @@ function drawChart() {
   if (rows.length === 0) return;
   const nowMs = Date.now() + skewMs;
   const range = [nowMs - (MINUTES - 1) * MINUTE_MS, nowMs + MINUTE_MS]; // a bar begins where its minute does
-  const top = Math.max(...rows.map((r) => r[1]), 4) * 1.08;
+  const values = rows.map((r) => r[1] ?? 0);
+  const top = (Math.max(...values, addsUp() ? 4 : 0) || 1) * 1.08;
   if (chart === null) makeChart(rows, range);
-  chart.updateOptions({ file: rows, dateWindow: range, valueRange: [0, top] });
+  chart.updateOptions({ file: rows, dateWindow: range, valueRange: [Math.min(...values, 0) * 1.08, top] });
   showReadout(rows);
 }
 
 function showReadout(rows) {
   const at = minutes.has(chosenMs) ? chosenMs : null;
-  const most = rows.reduce((a, b) => (b[1] > a[1] ? b : a));
+  const most = rows.reduce((a, b) => (a[1] === null || (b[1] !== null && b[1] > a[1]) ? b : a));
   const text = at !== null
-    ? `${axisTime(at)}: ${number.format(minutes.get(at))} ${view.measure}`
-    : `Most: ${number.format(most[1])} ${view.measure} at ${axisTime(most[0])}`;
+    ? `${axisTime(at)}: ${valueText(minutes.get(at))} ${view.measure}`
+    : `Most: ${valueText(most[1])} ${view.measure} at ${axisTime(most[0])}`;
   show(el("readout"), text);
 }
 
@@ -199,14 +210,14 @@ function drawMinutes() {
   }
   rows.forEach(([at, value], i) => {
     show(body.rows[i].cells[0], axisTime(at));
-    show(body.rows[i].cells[1], number.format(value));
+    show(body.rows[i].cells[1], valueText(value));
     body.rows[i].dataset.minute = new Date(at).toISOString();
   });
 }
 
 function drawTop(report, measure, top) {
   const head = el("top").tHead, body = el("top").tBodies[0];
-  const most = top.length > 0 ? Math.max(1, top[0].values[0]) : 1;
+  const most = top.length > 0 && top[0].values[0] > 0 ? top[0].values[0] : Infinity;
   const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
   head.replaceChildren();
   body.replaceChildren();
@@ -220,9 +231,9 @@ function drawTop(report, measure, top) {
       const link = add(add(row, "td"), "a", entry.series[d] || "(empty)");
       link.href = address({ report, measure, filters });
       if (link.getAttribute("href") === focused) link.focus();
-      if (i === 0) add(link.parentNode, "span", "", "share").style.width = `${(100 * entry.values[0]) / most}%`;
+      if (i === 0) add(link.parentNode, "span", "", "share").style.width = `${Math.max(0, (100 * entry.values[0]) / most)}%`;
     });
-    add(row, "td", number.format(entry.values[0]), "number");
+    add(row, "td", valueText(entry.values[0]), "number");
   }
   show(el("top-report"), report.name);
   el("top-section").hidden = false;
@@ -242,12 +253,25 @@ async function askMinutes(nowMs) {
   for (const [at, value] of answer.values) minutes.set(Date.parse(at), value);
   const newest = Math.max(...minutes.keys());
   for (const at of minutes.keys()) if (at <= newest - MINUTES * MINUTE_MS) minutes.delete(at);
-  let sum = 0;
-  for (const value of minutes.values()) sum += value;
-  showFigure("this-minute", number.format(minutes.get(newest)));
-  showFigure("last-hour", number.format(sum));
+  showFigure("this-minute", valueText(minutes.get(newest)));
+  if (addsUp()) {
+    let sum = 0;
+    for (const value of minutes.values()) sum += value;
+    showFigure("last-hour", valueText(sum));
+  } else if (whole) {
+    await askHour(asked);
+  }
   drawChart();
   drawMinutes();
+}
+
+// What the minutes alone do not say: the mean of an hour is not that of its minutes.
+async function askHour(asked) {
+  const answer = await ask("api/v1/query", [
+    ["report", view.report.name], ["measure", view.measure], ...view.filters.map((f) => ["filter", f]),
+    ["from", `-${MINUTES - 1}m`],
+  ]);
+  if (asked === address({})) showFigure("last-hour", valueText(answer.values[0][1]));
 }
 
 async function askTop(nowMs) {

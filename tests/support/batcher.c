@@ -40,7 +40,7 @@ struct batcher *batcher_new(const struct report *reports, size_t report_count, u
         *p = (struct part){.shard = s, .report_count = report_count};
         p->reports = xcalloc(report_count, sizeof *p->reports);
         for (size_t r = 0; r < report_count; r++)
-            p->reports[r].cells.stride = cells_stride(reports[r].measure_count);
+            p->reports[r].cells.stride = cells_stride(reports[r].column_count);
         books_init(&p->books, report_count);
     }
     return b;
@@ -112,8 +112,7 @@ void batcher_add(struct batcher *b, uint32_t shard, size_t report, const char *k
     struct part_report *pr = &b->parts[shard].reports[report];
     struct series *s = series_of(&b->known[shard * b->report_count + report], pr, slice_text(key));
     struct cell *c = cell_of(&pr->cells, s->number, (uint32_t)(at_ms / MINUTE_MS));
-    for (size_t m = 0; m < b->reports[report].measure_count; m++)
-        c->value[m] = value_add(c->value[m], values[m]);
+    report_merge(&b->reports[report], c->value, values);
 }
 
 struct books *batcher_books(struct batcher *b, uint32_t shard)

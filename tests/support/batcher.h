@@ -1,4 +1,4 @@
-/* batcher.h - makes batches as a pipeline does, without lines or shards: keys and values straight into
+/* batcher.h - makes batches as a pipeline does, without lines or shards: keys and columns straight into
  * parts, one part per shard.
  *
  * Owner : the batcher; what batcher_seal() returns holds until batcher_clear().

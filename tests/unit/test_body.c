@@ -1,6 +1,6 @@
 /* Bodies hold what was merged into them, whatever the order; damaged ones are refused or read, within their
  * bytes. Every body lies in memory of exactly its length, so that the sanitizer sees a byte too many. */
-#include "aggregate/batch.h"
+#include "aggregate/report.h"
 #include "base/check.h"
 #include "store/body.h"
 #include "tests/support/dice.h"
@@ -12,11 +12,42 @@
 
 #include <cmocka.h>
 
+/* Reports of 1 to 8 measures: only counts and sums, then a mixture, then as wide as can be. */
+#define SHAPES (REPORT_MEASURES_MAX + 2)
+static struct report shapes[SHAPES];
+
+static int make_shapes(void **state)
+{
+    static const char *const mixture[] = {"count",       "sum(value)",  "min(value)", "max(value)",
+                                          "last(value)", "mean(value)", "min(bytes)", "last(bytes)"};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < SHAPES; i++) {
+        bool is_widest = i == SHAPES - 1, is_mixed = i >= REPORT_MEASURES_MAX;
+        assert_true(report_init(&shapes[i], slice_text("shape"), 1, &e));
+        for (size_t m = 0; m < (is_mixed ? REPORT_MEASURES_MAX : i + 1); m++) {
+            char name[2] = {(char)('a' + m), '\0'};
+            const char *expression = is_widest ? "last(value)" : is_mixed ? mixture[m] : "sum(bytes)";
+            assert_true(report_add_measure(&shapes[i], slice_text(name), slice_text(expression), &e));
+        }
+        assert_true(report_finish(&shapes[i], &e));
+    }
+    return 0;
+}
+
+static int free_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SHAPES; i++)
+        report_fini(&shapes[i]);
+    return 0;
+}
+
 /* What a body should hold: a place for everything it can. */
 struct map {
-    size_t measures;
+    const struct report *report;
     bool is_there[BODY_SERIES][BODY_SLOTS];
-    int64_t values[BODY_SERIES][BODY_SLOTS][BODY_MEASURES_MAX];
+    int64_t values[BODY_SERIES][BODY_SLOTS][REPORT_COLUMNS_MAX];
 };
 
 static int64_t roll_value(struct dice *d)
@@ -46,10 +77,13 @@ static size_t roll_items(struct dice *d, struct map *m, struct body_item *items,
             int64_t *to = m->values[s][slot];
             m->is_there[s][slot] = true;
             items[count] = (struct body_item){s, slot, values};
-            for (size_t i = 0; i < m->measures; i++) {
-                *values = roll_value(d);
-                to[i] = value_add(to[i], *values++);
+            for (size_t i = 0; i < m->report->column_count; i++) {
+                values[i] = roll_value(d);
+                if (values[i] == 0 && !m->report->is_additive)
+                    values[i] = 1; /* a column that says "none" has none beside it */
             }
+            report_merge(m->report, to, values);
+            values += m->report->column_count;
             count++;
         }
     }
@@ -69,7 +103,7 @@ static void check_slot(void *context, uint32_t series, uint32_t slot, const int6
     assert_true(series < BODY_SERIES && slot < BODY_SLOTS && c->map->is_there[series][slot]);
     assert_true((c->wanted[series / 64] >> series % 64) & 1);
     assert_true(c->count == 0 || series > c->series || (series == c->series && slot < c->slot));
-    assert_memory_equal(values, c->map->values[series][slot], c->map->measures * sizeof *values);
+    assert_memory_equal(values, c->map->values[series][slot], c->map->report->column_count * sizeof *values);
     c->series = series;
     c->slot = slot;
     c->count++;
@@ -83,7 +117,7 @@ static void check_body(struct dice *d, struct slice body, const struct map *m)
     for (size_t k = 0; k < 3; k++) {
         struct check c = {.map = m, .wanted = sets[k]};
         size_t expected = 0;
-        assert_true(body_each(body, m->measures, sets[k], check_slot, &c));
+        assert_true(body_each(body, m->report->column_count, sets[k], check_slot, &c));
         for (uint32_t s = 0; s < BODY_SERIES; s++) {
             for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
                 expected += m->is_there[s][slot] && ((sets[k][s / 64] >> s % 64) & 1);
@@ -103,20 +137,20 @@ static char *exact(struct slice body)
 
 static struct map map;
 static struct body_item items[BODY_SERIES * BODY_SLOTS];
-static int64_t item_values[BODY_SERIES * BODY_SLOTS * BODY_MEASURES_MAX];
+static int64_t item_values[BODY_SERIES * BODY_SLOTS * REPORT_COLUMNS_MAX];
 
 /* A body after some random merges, in `out`; the map holds the same. */
-static void roll_body(struct dice *d, size_t measures, int merges, struct body_buffer *out)
+static void roll_body(struct dice *d, const struct report *r, int merges, struct body_buffer *out)
 {
     struct body_buffer next = {0};
     memset(&map, 0, sizeof map);
-    map.measures = measures;
+    map.report = r;
     out->len = 0;
     for (int i = 0; i < merges; i++) {
         size_t count = roll_items(d, &map, items, item_values);
         struct slice old = slice_of((const char *)out->data, out->len);
         char *copy = exact(old);
-        assert_true(body_merge(slice_of(copy, old.len), items, count, measures, &next));
+        assert_true(body_merge(slice_of(copy, old.len), items, count, r, &next));
         free(copy);
         struct body_buffer swap = *out;
         *out = next;
@@ -132,7 +166,7 @@ static void test_merged_bodies_equal_a_map(void **state)
     struct dice d = dice_new("body");
     struct body_buffer body = {0};
     for (int round = 0; round < 64; round++)
-        roll_body(&d, (size_t)round % BODY_MEASURES_MAX + 1, 1 + (int)dice_roll(&d, 8), &body);
+        roll_body(&d, &shapes[round % SHAPES], 1 + (int)dice_roll(&d, 8), &body);
     body_buffer_fini(&body);
 }
 
@@ -140,11 +174,12 @@ static void test_merge_of_nothing_changes_nothing(void **state)
 {
     (void)state;
     struct dice d = dice_new("nothing");
+    const struct report *two = &shapes[1];
     struct body_buffer body = {0}, same = {0};
-    assert_true(body_merge(slice_of(NULL, 0), items, 0, 2, &same));
+    assert_true(body_merge(slice_of(NULL, 0), items, 0, two, &same));
     assert_int_equal(same.len, 0);
-    roll_body(&d, 2, 3, &body);
-    assert_true(body_merge(slice_of((const char *)body.data, body.len), items, 0, 2, &same));
+    roll_body(&d, two, 3, &body);
+    assert_true(body_merge(slice_of((const char *)body.data, body.len), items, 0, two, &same));
     assert_int_equal(same.len, body.len);
     assert_memory_equal(same.data, body.data, body.len);
     body_buffer_fini(&body);
@@ -155,21 +190,23 @@ static void test_merge_of_nothing_changes_nothing(void **state)
 static void test_fullest_body_merges(void **state)
 {
     (void)state;
-    static int64_t least[BODY_MEASURES_MAX];
+    static int64_t least[REPORT_COLUMNS_MAX];
+    const struct report *widest = &shapes[SHAPES - 1];
     struct body_buffer once = {0}, twice = {0};
+    assert_int_equal(widest->column_count, REPORT_COLUMNS_MAX);
     struct dice d = {1};
     memset(&map, 0, sizeof map);
-    map.measures = BODY_MEASURES_MAX;
-    for (size_t m = 0; m < BODY_MEASURES_MAX; m++)
+    map.report = widest;
+    for (size_t m = 0; m < REPORT_COLUMNS_MAX; m++)
         least[m] = INT64_MIN;
     for (uint32_t i = 0; i < BODY_SERIES * BODY_SLOTS; i++) {
         items[i] = (struct body_item){i / BODY_SLOTS, i % BODY_SLOTS, least};
         map.is_there[i / BODY_SLOTS][i % BODY_SLOTS] = true;
         memcpy(map.values[i / BODY_SLOTS][i % BODY_SLOTS], least, sizeof least);
     }
-    assert_true(body_merge(slice_of(NULL, 0), items, COUNT_OF(items), BODY_MEASURES_MAX, &once));
-    assert_true(body_merge(slice_of((const char *)once.data, once.len), items, COUNT_OF(items),
-                           BODY_MEASURES_MAX, &twice));
+    assert_true(body_merge(slice_of(NULL, 0), items, COUNT_OF(items), widest, &once));
+    assert_true(
+        body_merge(slice_of((const char *)once.data, once.len), items, COUNT_OF(items), widest, &twice));
     check_body(&d, slice_of((const char *)once.data, once.len), &map);
     check_body(&d, slice_of((const char *)twice.data, twice.len), &map);
     body_buffer_fini(&once);
@@ -183,21 +220,21 @@ static void count_slot(void *context, uint32_t series, uint32_t slot, const int6
 }
 
 /* Both ways to read it stay within its bytes. What a merge makes of a damaged body is another one. */
-static bool survive(struct dice *d, struct slice body, size_t measures)
+static bool survive(struct dice *d, struct slice body, const struct report *r)
 {
     static const uint64_t all[BODY_SERIES / 64] = {UINT64_MAX, UINT64_MAX};
     static struct map ignored;
     struct body_buffer out = {0};
     int64_t count = 0;
     char *copy = exact(body);
-    ignored.measures = measures;
+    ignored.report = r;
     size_t n = roll_items(d, &ignored, items, item_values);
-    bool good = body_each(slice_of(copy, body.len), measures, all, count_slot, &count);
-    bool merges = body_merge(slice_of(copy, body.len), items, n, measures, &out);
+    bool good = body_each(slice_of(copy, body.len), r->column_count, all, count_slot, &count);
+    bool merges = body_merge(slice_of(copy, body.len), items, n, r, &out);
     assert_true(merges || !good);
     if (merges) {
         char *again = exact(slice_of((const char *)out.data, out.len));
-        (void)body_each(slice_of(again, out.len), measures, all, count_slot, &count);
+        (void)body_each(slice_of(again, out.len), r->column_count, all, count_slot, &count);
         free(again);
     }
     body_buffer_fini(&out);
@@ -211,11 +248,11 @@ static void test_truncated_body_never_reads_outside(void **state)
     struct dice d = dice_new("truncated");
     struct body_buffer body = {0};
     do
-        roll_body(&d, 3, 2, &body);
+        roll_body(&d, &shapes[2], 2, &body);
     while (body.len < 200 || body.len > 3000);
     int refused = 0;
     for (size_t len = 0; len < body.len; len++)
-        refused += !survive(&d, slice_of((const char *)body.data, len), 3);
+        refused += !survive(&d, slice_of((const char *)body.data, len), &shapes[2]);
     assert_true(refused > 0);
     body_buffer_fini(&body);
 }
@@ -227,13 +264,13 @@ static void test_damaged_body_never_reads_outside(void **state)
     struct body_buffer body = {0};
     int refused = 0;
     for (int round = 0; round < 3000; round++) {
-        size_t measures = (size_t)dice_roll(&d, BODY_MEASURES_MAX) + 1;
+        const struct report *r = &shapes[dice_roll(&d, SHAPES)];
         if (round % 50 == 0 || body.len == 0)
-            roll_body(&d, measures, 1 + (int)dice_roll(&d, 3), &body);
+            roll_body(&d, r, 1 + (int)dice_roll(&d, 3), &body);
         char *bad = exact(slice_of((const char *)body.data, body.len));
         for (int64_t n = dice_roll(&d, 4); n >= 0 && body.len > 0; n--)
             bad[dice_roll(&d, (int64_t)body.len)] = (char)dice_roll(&d, 256);
-        refused += !survive(&d, slice_of(bad, body.len), measures);
+        refused += !survive(&d, slice_of(bad, body.len), r);
         free(bad);
     }
     assert_true(refused > 100);
@@ -248,7 +285,7 @@ static void test_random_bytes_never_read_outside(void **state)
         char bytes[64];
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (char)dice_roll(&d, dice_roll(&d, 2) == 0 ? 256 : 8);
-        survive(&d, slice_of(bytes, (size_t)dice_roll(&d, sizeof bytes + 1)), 1 + (size_t)dice_roll(&d, 8));
+        survive(&d, slice_of(bytes, (size_t)dice_roll(&d, sizeof bytes + 1)), &shapes[dice_roll(&d, SHAPES)]);
     }
 }
 
@@ -287,5 +324,5 @@ int main(void)
         cmocka_unit_test(test_random_bytes_never_read_outside),
         cmocka_unit_test(test_body_that_breaks_the_rules_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_shapes, free_shapes);
 }

@@ -78,6 +78,55 @@ static void test_condition_absent_number_never_compares(void **state)
     }
 }
 
+/* Fractions are compared as what they are; an own field only where it is a number. */
+static void test_condition_compares_decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t value;
+        bool holds;
+    } rows[] = {
+        {"value>=95.5", 95500000, true},      {"value>=95.5", 95499999, false},
+        {"value>95.5", 95500000, false},      {"value<-0.000001", -2, true},
+        {"value<-0.000001", -1, false},       {"value<=-1", -1000000, true},
+        {"load>0.999999", 1000000, true},     {"load<=0.999999", 1000000, false},
+        {"load<1", EVENT_DECIMAL_MAX, false}, {"load>-1000000000000", -EVENT_DECIMAL_MAX, false},
+    };
+    enum field load;
+    assert_true(field_intern(slice_text("load"), &load));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct condition c;
+        struct err e;
+        if (!condition_parse(&c, slice_text(rows[i].text), &e))
+            fail_msg("%s: %s", rows[i].text, e.text);
+        struct event ev = {.present = (uint64_t)1 << c.field, .numeric = (uint64_t)1 << c.field};
+        ev.number[c.field] = rows[i].value;
+        if (condition_holds(&c, &ev) != rows[i].holds)
+            fail_msg("%s must be %s", rows[i].text, rows[i].holds ? "true" : "false");
+        ev.numeric = 0; /* a text: 12abc */
+        assert_int_equal(condition_holds(&c, &ev), c.field == FIELD_VALUE && rows[i].holds);
+    }
+    static const char *const refused[] = {"value<",
+                                          "value<-",
+                                          "value<.5",
+                                          "value<5.",
+                                          "value<1.0000001",
+                                          "value<+1",
+                                          "value<1000000000000.000001",
+                                          "value<1 2",
+                                          "value<--1",
+                                          "value<NaN",
+                                          "status<200.5",
+                                          "name<5"};
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        struct condition c;
+        struct err e;
+        if (condition_parse(&c, slice_text(refused[i]), &e))
+            fail_msg("%s was taken", refused[i]);
+    }
+}
+
 static void test_condition_nul_is_a_byte(void **state)
 {
     (void)state;
@@ -105,6 +154,11 @@ static void test_condition_print_has_one_spelling(void **state)
         {"user!=-", "user!=-"},
         {"agent=a=b<c", "agent=a=b<c"},
         {"path=ab|a", "path=a|ab"},
+        {"value<95.50", "value<95.5"},
+        {"value >= -0.000001", "value>=-0.000001"},
+        {"value>-0", "value>0"},
+        {"value<=1000000000000.000000", "value<=1000000000000"},
+        {"value<00.5", "value<0.5"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct condition c, again;
@@ -129,7 +183,12 @@ static void test_condition_parse_refuses(void **state)
         {"=1", "found \"\", expected a field"},
         {"status_class=4xx", "found \"status_class\", expected a field: write status=4* for 4xx"},
         {"referrer_host=a", "found \"referrer_host\", expected a field: write referrer=*://example.com*"},
-        {"path<5", "found \"path\" with the number operator <, expected status or bytes"},
+        {"path<5",
+         "found \"path\" with the number operator <, expected status, bytes, value or a number of your "
+         "own"},
+        {"value<1e3",
+         "found \"1e3\" after <, expected a number such as -95.5, with at most 6 digits after the "
+         "point, up to 1000000000000"},
         {"status<4xx", "found \"4xx\" after <, expected a number from 0 to 70368744177664"},
         {"status>=", "found \"\" after >=, expected a number from 0 to 70368744177664"},
         {"status>-1", "found \"-1\" after >, expected a number from 0 to 70368744177664"},
@@ -210,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_condition_holds_table),
         cmocka_unit_test(test_condition_absent_number_never_compares),
+        cmocka_unit_test(test_condition_compares_decimals),
         cmocka_unit_test(test_condition_nul_is_a_byte),
         cmocka_unit_test(test_condition_print_has_one_spelling),
         cmocka_unit_test(test_condition_parse_refuses),

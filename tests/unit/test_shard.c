@@ -170,8 +170,7 @@ static void take_report(struct game *g, size_t r, const struct part_report *pr)
         assert_int_not_equal(series, UINT32_MAX);
         struct recount_cell *to =
             recount_cells_get(&g->taken[r].minutes, series, c->minute * (int64_t)MINUTE_MS);
-        for (size_t m = 0; m < reports[r].measure_count; m++)
-            to->values[m] = value_add(to->values[m], c->value[m]);
+        report_merge(&reports[r], to->columns, c->value);
     }
 }
 
@@ -218,12 +217,12 @@ static void check_equal(struct game *g)
     for (size_t r = 0; r < REPORTS; r++) {
         const struct recount_cells *naive = &g->naive[r].minutes, *taken = &g->taken[r].minutes;
         for (size_t i = 0; i <= naive->mask; i++) {
-            const struct recount_cell *want = &naive->cells[i];
+            const struct recount_cell *want = recount_cells_at(naive, i);
             if (want->slot_ms < 0)
                 continue;
             const struct recount_cell *have = recount_cells_find(taken, want->series, want->slot_ms);
             assert_non_null(have);
-            assert_memory_equal(have->values, want->values, sizeof want->values);
+            assert_memory_equal(have->columns, want->columns, reports[r].column_count * sizeof(int64_t));
         }
         assert_int_equal(taken->count, naive->count);
     }

@@ -172,7 +172,7 @@ static void change_body(struct desk *k, const char *table, int64_t by)
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(get), SQLITE_ROW);
     struct slice body = slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1));
-    assert_true(body_merge(body, &item, 1, 2, &changed));
+    assert_true(body_merge(body, &item, 1, &k->reports[FIXTURE_SITE], &changed));
     snprintf(sql, sizeof sql, "UPDATE %s SET body = ? WHERE at = ?", table);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &put, NULL), SQLITE_OK);
     sqlite3_bind_blob(put, 1, changed.data, (int)changed.len, SQLITE_STATIC);

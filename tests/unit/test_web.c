@@ -250,7 +250,7 @@ static void test_web_reports_names_what_can_be_asked(void **state)
 {
     check(*state, "/api/v1/reports", 200,
           "{\"name\":\"clients\",\"dimensions\":[\"host\",\"method\",\"status\"],\"measures\":[\"hits\","
-          "\"bytes\"]}]");
+          "\"bytes\"],\"expressions\":[\"count\",\"sum(bytes)\"]}]");
 }
 
 static void pass_time(struct fixture *f, int64_t ms)

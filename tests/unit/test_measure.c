@@ -1,0 +1,228 @@
+/* Measures say what a naive look at the events says, however the events are grouped and merged. */
+#include "aggregate/report.h"
+#include "tests/support/dice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const char *const expressions[] = {"count",       "sum(value)",  "min(value)", "max(value)",
+                                          "last(value)", "mean(value)", "min(bytes)", "mean(bytes)"};
+
+static void make_report(struct report *r)
+{
+    struct err e;
+    assert_true(report_init(r, slice_text("gauges"), 1, &e));
+    for (size_t i = 0; i < COUNT_OF(expressions); i++) {
+        char name[2] = {(char)('a' + i), '\0'};
+        if (!report_add_measure(r, slice_text(name), slice_text(expressions[i]), &e))
+            fail_msg("%s", e.text);
+        assert_string_equal(r->measures[i].expression, expressions[i]);
+    }
+    assert_true(report_finish(r, &e));
+}
+
+static void test_numbers_are_exact_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t number;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {1, "0.000001"},
+                {-1, "-0.000001"},
+                {95000000, "95"},
+                {95500000, "95.5"},
+                {-95050000, "-95.05"},
+                {100, "0.0001"},
+                {EVENT_DECIMAL_MAX, "1000000000000"},
+                {-EVENT_DECIMAL_MAX, "-1000000000000"},
+                {EVENT_DECIMAL_MAX - 1, "999999999999.999999"},
+                {INT64_MAX, "9223372036854.775807"},
+                {INT64_MIN, "-9223372036854.775808"}};
+    char buf[NUMBER_BYTES];
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        assert_string_equal(number_text(rows[i].number, buf), rows[i].text);
+    assert_string_equal(number_text((int128)INT64_MAX * EVENT_SCALE, buf), "9223372036854775807");
+    assert_string_equal(number_text((int128)INT64_MIN * EVENT_SCALE, buf), "-9223372036854775808");
+}
+
+static void test_means_round_half_away_from_zero(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t sum, count, mean;
+    } rows[] = {{0, 3, 0},
+                {1, 2, 1},
+                {-1, 2, -1},
+                {1, 3, 0},
+                {2, 3, 1},
+                {-2, 3, -1},
+                {-1, 3, 0},
+                {5, 2, 3},
+                {-5, 2, -3},
+                {7, 7, 1},
+                {10, 4, 3},
+                {9, 4, 2},
+                {INT64_MAX, 1, INT64_MAX},
+                {INT64_MIN, 1, INT64_MIN},
+                {1, INT64_MAX, 0}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        assert_true(number_mean(rows[i].sum, rows[i].count) == rows[i].mean);
+}
+
+struct sample {
+    int64_t at_ms, order, value, bytes;
+    bool has_value, has_bytes;
+};
+
+static void add(const struct report *r, int64_t *columns, const struct sample *s)
+{
+    struct event ev = {.at_ms = s->at_ms, .order = s->order};
+    ev.present = (uint64_t)s->has_value << FIELD_VALUE | (uint64_t)s->has_bytes << FIELD_BYTES;
+    ev.number[FIELD_VALUE] = s->value;
+    ev.number[FIELD_BYTES] = s->bytes;
+    for (size_t i = 0; i < r->measure_count; i++)
+        measure_add(&r->measures[i], columns + r->measures[i].column, &ev);
+}
+
+static void check(const struct report *r, const int64_t *columns, size_t measure, bool is_there, int128 want)
+{
+    int128 have = 0;
+    const struct measure *m = &r->measures[measure];
+    assert_int_equal(measure_value(m, columns + m->column, &have), is_there);
+    if (is_there && have != want) {
+        char a[NUMBER_BYTES], b[NUMBER_BYTES];
+        fail_msg("%s is %s, expected %s", m->expression, number_text(have, a), number_text(want, b));
+    }
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_later(const struct sample *a, const struct sample *b)
+{
+    if (a->at_ms != b->at_ms)
+        return a->at_ms > b->at_ms;
+    return a->order != b->order ? a->order > b->order : a->value > b->value;
+}
+
+static void check_all(const struct report *r, const int64_t *columns, const struct sample *samples,
+                      size_t count)
+{
+    int64_t values = 0, sizes = 0, sum = 0, bytes = 0, least = INT64_MAX, most = INT64_MIN,
+            smallest = INT64_MAX;
+    const struct sample *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct sample *s = &samples[i];
+        if (s->has_bytes) {
+            sizes++;
+            bytes += s->bytes;
+            smallest = lesser(smallest, s->bytes);
+        }
+        if (!s->has_value)
+            continue;
+        values++;
+        sum += s->value;
+        least = lesser(least, s->value);
+        most = s->value > most ? s->value : most;
+        last = last == NULL || is_later(s, last) ? s : last;
+    }
+    check(r, columns, 0, true, (int128)count * EVENT_SCALE);
+    check(r, columns, 1, true, sum);
+    check(r, columns, 2, values > 0, least);
+    check(r, columns, 3, values > 0, most);
+    check(r, columns, 4, values > 0, last != NULL ? last->value : 0);
+    check(r, columns, 5, values > 0, values > 0 ? number_mean(sum, values) : 0);
+    check(r, columns, 6, sizes > 0, (int128)smallest * EVENT_SCALE);
+    check(r, columns, 7, sizes > 0, sizes > 0 ? number_mean((int128)bytes * EVENT_SCALE, sizes) : 0);
+}
+
+#define SAMPLES 60
+#define PARTS   7
+
+static struct sample roll_sample(struct dice *d)
+{
+    static const int64_t extremes[] = {0, 1, -1, EVENT_DECIMAL_MAX / 100, -EVENT_DECIMAL_MAX / 100};
+    struct sample s = {.at_ms = dice_roll(d, 4), .order = dice_roll(d, 3), .bytes = dice_roll(d, 3)};
+    s.value = dice_roll(d, 3) == 0 ? extremes[dice_roll(d, 5)] : dice_roll(d, 2000001) - 1000000;
+    s.has_value = dice_roll(d, 4) > 0;
+    s.has_bytes = dice_roll(d, 4) > 0;
+    return s;
+}
+
+/* Merging is associative and commutative, and zeros are neutral: any grouping and order says the same. */
+static void test_any_grouping_says_what_the_events_say(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("measure");
+    struct report r;
+    make_report(&r);
+    assert_int_equal(r.column_count, 12);
+    assert_false(r.is_additive);
+    for (int round = 0; round < 2000; round++) {
+        struct sample samples[SAMPLES];
+        int64_t parts[PARTS][REPORT_COLUMNS_MAX] = {{0}};
+        size_t count = (size_t)dice_roll(&d, SAMPLES + 1);
+        for (size_t i = 0; i < count; i++) {
+            samples[i] = roll_sample(&d);
+            add(&r, parts[dice_roll(&d, PARTS)], &samples[i]);
+        }
+        for (size_t left = PARTS; left > 1; left--) {
+            size_t to = (size_t)dice_roll(&d, (int64_t)left - 1);
+            report_merge(&r, parts[to], parts[left - 1]);
+        }
+        check_all(&r, parts[0], samples, count);
+    }
+    report_fini(&r);
+}
+
+static void test_extremes_are_kept_apart_from_nothing(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {0, -1, 1, EVENT_DECIMAL_MAX, -EVENT_DECIMAL_MAX};
+    struct report r;
+    make_report(&r);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        int64_t columns[REPORT_COLUMNS_MAX] = {0}, twice[REPORT_COLUMNS_MAX] = {0};
+        struct sample s = {.value = values[i], .has_value = true};
+        add(&r, columns, &s);
+        check_all(&r, columns, &s, 1);
+        report_merge(&r, twice, columns);
+        assert_memory_equal(twice, columns, sizeof twice);
+    }
+    report_fini(&r);
+}
+
+static void test_sums_stay_at_the_ends(void **state)
+{
+    (void)state;
+    struct report r;
+    int64_t columns[REPORT_COLUMNS_MAX] = {0};
+    make_report(&r);
+    for (int i = 0; i < 20; i++)
+        add(&r, columns, &(struct sample){.value = -EVENT_DECIMAL_MAX, .has_value = true});
+    check(&r, columns, 1, true, INT64_MIN);
+    check(&r, columns, 0, true, 20 * (int128)EVENT_SCALE);
+    check(&r, columns, 2, true, -EVENT_DECIMAL_MAX);
+    report_merge(&r, columns, columns);
+    check(&r, columns, 1, true, INT64_MIN);
+    report_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers_are_exact_texts),
+        cmocka_unit_test(test_means_round_half_away_from_zero),
+        cmocka_unit_test(test_any_grouping_says_what_the_events_say),
+        cmocka_unit_test(test_extremes_are_kept_apart_from_nothing),
+        cmocka_unit_test(test_sums_stay_at_the_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
