@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define REPORTS         5
+#define REPORTS         6
 #define DIMENSION_BYTES 40
 
 static struct report reports[REPORTS];
@@ -36,6 +36,9 @@ static int setup_all(void **state)
     static const char *const sums[][2] = {{"volume", "sum(bytes)"}, {NULL, NULL}};
     static const char *const three[][2] = {
         {"hits", "count"}, {"volume", "sum(bytes)"}, {"events", "count"}, {NULL, NULL}};
+    static const char *const gauges[][2] = {
+        {"n", "count"},         {"total", "sum(value)"}, {"low", "min(value)"},    {"high", "max(value)"},
+        {"now", "last(value)"}, {"avg", "mean(value)"},  {"codes", "min(status)"}, {NULL, NULL}};
     (void)state;
     make_report(&reports[0], "site", (const char *const[]){NULL}, "status!=304", NULL);
     make_report(&reports[1], "pages", (const char *const[]){"path", NULL}, NULL, NULL);
@@ -43,6 +46,7 @@ static int setup_all(void **state)
     make_report(&reports[3], "clients", (const char *const[]){"host", "user", "status_class", NULL}, NULL,
                 sums);
     make_report(&reports[4], "nothing", (const char *const[]){"agent", NULL}, "method=NONE", NULL);
+    make_report(&reports[5], "gauges", (const char *const[]){"host", NULL}, "value>-4.5", gauges);
     return 0;
 }
 
@@ -95,6 +99,11 @@ static void roll_event(struct game *g, struct event *ev, char text[256], int64_t
     if (dice_roll(d, 20) > 0) {
         set_field(ev, FIELD_STATUS, status, 3, false);
         ev->number[FIELD_STATUS] = strtoll(status, NULL, 10);
+    }
+    ev->order = dice_roll(d, 3);
+    if (dice_roll(d, 3) > 0) {
+        set_field(ev, FIELD_VALUE, "1", 1, false);
+        ev->number[FIELD_VALUE] = dice_roll(d, 10LL * EVENT_SCALE) - 5LL * EVENT_SCALE;
     }
     if (dice_roll(d, 5) > 0) {
         set_field(ev, FIELD_BYTES, "1", 1, false); /* only its number counts */
@@ -310,6 +319,55 @@ static void test_one_large_batch_equals_a_naive_count(void **state)
     game_fini(&g);
 }
 
+/* A run of one partition's events: its naive books grow by what the run added to those of all. */
+static void play_run(struct game *g, struct books *naive, int events)
+{
+    size_t count = books_count(REPORTS);
+    int64_t *before = malloc(count * sizeof *before);
+    memcpy(before, g->naive_books.entries, count * sizeof *before);
+    for (int i = 0; i < events; i++)
+        add_events(g, 1431857103000 + i * 1000, 50);
+    if (dice_roll(&g->dice, 3) == 0)
+        reject_some(g);
+    for (size_t i = 0; i < count; i++)
+        naive->entries[i] += g->naive_books.entries[i] - before[i];
+    free(before);
+}
+
+/* Two partitions in turn: each gets the books of its own events, and the cells are those of all. */
+static void test_books_are_split_between_partitions(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("partitions");
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES};
+    struct game g;
+    struct books naive[2], taken[2];
+    game_init(&g, &d, &limits);
+    for (int i = 0; i < 2; i++) {
+        books_init(&naive[i], REPORTS);
+        books_init(&taken[i], REPORTS);
+    }
+    for (int run = 0; run < 60; run++) {
+        int p = (int)dice_roll(&g.dice, 2);
+        play_run(&g, &naive[p], (int)dice_roll(&g.dice, 4)); /* it may be empty */
+        shard_take_books(g.shard, &taken[p]);
+        assert_false(shard_is_empty(g.shard));
+        assert_memory_equal(taken[p].entries, naive[p].entries, books_count(REPORTS) * sizeof(int64_t));
+        if (run % 20 == 19)
+            seal(&g);
+    }
+    give_back(&g);
+    assert_int_equal(g.taken_books.entries[BOOK_CONSUMED], 0); /* nothing was left to the parts */
+    for (int i = 0; i < 2; i++) {
+        assert_true(books_balance(&taken[i]));
+        books_add(&g.taken_books, &taken[i]);
+        books_fini(&taken[i]);
+        books_fini(&naive[i]);
+    }
+    check_equal(&g);
+    game_fini(&g);
+}
+
 static void test_empty_shard_seals_to_an_empty_part(void **state)
 {
     (void)state;
@@ -377,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_equal_a_naive_count),
         cmocka_unit_test(test_one_large_batch_equals_a_naive_count),
+        cmocka_unit_test(test_books_are_split_between_partitions),
         cmocka_unit_test(test_empty_shard_seals_to_an_empty_part),
         cmocka_unit_test(test_each_limit_makes_it_full),
         cmocka_unit_test(test_sums_saturate),
