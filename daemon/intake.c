@@ -165,6 +165,7 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
         return fail_backwards(in, p, m);
     in->current = range_of(in, p);
     in->current_rkt = m->rkt;
+    in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
     return true;
 }
 
@@ -209,6 +210,24 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
     }
 }
 
+/* What nearly all messages are where they are plain lines: one good line. False: it is something else, and
+ * nothing was done. */
+static bool count_line(struct intake *in, const rd_kafka_message_t *m)
+{
+    struct decoder *decoder = in->current_decoder;
+    struct event *ev = &in->events[in->event_count];
+    struct reject why;
+    if (decoder == NULL || m->len > in->shared->line_max || m->len == 0 ||
+        memchr(m->payload, '\n', m->len) != NULL)
+        return false;
+    if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) || ev->at_ms > in->latest_ms)
+        return false;
+    ev->order = record_order(m->offset, 0);
+    if (++in->event_count == SHARD_EVENTS_MAX)
+        add_events(in);
+    return true;
+}
+
 static void take_message(struct intake *in, rd_kafka_message_t *m)
 {
     if (UNLIKELY(m->err != RD_KAFKA_RESP_ERR_NO_ERROR)) {
@@ -225,7 +244,8 @@ static void take_message(struct intake *in, rd_kafka_message_t *m)
     }
     in->open.messages++;
     in->current_last = m;
-    count_message(in, m);
+    if (!count_line(in, m))
+        count_message(in, m);
 }
 
 /* Wait until the writer is done with what was sealed; false when it has failed. */

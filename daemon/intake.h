@@ -76,7 +76,8 @@ struct intake {
     struct delivery open;
     struct intake_range *current; /* NULL: none yet */
     const rd_kafka_message_t *current_last;
-    rd_kafka_topic_t *current_rkt; /* by which the next message of the run is recognised */
+    rd_kafka_topic_t *current_rkt;   /* by which the next message of the run is recognised */
+    struct decoder *current_decoder; /* of plain lines; NULL: they need the chain */
     int64_t begun_ms, latest_ms, now_ms;
     struct event events[SHARD_EVENTS_MAX];
     size_t event_count;
