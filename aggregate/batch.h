@@ -81,7 +81,7 @@ struct range {
     int64_t from, to;
     uint64_t tail_hash; /* of the tail_len bytes before `to`; of a message: hash and length of the last one */
     uint32_t tail_len;
-    int64_t now_ms; /* the wall clock against which events were in the future */
+    int64_t latest_ms; /* events after this were in the future: by the clock and limit of that time */
 };
 
 struct batch {

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/address.h"
-#include "config/keys.h"
 #include "daemon/consume.h"
 #include "daemon/options.h"
 #include "daemon/service.h"
@@ -145,16 +144,9 @@ static bool is_stopping(const struct run *run)
     return atomic_load(run->service.stop);
 }
 
-/* There is room for the longest line that a reload may allow. */
-static size_t line_max(void)
-{
-    return (size_t)keys_find("limits", slice_text("line_max"))->max;
-}
-
 static struct pipeline_limits pipeline_limits_of(const struct config *c)
 {
     return (struct pipeline_limits){.stripe_ms = c->aggregate.flush_ms,
-                                    .line_max = (size_t)c->limits.line_max,
                                     .future_max_ms = c->limits.future_max_ms};
 }
 
@@ -205,15 +197,16 @@ static void idle(struct run *run, enum status_state state)
 static bool open_stream(struct run *run, struct err *e)
 {
     struct stat status;
-    struct source_options options = {
-        .line_max = line_max(), .last_line = LAST_LINE_LEAVE, .stop = run->service.stop};
+    struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
+                                     .last_line = LAST_LINE_LEAVE,
+                                     .stop = run->service.stop};
     if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         return source_open(&run->source, "-", run->store, &options, e);
     struct source *src = &run->source;
     src->in = input_open("-", e);
     if (src->in == NULL)
         return false;
-    src->reader = reader_new(src->in, line_max(), LAST_LINE_LEAVE);
+    src->reader = reader_new(src->in, (size_t)run->config->limits.line_max, LAST_LINE_LEAVE);
     snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64, clock_wall_ms(&clock_system));
     snprintf(src->range.label, sizeof src->range.label, "standard input");
     return true;
@@ -222,7 +215,8 @@ static bool open_stream(struct run *run, struct err *e)
 /* An empty file has no content to be known by either: wait for its first bytes. */
 static bool open_file(struct run *run, const char *path, struct err *e)
 {
-    struct source_options options = {.line_max = line_max(), .last_line = LAST_LINE_LEAVE};
+    struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
+                                     .last_line = LAST_LINE_LEAVE};
     while (true) {
         if (!source_open(&run->source, path, run->store, &options, e))
             return false;
@@ -305,7 +299,6 @@ static void open_pipeline(struct run *run)
     const struct config *c = run->config;
     struct pipeline_options options = setup_pipeline(c, 1);
     options.decode = &c->sources[0].decode;
-    options.line_max = line_max();
     options.limits = pipeline_limits_of(c);
     options.follow = source_path(run) != NULL;
     options.tidy = true;

@@ -4,7 +4,6 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "config/keys.h"
 #include "daemon/intake.h"
 #include "daemon/setup.h"
 #include "daemon/writer.h"
@@ -413,12 +412,6 @@ static bool run_session(struct consume *c, struct err *e)
 
 /* ---- the whole */
 
-/* There is room for the longest line that a reload may allow. */
-static size_t line_max(void)
-{
-    return (size_t)keys_find("limits", slice_text("line_max"))->max;
-}
-
 static void init_shared(struct consume *c)
 {
     const struct config *cf = c->options->config;
@@ -434,7 +427,7 @@ static void init_shared(struct consume *c)
     sh->reports = cf->reports;
     sh->report_count = cf->report_count;
     sh->shard = setup_pipeline(cf, 1).shard;
-    sh->line_max = line_max();
+    sh->line_max = (size_t)cf->limits.line_max;
     sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
     take_limits(c);
 }

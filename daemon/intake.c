@@ -51,7 +51,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     r->partition = p;
     books_clear(&r->books);
     partition_range(p, &r->range);
-    r->range.now_ms = in->now_ms;
+    r->range.latest_ms = in->latest_ms;
     return r;
 }
 
@@ -314,8 +314,7 @@ static bool seal_if_due(struct intake *in, int64_t now_ms)
 static void begin_batch(struct intake *in, int64_t now_ms)
 {
     in->begun_ms = now_ms;
-    in->now_ms = clock_wall_ms(in->shared->clock);
-    in->latest_ms = in->now_ms + atomic_load(&in->shared->limits.future_max_ms);
+    in->latest_ms = clock_wall_ms(in->shared->clock) + atomic_load(&in->shared->limits.future_max_ms);
 }
 
 /* One turn: what came, counted, and sealed where it is time. False: the end. */

@@ -23,8 +23,8 @@
 
 struct stripe {
     int64_t from, to;
-    int64_t begun_ms; /* monotonic; when its first block was taken, 0: none yet */
-    int64_t now_ms;   /* wall */
+    int64_t begun_ms;  /* monotonic; when its first block was taken, 0: none yet */
+    int64_t latest_ms; /* wall; events after it are in the future */
     uint64_t tail_hash;
     uint32_t tail_len;
 };
@@ -74,7 +74,6 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     struct pipeline *p = xcalloc(1, sizeof *p);
     p->options = *options;
     p->limits = options->limits;
-    ASSERT(p->limits.line_max <= options->line_max);
     p->workers = xcalloc(options->threads, sizeof *p->workers);
     p->past = xcalloc(options->threads, sizeof *p->past);
     for (size_t i = 0; i < options->threads; i++)
@@ -133,7 +132,6 @@ const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
 
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
 {
-    ASSERT(limits->line_max <= p->options.line_max);
     pthread_mutex_lock(&p->reading);
     p->limits = *limits;
     pthread_mutex_unlock(&p->reading);
@@ -168,7 +166,8 @@ static void close_stripe(struct pipeline *p)
     s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
     s->tail_len = (uint32_t)tail.len;
     if (s->begun_ms == 0)
-        s->now_ms = clock_wall_ms(p->options.clock); /* it is but the line feed of a line counted before */
+        s->latest_ms = clock_wall_ms(p->options.clock) +
+                       p->limits.future_max_ms; /* it is but the line feed of a line counted before */
     p->stripe++;
     *stripe_at(p, p->stripe) = (struct stripe){.from = s->to};
     pthread_mutex_unlock(&p->lock);
@@ -205,13 +204,12 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     struct stripe *s = stripe_at(p, p->stripe);
     if (result == READER_BLOCK && s->begun_ms == 0) {
         s->begun_ms = mono_ms;
-        s->now_ms = clock_wall_ms(p->options.clock);
+        s->latest_ms = clock_wall_ms(p->options.clock) + p->limits.future_max_ms;
     }
     if (p->ended && reader_offset(p->reader) > s->from)
         close_stripe(p);
     *stripe = p->stripe;
-    *latest_ms = s->now_ms + p->limits.future_max_ms;
-    w->line_max = p->limits.line_max;
+    *latest_ms = s->latest_ms;
     p->read_offset = reader_offset(p->reader);
     p->raw_offset = reader_raw_offset(p->reader);
     if (p->ended && result != READER_BLOCK)
@@ -363,7 +361,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     range.to = s->to;
     range.tail_hash = s->tail_hash;
     range.tail_len = s->tail_len;
-    range.now_ms = s->now_ms;
+    range.latest_ms = s->latest_ms;
     books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
         if (p->options.rejects_fd >= 0 && !write_rejects(p, &boxes[i]->rejects, e))

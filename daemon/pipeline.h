@@ -51,14 +51,13 @@ struct pipeline_progress {
 /* What may change between two blocks. */
 struct pipeline_limits {
     int64_t stripe_ms;
-    size_t line_max; /* longer ones are rejected; at most pipeline_options.line_max */
     int64_t future_max_ms;
 };
 
 struct pipeline_options {
     size_t threads;
     const struct decode *decode;   /* borrowed */
-    size_t line_max;               /* that there is room for */
+    size_t line_max;               /* longer lines are rejected */
     struct pipeline_limits limits; /* at first */
     int64_t stripe_bytes;
     struct shard_limits shard;

@@ -21,9 +21,7 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     return (struct pipeline_options){
         .threads = thread_count(c, threads),
         .line_max = (size_t)c->limits.line_max,
-        .limits = {.stripe_ms = c->aggregate.batch_ms,
-                   .line_max = (size_t)c->limits.line_max,
-                   .future_max_ms = c->limits.future_max_ms},
+        .limits = {.stripe_ms = c->aggregate.batch_ms, .future_max_ms = c->limits.future_max_ms},
         .stripe_bytes = c->aggregate.batch_bytes,
         .shard = {.cells_max = (size_t)c->aggregate.cells_max,
                   .series_max = (size_t)c->aggregate.series_max,

@@ -41,7 +41,7 @@ static void add_stretch(struct verify_part *b, struct verify_stretch s)
 static void read_source_entry(struct verify_part *b, const char *entry, int64_t value)
 {
     char name[BOOK_NAME_BYTES];
-    struct verify_stretch s = {.report = -1, .now_ms = value};
+    struct verify_stretch s = {.report = -1, .latest_ms = value};
     if (sscanf(entry, "future.%" SCNd64 ".%" SCNd64, &s.from, &s.to) == 2)
         add_stretch(b, s);
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
@@ -93,7 +93,7 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
 static bool was_future(const struct verify_part *b, int64_t at_ms, int64_t offset)
 {
     const struct verify_stretch *s = find_stretch(b, -1, offset);
-    return s != NULL && at_ms > s->now_ms + b->v->config->limits.future_max_ms;
+    return s != NULL && at_ms > s->latest_ms;
 }
 
 /* What one event came to, or why none did. */

@@ -28,8 +28,8 @@ struct verify {
 
 /* An exception that the books name, for the records of [from, to). */
 struct verify_stretch {
-    int report; /* not counted in this report; -1: records in the future were so by now_ms */
-    int64_t from, to, now_ms;
+    int report; /* not counted in this report; -1: records in the future were later than latest_ms */
+    int64_t from, to, latest_ms;
 };
 
 /* One partition: its books as stored, beside those of the recount. */

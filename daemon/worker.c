@@ -101,8 +101,8 @@ static void count_record(struct worker *w, struct slice line, int64_t offset, in
 static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
 {
     int64_t offset = w->block.from + (line.ptr - w->block.data);
-    struct reject why = {REJECT_TOO_LONG, w->line_max + 1};
-    if (UNLIKELY(line.len > w->line_max))
+    struct reject why = {REJECT_TOO_LONG, w->options->line_max + 1};
+    if (UNLIKELY(line.len > w->options->line_max))
         reject(w, line, offset, why);
     else if (UNLIKELY(w->decoder == NULL))
         count_record(w, line, offset, latest_ms);

@@ -30,7 +30,6 @@ struct worker {
     size_t event_count;
     struct outbox open, sealed; /* `open` collects rejects, its part is in the shard */
     uint64_t stripe;            /* of what the open part holds */
-    size_t line_max;            /* of the block at hand */
     struct beat *beat;          /* NULL: nobody watches */
     _Atomic int64_t bytes;      /* of the shard, for others */
 };

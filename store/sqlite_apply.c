@@ -30,7 +30,7 @@ static bool put_position(struct sqlite_store *st, const struct range *r, struct 
     sqlite3_bind_int64(s, 4, r->to);
     sqlite3_bind_int64(s, 5, (int64_t)r->tail_hash);
     sqlite3_bind_int64(s, 6, r->tail_len);
-    sqlite3_bind_int64(s, 7, r->now_ms);
+    sqlite3_bind_int64(s, 7, r->latest_ms);
     return sqlite_run(st, s, e, "writing the position");
 }
 
@@ -183,7 +183,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
             return false;
     }
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
-        !set_book(st, range, 0, store_future_entry(range, name), range->now_ms, e))
+        !set_book(st, range, 0, store_future_entry(range, name), range->latest_ms, e))
         return false;
     return put_position(st, range, e);
 }

@@ -25,7 +25,8 @@ static const char schema[] =
     "NULL,"
     "  definition TEXT NOT NULL, UNIQUE (name, generation));"
     "CREATE TABLE IF NOT EXISTS position (source TEXT NOT NULL, part TEXT NOT NULL, label TEXT NOT NULL,"
-    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL, now_ms INTEGER NOT NULL,"
+    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL, latest_ms INTEGER NOT "
+    "NULL,"
     "  PRIMARY KEY (source, part)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS book (source TEXT NOT NULL, part TEXT NOT NULL, report INTEGER NOT NULL,"
     "  entry TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (source, part, report, entry)) WITHOUT "
@@ -348,7 +349,7 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
                           "SELECT next FROM position WHERE source = ? AND part = ?") &&
            sqlite_prepare(
                st, &st->position_put, e,
-               "INSERT OR REPLACE INTO position (source, part, label, next, tail_hash, tail_len, now_ms)"
+               "INSERT OR REPLACE INTO position (source, part, label, next, tail_hash, tail_len, latest_ms)"
                " VALUES (?, ?, ?, ?, ?, ?, ?)") &&
            sqlite_prepare(st, &st->book_add, e,
                           "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, ?, ?)"

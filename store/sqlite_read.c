@@ -280,7 +280,7 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
     int rc;
     bool more = true;
     if (!sqlite_prepare(st, &s, e,
-                        "SELECT source, part, label, next, tail_hash, tail_len, now_ms FROM position"))
+                        "SELECT source, part, label, next, tail_hash, tail_len, latest_ms FROM position"))
         return false;
     while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct position p = {0};
@@ -290,7 +290,7 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
         p.range.to = sqlite3_column_int64(s, 3);
         p.range.tail_hash = (uint64_t)sqlite3_column_int64(s, 4);
         p.range.tail_len = (uint32_t)sqlite3_column_int64(s, 5);
-        p.range.now_ms = sqlite3_column_int64(s, 6);
+        p.range.latest_ms = sqlite3_column_int64(s, 6);
         more = fn(context, &p);
     }
     bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the positions");

@@ -61,7 +61,7 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
  *   of a report    since, until    the offsets between which it counts this source,
  *                  gap.FROM        but not from FROM to this offset: it was not configured then
- *   of a source    future.FROM.TO  the wall clock by which lines of [FROM, TO) were in the future */
+ *   of a source    future.FROM.TO  the time after which lines of [FROM, TO) were in the future */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 

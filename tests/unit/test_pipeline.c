@@ -69,7 +69,7 @@ static int setup(void **state)
         .threads = 2,
         .decode = fixture_decode(),
         .line_max = LINE_MAX_BYTES,
-        .limits = {.stripe_ms = 1000, .line_max = LINE_MAX_BYTES, .future_max_ms = DAY_MS},
+        .limits = {.stripe_ms = 1000, .future_max_ms = DAY_MS},
         .stripe_bytes = 10000,
         .shard = {.cells_max = 1000, .series_max = 1000, .key_bytes_max = 1 << 20, .dimension_bytes_max = 64},
         .retry = true,

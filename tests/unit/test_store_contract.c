@@ -393,7 +393,7 @@ static void test_position_keeps_all_of_the_last_range(void **state)
     strcpy(batcher_range(w->batcher)->label, "/var/log/access.log.1");
     batcher_range(w->batcher)->tail_hash = UINT64_MAX - 1;
     batcher_range(w->batcher)->tail_len = RANGE_TAIL_BYTES_MAX;
-    batcher_range(w->batcher)->now_ms = 1431829000123;
+    batcher_range(w->batcher)->latest_ms = 1431829000123;
     assert_true(store_apply(w->store, ba, &e));
     for (int reopened = 0; reopened < 2; reopened++) {
         struct position p = {0};
@@ -405,7 +405,7 @@ static void test_position_keeps_all_of_the_last_range(void **state)
         assert_int_equal(p.range.to, 5000000000);
         assert_true(p.range.tail_hash == UINT64_MAX - 1);
         assert_int_equal(p.range.tail_len, RANGE_TAIL_BYTES_MAX);
-        assert_int_equal(p.range.now_ms, 1431829000123);
+        assert_int_equal(p.range.latest_ms, 1431829000123);
         if (world_kind->on_disk)
             world_reopen(w);
     }

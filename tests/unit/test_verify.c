@@ -74,7 +74,6 @@ static void count(struct desk *k, size_t report_count)
         .decode = fixture_decode(),
         .line_max = (size_t)k->config->limits.line_max,
         .limits = {.stripe_ms = 1000,
-                   .line_max = (size_t)k->config->limits.line_max,
                    .future_max_ms = k->config->limits.future_max_ms},
         .stripe_bytes = 20000,
         .shard = {1000, 1000, 1 << 20, (size_t)k->config->limits.dimension_bytes_max},
