@@ -209,6 +209,54 @@ static void test_report_read_refuses_what_is_not_its_own(void **state)
     }
 }
 
+static void test_report_piece_field_finds_the_name(void **state)
+{
+    (void)state;
+    static const struct {
+        enum report_piece kind;
+        const char *text, *name;
+    } rows[] = {
+        {PIECE_DIMENSION, "userid", "userid"},
+        {PIECE_DIMENSION, "path", "path"},
+        {PIECE_DIMENSION, "path:2", ""},
+        {PIECE_DIMENSION, "status_class", ""},
+        {PIECE_DIMENSION, "user id", ""},
+        {PIECE_DIMENSION, " userid", ""},
+        {PIECE_DIMENSION, "UserId", ""},
+        {PIECE_DIMENSION, "a234567890123456789012345678901", "a234567890123456789012345678901"},
+        {PIECE_DIMENSION, "a2345678901234567890123456789012", ""},
+        {PIECE_CONDITION, "userid!=-", "userid"},
+        {PIECE_CONDITION, " userid <= 3", "userid"},
+        {PIECE_CONDITION, "userid", ""},
+        {PIECE_CONDITION, "user id=3", ""},
+        {PIECE_CONDITION, "referrer_host=a", ""},
+        {PIECE_MEASURE, "sum(userid)", "userid"},
+        {PIECE_MEASURE, "sum( userid )", "userid"},
+        {PIECE_MEASURE, "sum(userid", ""},
+        {PIECE_MEASURE, "count", ""},
+        {PIECE_MEASURE, "count()", ""},
+        {PIECE_MEASURE, "", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct slice name = report_piece_field(rows[i].kind, slice_text(rows[i].text));
+        if (!slice_is(name, rows[i].name))
+            fail_msg("%s: found \"%.*s\"", rows[i].text, SLICE_ARGS(name));
+    }
+}
+
+/* A store's definition stays readable where no source of today has its fields. */
+static void test_report_read_takes_any_field(void **state)
+{
+    (void)state;
+    static const char definition[] = "by dc_once\nwhere rack_once!=-\nmeasure hits count\n";
+    struct report r;
+    struct err e = {0};
+    must(report_read(&r, slice_text("r"), 1, slice_text(definition), &e), &e);
+    assert_string_equal(r.definition, definition);
+    assert_string_equal(field_name(r.dimensions[0].field), "dc_once");
+    report_fini(&r);
+}
+
 static void add_random_pieces(struct report *r, unsigned *seed)
 {
     static const char *const conditions[] = {"status<400", "agent!=*bot*", "path=*.html|*.php|/",
@@ -262,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_report_limits),
         cmocka_unit_test(test_report_read_refuses_what_is_not_its_own),
         cmocka_unit_test(test_report_definition_reads_back),
+        cmocka_unit_test(test_report_piece_field_finds_the_name),
+        cmocka_unit_test(test_report_read_takes_any_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
