@@ -472,3 +472,24 @@ size_t shard_bytes(const struct shard *sh)
     }
     return bytes;
 }
+
+static size_t power_above(size_t n)
+{
+    size_t power = SLOTS_MIN;
+    while (power <= n)
+        power *= 2;
+    return power;
+}
+
+size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits)
+{
+    size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
+    for (size_t i = 0; i < report_count; i++) {
+        size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
+        size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].measure_count);
+        bytes += power_above(series * 4 / 3) * sizeof(struct slot);
+        bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
+        bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* of both parts */
+    }
+    return bytes;
+}

@@ -56,5 +56,7 @@ bool shard_must_wait(const struct shard *sh);
 /* The part was applied (or dropped); its memory serves the batch after the next. */
 void shard_give_back(struct shard *sh, struct part *part);
 
+/* About what one shard takes when it is as full as `limits` let it be. */
+size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits);
 /* What the open batch holds and the shard takes, for metrics and budgets. */
 size_t shard_bytes(const struct shard *sh);

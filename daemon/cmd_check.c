@@ -1,6 +1,8 @@
 #include "daemon/commands.h"
 
+#include "daemon/budget.h"
 #include "daemon/options.h"
+#include "daemon/setup.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -11,7 +13,8 @@ static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
                             "with its file, line and column, and the exit status is 78.\n"
                             "\n"
                             "  -c, --config FILE  the configuration; without it, the built-in one\n"
-                            "      --print        show what is in effect, defaults and all, as YAML\n"
+                            "      --print        show what is in effect, defaults and all, as YAML,\n"
+                            "                     and how much memory its limits let `run` take\n"
                             "  -h, --help         this text\n";
 
 /* --document, the page docs/CONFIG.md, is for `make docs` and not in the help. */
@@ -32,6 +35,20 @@ static int finish(struct text *out)
     return good ? EX_OK : EX_IOERR;
 }
 
+/* Good for `import` and `verify`, but no set of sources that `run` could count. */
+static void note_sources(const struct config *c, const char *prefix, struct text *out)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < c->source_count; i++)
+        others += c->sources[i].type != SOURCE_KAFKA;
+    if (others > 1 || (others > 0 && setup_has_topics(c)))
+        text_printf(
+            out,
+            "%snote: `tallyd run` counts one file or standard input, or any number of topics: not these "
+            "%zu sources at once\n",
+            prefix, c->source_count);
+}
+
 static int check(const char *file, bool print)
 {
     struct text out = {0};
@@ -39,10 +56,14 @@ static int check(const char *file, bool print)
     struct config *c = options_load(file, NULL, &code);
     if (c == NULL)
         return code;
-    if (print)
+    if (print) {
         config_print(c, &out);
-    else
+        note_sources(c, "# ", &out);
+        budget_print(c, &out);
+    } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
+        note_sources(c, "", &out);
+    }
     config_free(c);
     return finish(&out);
 }

@@ -38,7 +38,12 @@
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;
 
+#define SQLITE_WRITER_CACHE_KIB 32768
+#define SQLITE_READER_CACHE_KIB 8192
+
 /* Keys of series that the writer keeps in memory, per report; beyond, it forgets them between two batches,
  * and asks the file. */
 #define DICT_KEY_BYTES_MAX ((size_t)48 << 20)
+/* About what the writer takes when its pages and dictionaries are full. */
+size_t sqlite_bytes_max(const struct report *reports, size_t report_count);
 void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max);

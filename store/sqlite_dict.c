@@ -298,3 +298,17 @@ uint32_t dict_number(const struct sqlite_report *t, const struct part *part, uin
     ASSERT(series < map->count);
     return map->numbers[series];
 }
+
+size_t sqlite_bytes_max(const struct report *reports, size_t report_count)
+{
+    size_t bytes = (size_t)SQLITE_WRITER_CACHE_KIB << 10;
+    for (size_t i = 0; i < report_count; i++) {
+        size_t slots = 1024;
+        if (reports[i].dimension_count == 0)
+            continue;
+        while (slots * 3 / 4 <= reports[i].series_max)
+            slots *= 2;
+        bytes += DICT_KEY_BYTES_MAX + slots * sizeof(struct dict_slot);
+    }
+    return bytes;
+}

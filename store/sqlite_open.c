@@ -194,14 +194,15 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
         if (!may_retry || !open_connection(st, mode, true, e) || !check_format(st, &is_new, e))
             return false;
     }
+    char pragmas[512];
+    snprintf(pragmas, sizeof pragmas, "PRAGMA query_only=1; PRAGMA cache_size=-%d", SQLITE_READER_CACHE_KIB);
     if (mode == STORE_READ)
         return is_new ? err_set(e, EX_NOINPUT, "%s is empty: nothing was counted yet", st->path)
-                      : execute(st, "PRAGMA query_only=1; PRAGMA cache_size=-8192", "opening", e);
-    char pragmas[512];
+                      : execute(st, pragmas, "opening", e);
     snprintf(pragmas, sizeof pragmas,
-             "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;"
+             "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-%d;"
              "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
-             is_new ? "PRAGMA page_size=8192;" : "");
+             is_new ? "PRAGMA page_size=8192;" : "", SQLITE_WRITER_CACHE_KIB);
     if (!execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)

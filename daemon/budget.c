@@ -1,0 +1,73 @@
+#include "daemon/budget.h"
+
+#include "daemon/letters.h"
+#include "daemon/setup.h"
+#include "store/sqlite.h"
+#include "web/server.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+
+/* librdkafka may go over its limit by one answer to a fetch. */
+static int64_t queue_overshoot(const struct config *c)
+{
+    int64_t bytes = 50 * MIB; /* its default */
+    for (size_t i = 0; i < c->kafka.property_count; i++) {
+        if (strcmp(c->kafka.properties[i].name, "fetch.max.bytes") == 0)
+            bytes = strtoll(c->kafka.properties[i].value, NULL, 10);
+    }
+    return bytes;
+}
+
+struct budget budget_of(const struct config *c)
+{
+    bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
+    int64_t threads = has_topics ? c->kafka.threads : 1;
+    struct pipeline_options options = setup_pipeline(c, 1);
+    struct budget b = {0};
+    b.shards_bytes = threads * (int64_t)shard_bytes_max(c->reports, c->report_count, &options.shard);
+    /* A worker's block and the reader's rest; of a record, its text without escapes. */
+    b.input_bytes = has_topics ? threads * c->limits.line_max
+                               : 2 * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max) + c->limits.line_max;
+    if (has_topics)
+        b.queue_bytes = threads * (c->kafka.queue_bytes + queue_overshoot(c));
+    if (has_topics && (c->rejects.topic != NULL || c->rejects.file != NULL))
+        b.rejects_bytes = threads * 2 * (int64_t)LETTERS_BYTES_MAX;
+    if (is_sqlite)
+        b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
+    if (is_sqlite && c->http.enabled)
+        b.http_bytes =
+            c->http.connections_max * SERVER_REQUEST_BYTES + SERVER_THREADS * SQLITE_READER_CACHE_KIB * KIB;
+    return b;
+}
+
+int64_t budget_total(const struct budget *b)
+{
+    return b->shards_bytes + b->input_bytes + b->queue_bytes + b->rejects_bytes + b->store_bytes +
+           b->http_bytes;
+}
+
+static void print_part(const char *what, int64_t bytes, const char *limits, struct text *out)
+{
+    if (bytes > 0)
+        text_printf(out, "#   %-34s %6" PRId64 " MiB%s%s\n", what, (bytes + MIB - 1) / MIB,
+                    limits[0] != '\0' ? "  " : "", limits);
+}
+
+void budget_print(const struct config *c, struct text *out)
+{
+    struct budget b = budget_of(c);
+    text_puts(
+        out,
+        "#\n# What `tallyd run` takes of memory at most, each part being as full as its limits let it:\n");
+    print_part("series and counters", b.shards_bytes, "aggregate.*, of each report and kafka.threads", out);
+    print_part("lines and messages at hand", b.input_bytes, "limits.line_max", out);
+    print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
+    print_part("rejects not yet written", b.rejects_bytes, "", out);
+    print_part("pages and keys of the store", b.store_bytes, "", out);
+    print_part("HTTP", b.http_bytes, "http.connections_max", out);
+    print_part("in all", budget_total(&b), "", out);
+}

@@ -1,0 +1,99 @@
+#include "daemon/budget.h"
+
+#include "daemon/setup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define MIB ((int64_t)1 << 20)
+
+static struct config *parse(const char *yaml)
+{
+    struct text problems = {0};
+    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
+    if (c == NULL)
+        fail_msg("%s", problems.ptr);
+    return c;
+}
+
+/* A shard that is as full as it may be takes about what it is said to take. */
+static void test_budget_of_a_shard_is_what_a_full_one_takes(void **state)
+{
+    (void)state;
+    struct config *c = parse("aggregate: {cells_max: 20000, series_max: 20000, keys_size: 1MiB}\n"
+                             "reports: {r: {by: [path]}, s: {by: [path, host]}}");
+    struct shard_limits limits = setup_pipeline(c, 1).shard;
+    struct shard *sh = shard_new(0, c->reports, c->report_count, &limits);
+    size_t most = shard_bytes_max(c->reports, c->report_count, &limits);
+    for (int i = 0; !shard_is_full(sh); i++) {
+        char path[32];
+        struct event ev = {.at_ms = 60000, .present = 1 << FIELD_PATH};
+        ev.field[FIELD_PATH] = slice_of(path, (size_t)snprintf(path, sizeof path, "/%d", i));
+        shard_add(sh, &ev, 1);
+        assert_true(i <= 20000);
+    }
+    /* The other part is as large once it was the open one; pointers to keys are not in shard_bytes(). */
+    assert_true(shard_bytes(sh) < most);
+    assert_true(shard_bytes(sh) > most / 4);
+    shard_free(sh);
+    config_free(c);
+}
+
+static void test_budget_follows_the_configuration(void **state)
+{
+    (void)state;
+    struct config *c = parse("kafka: {brokers: b, threads: 3, queue_size: 10MiB}\n"
+                             "sources: {a: {type: kafka}}\nhttp: {enabled: false}");
+    struct budget b = budget_of(c), one;
+    assert_true(b.queue_bytes == 3 * 60 * MIB);
+    assert_int_equal(b.http_bytes, 0);
+    assert_int_equal(b.rejects_bytes, 0);
+    assert_true(b.store_bytes > 32 * MIB);
+    assert_true(budget_total(&b) == b.shards_bytes + b.input_bytes + b.queue_bytes + b.store_bytes);
+    config_free(c);
+    c = parse("kafka: {brokers: b, queue_size: 10MiB, properties: {fetch.max.bytes: 1048576}}\n"
+              "sources: {a: {type: kafka}}\nrejects: {file: f}\nstore: {url: \"mem:\"}");
+    one = budget_of(c);
+    assert_true(one.queue_bytes == 11 * MIB);
+    assert_true(one.shards_bytes * 3 == b.shards_bytes);
+    assert_true(one.rejects_bytes > 0);
+    assert_int_equal(one.store_bytes, 0);
+    config_free(c);
+    c = config_default();
+    one = budget_of(c);
+    assert_int_equal(one.queue_bytes, 0);
+    assert_true(one.http_bytes > 0);
+    config_free(c);
+}
+
+/* What is printed under a configuration is no part of it. */
+static void test_budget_prints_comments(void **state)
+{
+    (void)state;
+    struct text out = {0};
+    struct config *c = config_default();
+    struct budget b = budget_of(c);
+    char all[64];
+    config_print(c, &out);
+    budget_print(c, &out);
+    snprintf(all, sizeof all, "%lld MiB\n", (long long)((budget_total(&b) + MIB - 1) / MIB));
+    assert_non_null(strstr(out.ptr, "#   in all "));
+    assert_string_equal(out.ptr + out.len - strlen(all), all);
+    config_free(parse(out.ptr));
+    config_free(c);
+    text_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_budget_of_a_shard_is_what_a_full_one_takes),
+        cmocka_unit_test(test_budget_follows_the_configuration),
+        cmocka_unit_test(test_budget_prints_comments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
