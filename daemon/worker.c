@@ -31,7 +31,6 @@ void worker_set_decode(struct worker *w, const struct decode *d)
     chain_free(w->chain);
     w->chain = chain_new(d, w->options->line_max);
     w->decoder = chain_decoder(w->chain);
-    memset(w->events, 0, sizeof w->events); /* a plain decoder leaves alone what another one set */
 }
 
 static void keep_sample(struct outbox *box, struct slice line, int64_t offset, struct reject why)

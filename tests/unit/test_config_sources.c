@@ -257,6 +257,9 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
                         "f.yaml:3:64: reports.r.measures.m: found \"devic\", expected a field (did you mean "
                         "\"device\"?)\n");
         text_clear(&yaml);
+        text_printf(&yaml, "%sreports: {r: {by: [device, rack]}}", closed);
+        expect_problems(yaml.ptr, "f.yaml:3:28: reports.r.by: found \"rack\", expected a dimension\n");
+        text_clear(&yaml);
         text_printf(&yaml, "%sreports: {r: {by: [device, status_class], where: [device!=-]}}", closed);
         config_free(parse_good(yaml.ptr));
     }
