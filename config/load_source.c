@@ -201,6 +201,14 @@ static void check_unique(struct load *ld, size_t i)
     }
 }
 
+/* Wrong ones are told of already. */
+static bool has_brokers(struct load *ld)
+{
+    struct pair kafka, brokers;
+    return document_find(ld->d, document_root(ld->d), "", "kafka", &kafka) &&
+           document_find(ld->d, kafka.value, "", "brokers", &brokers);
+}
+
 static void check_rejects(struct load *ld)
 {
     const struct config *c = ld->c;
@@ -210,7 +218,7 @@ static void check_rejects(struct load *ld)
     if (c->rejects.file != NULL)
         document_problem(ld->d, pr.key->start_mark, pr.path,
                          "found a topic and a file, expected one of them");
-    if (c->kafka.brokers == NULL)
+    if (!has_brokers(ld))
         document_problem(ld->d, pr.key->start_mark, pr.path,
                          "found a topic, expected kafka.brokers to say where the cluster is");
 }
@@ -223,7 +231,7 @@ void load_source_rules(struct load *ld)
         check_unique(ld, i);
         if (c->sources[i].type != SOURCE_KAFKA)
             continue;
-        if (c->kafka.brokers == NULL)
+        if (!has_brokers(ld))
             source_problem(ld, i, "found type kafka, expected kafka.brokers to say where the cluster is");
         if (c->rejects.topic != NULL && c->sources[i].topic != NULL &&
             strcmp(c->rejects.topic, c->sources[i].topic) == 0)

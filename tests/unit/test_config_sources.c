@@ -148,6 +148,10 @@ static const char *const bad_files[][2] = {
                                    "127.0.0.1:9092, several with commas between them\n"},
     {"kafka: {brokers: \"a:\"}", "f.yaml:1:18: kafka.brokers: found \"a:\", expected HOST:PORT, such as "
                                  "127.0.0.1:9092, several with commas between them\n"},
+    {"kafka: {brokers: \"\"}\nsources: {a: {type: kafka}}",
+     "f.yaml:1:18: kafka.brokers: found \"\", expected HOST:PORT, such as 127.0.0.1:9092, several with "
+     "commas "
+     "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
     {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
