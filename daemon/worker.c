@@ -101,11 +101,10 @@ static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
 {
     int64_t offset = w->block.from + (line.ptr - w->block.data);
     struct reject why = {REJECT_TOO_LONG, w->options->line_max + 1};
-    if (UNLIKELY(line.len > w->options->line_max))
-        reject(w, line, offset, why);
-    else if (UNLIKELY(w->decoder == NULL))
+    if (UNLIKELY(w->decoder == NULL) && line.len <= w->options->line_max)
         count_record(w, line, offset, latest_ms);
-    else if (UNLIKELY(!decoder_decode(w->decoder, line, &w->events[w->event_count], &why)))
+    else if (UNLIKELY(line.len > w->options->line_max ||
+                      !decoder_decode(w->decoder, line, &w->events[w->event_count], &why)))
         reject(w, line, offset, why);
     else
         take_event(w, line, offset, 0, latest_ms);
