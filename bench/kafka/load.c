@@ -20,9 +20,13 @@ enum {
 };
 
 static const struct setting settings[] = {
-    {"enable.idempotence", "true"},           {"linger.ms", "20"},
-    {"batch.num.messages", "10000"},          {"queue.buffering.max.messages", "2000000"},
-    {"queue.buffering.max.kbytes", "524288"}, {NULL, NULL},
+    {"enable.idempotence", "true"},
+    {"log_level", "3"},
+    /* not that the broker is still loading */ {"linger.ms", "20"},
+    {"batch.num.messages", "10000"},
+    {"queue.buffering.max.messages", "2000000"},
+    {"queue.buffering.max.kbytes", "524288"},
+    {NULL, NULL},
 };
 
 struct load {

@@ -33,6 +33,7 @@ enum {
 
 static const struct setting settings[] = {
     {"enable.idempotence", "true"},
+    {"log_level", "3"}, /* not that the broker is still loading */
     {"linger.ms", "5"},
     {"queue.buffering.max.messages", "1000000"},
     {NULL, NULL},

@@ -206,7 +206,7 @@ class Reader(threading.Thread):
         self.trouble = None
 
     def run(self):
-        path = "/api/v1/query?report=age&top=64&from=-2h&to=%2B1h&format=csv"
+        path = f"/api/v1/query?report=age&top=64&from=-2h&to={int(time.time()) + 3600}&format=csv"
         try:
             while not self.enough.is_set():
                 begun = time.time()

@@ -62,22 +62,23 @@ class Exactness(KafkaCase):
         expected = {(feed.topic, partition, offset, entry.raw) for feed in self.pair
                     for partition, log in enumerate(feed.logs) for offset, entry in enumerate(log)
                     if entry.minute is None}
-        self.assertEqual(expected, found)
+        self.assertEqual(set(), expected ^ found if len(expected ^ found) < 20 else sorted(expected ^ found)[:20])
 
     # ---- every failpoint, once and again
 
     def die_at(self, name, times):
         """Feed the daemon until it has died at that place."""
         process = self.run_daemon(failpoint=f"{name}:{times}", consuming=False)
-        until = time.monotonic() + TIMEOUT_S / 3
+        until, told = time.monotonic() + TIMEOUT_S / 2, False
         while process.poll() is None:
             self.assertLess(time.monotonic(), until, f"failpoint {name}:{times} was not reached\n{self.said()}")
             for feed in self.pair:
-                feed.send(100, seconds=600)
+                feed.send(100, seconds=60)
                 feed.flush()
-            time.sleep(0.03)
-            if name == "stop.drained" and "event=consuming" in self.said():
+            time.sleep(0.05)
+            if name == "stop.drained" and not told and "event=consuming" in self.said():
                 process.send_signal(signal.SIGTERM)
+                told = True
         self.assertEqual(-signal.SIGKILL, process.returncode, self.said())
 
     def test_killed_at_every_failpoint(self):
@@ -85,7 +86,7 @@ class Exactness(KafkaCase):
         names = failpoints()
         self.assertGreater(len(names), 8)
         for name in names:
-            for times in [1] if ROUNDS <= 12 or name == "stop.drained" else [1, 2, 3 + self.dice.randrange(5)]:
+            for times in [1] if ROUNDS <= 12 or name == "stop.drained" else [1, 2, 3]:
                 with self.subTest(failpoint=name, times=times):
                     self.die_at(name, times)
                     self.check_prefix(*self.pair)
@@ -134,6 +135,7 @@ class Exactness(KafkaCase):
 
     def be_told_to_end(self):
         self.doze()
+        self.wait_for_log("event=started ")  # before, a signal ends it as any process
         self.stop(self.dice.choice([signal.SIGTERM, signal.SIGINT]))
 
     def have_the_broker_killed(self):
