@@ -63,7 +63,6 @@ static struct worker *new_worker(struct pipeline_options *options, const struct 
     *options = setup_pipeline(c, 1);
     options->decode = setup_decode(c, "/x", NULL);
     worker_init(w, 0, c->reports, c->report_count, options);
-    w->line_max = options->line_max;
     return w;
 }
 
