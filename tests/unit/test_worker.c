@@ -102,8 +102,8 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
         give(w, 1000, &block);
         assert_int_equal(w->open.sample_count[REJECT_SYSLOG] + w->open.sample_count[REJECT_JSON], 0);
         assert_true(w->events[0].at_ms == 1431857103000);
-        assert_true(w->events[0].order == 1000);
-        assert_true(w->events[1].order == 1000 + (int64_t)strlen(lines[i]));
+        assert_true(w->events[0].order == record_order(1000, 0));
+        assert_true(w->events[1].order == record_order(1000 + (int64_t)strlen(lines[i]), 0));
         free_worker(w);
         config_free(c);
         text_fini(&block);
