@@ -4,6 +4,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/budget.h"
 #include "daemon/intake.h"
 #include "daemon/setup.h"
 #include "daemon/writer.h"
@@ -27,9 +28,9 @@ struct consume {
     size_t intake_count;
     struct writer writer;
     struct letter_box *box;
-    struct beat *housekeeper_beat;
     struct books books; /* since the start, of all topics */
     int64_t messages, letters;
+    int64_t budget_bytes; /* of shards and queues */
     enum status_state state;
     pthread_t housekeeper;
     atomic_bool end_housekeeping, has_new_partitions;
@@ -65,9 +66,11 @@ static void tick(void *context)
 {
     struct consume *c = context;
     struct service *sv = c->options->service;
-    int64_t bytes = 0;
-    for (size_t i = 0; i < c->intake_count; i++)
+    int64_t bytes = 0, queued_bytes = 0;
+    for (size_t i = 0; i < c->intake_count; i++) {
         bytes += c->intakes[i].bytes;
+        queued_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
+    }
     note_partitions(c);
     status_note(&sv->status, &(struct status_figures){
                                  .state = is_stopping(c) ? STATUS_STOPPING : c->state,
@@ -75,7 +78,8 @@ static void tick(void *context)
                                  .messages = c->messages,
                                  .dead_letters = c->letters,
                                  .shard_bytes = bytes,
-                                 .memory_budget_bytes = 0,
+                                 .queue_bytes = queued_bytes,
+                                 .memory_budget_bytes = c->budget_bytes,
                              });
     if (service_tick(sv))
         take_limits(c);
@@ -454,6 +458,8 @@ static void init(struct consume *c)
         c->intakes[i].beat = beats_add(&sv->notify.beats, "intake");
     }
     books_init(&c->books, cf->report_count);
+    struct budget budget = budget_of(cf);
+    c->budget_bytes = budget.shards_bytes + budget.queue_bytes;
     c->state = STATUS_STARTING;
 }
 

@@ -1,15 +1,15 @@
 /* intake.h - one ingest thread of Kafka: its consumer, its partitions, its open batch.
  *
  *   kafka_poll() → partition → chain → shard          ─┐ a delivery: part, ranges, books, letters
- *        up to INTAKE_MESSAGES at a time                └──▶ writer (consume.c)
+ *        up to INTAKE_MESSAGES at a time               └──▶ writer (consume.c)
  *
  * Batch   : a part of every partition the thread has. It is sealed after flush_ms or when the shard is full,
- * and handed over; the next fills meanwhile. Where the writer still has the one before, the open batch just
- * grows until it is full; only then does the thread wait, and what is fetched ahead is bounded by
- * kafka.queue_size: a slow store costs no memory. Books   : per partition. Messages come in runs of one
- * partition, so they are taken at each change. Threads : intake_run() is the thread's body. What is under
- * `lock` is shared with the writer; the rest of a delivery belongs to the thread until it is sealed, then to
- * the writer until it is applied.
+ *           and handed over; the next fills meanwhile. Where the writer still has the one before, the open
+ *           batch just grows until it is full; only then does the thread wait, and what is fetched ahead is
+ *           bounded by kafka.queue_size: a slow store costs no memory.
+ * Books   : per partition. Messages come in runs of one partition, so they are taken at each change.
+ * Threads : intake_run() is the thread's body. What is under `lock` is shared with the writer; the rest of
+ *           a delivery belongs to the thread until it is sealed, then to the writer until it is applied.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* stop.h - all that signals say to a process.
  *
  *   SIGINT, SIGTERM  an orderly end: finish what was read, store it, go. A second one within the drain ends
- * the process at once (nothing is lost even so: what was not stored is read again). SIGHUP           read the
- * configuration again, between two batches (`run` only: elsewhere it ends the process, as ever).
+ *                    the process at once (nothing is lost even so: what was not stored is read again)
+ *   SIGHUP           read the configuration again, between two batches (`run` only: elsewhere it ends the
+ *                    process, as ever)
  *
  * Threads : set up by one, asked by any.
  */

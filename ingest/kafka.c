@@ -21,6 +21,7 @@ struct kafka {
     rd_kafka_topic_partition_list_t *assigned; /* NULL: nothing yet */
     int wake_next;                             /* whose leader is woken next */
     atomic_int commits;                        /* under way */
+    _Atomic int64_t queued_bytes;
 };
 
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
@@ -50,6 +51,20 @@ static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t error, rd_kafka_topic_
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET)
         log_limited(LOG_LEVEL_WARN, "commit_failed", "error=%s note=\"only lag tools read these offsets\"",
                     log_quote(rd_kafka_err2str(error), quoted));
+}
+
+/* The library tells how much it has fetched ahead only here, partition by partition, in a JSON of its own
+ * making: no need for a parser. */
+static int on_statistics(rd_kafka_t *rk, char *json, size_t len, void *context)
+{
+    static const char name[] = "\"fetchq_size\":";
+    struct kafka *k = context;
+    int64_t bytes = 0;
+    (void)rk, (void)len;
+    for (const char *p = json; (p = strstr(p, name)) != NULL; p += sizeof name - 1)
+        bytes += strtoll(p + sizeof name - 1, NULL, 10);
+    k->queued_bytes = bytes;
+    return 0;
 }
 
 static bool set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err *e)
@@ -88,7 +103,9 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
     *needs_waking =
         rd_kafka_conf_set(conf, BACKOFF_PROPERTY, BACKOFF_MS, why, sizeof why) == RD_KAFKA_CONF_UNKNOWN;
     rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
+    rd_kafka_conf_set_stats_cb(conf, on_statistics);
     return set(conf, "queued.min.messages", "1000000", e) && set(conf, "fetch.wait.max.ms", "50", e) &&
+           set(conf, "statistics.interval.ms", "5000", e) &&
            set_number(conf, "queued.max.messages.kbytes", o->queue_bytes / 1024, e) &&
            kafka_configure(conf, o, e) && set(conf, "group.id", o->group, e) &&
            set(conf, "enable.auto.commit", "false", e) && set(conf, "enable.auto.offset.store", "false", e) &&
@@ -296,6 +313,11 @@ int64_t kafka_end(struct kafka *k, const char *topic, int32_t partition)
     if (rd_kafka_get_watermark_offsets(k->rk, topic, partition, &low, &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return -1;
     return high;
+}
+
+int64_t kafka_queued_bytes(const struct kafka *k)
+{
+    return k->queued_bytes;
 }
 
 void kafka_commit(struct kafka *k, const struct kafka_offset *offsets, size_t count)

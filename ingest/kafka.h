@@ -74,6 +74,8 @@ void kafka_serve(struct kafka *k);
 void kafka_wake(struct kafka *k);
 /* The end of a partition as the last fetch saw it (the high watermark); -1: not known yet. */
 int64_t kafka_end(struct kafka *k, const char *topic, int32_t partition);
+/* What was fetched ahead, as of some seconds ago. */
+int64_t kafka_queued_bytes(const struct kafka *k);
 /* Write the offsets into the group, not waiting for it; a failure is logged. */
 void kafka_commit(struct kafka *k, const struct kafka_offset *offsets, size_t count);
 /* Wait up to timeout_ms until what was committed has been answered. */
