@@ -486,7 +486,7 @@ size_t shard_bytes_max(const struct report *reports, size_t report_count, const 
     size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
     for (size_t i = 0; i < report_count; i++) {
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
-        size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].measure_count);
+        size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].column_count);
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
         bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* of both parts */

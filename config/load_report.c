@@ -94,7 +94,7 @@ static void read_measures(struct load *ld, const struct pair *pr, const char *ex
     if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
         return;
     for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &m);) {
-        if (!load_is_piece(ld, m.value, m.path, "count or sum(bytes)") ||
+        if (!load_is_piece(ld, m.value, m.path, "a measure, such as count or sum(bytes)") ||
             !check_field(ld, m.value, m.path, PIECE_MEASURE))
             continue;
         if (!report_add_measure(r, m.name, document_scalar(m.value), &e))

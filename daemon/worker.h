@@ -1,6 +1,5 @@
 /* worker.h - one ingest thread: takes blocks of lines, decodes them, adds them to its shard.
  *
- * Order   : of an event is the offset of its line.
  * Threads : everything here is the worker's own, but `sealed`: the pipeline's lock is held to change it, and
  *           from hand-over until it is applied it is the writer's.
  */

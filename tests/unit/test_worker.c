@@ -81,7 +81,7 @@ static void give(struct worker *w, int64_t from, struct text *lines)
     worker_count(w, INT64_MAX);
 }
 
-/* Plain lines and unwrapped ones alike; a line's events share its place. */
+/* Plain lines and unwrapped ones alike. */
 static void test_worker_order_is_the_offset_of_the_line(void **state)
 {
     (void)state;
