@@ -7,7 +7,7 @@
 
 static bool is_provided(const struct config *c, enum field f)
 {
-    bool provided = f < FIELD_COUNT;
+    bool provided = false;
     for (size_t i = 0; i < c->source_count && !provided; i++)
         provided = decode_provides(&c->sources[i].decode, f);
     return provided;
@@ -52,14 +52,19 @@ static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *
     return false;
 }
 
-/* May a report be about it? Where the sources themselves are wrong, nobody knows. */
+/* May a report be about it? Where the sources themselves are wrong nobody knows: such a piece is left out. */
 static bool check_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
 {
     enum field f;
     struct slice name = report_piece_field(kind, document_scalar(node));
-    if (name.len == 0 || (field_parse(name, &f) && is_provided(ld->c, f)))
+    bool is_known = name.len > 0 && field_parse(name, &f);
+    if (name.len == 0 || (is_known && f < FIELD_COUNT))
         return true;
-    if (ld->sources_are_good && !has_open_source(ld->c))
+    if (!ld->sources_are_good)
+        return false;
+    if (is_known && is_provided(ld->c, f))
+        return true;
+    if (!has_open_source(ld->c))
         return unknown_field(ld, node, path, kind, name);
     if (field_intern(name, &f))
         return true;

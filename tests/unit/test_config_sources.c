@@ -276,7 +276,7 @@ static void test_config_reads_sources_before_reports(void **state)
     (void)state;
     config_free(
         parse_good("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
-    expect_problems("reports: {r: {by: [colour_of_it]}}\nsources: {a: {decode: jsn}}",
+    expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, json:/POINTER, json or metric (did you mean \"json\"?)\n");
 }
