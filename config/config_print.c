@@ -123,8 +123,7 @@ static void print_pieces(const struct key *k, const struct report *r, struct tex
         add_quoted(out, text_slice(&condition));
     }
     for (size_t i = 0; k->type == KEY_MEASURES && i < r->measure_count; i++)
-        text_printf(out, "%s%s: %s", i == 0 ? "" : ", ", r->measures[i].name,
-                    r->measures[i].expression);
+        text_printf(out, "%s%s: %s", i == 0 ? "" : ", ", r->measures[i].name, r->measures[i].expression);
     text_putc(out, k->type == KEY_MEASURES ? '}' : ']');
     text_fini(&condition);
 }
