@@ -9,6 +9,8 @@
 #include "daemon/setup.h"
 #include "daemon/source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,6 +56,7 @@ struct run {
     struct books over, so_far; /* of the sources that are over; and of the one that is not */
     bool counting;             /* one is not over: the pipeline has its figures */
     bool caught_up;
+    int rejects_fd; /* -1: nowhere */
 };
 
 enum { OPT_STORE = 256, OPT_LISTEN, OPT_ACCEPT };
@@ -294,6 +297,21 @@ static bool count(struct run *run, struct err *e)
     return true;
 }
 
+/* Rejected lines of a file or pipe; what becomes of messages is consume's. */
+static bool open_rejects(struct run *run, struct err *e)
+{
+    const struct config *c = run->config;
+    if (c->rejects.topic != NULL)
+        return err_set(
+            e, EX_CONFIG,
+            "found rejects.topic with a file or standard input as the source, expected rejects.file");
+    if (c->rejects.file == NULL)
+        return true;
+    run->rejects_fd = open(c->rejects.file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    return run->rejects_fd >= 0 ||
+           err_set(e, EX_CANTCREAT, "cannot open %s (rejects.file): %s", c->rejects.file, strerror(errno));
+}
+
 static void open_pipeline(struct run *run)
 {
     const struct config *c = run->config;
@@ -303,6 +321,7 @@ static void open_pipeline(struct run *run)
     options.follow = source_path(run) != NULL;
     options.tidy = true;
     options.retry = true;
+    options.rejects_fd = run->rejects_fd;
     options.stop = run->service.stop;
     options.status = &run->service.status;
     options.beats = &run->service.notify.beats;
@@ -353,6 +372,8 @@ static bool run_all(struct run *run, struct err *e)
     log_started(run);
     if (is_kafka(run))
         return count_topics(run, e);
+    if (!open_rejects(run, e))
+        return false;
     open_pipeline(run);
     bool good = count(run, e);
     log_stopped(run);
@@ -386,6 +407,8 @@ static int run_configured(struct run *run)
         fprintf(stderr, "tallyd run: %s\n", e.text);
     service_fini(&run->service);
     pipeline_free(run->pipeline);
+    if (run->rejects_fd >= 0)
+        close(run->rejects_fd);
     store_close(run->store);
     books_fini(&run->over);
     books_fini(&run->so_far);
@@ -394,7 +417,7 @@ static int run_configured(struct run *run)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run run = {0};
+    struct run run = {.rejects_fd = -1};
     int status = parse_options(&run, argc, argv);
     if (status != 0)
         return status < 0 ? EX_OK : status;

@@ -188,12 +188,13 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
     enum chain_result what;
     kafka_record(m, t->name, &r);
     chain_start(chain, &r);
-    for (uint32_t element = 0;; element++) {
+    uint32_t element = 0;
+    for (;; element++) {
         struct event *ev = &in->events[in->event_count];
         struct reject why;
         what = chain_next(chain, ev, &why, &bytes);
         if (what == CHAIN_END)
-            return;
+            break;
         if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > in->latest_ms)) {
             what = CHAIN_REJECT;
             why = (struct reject){REJECT_FUTURE, 1};
@@ -203,11 +204,14 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
             continue;
         }
         ev->order = record_order(r.offset, element);
-        if (++in->event_count == SHARD_EVENTS_MAX) {
+        if (++in->event_count == SHARD_EVENTS_MAX)
             add_events(in);
-            chain_flush(chain);
-        }
     }
+    /* Its memory goes when no event needs it and it has nothing more to say of the record. */
+    if (element > 1)
+        add_events(in);
+    if (in->event_count == 0)
+        chain_flush(chain);
 }
 
 /* What nearly all messages are where they are plain lines: one good line. False: it is something else, and

@@ -259,7 +259,7 @@ static void test_file_of_a_newer_version_is_refused(void **state)
 {
     (void)state;
     make_store();
-    run_sql("PRAGMA user_version = 2");
+    run_sql("PRAGMA user_version = 3");
     assert_both_refused(EX_DATAERR, "format 2");
 }
 
