@@ -84,14 +84,34 @@ bool measure_parse(struct measure *m, struct slice expression, struct err *e)
     return true;
 }
 
-size_t measure_column_count(enum measure_kind kind)
+static bool is_fraction(const struct measure *m)
 {
-    return kind == MEASURE_LAST ? 3 : kind == MEASURE_MEAN ? 2 : 1;
+    return m->kind != MEASURE_COUNT && field_scale(m->field) != 1;
 }
 
-bool measure_is_additive(enum measure_kind kind)
+bool measure_is_sum(const struct measure *m)
 {
-    return kind == MEASURE_COUNT || kind == MEASURE_SUM || kind == MEASURE_MEAN;
+    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN;
+}
+
+bool measure_is_additive(const struct measure *m)
+{
+    return measure_is_sum(m) && !is_fraction(m);
+}
+
+size_t measure_column_count(const struct measure *m)
+{
+    size_t sum_columns = is_fraction(m) ? 2 : 1;
+    switch (m->kind) {
+    case MEASURE_SUM:
+        return sum_columns;
+    case MEASURE_MEAN:
+        return sum_columns + 1;
+    case MEASURE_LAST:
+        return 3;
+    default:
+        return 1;
+    }
 }
 
 /* So that 0 is free to say "none". */
@@ -114,15 +134,31 @@ static int compare_lasts(const int64_t *a, const int64_t *b)
     return 0;
 }
 
+/* Returns how many columns the sum has. */
+static size_t merge_sums(const struct measure *m, int64_t *to, const int64_t *from)
+{
+    to[0] = value_add(to[0], from[0]);
+    if (!is_fraction(m))
+        return 1;
+    to[1] = value_add(to[1], from[1]);
+    if (to[1] >= EVENT_SCALE) {
+        to[0] = value_add(to[0], 1);
+        to[1] -= EVENT_SCALE;
+    }
+    return 2;
+}
+
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
 {
+    size_t n;
     switch (m->kind) {
-    case MEASURE_MEAN:
-        to[1] = value_add(to[1], from[1]);
-        /* fall through */
     case MEASURE_COUNT:
     case MEASURE_SUM:
-        to[0] = value_add(to[0], from[0]);
+        (void)merge_sums(m, to, from);
+        return;
+    case MEASURE_MEAN:
+        n = merge_sums(m, to, from);
+        to[n] = value_add(to[n], from[n]);
         return;
     case MEASURE_MIN:
         if (from[0] != 0 && (to[0] == 0 || from[0] < to[0]))
@@ -141,30 +177,45 @@ void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
 
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev)
 {
-    int64_t one[MEASURE_COLUMNS_MAX] = {1, 1, 0};
-    if (m->kind != MEASURE_COUNT) {
-        if (!event_has_number(ev, m->field))
-            return;
-        int64_t number = ev->number[m->field];
-        bool is_shifted = m->kind == MEASURE_MIN || m->kind == MEASURE_MAX;
-        one[0] = is_shifted ? shift(number) : number;
-        if (m->kind == MEASURE_LAST) {
-            one[0] = ev->at_ms + 1;
-            one[1] = ev->order;
-            one[2] = number;
-        }
+    int64_t one[MEASURE_COLUMNS_MAX] = {1};
+    if (m->kind == MEASURE_COUNT) {
+        measure_merge(m, columns, one);
+        return;
+    }
+    if (!event_has_number(ev, m->field))
+        return;
+    int64_t number = ev->number[m->field];
+    if (m->kind == MEASURE_LAST) {
+        one[0] = ev->at_ms + 1;
+        one[1] = ev->order;
+        one[2] = number;
+    } else if (!measure_is_sum(m)) {
+        one[0] = shift(number);
+    } else if (!is_fraction(m)) {
+        one[0] = number;
+        one[1] = 1;
+    } else {
+        one[0] = number / EVENT_SCALE - (number % EVENT_SCALE < 0);
+        one[1] = number - one[0] * EVENT_SCALE;
+        one[2] = 1;
     }
     measure_merge(m, columns, one);
 }
 
+static int128 sum_of(const struct measure *m, const int64_t *columns)
+{
+    return (int128)columns[0] * EVENT_SCALE + (is_fraction(m) ? columns[1] : 0);
+}
+
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value)
 {
-    int128 unit = m->kind == MEASURE_COUNT ? EVENT_SCALE : EVENT_SCALE / field_scale(m->field);
+    const int64_t count = m->kind == MEASURE_MEAN ? columns[measure_column_count(m) - 1] : 0;
+    const int128 unit = is_fraction(m) ? 1 : EVENT_SCALE;
     bool is_there = true;
     switch (m->kind) {
     case MEASURE_COUNT:
     case MEASURE_SUM:
-        *value = columns[0] * unit;
+        *value = sum_of(m, columns);
         break;
     case MEASURE_MIN:
     case MEASURE_MAX:
@@ -176,9 +227,9 @@ bool measure_value(const struct measure *m, const int64_t *columns, int128 *valu
         *value = columns[2] * unit;
         break;
     case MEASURE_MEAN:
-        is_there = columns[1] > 0;
+        is_there = count > 0;
         if (is_there)
-            *value = number_mean(columns[0] * unit, columns[1]);
+            *value = number_mean(sum_of(m, columns), count);
         break;
     }
     return is_there;

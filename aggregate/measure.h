@@ -1,11 +1,11 @@
 /* measure.h - what a report keeps of its events' numbers: columns of int64 that merge in any order.
  *
  *   count     one column    events
- *   sum(F)    one           of the field's numbers; stays at the ends of int64 rather than wrap
- *   mean(F)   two           the sum, and how many events have the number
- *   min(F)    one           the number, moved up by one where it is not negative: 0 is none
- *   max(F)    one           the same
- *   last(F)   three         at_ms + 1, order, number: of the event that is the last
+ *   sum(F)    one           of status or bytes: stays at the ends of int64 rather than wrap
+ *             two           of decimal fractions: whole units, rounded down, and what is above them in units
+ * of 1/EVENT_SCALE, so that it has as much room mean(F)   one more      the sum, and how many events have the
+ * number min(F)    one           the number, moved up by one where it is not negative: 0 is none max(F) one
+ * the same last(F)   three         at_ms + 1, order, number: of the event that is the last
  *
  * Merge   : columns are added, compared, or (of last) the greater of two triples is taken. So an event, a
  *           cell, a row and a sum over series all merge by the same rule, zeros are neutral, and neither
@@ -36,9 +36,11 @@ struct measure {
 
 /* Kind, field and expression of *m. False with EX_CONFIG, "found …, expected …". */
 bool measure_parse(struct measure *m, struct slice expression, struct err *e) MUST_CHECK;
-size_t measure_column_count(enum measure_kind kind);
-/* Only ever added up? */
-bool measure_is_additive(enum measure_kind kind);
+size_t measure_column_count(const struct measure *m);
+/* Are its columns added up, each for itself? */
+bool measure_is_additive(const struct measure *m);
+/* A sum (or count, or mean), of one column or two? */
+bool measure_is_sum(const struct measure *m);
 
 /* `columns`, `to`, `from`: the measure's own, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);

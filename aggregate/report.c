@@ -167,8 +167,8 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
         return err_set(e, EX_CONFIG, "found one more measure \"%s\", expected at most %d", m.name,
                        REPORT_MEASURES_MAX);
     m.column = r->column_count;
-    r->column_count += measure_column_count(m.kind);
-    r->is_additive = r->is_additive && measure_is_additive(m.kind);
+    r->column_count += measure_column_count(&m);
+    r->is_additive = r->is_additive && measure_is_additive(&m);
     r->measures[r->measure_count++] = m;
     return true;
 }

@@ -55,7 +55,7 @@ struct report {
     struct measure measures[REPORT_MEASURES_MAX];
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
     size_t column_count;                                /* of all measures, one's after the other's */
-    bool is_additive;                                   /* every column is only ever added up */
+    bool is_additive;                                   /* every column is added up, each for itself */
     char *definition;                                   /* canonical text, owned */
 };
 

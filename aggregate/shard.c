@@ -20,7 +20,7 @@ struct slot {
 };
 
 struct table {
-    bool counts_and_sums; /* the usual measures, a count and a sum of a built-in field: no loop over them */
+    bool counts_and_sums; /* the usual measures, a count, and a sum of status or bytes: no loop over them */
     int plain_field;      /* the one dimension, where it is a field as it stands; -1: not so */
     struct series *only;  /* of a report without dimensions, once met */
     uint64_t filtered;    /* of the open batch */
@@ -70,7 +70,7 @@ static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
     bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
-                    r->measures[1].kind == MEASURE_SUM && r->measures[1].field < FIELD_COUNT;
+                    r->measures[1].kind == MEASURE_SUM && r->is_additive;
     *t = (struct table){.counts_and_sums = is_usual,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,

@@ -120,7 +120,7 @@ static const char conditions_text[] =
     "All are exact at every step of a query and over any set of series. An event without the number is "
     "passed over;\nwhere no event has it, min, max, last and mean are absent. `value` and own fields are "
     "decimal "
-    "fractions with 6\ndigits after the point; their sums stay at ±9.2 × 10^12.\n";
+    "fractions with 6\ndigits after the point; their sums stay at ±9.2 × 10^18.\n";
 
 static const char *type_name(enum key_type type)
 {

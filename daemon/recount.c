@@ -157,19 +157,34 @@ uint32_t recount_series(const struct recount *rc, struct slice key)
     return k->text.ptr != NULL ? k->series : UINT32_MAX;
 }
 
+/* Whole units, rounded down, and the rest. */
+static void add_decimal(int64_t *columns, int64_t number)
+{
+    columns[1] += number % EVENT_SCALE;
+    columns[0] = value_add(columns[0], number / EVENT_SCALE);
+    while (columns[1] < 0 || columns[1] >= EVENT_SCALE) {
+        int64_t carry = columns[1] < 0 ? -1 : 1;
+        columns[0] = value_add(columns[0], carry);
+        columns[1] -= carry * EVENT_SCALE;
+    }
+}
+
 /* Of its own, as the measures are defined: the judge does not ask the accused. */
 static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number)
 {
     int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;
+    bool is_decimal = field_scale(m->field) != 1;
     switch (m->kind) {
     case MEASURE_COUNT:
         break;
-    case MEASURE_SUM:
-        columns[0] = value_add(columns[0], number);
-        break;
     case MEASURE_MEAN:
-        columns[0] = value_add(columns[0], number);
-        columns[1] = value_add(columns[1], 1);
+        columns[is_decimal ? 2 : 1]++;
+        /* fall through */
+    case MEASURE_SUM:
+        if (is_decimal)
+            add_decimal(columns, number);
+        else
+            columns[0] = value_add(columns[0], number);
         break;
     case MEASURE_MIN:
         columns[0] = columns[0] == 0 || shifted < columns[0] ? shifted : columns[0];

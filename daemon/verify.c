@@ -279,30 +279,40 @@ static const int64_t nothing[REPORT_COLUMNS_MAX];
 
 static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *b)
 {
-    return memcmp(a, b, measure_column_count(m->kind) * sizeof *a) == 0;
+    return memcmp(a, b, measure_column_count(m) * sizeof *a) == 0;
 }
 
 /* Would `b` change nothing in `a`? */
 static bool holds_all_of(const struct measure *m, const int64_t *a, const int64_t *b)
 {
     int64_t both[MEASURE_COLUMNS_MAX];
-    memcpy(both, a, measure_column_count(m->kind) * sizeof *a);
+    memcpy(both, a, measure_column_count(m) * sizeof *a);
     measure_merge(m, both, b);
     return are_equal(m, both, a);
 }
 
-/* Sums: what is missing is taken off `other`, which must be left with nothing (so numbers below 0, whose sums
- * may go both ways, are compared over all series of a slot). */
+/* a - b, whatever a damaged store holds. */
+static int64_t less(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* Sums: what is missing is taken off `other`, which must be left with nothing in the end. Where numbers may
+ * be below 0, that is the only test: what is missing may be, too. */
 static bool take_missing(const struct measure *m, const int64_t *stored, const int64_t *recounted,
                          int64_t *other)
 {
-    bool is_signed = m->kind != MEASURE_COUNT && field_scale(m->field) != 1;
-    for (size_t i = 0; i < measure_column_count(m->kind); i++) {
-        int64_t missing = (int64_t)((uint64_t)recounted[i] - (uint64_t)stored[i]);
-        if (!is_signed && (missing < 0 || other[i] < missing))
+    for (size_t i = 0; i < measure_column_count(m); i++) {
+        int64_t missing = less(recounted[i], stored[i]);
+        if (measure_is_additive(m) && (missing < 0 || other[i] < missing))
             return false;
-        other[i] = (int64_t)((uint64_t)other[i] - (uint64_t)missing);
+        other[i] = less(other[i], missing);
     }
+    if (measure_is_additive(m))
+        return true;
+    int64_t carry = other[1] / EVENT_SCALE - (other[1] % EVENT_SCALE < 0);
+    other[0] = less(other[0], -carry);
+    other[1] -= carry * EVENT_SCALE;
     return true;
 }
 
@@ -321,7 +331,7 @@ static void compare_series(struct comparison *c, const struct recount_cell *want
         if (are_equal(m, stored, recounted))
             continue;
         bool is_explained = other != NULL;
-        if (is_explained && measure_is_additive(m->kind))
+        if (is_explained && measure_is_sum(m))
             is_explained = take_missing(m, stored, recounted, other->columns + m->column);
         else if (is_explained)
             is_explained =
@@ -342,8 +352,8 @@ static void compare_rest(struct comparison *c, const struct recount_cell *have)
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         const int64_t *stored = have->columns + m->column;
-        bool may_be = total != NULL && !measure_is_additive(m->kind) &&
-                      holds_all_of(m, total->columns + m->column, stored);
+        bool may_be =
+            total != NULL && !measure_is_sum(m) && holds_all_of(m, total->columns + m->column, stored);
         if (!may_be && !are_equal(m, stored, nothing))
             print_difference(c, have, m, stored, nothing);
     }

@@ -6,7 +6,7 @@ void answer_add_measure(struct answer *a, size_t measure)
 {
     a->measures[a->measure_count] = measure;
     a->first[a->measure_count++] = a->column_count;
-    a->column_count += measure_column_count(a->report->measures[measure].kind);
+    a->column_count += measure_column_count(&a->report->measures[measure]);
 }
 
 void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns)

@@ -64,6 +64,22 @@ static int64_t roll_value(struct dice *d)
     }
 }
 
+/* Any sums; of other measures what an event says, since not every row of columns means something. */
+static void roll_row(struct dice *d, const struct report *r, int64_t *values)
+{
+    struct event ev = {.at_ms = dice_roll(d, 3), .order = roll_value(d)};
+    ev.present = (uint64_t)1 << FIELD_BYTES | (uint64_t)1 << FIELD_VALUE;
+    ev.number[FIELD_BYTES] = dice_roll(d, 1000);
+    ev.number[FIELD_VALUE] = roll_value(d);
+    memset(values, 0, r->column_count * sizeof *values);
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (r->is_additive)
+            values[i] = roll_value(d);
+        else
+            measure_add(&r->measures[i], values + r->measures[i].column, &ev);
+    }
+}
+
 /* Sorted items without duplicates, each in the map too. */
 static size_t roll_items(struct dice *d, struct map *m, struct body_item *items, int64_t *values)
 {
@@ -77,11 +93,7 @@ static size_t roll_items(struct dice *d, struct map *m, struct body_item *items,
             int64_t *to = m->values[s][slot];
             m->is_there[s][slot] = true;
             items[count] = (struct body_item){s, slot, values};
-            for (size_t i = 0; i < m->report->column_count; i++) {
-                values[i] = roll_value(d);
-                if (values[i] == 0 && !m->report->is_additive)
-                    values[i] = 1; /* a column that says "none" has none beside it */
-            }
+            roll_row(d, m->report, values);
             report_merge(m->report, to, values);
             values += m->report->column_count;
             count++;

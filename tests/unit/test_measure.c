@@ -115,8 +115,8 @@ static bool is_later(const struct sample *a, const struct sample *b)
 static void check_all(const struct report *r, const int64_t *columns, const struct sample *samples,
                       size_t count)
 {
-    int64_t values = 0, sizes = 0, sum = 0, bytes = 0, least = INT64_MAX, most = INT64_MIN,
-            smallest = INT64_MAX;
+    int128 sum = 0;
+    int64_t values = 0, sizes = 0, bytes = 0, least = INT64_MAX, most = INT64_MIN, smallest = INT64_MAX;
     const struct sample *last = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct sample *s = &samples[i];
@@ -148,7 +148,7 @@ static void check_all(const struct report *r, const int64_t *columns, const stru
 
 static struct sample roll_sample(struct dice *d)
 {
-    static const int64_t extremes[] = {0, 1, -1, EVENT_DECIMAL_MAX / 100, -EVENT_DECIMAL_MAX / 100};
+    static const int64_t extremes[] = {0, 1, -1, EVENT_DECIMAL_MAX, -EVENT_DECIMAL_MAX};
     struct sample s = {.at_ms = dice_roll(d, 4), .order = dice_roll(d, 3), .bytes = dice_roll(d, 3)};
     s.value = dice_roll(d, 3) == 0 ? extremes[dice_roll(d, 5)] : dice_roll(d, 2000001) - 1000000;
     s.has_value = dice_roll(d, 4) > 0;
@@ -163,7 +163,7 @@ static void test_any_grouping_says_what_the_events_say(void **state)
     struct dice d = dice_new("measure");
     struct report r;
     make_report(&r);
-    assert_int_equal(r.column_count, 12);
+    assert_int_equal(r.column_count, 14);
     assert_false(r.is_additive);
     for (int round = 0; round < 2000; round++) {
         struct sample samples[SAMPLES];
@@ -207,11 +207,13 @@ static void test_sums_stay_at_the_ends(void **state)
     make_report(&r);
     for (int i = 0; i < 20; i++)
         add(&r, columns, &(struct sample){.value = -EVENT_DECIMAL_MAX, .has_value = true});
-    check(&r, columns, 1, true, INT64_MIN);
+    check(&r, columns, 1, true, -20 * (int128)EVENT_DECIMAL_MAX); /* more than 64 bits of millionths */
     check(&r, columns, 0, true, 20 * (int128)EVENT_SCALE);
     check(&r, columns, 2, true, -EVENT_DECIMAL_MAX);
-    report_merge(&r, columns, columns);
-    check(&r, columns, 1, true, INT64_MIN);
+    for (int i = 0; i < 64; i++)
+        report_merge(&r, columns, columns);
+    check(&r, columns, 1, true, (int128)INT64_MIN * EVENT_SCALE);
+    check(&r, columns, 0, true, (int128)INT64_MAX * EVENT_SCALE);
     report_fini(&r);
 }
 
