@@ -2,6 +2,7 @@
 
 #include "aggregate/number.h"
 #include "base/suggest.h"
+#include "ingest/decimal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -118,33 +119,14 @@ static bool split(struct slice text, struct slice *name, enum condition_op *op, 
     return false;
 }
 
-/* Digits, up to *limit. */
-static bool parse_whole(struct slice text, int64_t limit, int64_t *number)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9' || (n = n * 10 + (text.ptr[i] - '0')) > limit)
-            return false;
-    }
-    *number = n;
-    return text.len > 0;
-}
-
-/* "-12.5", in units of 1/EVENT_SCALE. */
+/* "-12.5": only what is held exactly. */
 static bool parse_decimal(struct slice text, int64_t *number)
 {
-    bool is_negative = text.len > 0 && text.ptr[0] == '-', has_point;
-    struct slice digits = slice_of(text.ptr + is_negative, text.len - is_negative);
-    has_point = digits.len > 0 && memchr(digits.ptr, '.', digits.len) != NULL;
-    struct slice whole = cut(&digits, '.');
-    int64_t high, low = 0;
-    if (!parse_whole(whole, EVENT_DECIMAL_MAX / EVENT_SCALE, &high) || digits.len > 6 ||
-        (has_point && !parse_whole(digits, EVENT_SCALE, &low)))
-        return false;
-    for (size_t i = digits.len; i < 6; i++)
-        low *= 10;
-    *number = (is_negative ? -1 : 1) * (high * EVENT_SCALE + low);
-    return high * EVENT_SCALE + low <= EVENT_DECIMAL_MAX;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == 'e' || text.ptr[i] == 'E' || (text.ptr[i] == '.' && text.len - i - 1 > 6))
+            return false;
+    }
+    return decimal_parse(text, number) == DECIMAL_OK;
 }
 
 static bool parse_number(struct condition *c, struct slice operand, struct err *e)
@@ -157,7 +139,7 @@ static bool parse_number(struct condition *c, struct slice operand, struct err *
             "your own",
             field_name(c->field), op_texts[c->op]);
     if (field_scale(c->field) == 1)
-        return parse_whole(operand, EVENT_NUMBER_MAX, &c->number) ||
+        return decimal_integer(operand, EVENT_NUMBER_MAX, &c->number) ||
                err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,
                        suggest_quote(operand, quote), op_texts[c->op], EVENT_NUMBER_MAX);
     return parse_decimal(operand, &c->number) ||

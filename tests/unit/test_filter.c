@@ -158,7 +158,7 @@ static void test_condition_print_has_one_spelling(void **state)
         {"value >= -0.000001", "value>=-0.000001"},
         {"value>-0", "value>0"},
         {"value<=1000000000000.000000", "value<=1000000000000"},
-        {"value<00.5", "value<0.5"},
+        {"value<0.50", "value<0.5"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct condition c, again;
