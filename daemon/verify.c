@@ -310,9 +310,9 @@ static bool take_missing(const struct measure *m, const int64_t *stored, const i
     }
     if (measure_is_additive(m))
         return true;
-    int64_t carry = other[1] / EVENT_SCALE - (other[1] % EVENT_SCALE < 0);
+    int64_t rest = other[1] % EVENT_SCALE, carry = other[1] / EVENT_SCALE - (rest < 0);
     other[0] = less(other[0], -carry);
-    other[1] -= carry * EVENT_SCALE;
+    other[1] = rest < 0 ? rest + EVENT_SCALE : rest;
     return true;
 }
 

@@ -70,7 +70,7 @@ static void roll_row(struct dice *d, const struct report *r, int64_t *values)
     struct event ev = {.at_ms = dice_roll(d, 3), .order = roll_value(d)};
     ev.present = (uint64_t)1 << FIELD_BYTES | (uint64_t)1 << FIELD_VALUE;
     ev.number[FIELD_BYTES] = dice_roll(d, 1000);
-    ev.number[FIELD_VALUE] = roll_value(d);
+    ev.number[FIELD_VALUE] = roll_value(d) % (EVENT_DECIMAL_MAX + 1);
     memset(values, 0, r->column_count * sizeof *values);
     for (size_t i = 0; i < r->measure_count; i++) {
         if (r->is_additive)

@@ -379,8 +379,8 @@ static void check_top(struct game *g)
     }
     size_t count = rank_all(g, &w, measure, ranked);
     text_puts(&expected, "name,userid");
-    for (size_t m = 0; m < COUNT_OF(measures); m++)
-        text_printf(&expected, is_all ? ",%s" : m == 0 ? ",value" : "", measures[m][0]);
+    for (size_t m = 0; m < (is_all ? COUNT_OF(measures) : 1); m++)
+        text_printf(&expected, ",%s", is_all ? measures[m][0] : "value");
     text_putc(&expected, '\n');
     for (size_t i = 0; i < count && i < q->top; i++) {
         struct wanted one = {w.from_ms, w.to_ms, ranked[i].name, ranked[i].user};
