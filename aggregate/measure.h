@@ -9,9 +9,10 @@
  *
  * Merge   : columns are added, compared, or (of last) the greater of two triples is taken. So an event, a
  *           cell, a row and a sum over series all merge by the same rule, zeros are neutral, and neither
- * order nor grouping changes the result: not threads, batches, folds or the step of a query. Fields  : those
- * with numbers (field_is_number()); in units of 1/field_scale(). Absent  : an event without the number adds
- * to no measure of it; without any such event min, max, last and mean are absent, sum and count 0.
+ *           order nor grouping changes the result: not threads, batches, folds or the step of a query.
+ * Fields  : those with numbers (field_is_number()); in units of 1/field_scale().
+ * Absent  : an event without the number adds to no measure of it; without any such event min, max, last and
+ *           mean are absent, sum and count 0.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* budget.h - what the limits of the configuration let `tallyd run` take, part by part, at most.
  *
- * Of       : what grows with traffic, and is bounded. Not the program and its libraries (about 20 MiB), nor
- * what one query adds up (query.series_max, query.points_max). Estimate : each part is as full as its limit
- * lets it be, which no traffic does to all of them at once. A block of lines, or a message, may overshoot a
- * limit.
+ * Of      : what grows with traffic, and is bounded. Not the program and its libraries (about 20 MiB), nor
+ *           what one query adds up (query.series_max, query.points_max).
+ * Estimate: each part is as full as its limit lets it be, which no traffic does to all of them at once. A
+ *           block of lines, or a message, may overshoot a limit.
  */
 #pragma once
 

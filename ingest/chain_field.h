@@ -1,11 +1,13 @@
 /* chain_field.h - puts a text into an event as one of its fields: what the fields of JSON and of messages
  * share.
  *
- * Text     : its bytes are literal, a backslash stands for itself (event.h). It must live as long as the
- * event. Derived  : a request brings method, target, path and protocol where it is HTTP; a target brings the
- * path. To have the more explicit win, put fields in the order of enum field. Absent   : "-" in a built-in
- * field, and "" where a number is needed, change nothing. Numbers  : status (up to three digits), bytes and
- * value must be numbers, or are rejected; an own field has one where its text is one in range.
+ * Text    : its bytes are literal, a backslash stands for itself (event.h). It must live as long as the
+ *           event.
+ * Derived : a request brings method, target, path and protocol where it is HTTP; a target brings the path.
+ *           To have the more explicit win, put fields in the order of enum field.
+ * Absent  : "-" in a built-in field, and "" where a number is needed, change nothing.
+ * Numbers : status (up to three digits), bytes and value must be numbers, or are rejected; an own field has
+ *           one where its text is one in range.
  */
 #pragma once
 

@@ -10,15 +10,16 @@
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
  * Steps   : any number of unwrapping ones (syslog, json:/pointer), then one that makes events; at most
- *           DECODE_STEPS_MAX. None: [auto].
- * Fields  : NAME: ORIGIN, where NAME is a field of event.h or an own one (which it becomes), and ORIGIN is a
- *           JSON pointer (of the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp.
- *           It adds to what the last step finds, and overrides it where it finds something itself.
- * `timestamp` is in seconds, "1286721442.000". Open    : [json] and [metric] also fill every known own field
- * that has no origin here from the member /NAME or the tag NAME: a report that says `by: [name, userid]`
- * needs no `fields`. Time    : of [json]: where to find it, by default /@timestamp, /timestamp, /time or /ts,
- * whichever comes first; RFC 3339, or a number of seconds or (above 10^11) milliseconds since 1970. Other
- *           steps have their own, but `broker` replaces any.
+ *           DECODE_STEPS_MAX; none means [auto].
+ * Fields  : NAME: ORIGIN, where NAME is a field of event.h or an own one (which it becomes), and ORIGIN is
+ *           a JSON pointer (of the innermost JSON), tag:NAME, header:NAME, key, topic, partition or
+ *           timestamp. It adds to what the last step finds, and overrides it where it finds something
+ *           itself. `timestamp` is in seconds, "1286721442.000".
+ * Open    : [json] and [metric] also fill every known own field that has no origin here from the member
+ *           /NAME or the tag NAME: a report that says `by: [name, userid]` needs no `fields`.
+ * Time    : of [json]: where to find it, by default /@timestamp, /timestamp, /time or /ts, whichever comes
+ *           first; RFC 3339, or a number of seconds or (above 10^11) milliseconds since 1970. Other steps
+ *           have their own, but `broker` replaces any.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
  */

@@ -9,7 +9,8 @@
  *           thread, ends that pause by a request that wakes the broker's thread.
  * Batches : kafka_poll() uses rd_kafka_consume_batch_queue(), at half the cost a message of
  *           rd_kafka_consumer_poll(). Before 2.1 it may lose messages around pause, resume, seek and
- * rebalance (librdkafka#4208): none of them is used here. Threads : kafka_poll() by one; all others by any.
+ *           rebalance (librdkafka#4208): none of them is used here.
+ * Threads : kafka_poll() by one; all others by any.
  * Errors  : EX_UNAVAILABLE + retryable where the cluster cannot be reached or a topic is not there (yet);
  *           EX_CONFIG for a property; EX_NOPERM where access is denied.
  */

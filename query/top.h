@@ -1,8 +1,9 @@
 /* top.h - ranks series by what they counted in a range.
  *
- * Order  : the first measure asked for, descending, absent ones last; then the key. A series whose count or
- * sum is 0 is not there. Memory : the wanted columns of each series number that a scan names; keys only of
- * those that may be shown.
+ * Order   : the first measure asked for, descending, absent ones last; then the key. A series whose count
+ *           or sum is 0 is not there.
+ * Memory  : the wanted columns of each series number that a scan names; keys only of those that may be
+ *           shown.
  */
 #pragma once
 
