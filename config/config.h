@@ -5,11 +5,11 @@
  * Errors : all of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did you
  *          mean" for what is misspelt. Exit status EX_CONFIG (78).
  * Fields : sources are read before reports, wherever they stand. A report may use the fields of event.h,
- * those that some source names in `fields`, and any other where a decoding is open (decode.h). Secrets:
- * ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url and the values of
- *          kafka.properties may be file:PATH, which stands for what that file holds. Neither in reports and
- *          decodings: what is counted must not change with the environment. config_print() and errors show
- *          the reference, never what it stood for.
+ *          those that some source names in `fields`, and any other where a decoding is open (decode.h).
+ * Secrets: ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url and the
+ *          values of kafka.properties may be file:PATH, which stands for what that file holds. Neither in
+ *          reports and decodings: what is counted must not change with the environment. config_print() and
+ *          errors show the reference, never what it stood for.
  * Limits : CONFIG_* below; no aliases, anchors or tags of YAML.
  * Owner  : config_free() frees all; nothing points into the YAML document.
  */
