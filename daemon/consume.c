@@ -47,13 +47,20 @@ static void take_limits(struct consume *c)
     c->shared.limits.future_max_ms = c->options->config->limits.future_max_ms;
 }
 
+/* Who consumes the partitions of this number. */
+static struct intake *intake_of(const struct consume *c, int32_t number)
+{
+    ASSERT(c->intake_count > 0);
+    return &c->intakes[(size_t)number % c->intake_count];
+}
+
 static void note_partitions(struct consume *c)
 {
     for (size_t i = 0; i < c->topic_count; i++) {
         struct topic *t = &c->topics[i];
         for (int32_t n = 0; n < t->count; n++) {
             struct partition *p = &t->partitions[n];
-            struct kafka *k = c->intakes[(size_t)n % c->intake_count].kafka;
+            struct kafka *k = intake_of(c, n)->kafka;
             if (p->status_index >= 0 && k != NULL)
                 status_note_partition(&c->options->service->status, p->status_index, p->stored,
                                       kafka_end(k, t->name, n));
@@ -286,7 +293,7 @@ static bool assign(struct consume *c, struct err *e)
         size_t count = 0, capacity = 0;
         for (size_t i = 0; i < c->topic_count; i++) {
             for (int32_t n = 0; n < c->topics[i].count; n++) {
-                if ((size_t)n % c->intake_count != k)
+                if (intake_of(c, n) != &c->intakes[k])
                     continue;
                 offsets = xgrow(offsets, &capacity, count + 1, sizeof *offsets);
                 offsets[count++] = (struct kafka_offset){c->topics[i].name, n,
