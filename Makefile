@@ -29,7 +29,7 @@ DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"' -DDYGRAPHS='"$(DYG
 COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags -std=c11 -pthread -fno-omit-frame-pointer \
             $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
 LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) $(LDFLAGS) \
-            -o $@ $(filter %.o,$^) @build/packages.libs -lm
+            -o $@ $(filter %.o,$^) @build/packages.libs $(LIBS) -lm
 
 SOURCES := $(wildcard $(STAGES:%=%/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -82,6 +82,9 @@ $(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuz
 
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 	@$(LINK) -fsanitize=fuzzer
+
+# What JSON is held against.
+$(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 
 # Loaded into a tallyd by tests/system/test_faults.py, to spoil its writes.
 $(BUILD)/faulty.so: tests/system/faulty.c Makefile build/packages.cflags

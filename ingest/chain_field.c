@@ -7,15 +7,20 @@
 
 #define STATUS_DIGITS_MAX 3
 
-static inline void put(struct event *ev, enum field f, const char *from, const char *to, bool is_plain)
+static void put_odd(struct event *ev, enum field f)
 {
     uint64_t bit = (uint64_t)1 << f;
-    bool odd = !is_plain && scan_has_odd(from, to);
-    ev->field[f] = slice_of(from, (size_t)(to - from));
-    ev->present |= bit;
-    ev->numeric &= ~bit;
+    if (!scan_has_odd(ev->field[f].ptr, slice_end(ev->field[f])))
+        return;
+    ev->odd |= bit;
     ev->literal |= bit;
-    ev->odd = odd ? ev->odd | bit : ev->odd & ~bit;
+}
+
+static inline void put(struct event *ev, enum field f, const char *from, const char *to, bool is_plain)
+{
+    chain_field_put_plain(ev, f, slice_of(from, (size_t)(to - from)));
+    if (UNLIKELY(!is_plain))
+        put_odd(ev, f);
 }
 
 static void put_target(struct event *ev, const char *from, const char *to, bool is_plain)
@@ -68,8 +73,9 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
 static void put_own(struct event *ev, enum field f, struct slice text, bool is_plain)
 {
     put(ev, f, text.ptr, slice_end(text), is_plain);
-    if (text.len > 0 && text.ptr[0] <= '9' && decimal_parse(text, &ev->number[f]) == DECIMAL_OK)
-        ev->numeric |= (uint64_t)1 << f;
+    bool is_number = text.len > 0 && text.ptr[0] <= '9' && decimal_parse(text, &ev->number[f]) == DECIMAL_OK;
+    uint64_t bit = (uint64_t)1 << f;
+    ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
 }
 
 enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text, bool is_plain)

@@ -17,3 +17,15 @@
 /* `is_plain`: the caller knows that none of its bytes is odd. Returns the reason for which the text does not
  * fit; REJECT_COUNT where it does. */
 enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text, bool is_plain);
+
+/* The same for what is just a text, is plain, and not "-". Fields that need more have no bit here. */
+#define CHAIN_FIELD_TEXTS                                                                                \
+    (~(~(uint64_t)0 << FIELD_COUNT) & ~((uint64_t)1 << FIELD_REQUEST) & ~((uint64_t)1 << FIELD_TARGET) & \
+     ~((uint64_t)1 << FIELD_STATUS) & ~((uint64_t)1 << FIELD_BYTES) & ~((uint64_t)1 << FIELD_VALUE))
+
+static inline void chain_field_put_plain(struct event *ev, enum field f, struct slice text)
+{
+    ev->field[f] = text;
+    ev->present |= (uint64_t)1 << f;
+    ev->odd &= ~((uint64_t)1 << f);
+}

@@ -4,6 +4,7 @@
 #include "ingest/event.h"
 
 #define DIGITS_MAX   19                 /* of a magnitude; one more would not fit int64 */
+#define SHORT_BYTES  12                 /* 10^12 is the first number out of range */
 #define EXPONENT_MAX ((int64_t)1 << 40) /* more than any text can outweigh by its digits */
 
 static bool is_digit(const char *p, const char *end)
@@ -87,13 +88,30 @@ enum decimal_result decimal_scan(struct slice text, int places, int64_t max, str
     return DECIMAL_OK;
 }
 
-/* What most numbers are: some digits. */
+/* What most numbers are: some digits, and perhaps some more behind a point. */
 static bool parse_short(struct slice text, int64_t *value)
 {
-    int64_t whole;
-    if (text.len > 9 || !decimal_integer(text, INT32_MAX, &whole) || (text.ptr[0] == '0' && text.len > 1))
+    static const int32_t units[] = {1000000, 100000, 10000, 1000, 100, 10, 1}; /* by decimal places */
+    const char *p = text.ptr, *end = slice_end(text), *point = NULL;
+    bool is_negative = p < end && *p == '-';
+    int64_t digits = 0;
+    p += is_negative;
+    if (end - p > SHORT_BYTES || !is_digit(p, end) || (*p == '0' && is_digit(p + 1, end)))
         return false;
-    *value = whole * EVENT_SCALE;
+    for (; p < end; p++) {
+        unsigned digit = (unsigned char)*p - '0';
+        if (digit <= 9)
+            digits = digits * 10 + digit;
+        else if (*p == '.' && point == NULL && is_digit(p + 1, end))
+            point = p + 1;
+        else
+            return false;
+    }
+    size_t places = point != NULL ? (size_t)(end - point) : 0;
+    if (places >= COUNT_OF(units))
+        return false;
+    digits *= units[places];
+    *value = is_negative ? -digits : digits;
     return true;
 }
 

@@ -20,6 +20,7 @@ struct reading {
     const char *start, *end;
     struct json_found *found;
     unsigned depth_left;
+    struct json_shape_name *name, *names_end; /* what is expected next; the last one always matches nothing */
     enum json_result result;
     const char *at;
 };
@@ -66,29 +67,27 @@ static COLD const char *read_escape(struct reading *r, const char *p)
     return p + 1;
 }
 
-enum string_kind { STRING_PLAIN, STRING_ODD, STRING_ESCAPED };
-
-static COLD const char *read_odd_string(struct reading *r, const char *p, enum string_kind *kind)
+static COLD const char *read_odd_string(struct reading *r, const char *p, enum json_type *type)
 {
-    *kind = STRING_ODD;
+    *type = JSON_ODD_STRING;
     for (;;) {
         p = json_scan_string(r->start, p, r->end);
         if (p < r->end && *p == '"')
             return p;
         if (p == r->end || *p != '\\')
             return fail(r, JSON_BAD, p);
-        *kind = STRING_ESCAPED;
+        *type = JSON_ESCAPED_STRING;
         if ((p = read_escape(r, p)) == NULL)
             return NULL;
     }
 }
 
 /* From behind the opening quote to the closing one. */
-static HOT const char *read_string(struct reading *r, const char *p, enum string_kind *kind)
+static HOT const char *read_string(struct reading *r, const char *p, enum json_type *type)
 {
     p = json_scan_plain(r->start, p, r->end);
-    *kind = STRING_PLAIN;
-    return LIKELY(p < r->end && *p == '"') ? p : read_odd_string(r, p, kind);
+    *type = JSON_PLAIN_STRING;
+    return LIKELY(p < r->end && *p == '"') ? p : read_odd_string(r, p, type);
 }
 
 static HOT const char *read_digits(struct reading *r, const char *p)
@@ -117,87 +116,113 @@ static const char *read_number(struct reading *r, const char *p)
     return p;
 }
 
-static const char *read_word(struct reading *r, const char *p, const char *word)
+static const char *read_word(struct reading *r, const char *p, const char *word, ptrdiff_t len)
 {
-    for (; *word != '\0'; p++, word++) {
-        if (p == r->end || *p != *word)
-            return fail(r, JSON_BAD, p);
+    if (r->end - p >= len && memcmp(p, word, (size_t)len) == 0)
+        return p + len;
+    while (p < r->end && *p == *word) {
+        p++;
+        word++;
     }
-    return p;
+    return fail(r, JSON_BAD, p);
 }
 
 /* A name that has escapes, or is so near to the end that its word cannot be read, or empty. */
 static COLD const struct json_node *find_odd_name(const struct json_node *node, struct slice name,
-                                                  enum string_kind kind)
+                                                  enum json_type type)
 {
     char buf[ESCAPED_NAME_MAX + sizeof(uint64_t)];
     if (name.len > ESCAPED_NAME_MAX)
-        return NULL;
+        return &json_nothing;
     size_t len = name.len;
-    if (kind == STRING_ESCAPED)
+    if (type == JSON_ESCAPED_STRING)
         len = json_unescape(name, buf);
     else
         memcpy(buf, name.ptr, len);
     return json_node_find(node, len > 0 ? json_name_word(buf, len) : 0, slice_of(buf, len));
 }
 
+/* A name of eight bytes or less at the slot where it should be is all that is looked at here. */
 static HOT const struct json_node *find_name(const struct reading *r, const struct json_node *node,
-                                             struct slice name, enum string_kind kind)
+                                             struct slice name, enum json_type type)
 {
-    if (node == NULL || node->names == NULL)
-        return NULL;
-    if (UNLIKELY(kind == STRING_ESCAPED || name.len == 0 || r->end - name.ptr < (ptrdiff_t)sizeof(uint64_t)))
-        return find_odd_name(node, name, kind);
-    return json_node_find(node, json_name_word(name.ptr, name.len), name);
-}
-
-static HOT void put(struct reading *r, const struct json_node *node, enum json_type type, const char *from,
-                    const char *to, enum string_kind kind)
-{
-    if (node == NULL || node->path == JSON_NO_PATH)
-        return;
-    struct json_value *v = &r->found->values[node->path];
-    v->text = slice_of(from, (size_t)(to - from));
-    v->type = type;
-    v->has_escapes = kind == STRING_ESCAPED;
-    v->is_plain = kind == STRING_PLAIN;
-    r->found->bits[node->path / 64] |= (uint64_t)1 << node->path % 64;
+    if (node->slots == NULL)
+        return &json_nothing;
+    if (UNLIKELY(type == JSON_ESCAPED_STRING || name.len == 0 ||
+                 r->end - name.ptr < (ptrdiff_t)sizeof(uint64_t)))
+        return find_odd_name(node, name, type);
+    uint64_t word = json_name_word(name.ptr, name.len);
+    const struct json_slot *s = &node->slots[json_name_slot(word)];
+    if (s->node != NULL && s->word == word && name.len <= sizeof word && s->node->name.len == name.len)
+        return s->node;
+    return json_node_find(node, word, name);
 }
 
 /* What an earlier member of the same name held. */
-static HOT void forget_below(struct reading *r, const struct json_node *node)
+static COLD void forget_below(struct reading *r, const struct json_node *node)
 {
     for (int i = 0; i < JSON_PATH_WORDS; i++)
         r->found->bits[i] &= ~node->below[i];
 }
 
-static const char *read_value(struct reading *r, const char *p, const struct json_node *node);
-
-/* `"name":`, with *member set; returns where the value begins. */
-static HOT const char *read_name(struct reading *r, const char *p, const struct json_node *node,
-                                 const struct json_node **member)
+static HOT void put(struct reading *r, const struct json_node *node, enum json_type type, const char *from,
+                    const char *to)
 {
-    enum string_kind kind;
-    const char *name = p + 1;
-    if (p == r->end || *p != '"')
-        return fail(r, JSON_BAD, p);
-    if ((p = read_string(r, name, &kind)) == NULL)
-        return NULL;
-    *member = find_name(r, node, slice_of(name, (size_t)(p - name)), kind);
-    p = skip_space(r, p + 1);
-    return p < r->end && *p == ':' ? skip_space(r, p + 1) : fail(r, JSON_BAD, p);
+    struct json_value *v = &r->found->values[node->path];
+    v->text = slice_of(from, (size_t)(to - from));
+    v->type = type;
+    r->found->bits[node->path / 64] |= (uint64_t)1 << node->path % 64;
 }
 
-/* What most members are, without a call. */
+static const char *read_value(struct reading *r, const char *p, const struct json_node *node);
+
+/* `, "name": ` from behind the value before, or from behind the brace, to the value. */
+static const char *read_name(struct reading *r, const char *p, const struct json_node *object, bool is_first,
+                             const struct json_node **member)
+{
+    enum json_type type;
+    const char *from = p;
+    p = skip_space(r, p);
+    if (!is_first) {
+        if (p == r->end || *p != ',')
+            return fail(r, JSON_BAD, p);
+        p = skip_space(r, p + 1);
+    }
+    if (p == r->end || *p != '"')
+        return fail(r, JSON_BAD, p);
+    const char *name = p + 1;
+    if ((p = read_string(r, name, &type)) == NULL)
+        return NULL;
+    *member = find_name(r, object, slice_of(name, (size_t)(p - name)), type);
+    p = skip_space(r, p + 1);
+    if (p == r->end || *p != ':')
+        return fail(r, JSON_BAD, p);
+    p = skip_space(r, p + 1);
+    if (r->name < r->names_end)
+        json_shape_keep(r->name++, json_shape_place(object, is_first), from, p, *member);
+    return p;
+}
+
+static const char *read_number_member(struct reading *r, const char *p, const struct json_node *member)
+{
+    const char *from = p;
+    if ((p = read_number(r, p)) != NULL)
+        put(r, member, JSON_NUMBER, from, p);
+    return p;
+}
+
+/* What most members are, without the cost of what may be anything. */
 static HOT const char *read_member(struct reading *r, const char *p, const struct json_node *member)
 {
-    enum string_kind kind;
+    enum json_type type;
     const char *from = p + 1;
-    if (p == r->end || *p != '"' || (member != NULL && member->names != NULL))
+    if (UNLIKELY(p == r->end || member->slots != NULL))
         return read_value(r, p, member);
-    if ((p = read_string(r, from, &kind)) == NULL)
+    if (*p != '"')
+        return is_digit(r, p) ? read_number_member(r, p, member) : read_value(r, p, member);
+    if (UNLIKELY((p = read_string(r, from, &type)) == NULL))
         return NULL;
-    put(r, member, JSON_STRING, from, p, kind);
+    put(r, member, type, from, p);
     return p + 1;
 }
 
@@ -205,19 +230,29 @@ static const char *read_object(struct reading *r, const char *p, const struct js
 {
     if (r->depth_left-- == 0)
         return fail(r, JSON_DEEP, p);
-    p = skip_space(r, p + 1);
-    bool is_empty = p < r->end && *p == '}';
-    while (!is_empty) {
-        const struct json_node *member = NULL;
-        if ((p = read_name(r, p, node, &member)) == NULL || (p = read_member(r, p, member)) == NULL)
+    p++;
+    uintptr_t place = json_shape_place(node, true);
+    for (bool is_first = true;; is_first = false, place = json_shape_place(node, false)) {
+        const struct json_node *member = &json_nothing;
+        struct json_shape_name *n = r->name;
+        if (LIKELY(n->place == place && json_shape_is_at(n, p, r->end))) {
+            p += n->len;
+            member = n->member;
+            r->name = n + 1;
+        } else {
+            const char *token = skip_space(r, p);
+            if (token < r->end && *token == '}') {
+                p = token + 1;
+                break;
+            }
+            if (UNLIKELY((p = read_name(r, p, node, is_first, &member)) == NULL))
+                return NULL;
+        }
+        if (UNLIKELY((p = read_member(r, p, member)) == NULL))
             return NULL;
-        p = skip_space(r, p);
-        if (p == r->end || *p != ',')
-            break;
-        p = skip_space(r, p + 1);
     }
     r->depth_left++;
-    return p < r->end && *p == '}' ? p + 1 : fail(r, JSON_BAD, p);
+    return p;
 }
 
 static COLD const struct json_node *find_element(const struct json_node *node, size_t index)
@@ -232,9 +267,9 @@ static const char *read_array(struct reading *r, const char *p, const struct jso
     if (r->depth_left-- == 0)
         return fail(r, JSON_DEEP, p);
     p = skip_space(r, p + 1);
-    bool is_empty = p < r->end && *p == ']', is_looked_for = node != NULL && node->names != NULL;
+    bool is_empty = p < r->end && *p == ']', is_looked_for = node->slots != NULL;
     for (size_t i = 0; !is_empty; i++) {
-        const struct json_node *element = is_looked_for ? find_element(node, i) : NULL;
+        const struct json_node *element = is_looked_for ? find_element(node, i) : &json_nothing;
         if ((p = read_value(r, p, element)) == NULL)
             return NULL;
         p = skip_space(r, p);
@@ -250,16 +285,15 @@ static const char *read_value(struct reading *r, const char *p, const struct jso
 {
     const char *from = p;
     enum json_type type = JSON_NUMBER;
-    enum string_kind kind;
     if (p == r->end)
         return fail(r, JSON_BAD, p);
-    if (node != NULL && node->names != NULL)
+    if (node->slots != NULL)
         forget_below(r, node);
     switch (*p) {
     case '"':
-        if ((p = read_string(r, p + 1, &kind)) == NULL)
+        if ((p = read_string(r, p + 1, &type)) == NULL)
             return NULL;
-        put(r, node, JSON_STRING, from + 1, p, kind);
+        put(r, node, type, from + 1, p);
         return p + 1;
     case '{':
         type = JSON_OBJECT;
@@ -271,22 +305,22 @@ static const char *read_value(struct reading *r, const char *p, const struct jso
         break;
     case 't':
         type = JSON_TRUE;
-        p = read_word(r, p, "true");
+        p = read_word(r, p, "true", 4);
         break;
     case 'f':
         type = JSON_FALSE;
-        p = read_word(r, p, "false");
+        p = read_word(r, p, "false", 5);
         break;
     case 'n':
         type = JSON_NULL;
-        p = read_word(r, p, "null");
+        p = read_word(r, p, "null", 4);
         break;
     default:
         p = read_number(r, p);
         break;
     }
     if (p != NULL)
-        put(r, node, type, from, p, STRING_PLAIN);
+        put(r, node, type, from, p);
     return p;
 }
 
@@ -295,6 +329,8 @@ enum json_result json_read(const struct json_paths *paths, struct slice text, st
 {
     struct reading r = {
         .start = text.ptr, .end = slice_end(text), .found = found, .depth_left = paths->depth_max};
+    r.name = found->shape.names;
+    r.names_end = &found->shape.names[JSON_SHAPE_MAX - 1];
     memset(found->bits, 0, sizeof found->bits);
     const char *p = read_value(&r, text.ptr, &paths->root);
     *at = p != NULL ? p : r.at;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define SLOTS_MIN_LOG2 4
+const struct json_node json_nothing = {.path = JSON_NO_PATH};
 
 struct json_paths *json_paths_new(unsigned depth_max)
 {
@@ -16,56 +16,43 @@ struct json_paths *json_paths_new(unsigned depth_max)
     return paths;
 }
 
-static size_t slot_count(const struct json_node *node)
+static void free_slots(struct json_node *node)
 {
-    return node->names != NULL ? (size_t)1 << (64 - node->shift) : 0;
-}
-
-static void free_names(struct json_node *node)
-{
-    for (size_t i = 0; i < slot_count(node); i++) {
-        struct json_name *n = &node->names[i];
-        if (n->node == NULL)
+    for (size_t i = 0; node->slots != NULL && i < JSON_SLOTS; i++) {
+        struct json_node *member = node->slots[i].node;
+        if (member == NULL)
             continue;
-        free_names(n->node);
-        free(n->node);
-        free((char *)(uintptr_t)n->ptr);
+        free_slots(member);
+        free((char *)(uintptr_t)member->name.ptr);
+        free(member);
     }
-    free(node->names);
+    free(node->slots);
 }
 
 void json_paths_free(struct json_paths *paths)
 {
     if (paths == NULL)
         return;
-    free_names(&paths->root);
+    free_slots(&paths->root);
     for (size_t i = 0; i < paths->count; i++)
         free(paths->pointers[i]);
     free(paths);
 }
 
-static void insert(struct json_node *node, struct json_name name)
+static size_t next_slot(size_t i)
 {
-    size_t last = slot_count(node) - 1, i = json_name_slot(node, name.word, name.len);
-    while (node->names[i].node != NULL)
-        i = (i + 1) & last;
-    node->names[i] = name;
+    return (i + 1) % JSON_SLOTS;
 }
 
-/* Keeps three slots in four empty: most names that are not there are missed at once. */
-static void make_room(struct json_node *node)
+const struct json_node *json_node_find(const struct json_node *node, uint64_t word, struct slice name)
 {
-    size_t count = slot_count(node);
-    struct json_name *old = node->names;
-    if (4 * (node->name_count + 1) <= count)
-        return;
-    node->shift = count == 0 ? 64 - SLOTS_MIN_LOG2 : node->shift - 1;
-    node->names = xcalloc((size_t)1 << (64 - node->shift), sizeof *node->names);
-    for (size_t i = 0; i < count; i++) {
-        if (old[i].node != NULL)
-            insert(node, old[i]);
+    for (size_t i = json_name_slot(word);; i = next_slot(i)) {
+        const struct json_slot *s = &node->slots[i];
+        if (s->node == NULL)
+            return &json_nothing;
+        if (s->word == word && slice_equal(s->node->name, name))
+            return s->node;
     }
-    free(old);
 }
 
 /* A name of a pointer with ~0 and ~1 undone, and zeros behind it, so that its word can be read. */
@@ -85,16 +72,20 @@ static struct json_node *find_or_add(struct json_node *node, struct slice writte
 {
     struct slice name = undo_tildes(written);
     uint64_t word = name.len > 0 ? json_name_word(name.ptr, name.len) : 0;
-    const struct json_node *found = node->names != NULL ? json_node_find(node, word, name) : NULL;
-    if (found != NULL) {
+    if (node->slots == NULL)
+        node->slots = xcalloc(JSON_SLOTS, sizeof *node->slots);
+    const struct json_node *found = json_node_find(node, word, name);
+    if (found != &json_nothing) {
         free((char *)(uintptr_t)name.ptr);
         return (struct json_node *)(uintptr_t)found;
     }
+    size_t i = json_name_slot(word);
+    while (node->slots[i].node != NULL)
+        i = next_slot(i);
     struct json_node *child = xcalloc(1, sizeof *child);
     child->path = JSON_NO_PATH;
-    make_room(node);
-    insert(node, (struct json_name){word, name.ptr, name.len, child});
-    node->name_count++;
+    child->name = name;
+    node->slots[i] = (struct json_slot){word, child};
     return child;
 }
 
@@ -114,6 +105,6 @@ size_t json_paths_add(struct json_paths *paths, struct slice pointer)
         node->below[path / 64] |= (uint64_t)1 << path % 64;
         node = find_or_add(node, json_pointer_take(&pointer));
     }
-    node->path = (int)path;
+    node->path = (unsigned)path;
     return path;
 }

@@ -6,21 +6,20 @@
 
 #include <endian.h>
 
-#define JSON_NO_PATH (-1)
+#define JSON_SLOTS_LOG2 \
+    8 /* more than paths, so that some are empty; most names are where they are looked for */
+#define JSON_SLOTS (1u << JSON_SLOTS_LOG2)
 
-/* A name, by its length and first 8 bytes (zeros before shorter ones), which is all of most names. */
-struct json_name {
+/* A name by its first 8 bytes, zeros before shorter ones: which is all of most names. */
+struct json_slot {
     uint64_t word;
-    const char *ptr;
-    size_t len;
-    struct json_node *node; /* NULL: an empty slot */
+    struct json_node *node; /* NULL: empty */
 };
 
 struct json_node {
-    struct json_name *names; /* open addressing; NULL: none */
-    unsigned shift;          /* 64 - log2(slots) */
-    size_t name_count;
-    int path;                        /* its number, or JSON_NO_PATH */
+    struct json_slot *slots;         /* of its members' names, by open addressing; NULL: none */
+    struct slice name;               /* its own */
+    unsigned path;                   /* its number, or JSON_NO_PATH */
     uint64_t below[JSON_PATH_WORDS]; /* the paths through it */
 };
 
@@ -41,22 +40,13 @@ static inline uint64_t json_name_word(const char *p, size_t len)
     return len >= sizeof word ? word : word << (64 - 8 * len);
 }
 
-static inline size_t json_name_slot(const struct json_node *node, uint64_t word, size_t len)
+static inline size_t json_name_slot(uint64_t word)
 {
-    return (size_t)((word + len) * UINT64_C(0x9E3779B97F4A7C15) >> node->shift);
+    return (size_t)(word * UINT64_C(0x9E3779B97F4A7C15) >> (64 - JSON_SLOTS_LOG2));
 }
 
-/* NULL: there is no such name. Pre: node->names != NULL; `word` is the name's. */
-static inline const struct json_node *json_node_find(const struct json_node *node, uint64_t word,
-                                                     struct slice name)
-{
-    size_t last = ((size_t)1 << (64 - node->shift)) - 1;
-    for (size_t i = json_name_slot(node, word, name.len);; i = (i + 1) & last) {
-        const struct json_name *n = &node->names[i];
-        if (n->node == NULL)
-            return NULL;
-        if (n->word == word && n->len == name.len &&
-            (name.len <= sizeof word || memcmp(n->ptr, name.ptr, name.len) == 0))
-            return n->node;
-    }
-}
+/* Stands for all that is not looked for. */
+extern const struct json_node json_nothing;
+
+/* json_nothing: there is no such name. Pre: node->slots != NULL; `word` is the name's. */
+const struct json_node *json_node_find(const struct json_node *node, uint64_t word, struct slice name);

@@ -49,8 +49,11 @@ static void add_fields(struct json_step *js, const struct decode *d, const char 
     int count = field_count();
     for (int i = first; i < count; i++) {
         enum field f = (enum field)i;
-        if (i < FIELD_COUNT || !has_origin(d, f))
-            js->fields[js->field_count++] = (struct json_field){f, add_member(js, parent, field_name(f))};
+        if (i >= FIELD_COUNT && has_origin(d, f))
+            continue;
+        size_t path = add_member(js, parent, field_name(f));
+        ASSERT(path == js->field_count && path < 64);
+        js->fields[js->field_count++] = f;
     }
 }
 
@@ -70,10 +73,10 @@ static void add_times(struct json_step *js, const struct decode *d)
 
 static void add_metric(struct json_step *js, const struct decode *d)
 {
+    add_fields(js, d, d->metric[METRIC_TAGS], FIELD_COUNT);
     js->name_path = add_member(js, NULL, d->metric[METRIC_NAME]);
     js->value_path = add_member(js, NULL, d->metric[METRIC_VALUE]);
     js->tags_path = add_member(js, NULL, d->metric[METRIC_TAGS]);
-    add_fields(js, d, d->metric[METRIC_TAGS], FIELD_COUNT);
     if (!d->time_is_brokers)
         js->time_paths[js->time_count++] = add_member(js, NULL, d->metric[METRIC_TIME]);
 }
@@ -118,7 +121,7 @@ enum json_result json_step_read(struct json_step *js, struct slice text, const c
 
 static size_t column_of(const struct json_step *js, const struct json_value *v)
 {
-    return v == NULL ? 1 : (size_t)(v->text.ptr - js->start) + (v->type != JSON_STRING);
+    return v == NULL ? 1 : (size_t)(v->text.ptr - js->start) + (!json_type_is_string(v->type));
 }
 
 size_t json_step_column(const struct json_step *js, size_t path)
@@ -140,7 +143,7 @@ static bool refuse_value(const struct json_step *js, const struct json_value *v,
 
 static struct slice text_of(const struct json_value *v, struct arena *memory)
 {
-    if (LIKELY(!v->has_escapes))
+    if (LIKELY(v->type != JSON_ESCAPED_STRING))
         return v->text;
     char *out = arena_add(memory, v->text.len);
     return slice_of(out, json_unescape(v->text, out));
@@ -157,10 +160,10 @@ bool json_step_text(const struct json_step *js, size_t path, struct arena *memor
                     bool *is_plain)
 {
     const struct json_value *v = get(js, path);
-    if (v == NULL || v->type == JSON_OBJECT || v->type == JSON_ARRAY)
+    if (v == NULL || !json_type_is_text(v->type))
         return false;
     *text = text_of(v, memory);
-    *is_plain = v->is_plain;
+    *is_plain = v->type <= JSON_PLAIN_STRING;
     return true;
 }
 
@@ -170,7 +173,7 @@ bool json_step_unwrap(const struct json_step *js, struct arena *memory, struct s
     const struct json_value *v = get(js, js->string_path);
     if (v == NULL && *js->start == '{')
         return refuse(why, REJECT_MEMBER, 1);
-    if (v == NULL || v->type != JSON_STRING)
+    if (v == NULL || !json_type_is_string(v->type))
         return refuse_value(js, v, REJECT_TYPE, why);
     *text = text_of(v, memory);
     return true;
@@ -179,21 +182,27 @@ bool json_step_unwrap(const struct json_step *js, struct arena *memory, struct s
 static bool take_fields(const struct json_step *js, struct arena *memory, struct event *ev,
                         struct reject *why)
 {
-    for (size_t i = 0; i < js->field_count; i++) {
-        bool is_plain;
-        struct slice text;
-        const struct json_field *jf = &js->fields[i];
-        if (!json_step_text(js, jf->path, memory, &text, &is_plain))
+    uint64_t bits = js->found.bits[0] & (((uint64_t)1 << js->field_count) - 1);
+    for (; bits != 0; bits &= bits - 1) {
+        size_t path = (size_t)__builtin_ctzll(bits);
+        const struct json_value *v = &js->found.values[path];
+        enum field f = js->fields[path];
+        if (LIKELY(v->type == JSON_PLAIN_STRING && v->text.len > 1 && ((CHAIN_FIELD_TEXTS >> f) & 1))) {
+            chain_field_put_plain(ev, f, v->text);
             continue;
-        enum reject_reason reason = chain_field_put(ev, jf->field, text, is_plain);
-        if (reason != REJECT_COUNT)
-            return refuse(why, reason, json_step_column(js, jf->path));
+        }
+        if (!json_type_is_text(v->type))
+            continue;
+        bool is_plain = v->type <= JSON_PLAIN_STRING;
+        enum reject_reason reason = chain_field_put(ev, f, text_of(v, memory), is_plain);
+        if (UNLIKELY(reason != REJECT_COUNT))
+            return refuse_value(js, v, reason, why);
     }
     return true;
 }
 
 /* 1: taken; 0: there is none; -1: it does not fit. */
-static int take_time(const struct json_step *js, struct arena *memory, struct event *ev, struct reject *why)
+static int take_time(struct json_step *js, struct arena *memory, struct event *ev, struct reject *why)
 {
     const struct json_value *v = NULL;
     for (size_t i = 0; i < js->time_count && v == NULL; i++)
@@ -201,9 +210,10 @@ static int take_time(const struct json_step *js, struct arena *memory, struct ev
     if (v == NULL)
         return 0;
     enum reject_reason reason = REJECT_TYPE;
-    bool good = v->type == JSON_NUMBER   ? timestamp_parse_number(v->text, &ev->at_ms, &reason)
-                : v->type == JSON_STRING ? timestamp_parse(text_of(v, memory), &ev->at_ms, &reason)
-                                         : false;
+    bool good = v->type == JSON_NUMBER ? timestamp_parse_number(v->text, &ev->at_ms, &reason)
+                : json_type_is_string(v->type)
+                    ? timestamp_parse_near(&js->minute, text_of(v, memory), &ev->at_ms, &reason)
+                    : false;
     return good || refuse_value(js, v, reason, why) ? 1 : -1;
 }
 
@@ -214,19 +224,19 @@ static bool take_metric(const struct json_step *js, struct arena *memory, struct
     const struct json_value *tags = get(js, js->tags_path);
     if (name == NULL || value == NULL)
         return refuse(why, REJECT_MEMBER, 1);
-    if (name->type != JSON_STRING)
+    if (!json_type_is_string(name->type))
         return refuse_value(js, name, REJECT_TYPE, why);
     if (value->type != JSON_NUMBER)
         return refuse_value(js, value, REJECT_TYPE, why);
     if (tags != NULL && tags->type != JSON_OBJECT)
         return refuse_value(js, tags, REJECT_TYPE, why);
-    chain_field_put(ev, FIELD_NAME, text_of(name, memory), name->is_plain);
+    chain_field_put(ev, FIELD_NAME, text_of(name, memory), name->type == JSON_PLAIN_STRING);
     enum reject_reason reason = chain_field_put(ev, FIELD_VALUE, value->text, true);
     return reason == REJECT_COUNT || refuse_value(js, value, reason, why);
 }
 
-bool json_step_event(const struct json_step *js, const struct record *r, struct arena *memory,
-                     struct event *ev, struct reject *why)
+bool json_step_event(struct json_step *js, const struct record *r, struct arena *memory, struct event *ev,
+                     struct reject *why)
 {
     ev->present = ev->odd = ev->literal = ev->numeric = 0;
     if (*js->start != '{')

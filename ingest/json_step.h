@@ -9,12 +9,7 @@
 #include "ingest/decode.h"
 #include "ingest/json.h"
 #include "ingest/record.h"
-
-/* A field of the event, and the path at which it is. */
-struct json_field {
-    enum field field;
-    size_t path;
-};
+#include "ingest/timestamp.h"
 
 #define JSON_TIMES_MAX 4
 
@@ -22,8 +17,9 @@ struct json_step {
     enum decode_step_kind kind;
     struct json_paths *paths;
     struct json_found found;
-    struct json_field fields[FIELD_MAX]; /* what [json] and [metric] look for by themselves */
-    size_t field_count;
+    enum field fields[FIELD_MAX]; /* what [json] and [metric] look for by themselves, by path: … */
+    size_t field_count;           /* … theirs are the first ones, and fewer than 64 */
+    struct timestamp_minute minute;
     size_t time_paths[JSON_TIMES_MAX]; /* the first of them that is there is the time */
     size_t time_count;                 /* 0: the time is the broker's */
     size_t string_path;                /* of STEP_JSON_STRING; of STEP_METRIC: */
@@ -48,5 +44,5 @@ size_t json_step_column(const struct json_step *js, size_t path);
 bool json_step_unwrap(const struct json_step *js, struct arena *memory, struct slice *text,
                       struct reject *why);
 /* The event of STEP_JSON or STEP_METRIC. */
-bool json_step_event(const struct json_step *js, const struct record *r, struct arena *memory,
-                     struct event *ev, struct reject *why);
+bool json_step_event(struct json_step *js, const struct record *r, struct arena *memory, struct event *ev,
+                     struct reject *why);

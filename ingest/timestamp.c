@@ -1,5 +1,6 @@
 #include "ingest/timestamp.h"
 
+#include "base/check.h"
 #include "base/civil.h"
 #include "ingest/decimal.h"
 
@@ -108,4 +109,51 @@ bool timestamp_parse(struct slice text, int64_t *at_ms, enum reject_reason *reas
     if (len > 0 && len < text.len)
         *reason = REJECT_TIME;
     return len == text.len;
+}
+
+/* ":22.5+02:00" behind the minute: its milliseconds, and where the zone begins; -1 where it is not so. */
+static int take_milliseconds(const char *p, const char *end, const char **zone)
+{
+    unsigned second = end - p >= 3 && *p == ':' ? two_digits(p + 1) : 100;
+    int ms = (int)second * 1000;
+    p += 3;
+    if (second > 60)
+        return -1;
+    if (end - p >= 2 && *p == '.' && digit(p + 1) <= 9) {
+        int weight = 100;
+        for (p++; p < end && digit(p) <= 9; p++, weight /= 10)
+            ms += (int)digit(p) * weight;
+    }
+    *zone = p;
+    return ms;
+}
+
+static void keep_minute(struct timestamp_minute *m, struct slice text, int64_t at_ms)
+{
+    const char *zone = NULL, *end = slice_end(text);
+    int ms = take_milliseconds(text.ptr + TEXT_MIN, end, &zone);
+    if (ms < 0 || end - zone > TIMESTAMP_ZONE_MAX || at_ms - ms > CIVIL_END_MS - 2 * MINUTE_MS)
+        return;
+    memcpy(m->text, text.ptr, sizeof m->text);
+    m->zone_len = (size_t)(end - zone);
+    memcpy(m->zone, zone, m->zone_len);
+    m->start_ms = at_ms - ms;
+}
+
+bool timestamp_parse_near(struct timestamp_minute *m, struct slice text, int64_t *at_ms,
+                          enum reject_reason *reason)
+{
+    const char *zone = NULL, *end = slice_end(text);
+    if (LIKELY(text.len > TEXT_MIN && memcmp(text.ptr, m->text, TEXT_MIN) == 0)) {
+        int ms = take_milliseconds(text.ptr + TEXT_MIN, end, &zone);
+        if (ms >= 0 && (size_t)(end - zone) == m->zone_len && memcmp(zone, m->zone, m->zone_len) == 0) {
+            *at_ms = m->start_ms + ms;
+            return true;
+        }
+    }
+    if (!timestamp_parse(text, at_ms, reason))
+        return false;
+    if (text.len > TEXT_MIN && text.ptr[4] == '-')
+        keep_minute(m, text, *at_ms);
+    return true;
 }

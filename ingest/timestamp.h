@@ -19,5 +19,19 @@
 bool timestamp_parse(struct slice text, int64_t *at_ms, enum reject_reason *reason);
 /* The same of a number as JSON writes it. */
 bool timestamp_parse_number(struct slice text, int64_t *at_ms, enum reject_reason *reason);
+
+#define TIMESTAMP_ZONE_MAX 6 /* bytes of "+02:00" */
+
+/* A minute as texts write it, with their zone; all zeros: none yet. */
+struct timestamp_minute {
+    char text[16]; /* "2010-10-10T14:17" */
+    char zone[TIMESTAMP_ZONE_MAX];
+    size_t zone_len;
+    int64_t start_ms;
+};
+
+/* As timestamp_parse(), at a quarter of the cost for times of the minute that was the last one. */
+bool timestamp_parse_near(struct timestamp_minute *m, struct slice text, int64_t *at_ms,
+                          enum reject_reason *reason);
 /* A date and time at the beginning of `text`; returns its length, 0 where there is none in range. */
 size_t timestamp_take(struct slice text, int64_t *at_ms, enum reject_reason *reason);
