@@ -11,7 +11,7 @@
     X(EMPTY, "empty", "the line is empty")                                                             \
     X(HOST, "host", "expected a host name or address")                                                 \
     X(IDENTITY, "identity", "expected the logname and the user after the host")                        \
-    X(TIME, "time", "expected a time as [10/Oct/2000:13:55:36 -0700]")                                 \
+    X(TIME, "time", "expected a time as [10/Oct/2000:13:55:36 -0700] or 2000-10-10T20:55:36Z")         \
     X(TIME_RANGE, "time_range", "the time is not a date of the years 1970 to 9999")                    \
     X(REQUEST, "request", "expected the request in double quotes")                                     \
     X(STATUS, "status", "expected a status of three digits, or -")                                     \
