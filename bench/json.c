@@ -20,13 +20,18 @@ static const char metric_event[] =
     "checkout\","
     "\"release\":\"2026-11\"}}";
 
+static const char line[] =
+    "203.0.113.77 - - [21/Nov/2026:10:00:00 +0000] \"GET /catalogue/item/4711?colour=red HTTP/1.1\" 200 "
+    "48213 "
+    "\"https://www.example.com/catalogue/\" \"Mozilla/5.0 (X11; Linux x86_64) Gecko Firefox/115.0\"";
+
 int main(int argc, char **argv)
 {
     struct err e;
     struct decode d;
     enum field f;
     if (argc != 3) {
-        fprintf(stderr, "usage: bench_json json|metric EVENTS\n");
+        fprintf(stderr, "usage: bench_json json|metric|combined EVENTS\n");
         return EX_USAGE;
     }
     decode_init(&d);
@@ -37,7 +42,7 @@ int main(int argc, char **argv)
     field_intern(slice_text("userid"), &f);
     field_intern(slice_text("region"), &f);
     struct chain *c = chain_new(&d, 65536);
-    const char *text = argv[1][0] == 'j' ? log_event : metric_event;
+    const char *text = argv[1][0] == 'j' ? log_event : argv[1][0] == 'm' ? metric_event : line;
     struct record r = {.value = slice_text(text), .timestamp_ms = -1};
     size_t events = 0;
     for (size_t i = 0, wanted = strtoull(argv[2], NULL, 10); i < wanted; i++) {

@@ -36,8 +36,10 @@ struct chain {
     struct clf clf;
     struct json_step *json[DECODE_STEPS_MAX]; /* NULL where a step is of another kind */
     const struct json_step *innermost;        /* of those the last; or NULL */
+    enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
-    size_t depth; /* of the level that goes on */
+    size_t depth;      /* of the level that goes on */
+    bool needs_finish; /* do events need finish_event()? */
     const struct record *record;
     bool is_tombstone;
     bool is_record_known; /* are the additions' texts those of this record? */
@@ -78,11 +80,13 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     arena_init(&c->memory, MEMORY_CHUNK_BYTES);
     clf_init(&c->clf, d->steps[d->step_count - 1].format);
     for (size_t i = 0; i < d->step_count; i++) {
+        c->kinds[i] = d->steps[i].kind;
         if (d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG)
             innermost = c->json[i] = json_step_new(d, i, CHAIN_DEPTH_MAX);
     }
     add_additions(c, innermost);
     c->innermost = innermost;
+    c->needs_finish = d->time_is_brokers || c->addition_count > 0;
     return c;
 }
 
@@ -130,7 +134,7 @@ static enum chain_result refuse(struct reject *why, enum reject_reason reason, s
 }
 
 /* The line feed that ends a message begins no further line. */
-static struct slice take_line(struct level *l)
+static inline struct slice take_line(struct level *l)
 {
     const char *from = l->p, *feed = from < l->end ? memchr(from, '\n', (size_t)(l->end - from)) : NULL;
     if (feed == NULL) {
@@ -213,7 +217,8 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
 }
 
 /* An event of the last step, with what the configuration adds to it. */
-static enum chain_result finish_event(struct chain *c, struct event *ev, struct reject *why)
+static __attribute__((noinline)) enum chain_result finish_event(struct chain *c, struct event *ev,
+                                                                struct reject *why)
 {
     if (c->decode->time_is_brokers) {
         if (c->record->timestamp_ms < 0)
@@ -225,8 +230,8 @@ static enum chain_result finish_event(struct chain *c, struct event *ev, struct 
     return c->addition_count > 0 ? add_fields(c, ev, why) : CHAIN_EVENT;
 }
 
-static enum chain_result next_event_line(struct chain *c, struct level *l, struct event *ev,
-                                         struct reject *why, struct slice *bytes)
+static inline enum chain_result next_event_line(struct chain *c, struct level *l, struct event *ev,
+                                                struct reject *why, struct slice *bytes)
 {
     struct slice line = *bytes = take_line(l);
     if (UNLIKELY(line.len > c->line_max))
@@ -234,7 +239,7 @@ static enum chain_result next_event_line(struct chain *c, struct level *l, struc
     if (!decoder_decode(&c->clf.decoder, line, ev, why))
         return CHAIN_REJECT;
     ev->literal = ev->numeric = 0;
-    return finish_event(c, ev, why);
+    return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
 
 static void go_inside(struct chain *c, struct slice text)
@@ -359,8 +364,11 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
         return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
     if (bytes->len > c->line_max)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (js->kind != STEP_JSON_STRING)
-        return json_step_event(js, c->record, &c->memory, ev, why) ? finish_event(c, ev, why) : CHAIN_REJECT;
+    if (js->kind != STEP_JSON_STRING) {
+        if (!json_step_event(js, c->record, &c->memory, ev, why))
+            return CHAIN_REJECT;
+        return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+    }
     struct slice text;
     if (!json_step_unwrap(js, &c->memory, &text, why))
         return CHAIN_REJECT;
@@ -375,7 +383,8 @@ static enum chain_result refuse_tombstone(struct chain *c, struct reject *why, s
     return refuse(why, REJECT_TOMBSTONE, 1);
 }
 
-enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes)
+static enum chain_result next_of_any(struct chain *c, struct event *ev, struct reject *why,
+                                     struct slice *bytes)
 {
     if (UNLIKELY(c->is_tombstone))
         return refuse_tombstone(c, why, bytes);
@@ -388,7 +397,7 @@ enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *w
             c->depth--;
             continue;
         }
-        switch (c->decode->steps[c->depth].kind) {
+        switch (c->kinds[c->depth]) {
         case STEP_LINE:
             return next_event_line(c, l, ev, why, bytes);
         case STEP_SYSLOG:
@@ -403,4 +412,12 @@ enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *w
         if (what != CHAIN_END)
             return what;
     }
+}
+
+enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes)
+{
+    struct level *l = &c->levels[c->depth];
+    if (LIKELY(!l->is_done && c->kinds[c->depth] == STEP_LINE))
+        return next_event_line(c, l, ev, why, bytes);
+    return next_of_any(c, ev, why, bytes);
 }

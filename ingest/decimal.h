@@ -26,15 +26,16 @@ enum decimal_result decimal_scan(struct slice text, int places, int64_t max, str
 /* In units of 1/EVENT_SCALE, up to EVENT_DECIMAL_MAX, rounded. */
 enum decimal_result decimal_parse(struct slice text, int64_t *value);
 
-/* Digits only, one at least, and at most `max` (< 2^59). */
+/* Digits only, one at least, and at most `max` (< 2^59: ten times as much does not overflow). */
 static inline bool decimal_integer(struct slice text, int64_t max, int64_t *value)
 {
     int64_t v = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned digit = (unsigned char)text.ptr[i] - '0';
-        if (digit > 9 || (v = v * 10 + digit) > max)
+    for (const char *p = text.ptr, *end = p + text.len; p < end; p++) {
+        unsigned digit = (unsigned char)*p - '0';
+        if (digit > 9 || v > max)
             return false;
+        v = v * 10 + digit;
     }
     *value = v;
-    return text.len > 0;
+    return text.len > 0 && v <= max;
 }

@@ -39,11 +39,6 @@ static HOT const char *skip_space(const struct reading *r, const char *p)
     return p;
 }
 
-static HOT bool is_digit(const struct reading *r, const char *p)
-{
-    return p < r->end && *p >= '0' && *p <= '9';
-}
-
 static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -85,28 +80,25 @@ static COLD const char *read_odd_string(struct reading *r, const char *p, enum j
 /* From behind the opening quote to the closing one. */
 static HOT const char *read_string(struct reading *r, const char *p, enum json_type *type)
 {
-    p = json_scan_plain(r->start, p, r->end);
     *type = JSON_PLAIN_STRING;
+    p = json_scan_plain(r->start, p, r->end);
     return LIKELY(p < r->end && *p == '"') ? p : read_odd_string(r, p, type);
 }
 
-static HOT const char *read_digits(struct reading *r, const char *p)
+static COLD const char *read_digits(struct reading *r, const char *p)
 {
-    if (!is_digit(r, p))
+    const char *end = r->end;
+    if (p == end || (unsigned char)(*p - '0') > 9)
         return fail(r, JSON_BAD, p);
-    while (is_digit(r, p))
+    while (p < end && (unsigned char)(*p - '0') <= 9)
         p++;
     return p;
 }
 
-static const char *read_number(struct reading *r, const char *p)
+/* ".5e-7" behind the whole digits. */
+static COLD const char *read_fraction(struct reading *r, const char *p)
 {
-    p += *p == '-';
-    if (p < r->end && *p == '0')
-        p++;
-    else if ((p = read_digits(r, p)) == NULL)
-        return NULL;
-    if (p < r->end && *p == '.' && (p = read_digits(r, p + 1)) == NULL)
+    if (*p == '.' && (p = read_digits(r, p + 1)) == NULL)
         return NULL;
     if (p < r->end && (*p | 0x20) == 'e') {
         p++;
@@ -114,6 +106,16 @@ static const char *read_number(struct reading *r, const char *p)
         p = read_digits(r, p);
     }
     return p;
+}
+
+static HOT const char *read_number(struct reading *r, const char *p)
+{
+    const char *const end = r->end, *whole = p + (*p == '-');
+    for (p = whole; p < end && (unsigned char)(*p - '0') <= 9;)
+        p++;
+    if (UNLIKELY(p == whole || (*whole == '0' && p - whole > 1)))
+        return fail(r, JSON_BAD, p == whole ? p : whole + 1);
+    return p < end && (*p == '.' || (*p | 0x20) == 'e') ? read_fraction(r, p) : p;
 }
 
 static const char *read_word(struct reading *r, const char *p, const char *word, ptrdiff_t len)
@@ -168,22 +170,22 @@ static COLD void forget_below(struct reading *r, const struct json_node *node)
 static HOT void put(struct reading *r, const struct json_node *node, enum json_type type, const char *from,
                     const char *to)
 {
-    struct json_value *v = &r->found->values[node->path];
+    struct json_value *v = (struct json_value *)((char *)r->found + node->offset);
     v->text = slice_of(from, (size_t)(to - from));
     v->type = type;
-    r->found->bits[node->path / 64] |= (uint64_t)1 << node->path % 64;
+    r->found->bits[node->word] |= node->bit;
 }
 
 static const char *read_value(struct reading *r, const char *p, const struct json_node *node);
 
 /* `, "name": ` from behind the value before, or from behind the brace, to the value. */
-static const char *read_name(struct reading *r, const char *p, const struct json_node *object, bool is_first,
-                             const struct json_node **member)
+static const char *read_name(struct reading *r, const char *p, const struct json_node *object,
+                             uintptr_t place, const struct json_node **member)
 {
     enum json_type type;
     const char *from = p;
     p = skip_space(r, p);
-    if (!is_first) {
+    if (place == json_shape_place(object, false)) {
         if (p == r->end || *p != ',')
             return fail(r, JSON_BAD, p);
         p = skip_space(r, p + 1);
@@ -199,58 +201,67 @@ static const char *read_name(struct reading *r, const char *p, const struct json
         return fail(r, JSON_BAD, p);
     p = skip_space(r, p + 1);
     if (r->name < r->names_end)
-        json_shape_keep(r->name++, json_shape_place(object, is_first), from, p, *member);
+        json_shape_keep(r->name++, place, from, p, *member);
     return p;
 }
 
-static const char *read_number_member(struct reading *r, const char *p, const struct json_node *member)
-{
-    const char *from = p;
-    if ((p = read_number(r, p)) != NULL)
-        put(r, member, JSON_NUMBER, from, p);
-    return p;
-}
-
-/* What most members are, without the cost of what may be anything. */
+/* What most members are that are no strings, without the cost of what may be anything. */
 static HOT const char *read_member(struct reading *r, const char *p, const struct json_node *member)
 {
-    enum json_type type;
-    const char *from = p + 1;
-    if (UNLIKELY(p == r->end || member->slots != NULL))
-        return read_value(r, p, member);
-    if (*p != '"')
-        return is_digit(r, p) ? read_number_member(r, p, member) : read_value(r, p, member);
-    if (UNLIKELY((p = read_string(r, from, &type)) == NULL))
-        return NULL;
-    put(r, member, type, from, p);
-    return p + 1;
+    p = skip_space(r, p); /* a name that was known may have had less behind it */
+    const char *from = p;
+    if (LIKELY(r->end - p >= 4 && member->slots == NULL)) {
+        if ((unsigned char)(*p - '0') <= 9 || *p == '-') {
+            if (LIKELY((p = read_number(r, p)) != NULL))
+                put(r, member, JSON_NUMBER, from, p);
+            return p;
+        }
+        if (memcmp(p, "null", 4) == 0) {
+            put(r, member, JSON_NULL, from, p + 4);
+            return p + 4;
+        }
+    }
+    return read_value(r, p, member);
 }
 
 static const char *read_object(struct reading *r, const char *p, const struct json_node *node)
 {
+    const char *const end = r->end;
+    const uintptr_t later = json_shape_place(node, false);
+    struct json_shape_name *n = r->name;
     if (r->depth_left-- == 0)
         return fail(r, JSON_DEEP, p);
     p++;
-    uintptr_t place = json_shape_place(node, true);
-    for (bool is_first = true;; is_first = false, place = json_shape_place(node, false)) {
+    for (uintptr_t place = json_shape_place(node, true);; place = later) {
         const struct json_node *member = &json_nothing;
-        struct json_shape_name *n = r->name;
-        if (LIKELY(n->place == place && json_shape_is_at(n, p, r->end))) {
+        if (LIKELY(n->place == place && json_shape_is_at(n, p, end))) {
             p += n->len;
-            member = n->member;
-            r->name = n + 1;
+            member = n++->member;
         } else {
             const char *token = skip_space(r, p);
-            if (token < r->end && *token == '}') {
+            if (token < end && *token == '}') {
                 p = token + 1;
                 break;
             }
-            if (UNLIKELY((p = read_name(r, p, node, is_first, &member)) == NULL))
+            r->name = n;
+            if (UNLIKELY((p = read_name(r, p, node, place, &member)) == NULL))
                 return NULL;
+            n = r->name;
         }
+        if (LIKELY(p < end && *p == '"' && member->slots == NULL)) {
+            enum json_type type;
+            const char *from = p + 1;
+            if (UNLIKELY((p = read_string(r, from, &type)) == NULL))
+                return NULL;
+            put(r, member, type, from, p++);
+            continue;
+        }
+        r->name = n;
         if (UNLIKELY((p = read_member(r, p, member)) == NULL))
             return NULL;
+        n = r->name;
     }
+    r->name = n;
     r->depth_left++;
     return p;
 }
@@ -287,7 +298,7 @@ static const char *read_value(struct reading *r, const char *p, const struct jso
     enum json_type type = JSON_NUMBER;
     if (p == r->end)
         return fail(r, JSON_BAD, p);
-    if (node->slots != NULL)
+    if (node->slots != NULL && r->name != r->found->shape.names) /* not the whole, before which is nothing */
         forget_below(r, node);
     switch (*p) {
     case '"':

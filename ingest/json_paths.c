@@ -6,13 +6,24 @@
 
 #include <stdlib.h>
 
-const struct json_node json_nothing = {.path = JSON_NO_PATH};
+const struct json_node json_nothing = {.path = JSON_NO_PATH,
+                                       .word = JSON_NO_PATH / 64,
+                                       .bit = 1,
+                                       .offset = offsetof(struct json_found, values[JSON_NO_PATH])};
+
+static void set_path(struct json_node *node, unsigned path)
+{
+    node->path = path;
+    node->word = path / 64;
+    node->bit = (uint64_t)1 << path % 64;
+    node->offset = offsetof(struct json_found, values) + path * sizeof(struct json_value);
+}
 
 struct json_paths *json_paths_new(unsigned depth_max)
 {
     struct json_paths *paths = xcalloc(1, sizeof *paths);
     paths->depth_max = depth_max;
-    paths->root.path = JSON_NO_PATH;
+    set_path(&paths->root, JSON_NO_PATH);
     return paths;
 }
 
@@ -83,7 +94,7 @@ static struct json_node *find_or_add(struct json_node *node, struct slice writte
     while (node->slots[i].node != NULL)
         i = next_slot(i);
     struct json_node *child = xcalloc(1, sizeof *child);
-    child->path = JSON_NO_PATH;
+    set_path(child, JSON_NO_PATH);
     child->name = name;
     node->slots[i] = (struct json_slot){word, child};
     return child;
@@ -105,6 +116,6 @@ size_t json_paths_add(struct json_paths *paths, struct slice pointer)
         node->below[path / 64] |= (uint64_t)1 << path % 64;
         node = find_or_add(node, json_pointer_take(&pointer));
     }
-    node->path = (unsigned)path;
+    set_path(node, (unsigned)path);
     return path;
 }

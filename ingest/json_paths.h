@@ -6,9 +6,9 @@
 
 #include <endian.h>
 
-#define JSON_SLOTS_LOG2 \
-    8 /* more than paths, so that some are empty; most names are where they are looked for */
-#define JSON_SLOTS (1u << JSON_SLOTS_LOG2)
+/* More than paths, so that some are empty; most names are in the slot where they are looked for. */
+#define JSON_SLOTS_LOG2 8
+#define JSON_SLOTS      (1u << JSON_SLOTS_LOG2)
 
 /* A name by its first 8 bytes, zeros before shorter ones: which is all of most names. */
 struct json_slot {
@@ -17,9 +17,12 @@ struct json_slot {
 };
 
 struct json_node {
-    struct json_slot *slots;         /* of its members' names, by open addressing; NULL: none */
-    struct slice name;               /* its own */
-    unsigned path;                   /* its number, or JSON_NO_PATH */
+    struct json_slot *slots; /* of its members' names, by open addressing; NULL: none */
+    struct slice name;       /* its own */
+    unsigned path;           /* its number, or JSON_NO_PATH; and what follows from it: */
+    unsigned word;           /* of json_found's bits */
+    uint64_t bit;
+    size_t offset;                   /* of its value in json_found */
     uint64_t below[JSON_PATH_WORDS]; /* the paths through it */
 };
 
@@ -45,7 +48,7 @@ static inline size_t json_name_slot(uint64_t word)
     return (size_t)(word * UINT64_C(0x9E3779B97F4A7C15) >> (64 - JSON_SLOTS_LOG2));
 }
 
-/* Stands for all that is not looked for. */
+/* Stands for all that is not looked for: what is found is put where nobody looks. */
 extern const struct json_node json_nothing;
 
 /* json_nothing: there is no such name. Pre: node->slots != NULL; `word` is the name's. */

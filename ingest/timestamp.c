@@ -120,9 +120,10 @@ static int take_milliseconds(const char *p, const char *end, const char **zone)
     if (second > 60)
         return -1;
     if (end - p >= 2 && *p == '.' && digit(p + 1) <= 9) {
-        int weight = 100;
-        for (p++; p < end && digit(p) <= 9; p++, weight /= 10)
-            ms += (int)digit(p) * weight;
+        static const short weights[] = {100, 10, 1};
+        const char *first = ++p;
+        for (; p < end && digit(p) <= 9; p++)
+            ms += p - first < 3 ? (int)digit(p) * weights[p - first] : 0;
     }
     *zone = p;
     return ms;

@@ -170,24 +170,31 @@ static bool is_its_own(const json_error_t *e)
            strstr(e->text, "invalid Unicode") != NULL;
 }
 
+/* What is before the first 0x01 is read before the rest, whose names it makes known. */
+static struct slice read_first(const struct json_paths *paths, struct slice text, struct json_found *found)
+{
+    const char *mark = text.len > 0 ? memchr(text.ptr, 1, text.len) : NULL;
+    if (mark == NULL)
+        return text;
+    (void)read_whole(paths, slice_of(text.ptr, (size_t)(mark - text.ptr)), found);
+    return slice_of(mark + 1, (size_t)(slice_end(text) - mark - 1));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct json_found kept; /* has seen other names */
-    static struct json_paths *nothing;
     json_error_t e;
-    struct slice text = slice_of((const char *)data, size);
+    struct json_found found = {0};
     struct pointers ps = {.paths = json_paths_new(DEPTH_MAX)};
-    if (nothing == NULL)
-        nothing = json_paths_new(DEPTH_MAX);
-    if (size <= SCAN_MAX)
+    struct slice text = read_first(ps.paths, slice_of((const char *)data, size), &found);
+    if (text.len <= SCAN_MAX)
         check_scans(text.ptr, slice_end(text));
-    enum json_result result = read_whole(nothing, text, &kept);
+    enum json_result result = read_whole(ps.paths, text, &found);
     json_t *value =
         json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &e);
     if (value == NULL)
         ASSERT(result != JSON_OK || is_its_own(&e));
     else /* jansson overlooks a NUL behind a number */
-        ASSERT(result != JSON_BAD || memchr(data, '\0', size) != NULL);
+        ASSERT(result != JSON_BAD || memchr(text.ptr, '\0', text.len) != NULL);
     if (value != NULL && result == JSON_OK) {
         add_pointers(&ps, slice_of("", 0), value);
         check_found(&ps, text);
