@@ -4,8 +4,8 @@
  *   {"name":"x","value":1, "tags": {"userid":"rick"}}
  *    ^^^^^^^   ^^^^^^^^^   ^^^^^^^^  ^^^^^^^^^         four entries
  *
- * Sound : what a name means depends on its bytes, the object's node, and whether it is the first: all of
- * which are compared.
+ * Sound : what a name means depends on its bytes, on where in the trie its object is, and on whether it is
+ *         the first one: all of which are compared. More space may follow it than before.
  */
 #pragma once
 

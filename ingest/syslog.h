@@ -1,10 +1,10 @@
 /* syslog.h - takes the header off a syslog message.
  *
- *   <34>1 2003-10-11T22:14:15.003Z host app 123 ID47 [id name="value"] text     RFC 5424
- *   <34>Oct 11 22:14:15 host app[123]: text                                     RFC 3164
- *   Oct 11 22:14:15 host app: text                                              as files hold it, without
- * <PRI>, … 2003-10-11T22:14:15.003+02:00 host app: text                                … or with a better
- * time <190>Oct 11 22:14:15 nginx: text                                            no host, or no app
+ *   <34>1 2003-10-11T22:14:15.003Z host app 123 ID47 [id name="value"] text   RFC 5424
+ *   <34>Oct 11 22:14:15 host app[123]: text                                   RFC 3164
+ *   Oct 11 22:14:15 host app: text                                  without <PRI>, as files hold it, …
+ *   2003-10-11T22:14:15.003+02:00 host app: text                    … or with a better time
+ *   <190>Oct 11 22:14:15 nginx: text                                without a host, or an app
  *
  * Time : is looked at but not used (RFC 3164 has no year): what the text says has a time of its own.
  */
