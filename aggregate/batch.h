@@ -79,9 +79,9 @@ struct range {
     char partition[RANGE_PARTITION_BYTES]; /* "" of files, "0", "1", … of a topic */
     char label[512];                       /* what a person calls it: the path last seen */
     int64_t from, to;
-    uint64_t tail_hash; /* of the tail_len bytes before `to`; of a message: hash and length of the last one */
+    uint64_t tail_hash; /* of the tail_len bytes before `to`; of a topic: of the record tail_len before it */
     uint32_t tail_len;
-    int64_t latest_ms; /* events after this were in the future: by the clock and limit of that time */
+    int64_t latest_ms; /* events after this were in the future: of a topic, how long after its record */
 };
 
 struct batch {

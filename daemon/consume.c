@@ -296,8 +296,8 @@ static bool assign(struct consume *c, struct err *e)
                 if (intake_of(c, n) != &c->intakes[k])
                     continue;
                 offsets = xgrow(offsets, &capacity, count + 1, sizeof *offsets);
-                offsets[count++] = (struct kafka_offset){c->topics[i].name, n,
-                                                         partition_fetch_offset(&c->topics[i].partitions[n])};
+                offsets[count++] =
+                    (struct kafka_offset){c->topics[i].name, n, c->topics[i].partitions[n].next};
             }
         }
         bool good = count == 0 || kafka_assign(c->intakes[k].kafka, offsets, count, e);
@@ -326,7 +326,8 @@ static void add_to_status(struct consume *c)
 static bool begin_session(struct consume *c, struct err *e)
 {
     return (c->intakes[0].kafka != NULL || open_consumers(c, e)) &&
-           topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e) &&
+           topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, &c->kafka_options,
+                        e) &&
            store_beginnings(c, e) && assign(c, e);
 }
 
@@ -355,7 +356,7 @@ static bool start_threads(struct consume *c, struct err *e)
     atomic_store(&c->has_new_partitions, false);
     for (size_t i = 0; i < c->intake_count; i++) {
         struct intake *in = &c->intakes[i];
-        in->has_ended = in->has_failed = in->must_renew = false;
+        in->has_ended = in->has_failed = false;
         if (pthread_create(&in->thread, NULL, intake_run, in) != 0)
             return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
         pthread_setname_np(in->thread, "tallyd-intake");
@@ -376,27 +377,18 @@ static void join_threads(struct consume *c)
         kafka_finish_commits(c->intakes[i].kafka, LAST_COMMIT_MS);
 }
 
-/* What ended the intakes: what may pass, or is accepted, is no reason to end. */
-static bool look_at_failures(struct consume *c, struct err *e)
+/* What ended the intakes. Whether it is a reason to end, the next session finds out as it begins. */
+static void log_failures(struct consume *c)
 {
     for (size_t i = 0; i < c->intake_count; i++) {
         struct intake *in = &c->intakes[i];
         char quoted[LOG_QUOTE_BYTES];
         if (!in->has_failed)
             continue;
-        if (in->must_renew) {
-            topic_renew(in->renewed);
-            log_warn("topic_recreated", "topic=%s source=%s", in->renewed->name, in->renewed->source);
-        } else if (!in->error.retryable) {
-            *e = in->error;
-            return false;
-        } else {
-            log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"beginning anew from the store\"",
-                        log_quote(in->error.text, quoted));
-            writer_sleep(&c->writer, AGAIN_MS);
-        }
+        log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"beginning anew from the store\"",
+                    log_quote(in->error.text, quoted));
+        writer_sleep(&c->writer, AGAIN_MS);
     }
-    return true;
 }
 
 static bool run_session(struct consume *c, struct err *e)
@@ -418,7 +410,9 @@ static bool run_session(struct consume *c, struct err *e)
     }
     join_threads(c);
     close_consumers(c);
-    return good && look_at_failures(c, e);
+    if (good)
+        log_failures(c);
+    return good;
 }
 
 /* ---- the whole */

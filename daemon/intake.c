@@ -51,7 +51,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     r->partition = p;
     books_clear(&r->books);
     partition_range(p, &r->range);
-    r->range.latest_ms = in->latest_ms;
+    r->range.latest_ms = in->future_max_ms;
     return r;
 }
 
@@ -59,6 +59,16 @@ static void add_events(struct intake *in)
 {
     shard_add(in->shard, in->events, in->event_count);
     in->event_count = 0;
+}
+
+static void advance(struct intake_range *r, int64_t to, uint64_t tail_hash, int64_t tail_distance)
+{
+    r->range.to = to;
+    r->range.tail_hash = tail_hash;
+    r->range.tail_len = tail_distance <= UINT32_MAX ? (uint32_t)tail_distance : 0;
+    r->partition->next = r->range.to;
+    r->partition->tail_hash = r->range.tail_hash;
+    r->partition->tail_len = r->range.tail_len;
 }
 
 /* The run of one partition's messages is over: its events, books, and where it stands. */
@@ -69,13 +79,8 @@ static void end_run(struct intake *in)
         return;
     add_events(in);
     shard_take_books(in->shard, &r->books);
-    if (in->current_last != NULL) {
-        r->range.to = in->current_last->offset + 1;
-        r->range.tail_hash = partition_hash(in->current_last, &r->range.tail_len);
-        r->partition->next = r->range.to;
-        r->partition->tail_hash = r->range.tail_hash;
-        r->partition->tail_len = r->range.tail_len;
-    }
+    if (in->current_last != NULL)
+        advance(r, in->current_last->offset + 1, partition_hash(in->current_last), 1);
     in->current = NULL;
     in->current_last = NULL;
     in->current_rkt = NULL;
@@ -105,13 +110,27 @@ static struct partition *find_partition(struct intake *in, const rd_kafka_messag
     return t != NULL && m->partition >= 0 && m->partition < t->count ? &t->partitions[m->partition] : NULL;
 }
 
+/* The end of a partition is behind its last record: what is between are marks of transactions, or records
+ * that were aborted or compacted away. They are done with too, lest retention takes them for something lost.
+ */
+static void pass_over(struct intake *in, struct partition *p, int64_t to)
+{
+    int64_t distance = p->tail_len > 0 ? p->tail_len + (to - p->next) : 0;
+    advance(range_of(in, p), to, p->tail_hash, distance);
+}
+
 static void take_error(struct intake *in, const rd_kafka_message_t *m)
 {
     struct err e = {0};
     char quoted[LOG_QUOTE_BYTES];
-    struct partition *p = find_partition(in, m);
-    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+    struct partition *p;
+    end_run(in); /* it may be of any partition, and of one whose records were just seen */
+    p = find_partition(in, m);
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        if (p != NULL && m->offset > p->next)
+            pass_over(in, p, m->offset);
         return;
+    }
     log_limited(LOG_LEVEL_WARN, "consume_error", "topic=%s partition=%d error=%s",
                 p != NULL ? p->topic->name : "-", m->partition,
                 log_quote(rd_kafka_message_errstr(m), quoted));
@@ -121,26 +140,6 @@ static void take_error(struct intake *in, const rd_kafka_message_t *m)
     err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p != NULL ? p->topic->name : "-",
                       m->partition, rd_kafka_err2str(m->err));
     fail(in, &e);
-}
-
-/* The record before `next`, fetched only to be compared. True: go on. */
-static bool compare_tail(struct intake *in, struct partition *p, const rd_kafka_message_t *m)
-{
-    struct err e = {0};
-    bool is_it = m->offset == p->next - 1;
-    p->check_tail = false;
-    if (!is_it) /* compacted away, or deleted by now */
-        log_info("tail_gone", "topic=%s partition=%d offset=%lld", p->topic->name, p->number,
-                 (long long)p->next - 1);
-    if (!is_it || partition_is_same(p, m))
-        return true;
-    partition_refuse_recreated(p, &e);
-    pthread_mutex_lock(&in->shared->lock);
-    in->must_renew = p->topic->is_accepted;
-    in->renewed = p->topic;
-    pthread_mutex_unlock(&in->shared->lock);
-    fail(in, &e);
-    return false;
 }
 
 /* Records that were counted come again: whatever the cause, begin anew from where the store stands. */
@@ -159,8 +158,6 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     end_run(in);
     struct partition *p = find_partition(in, m);
     ASSERT(p != NULL);
-    if (p->check_tail && (!compare_tail(in, p, m) || m->offset < p->next))
-        return false;
     if (UNLIKELY(m->offset < p->next))
         return fail_backwards(in, p, m);
     in->current = range_of(in, p);
@@ -169,14 +166,16 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     return true;
 }
 
-/* Of an envelope the letter is the message as it came; else the line or element, as the others were counted.
- */
+/* Of an envelope the letter is the message as it came, once; else the line or element. */
 static void reject(struct intake *in, const struct topic *t, const struct record *r, struct slice bytes,
-                   struct reject why)
+                   struct reject why, bool *has_letter)
 {
+    bool is_wrapped = t->config->decode.step_count > 1;
     shard_reject(in->shard, why.reason);
-    if (in->shared->keeps_letters && why.reason != REJECT_TOMBSTONE)
-        letters_add(&in->open.letters, r, t->config->decode.step_count > 1 ? r->value : bytes, why);
+    if (!in->shared->keeps_letters || why.reason == REJECT_TOMBSTONE || (is_wrapped && *has_letter))
+        return;
+    letters_add(&in->open.letters, r, is_wrapped ? r->value : bytes, why);
+    *has_letter = true;
 }
 
 static void count_message(struct intake *in, rd_kafka_message_t *m)
@@ -189,18 +188,19 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
     kafka_record(m, t->name, &r);
     chain_start(chain, &r);
     uint32_t element = 0;
+    bool has_letter = false;
     for (;; element++) {
         struct event *ev = &in->events[in->event_count];
         struct reject why;
         what = chain_next(chain, ev, &why, &bytes);
         if (what == CHAIN_END)
             break;
-        if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > in->latest_ms)) {
+        if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > record_latest(&r, in->future_max_ms))) {
             what = CHAIN_REJECT;
             why = (struct reject){REJECT_FUTURE, 1};
         }
         if (UNLIKELY(what == CHAIN_REJECT)) {
-            reject(in, t, &r, bytes, why);
+            reject(in, t, &r, bytes, why, &has_letter);
             continue;
         }
         ev->order = record_order(r.offset, element);
@@ -224,8 +224,9 @@ static bool count_line(struct intake *in, const rd_kafka_message_t *m)
     if (decoder == NULL || m->len > in->shared->line_max || m->len == 0 ||
         memchr(m->payload, '\n', m->len) != NULL)
         return false;
-    if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) || ev->at_ms > in->latest_ms)
-        return false;
+    if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) ||
+        ev->at_ms > kafka_timestamp(m) + in->future_max_ms)
+        return false; /* or it has no timestamp */
     ev->order = record_order(m->offset, 0);
     if (++in->event_count == SHARD_EVENTS_MAX)
         add_events(in);
@@ -318,7 +319,17 @@ static bool seal_if_due(struct intake *in, int64_t now_ms)
 static void begin_batch(struct intake *in, int64_t now_ms)
 {
     in->begun_ms = now_ms;
-    in->latest_ms = clock_wall_ms(in->shared->clock) + atomic_load(&in->shared->limits.future_max_ms);
+    in->future_max_ms = atomic_load(&in->shared->limits.future_max_ms);
+}
+
+/* Within what was polled: so many letters that they would not wait for its end. */
+static bool seal_early(struct intake *in, int64_t now_ms)
+{
+    end_run(in);
+    if (!seal_if_due(in, now_ms))
+        return false;
+    begin_batch(in, now_ms);
+    return true;
 }
 
 /* One turn: what came, counted, and sealed where it is time. False: the end. */
@@ -329,8 +340,12 @@ static bool turn(struct intake *in)
     int64_t now_ms = clock_mono_ms(in->shared->clock);
     if (in->open.range_count == 0)
         begin_batch(in, now_ms);
-    for (size_t i = 0; i < n && !in->has_failed; i++)
+    bool good = true;
+    for (size_t i = 0; i < n && good && !in->has_failed; i++) {
         take_message(in, in->messages[i]);
+        if (UNLIKELY(in->open.letters.bytes.len >= LETTERS_BYTES_MAX))
+            good = seal_early(in, now_ms);
+    }
     end_run(in); /* events and tail point into the messages */
     for (size_t i = 0; i < in->topic_count; i++)
         chain_flush(in->chains[i]);
@@ -339,7 +354,7 @@ static bool turn(struct intake *in)
     in->bytes = (int64_t)shard_bytes(in->shard);
     if (n == INTAKE_MESSAGES)
         in->is_busy = true;
-    return seal_if_due(in, now_ms) && !in->has_failed;
+    return good && seal_if_due(in, now_ms) && !in->has_failed;
 }
 
 void *intake_run(void *intake)

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LETTER_HEADERS 5
-#define LETTER_NUMBER  24
+#define LETTER_HEADERS   6
+/* What is left of letters that are larger than their topic takes. */
+#define LETTER_CUT_BYTES ((size_t)64 << 10)
+#define LETTER_NUMBER    24
 
 struct letter_box {
     struct kafka_producer *producer; /* or … */
@@ -113,20 +115,25 @@ void letter_box_close(struct letter_box *box)
 }
 
 static bool produce(struct letter_box *box, const struct letter *letter, struct slice topic, struct slice key,
-                    struct slice value, struct err *e)
+                    struct slice value, size_t value_max, struct err *e)
 {
-    char column[LETTER_NUMBER], partition[LETTER_NUMBER], offset[LETTER_NUMBER];
+    char column[LETTER_NUMBER], partition[LETTER_NUMBER], offset[LETTER_NUMBER], bytes[LETTER_NUMBER];
+    bool is_cut = value.len > value_max;
     snprintf(column, sizeof column, "%zu", letter->why.column);
     snprintf(partition, sizeof partition, "%d", letter->partition);
     snprintf(offset, sizeof offset, "%" PRId64, letter->offset);
+    snprintf(bytes, sizeof bytes, "%zu", value.len);
     const struct kafka_header headers[LETTER_HEADERS] = {
         {"tallyd.reason", slice_text(reject_name(letter->why.reason))},
         {"tallyd.column", slice_text(column)},
         {"tallyd.topic", topic},
         {"tallyd.partition", slice_text(partition)},
         {"tallyd.offset", slice_text(offset)},
+        {"tallyd.bytes", slice_text(bytes)}, /* the last, only of one that is cut */
     };
-    return kafka_produce(box->producer, key, value, headers, LETTER_HEADERS, e);
+    if (is_cut)
+        value.len = value_max;
+    return kafka_produce(box->producer, key, value, headers, LETTER_HEADERS - !is_cut, e);
 }
 
 static void add_line(struct text *lines, const struct letter *letter, struct slice topic, struct slice value)
@@ -160,22 +167,39 @@ static bool write_file(struct letter_box *box, struct err *e)
     return true;
 }
 
-bool letter_box_write(struct letter_box *box, const struct letters *l, struct err *e)
+static bool write_topic(struct letter_box *box, const struct letters *l, size_t value_max, struct err *e)
 {
     struct slice topic, key, value;
-    if (box == NULL || l->count == 0)
-        return true;
-    failpoint(FAILPOINT_REJECTS_BEFORE);
+    for (size_t at = 0; at < l->bytes.len;) {
+        struct letter letter = take_letter(l, &at, &topic, &key, &value);
+        if (!produce(box, &letter, topic, key, value, value_max, e))
+            return false;
+    }
+    return kafka_flush(box->producer, e);
+}
+
+static bool write_lines(struct letter_box *box, const struct letters *l, struct err *e)
+{
+    struct slice topic, key, value;
     text_clear(&box->lines);
     for (size_t at = 0; at < l->bytes.len;) {
         struct letter letter = take_letter(l, &at, &topic, &key, &value);
-        if (box->producer == NULL)
-            add_line(&box->lines, &letter, topic, value);
-        else if (!produce(box, &letter, topic, key, value, e))
-            return false;
+        add_line(&box->lines, &letter, topic, value);
     }
-    if (box->producer != NULL ? !kafka_flush(box->producer, e) : !write_file(box, e))
-        return false;
-    failpoint(FAILPOINT_REJECTS_AFTER);
-    return true;
+    return write_file(box, e);
+}
+
+bool letter_box_write(struct letter_box *box, const struct letters *l, struct err *e)
+{
+    if (box == NULL || l->count == 0)
+        return true;
+    failpoint(FAILPOINT_REJECTS_BEFORE);
+    bool good = box->producer == NULL ? write_lines(box, l, e) : write_topic(box, l, SIZE_MAX, e);
+    /* One that its topic will never take must not stop the counting. */
+    if (!good && box->producer != NULL && kafka_was_too_large(box->producer))
+        good = write_topic(box, l, LETTER_CUT_BYTES, e) ||
+               (kafka_was_too_large(box->producer) && write_topic(box, l, 0, e));
+    if (good)
+        failpoint(FAILPOINT_REJECTS_AFTER);
+    return good;
 }

@@ -3,6 +3,8 @@
  *   topic  the message as it came (of several lines or elements, those that were rejected, one by one) under
  *          its key; headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
  *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each: a line feed in it is \n
+ *   What is larger than the topic takes is cut (to LETTER_CUT_BYTES, or all of it); tallyd.bytes says how
+ * long it was.
  *
  * Durable : letters_write() returns when they are on disk (file) or acknowledged by the brokers (topic); only
  *           then is their batch applied. After a crash in between they are written again: the *count* of

@@ -11,6 +11,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+/* Each tail is one record, of which a fetch brings some more. */
+#define TAIL_MESSAGES    256
+#define TAIL_POLL_MS     50
+#define TAIL_QUEUE_BYTES ((int64_t)1 << 20)
+
 static void name_source(struct topic *t)
 {
     if (t->incarnation == 1)
@@ -117,7 +122,7 @@ static bool take_position(void *context, const struct position *position)
     return true;
 }
 
-bool partition_refuse_recreated(const struct partition *p, struct err *e)
+static bool refuse_recreated(const struct partition *p, struct err *e)
 {
     return err_set(
         e, EX_DATAERR,
@@ -169,35 +174,18 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
             return refuse_lost(p, low, e);
         p->lost = low - p->next;
         p->next = low;
-        p->tail_hash = p->tail_len = 0;
+        p->tail_len = 0;
         return true;
     }
     /* Nothing was counted yet where there is no tail: the position is that of a first start. */
-    p->check_tail = p->next > low && (p->tail_hash != 0 || p->tail_len != 0);
+    p->check_tail = p->tail_len > 0 && p->next - p->tail_len >= low;
     return true;
 }
 
-int64_t partition_fetch_offset(const struct partition *p)
+uint64_t partition_hash(const rd_kafka_message_t *m)
 {
-    return p->check_tail ? p->next - 1 : p->next;
-}
-
-uint64_t partition_hash(const rd_kafka_message_t *m, uint32_t *len)
-{
-    rd_kafka_timestamp_type_t type;
-    int64_t at_ms = rd_kafka_message_timestamp(m, &type);
-    uint64_t hash = XXH3_64bits_withSeed(m->payload, m->len, (uint64_t)at_ms);
-    if (m->key_len > 0)
-        hash = XXH3_64bits_withSeed(m->key, m->key_len, hash);
-    *len = (uint32_t)m->len;
-    return hash;
-}
-
-bool partition_is_same(const struct partition *p, const rd_kafka_message_t *m)
-{
-    uint32_t len;
-    uint64_t hash = partition_hash(m, &len);
-    return hash == p->tail_hash && len == p->tail_len;
+    uint64_t hash = XXH3_64bits_withSeed(m->payload, m->len, (uint64_t)kafka_timestamp(m));
+    return m->key_len > 0 ? XXH3_64bits_withSeed(m->key, m->key_len, hash) : hash;
 }
 
 void partition_range(const struct partition *p, struct range *r)
@@ -275,13 +263,105 @@ static bool begin_topic(struct topic *t, struct kafka *k, struct err *e)
     return good;
 }
 
-bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k, struct err *e)
+/* ---- comparing the last records counted */
+
+static size_t list_tails(struct topic *topics, size_t count, struct kafka_offset **tails)
+{
+    size_t found = 0, capacity = 0;
+    *tails = NULL;
+    for (size_t i = 0; i < count; i++) {
+        for (int32_t n = 0; n < topics[i].count; n++) {
+            const struct partition *p = &topics[i].partitions[n];
+            if (!p->check_tail)
+                continue;
+            *tails = xgrow(*tails, &capacity, found + 1, sizeof **tails);
+            (*tails)[found++] = (struct kafka_offset){topics[i].name, n, p->next - p->tail_len};
+        }
+    }
+    return found;
+}
+
+static struct partition *find_partition(struct topic *topics, size_t count, const rd_kafka_message_t *m)
+{
+    for (size_t i = 0; i < count && m->rkt != NULL; i++) {
+        if (strcmp(topics[i].name, rd_kafka_topic_name(m->rkt)) == 0 && m->partition < topics[i].count)
+            return &topics[i].partitions[m->partition];
+    }
+    return NULL;
+}
+
+/* The first that comes of a partition, at the tail's offset or behind it. */
+static bool compare_tail(struct partition *p, const rd_kafka_message_t *m, struct err *e)
+{
+    int64_t at = p->next - p->tail_len;
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        return !kafka_is_lost(m->err) ||
+               err_set_retryable(e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p->topic->name, p->number,
+                                 rd_kafka_err2str(m->err));
+    p->check_tail = false;
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset == at)
+        return partition_hash(m) == p->tail_hash || refuse_recreated(p, e);
+    log_info("tail_gone", "topic=%s partition=%d offset=%" PRId64, p->topic->name, p->number, at);
+    return true; /* compacted away, or deleted by now */
+}
+
+/* *other: the topic that is not what it was, where that is the failure. */
+static bool compare_tails(struct topic *topics, size_t count, struct kafka *k, size_t open,
+                          struct topic **other, struct err *e)
+{
+    rd_kafka_message_t *messages[TAIL_MESSAGES];
+    bool good = true;
+    for (int waited_ms = 0; good && open > 0; waited_ms += TAIL_POLL_MS) {
+        if (waited_ms > KAFKA_TIMEOUT_MS)
+            return err_set_retryable(e, EX_UNAVAILABLE,
+                                     "the last records counted do not come; is every broker reachable?");
+        size_t n = kafka_poll(k, messages, TAIL_MESSAGES, TAIL_POLL_MS);
+        for (size_t i = 0; i < n; i++) {
+            struct partition *p = find_partition(topics, count, messages[i]);
+            if (good && p != NULL && p->check_tail) {
+                good = compare_tail(p, messages[i], e);
+                open -= !p->check_tail;
+                *other = good || p->check_tail ? NULL : p->topic;
+            }
+            rd_kafka_message_destroy(messages[i]);
+        }
+    }
+    return good;
+}
+
+static bool read_tails(struct topic *topics, size_t count, const struct kafka_options *options,
+                       struct topic **other, struct err *e)
+{
+    struct kafka_options few = *options;
+    struct kafka_offset *tails;
+    struct kafka *k = NULL;
+    size_t open = list_tails(topics, count, &tails);
+    few.queue_bytes = TAIL_QUEUE_BYTES;
+    *other = NULL;
+    bool good = open == 0 || ((k = kafka_open(&few, e)) != NULL && kafka_assign(k, tails, open, e) &&
+                              compare_tails(topics, count, k, open, other, e));
+    kafka_close(k);
+    free(tails);
+    return good;
+}
+
+bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
+                  const struct kafka_options *options, struct err *e)
 {
     struct search s = {topics, count};
+    struct topic *other;
     if (!store_positions(store, find_incarnation, &s, e) || !store_positions(store, take_position, &s, e))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (!begin_topic(&topics[i], k, e))
+            return false;
+    }
+    while (!read_tails(topics, count, options, &other, e)) {
+        if (other == NULL || !other->is_accepted)
+            return false;
+        topic_renew(other);
+        log_warn("topic_recreated", "topic=%s source=%s", other->name, other->source);
+        if (!begin_topic(other, k, e))
             return false;
     }
     return true;

@@ -25,15 +25,15 @@ struct topic;
 struct partition {
     struct topic *topic;
     int32_t number;
-    bool is_known; /* the store has a position of it; what follows is that */
-    int64_t next;  /* the first offset that is not counted */
-    int64_t lost;  /* accepted: this many offsets before `next` are deleted and were never counted */
-    uint64_t tail_hash;
-    uint32_t tail_len;
-    bool check_tail;  /* the record at next - 1 is still to be compared */
-    int status_index; /* in the daemon's status */
-    int64_t stored;   /* all before is counted and durable; the writer's */
-    size_t range;     /* its place in its intake's open batch, if it has one there */
+    bool is_known;      /* the store has a position of it; what follows is that */
+    int64_t next;       /* the first offset that is not counted */
+    int64_t lost;       /* accepted: this many offsets before `next` are deleted and were never counted */
+    uint64_t tail_hash; /* of the last record counted, … */
+    uint32_t tail_len;  /* … which is so far before `next`; 0: none was */
+    bool check_tail;    /* it is to be compared before anything is counted */
+    int status_index;   /* in the daemon's status */
+    int64_t stored;     /* all before is counted and durable; the writer's */
+    size_t range;       /* its place in its intake's open batch, if it has one there */
 };
 
 struct topic {
@@ -51,22 +51,17 @@ struct topic *topics_new(const struct config *c, const char *const accepted[], s
                          size_t *topic_count);
 void topics_free(struct topic *topics, size_t count);
 
-/* Read the store's positions and the cluster's offsets, and decide where each partition goes on. EX_DATAERR:
- * a topic is refused. */
+/* Read the store's positions and the cluster's offsets, decide where each partition goes on, and compare the
+ * last records counted: all of them before any further one is counted. EX_DATAERR: a topic is refused. */
 bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
-                  struct err *e) MUST_CHECK;
+                  const struct kafka_options *options, struct err *e) MUST_CHECK;
 /* One partition's decision, apart from Kafka: it has the records of [low, high), and is to begin at `start`
  * if nothing is known. False: refused; *recreated tells that it is another topic, else some records are lost.
  */
 bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t start, bool *recreated,
                      struct err *e) MUST_CHECK;
-/* Is this, the record at next - 1, the one that was counted last? */
-bool partition_is_same(const struct partition *p, const rd_kafka_message_t *m);
 /* What tells a record from others: key, value and time. */
-uint64_t partition_hash(const rd_kafka_message_t *m, uint32_t *len);
-bool partition_refuse_recreated(const struct partition *p, struct err *e);
-/* Where to fetch from: the record before `next`, if it is to be compared. */
-int64_t partition_fetch_offset(const struct partition *p);
+uint64_t partition_hash(const rd_kafka_message_t *m);
 /* The range of nothing, or of what is lost, up to `next`: names it. */
 void partition_range(const struct partition *p, struct range *r);
 /* The incarnation of `topic` that a store's source is; 0: none. */

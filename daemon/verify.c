@@ -89,18 +89,20 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
     return NULL;
 }
 
-/* Where no line was in the future, none is now. */
-static bool was_future(const struct verify_part *b, int64_t at_ms, int64_t offset)
+/* Where no record was in the future, none is now. */
+static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
-    const struct verify_stretch *s = find_stretch(b, -1, offset);
-    return s != NULL && at_ms > s->latest_ms;
+    const struct verify_stretch *s = find_stretch(b, -1, r->offset);
+    return s != NULL && at_ms > (r->timestamp_ms >= 0 ? record_latest(r, s->latest_ms) : s->latest_ms);
 }
 
 /* What one event came to, or why none did. */
-static void recount_one(struct verify_part *b, const struct event *ev, struct reject why, int64_t offset)
+static void recount_one(struct verify_part *b, const struct event *ev, struct reject why,
+                        const struct record *record)
 {
     struct verify *v = b->v;
-    if (ev != NULL && was_future(b, ev->at_ms, offset)) {
+    int64_t offset = record->offset;
+    if (ev != NULL && was_future(b, ev->at_ms, record)) {
         why.reason = REJECT_FUTURE;
         ev = NULL;
     }
@@ -125,7 +127,7 @@ void verify_record(struct verify_part *b, struct chain *chain, const struct reco
     uint32_t element = 0;
     for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END; element++) {
         ev.order = record_order(r->offset, element);
-        recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r->offset);
+        recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r);
     }
     chain_flush(chain);
 }
@@ -139,7 +141,7 @@ static void recount_block(struct verify_part *b, struct chain *chain, const stru
         if (r.offset >= b->range->to)
             continue;
         if (r.value.len > (size_t)b->v->config->limits.line_max)
-            recount_one(b, NULL, (struct reject){REJECT_TOO_LONG, 0}, r.offset);
+            recount_one(b, NULL, (struct reject){REJECT_TOO_LONG, 0}, &r);
         else
             verify_record(b, chain, &r);
     }

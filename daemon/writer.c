@@ -73,12 +73,15 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
     while (true) {
         if (before != NULL && before(context, e))
             before = NULL;
+        else if (before != NULL && w->status != NULL)
+            status_note_store(w->status, e->text);
         if (before == NULL && apply_once(w, batch, e))
             break;
         if (!e->retryable || !w->retry || atomic_load(w->give_up))
             return false;
         if (backoff_ms == BACKOFF_MIN_MS)
-            log_warn("store_failed", "error=%s next=\"retrying\"", log_quote(e->text, quoted));
+            log_warn(before != NULL ? "rejects_failed" : "store_failed", "error=%s next=\"retrying\"",
+                     log_quote(e->text, quoted));
         writer_sleep(w, backoff_ms);
         backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
     }

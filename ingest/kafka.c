@@ -261,19 +261,23 @@ static bool find_header(const struct record *r, const char *name, struct slice *
     return true;
 }
 
-void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r)
+int64_t kafka_timestamp(const rd_kafka_message_t *m)
 {
     rd_kafka_timestamp_type_t type;
+    int64_t at_ms = rd_kafka_message_timestamp(m, &type);
+    return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : at_ms;
+}
+
+void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r)
+{
     *r = (struct record){.value = slice_of(m->payload, m->len),
                          .key = slice_of(m->key, m->key_len),
                          .topic = slice_text(topic),
                          .partition = m->partition,
                          .offset = m->offset,
+                         .timestamp_ms = kafka_timestamp(m),
                          .header = find_header,
                          .message = m};
-    r->timestamp_ms = rd_kafka_message_timestamp(m, &type);
-    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
-        r->timestamp_ms = -1;
 }
 
 bool kafka_is_lost(rd_kafka_resp_err_t error)

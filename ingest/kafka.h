@@ -66,6 +66,8 @@ bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t co
 size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
 /* The message as a record; valid until it is given back. */
 void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r);
+/* The record's timestamp_ms. */
+int64_t kafka_timestamp(const rd_kafka_message_t *m);
 /* Does this error mean that the consumer cannot go on with the partition as it is? */
 bool kafka_is_lost(rd_kafka_resp_err_t error);
 
@@ -96,5 +98,8 @@ void kafka_producer_close(struct kafka_producer *p);
 /* Queue a copy. ptr NULL: no key, no value. */
 bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice value,
                    const struct kafka_header *headers, size_t header_count, struct err *e) MUST_CHECK;
-/* Wait until every message queued since the last flush is acknowledged by all in-sync replicas. */
+/* Wait until every message queued since the last flush is acknowledged by all in-sync replicas. False: none
+ * of them is under way any more, but some may be there. */
 bool kafka_flush(struct kafka_producer *p, struct err *e) MUST_CHECK;
+/* Did the last failure mean that a message is larger than the topic takes? */
+bool kafka_was_too_large(const struct kafka_producer *p);

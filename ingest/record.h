@@ -22,6 +22,13 @@ struct record {
     void *message; /* the source's own */
 };
 
+/* Events after this are in the future: the record's own time is the clock, so that whoever reads it again
+ * comes to the same. Without one, nothing is. */
+static inline int64_t record_latest(const struct record *r, int64_t future_max_ms)
+{
+    return r->timestamp_ms >= 0 ? r->timestamp_ms + future_max_ms : INT64_MAX;
+}
+
 /* Its place in its source, for events of one instant (event.h): the offset of the record, and the number of
  * the line or element in there. No two events of a partition share one, so that the last never depends on
  * which of them was counted first (beyond 2^18 elements or 2^45 records it is by their values). */

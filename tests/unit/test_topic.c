@@ -29,12 +29,11 @@ static void test_new_partition_begins_where_it_is_told(void **state)
     t.is_known = true; /* of a topic that is known, from its beginning: `start` was for the others */
     assert_true(partition_begin(&p, 10, 500, 300, &recreated, &e));
     assert_int_equal(p.next, 10);
-    assert_int_equal(partition_fetch_offset(&p), 10);
 }
 
 static void test_known_partition_goes_on_and_compares(void **state)
 {
-    struct partition p = {.is_known = true, .next = 400, .tail_hash = 7, .tail_len = 3};
+    struct partition p = {.is_known = true, .next = 400, .tail_hash = 7, .tail_len = 1};
     struct topic t = topic_of(&p);
     struct err e = {0};
     bool recreated;
@@ -43,13 +42,11 @@ static void test_known_partition_goes_on_and_compares(void **state)
     assert_true(partition_begin(&p, 0, 500, 0, &recreated, &e));
     assert_int_equal(p.next, 400);
     assert_true(p.check_tail);
-    assert_int_equal(partition_fetch_offset(&p), 399);
     assert_true(partition_begin(&p, 400, 500, 0, &recreated, &e)); /* the tail was deleted, nothing is lost */
     assert_false(p.check_tail);
-    assert_int_equal(partition_fetch_offset(&p), 400);
     assert_true(partition_begin(&p, 0, 400, 0, &recreated, &e)); /* nothing new */
     assert_true(p.check_tail);
-    p.tail_hash = p.tail_len = 0; /* a first start's position: no record was counted */
+    p.tail_len = 0; /* a first start's position: no record was counted */
     assert_true(partition_begin(&p, 0, 500, 0, &recreated, &e));
     assert_false(p.check_tail);
 }
@@ -71,7 +68,7 @@ static void test_lost_records_are_refused_until_accepted(void **state)
     t.is_accepted = true;
     assert_true(partition_begin(&p, 450, 500, 0, &recreated, &e));
     assert_false(p.check_tail);
-    assert_int_equal(partition_fetch_offset(&p), 450);
+    assert_int_equal(p.next, 450);
     partition_range(&p, &r); /* so that the store sees its own position continued */
     assert_int_equal(r.from, 400);
     assert_int_equal(r.to, 450);
