@@ -32,7 +32,7 @@ LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANIT
             -o $@ $(filter %.o,$^) @build/packages.libs $(LIBS) -lm
 
 SOURCES := $(wildcard $(STAGES:%=%/*.c))
-OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
+OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(if $(filter tsan,$(FLAVOUR)),$(BUILD)/obj/tests/tsan/threads.o)
 # Everything but main(): what tests, fuzzers and benchmarks link.
 LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
 # What format, lint and compile_commands.json look at.
@@ -130,12 +130,15 @@ RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLY
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
-              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py'
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
+              'TALLYD=build/asan/tallyd tests/system/test_kafka_topics.py' \
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_kafka_topics.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
 FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),20,60)
 
 export ASAN_OPTIONS  := detect_stack_use_after_return=1
 export UBSAN_OPTIONS := print_stacktrace=1
+export TSAN_OPTIONS  := suppressions=$(CURDIR)/tests/tsan/suppressions
 
 unit: $(UNIT_BUILD) ## build and run the unit tests
 	@tests/run.py $(call unit_runs,$(BUILD:build%=%),$(if $(filter tsan,$(FLAVOUR)),$(PLAIN)))

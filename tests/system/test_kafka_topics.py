@@ -414,7 +414,8 @@ class Topics(KafkaCase):
         base.close()
         self.assertLess(stuck, sum(feed.lengths().values()))
         print(f"{produced >> 20} MiB came while it was locked; memory {at_first >> 10} MiB, at most {peak >> 10} MiB")
-        self.assertLess(peak - at_first, 64 << 10)
+        if not os.environ.get("TALLYD"):  # a sanitizer keeps what was freed
+            self.assertLess(peak - at_first, 64 << 10)
         self.check_all(feed)
 
     # ---- what is wrong is said
