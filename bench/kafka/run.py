@@ -380,7 +380,7 @@ def report(arguments, plain, packed, age, restarts, wrong, load_average):
 Combined lines of 212 bytes over 100,000 paths, {PARTITIONS} partitions, {arguments.messages:,} messages in each topic; medians of
 {arguments.rounds} rounds, bare consumer and daemon in turn, each from its start to its last message; the daemon's are then durable.
 Broker, consumer and daemon share the machine. The age is that of each of {arguments.rate * arguments.seconds:,} events at
-{arguments.rate:,} a second, flushed every second, from the begin of the {50} ms in which it was produced until the
+{arguments.rate:,} a second, flushed every second, from the begin of the 50 ms in which it was produced until the
 answer to a question asked every 20 ms first counted it.
 
 {differ if wrong else equal}
