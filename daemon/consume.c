@@ -26,6 +26,7 @@ struct consume {
     size_t topic_count;
     struct intake *intakes;
     size_t intake_count;
+    size_t served; /* whose delivery was taken last: the others are next */
     struct writer writer;
     struct letter_box *box;
     struct books books; /* since the start, of all topics */
@@ -164,10 +165,10 @@ static struct intake *wait_delivery(struct consume *c, bool *ended, bool *failed
         *ended = true;
         *failed = false;
         for (size_t i = 0; i < c->intake_count; i++) {
-            struct intake *in = &c->intakes[i];
+            struct intake *in = &c->intakes[(c->served + 1 + i) % c->intake_count];
             *ended = *ended && in->has_ended;
             *failed = *failed || in->has_failed;
-            if (in->sealed.part != NULL && !in->sealed.is_applied)
+            if (found == NULL && in->sealed.part != NULL && !in->sealed.is_applied)
                 found = in;
         }
         if (found == NULL && attempt == 0 &&
@@ -176,6 +177,7 @@ static struct intake *wait_delivery(struct consume *c, bool *ended, bool *failed
     }
     pthread_mutex_unlock(&c->shared.lock);
     *ended = *ended && found == NULL;
+    c->served = found != NULL ? (size_t)(found - c->intakes) : c->served;
     return found;
 }
 

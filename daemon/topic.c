@@ -1,6 +1,7 @@
 #include "daemon/topic.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -11,10 +12,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Each tail is one record, of which a fetch brings some more. */
-#define TAIL_MESSAGES    256
+/* Each tail is one record, and what is behind it comes too: so little of each partition at a time that the
+ * first fetch has the tails of all. */
+#define TAIL_MESSAGES    1024
 #define TAIL_POLL_MS     50
-#define TAIL_QUEUE_BYTES ((int64_t)1 << 20)
+#define TAIL_TIMEOUT_MS  10000
+#define TAIL_FETCH_BYTES ((int64_t)16 << 10)
 
 static void name_source(struct topic *t)
 {
@@ -311,8 +314,9 @@ static bool compare_tails(struct topic *topics, size_t count, struct kafka *k, s
 {
     rd_kafka_message_t *messages[TAIL_MESSAGES];
     bool good = true;
-    for (int waited_ms = 0; good && open > 0; waited_ms += TAIL_POLL_MS) {
-        if (waited_ms > KAFKA_TIMEOUT_MS)
+    int64_t begun_ms = clock_mono_ms(&clock_system);
+    while (good && open > 0) {
+        if (clock_mono_ms(&clock_system) - begun_ms > TAIL_TIMEOUT_MS)
             return err_set_retryable(e, EX_UNAVAILABLE,
                                      "the last records counted do not come; is every broker reachable?");
         size_t n = kafka_poll(k, messages, TAIL_MESSAGES, TAIL_POLL_MS);
@@ -336,7 +340,7 @@ static bool read_tails(struct topic *topics, size_t count, const struct kafka_op
     struct kafka_offset *tails;
     struct kafka *k = NULL;
     size_t open = list_tails(topics, count, &tails);
-    few.queue_bytes = TAIL_QUEUE_BYTES;
+    few.fetch_bytes = TAIL_FETCH_BYTES;
     *other = NULL;
     bool good = open == 0 || ((k = kafka_open(&few, e)) != NULL && kafka_assign(k, tails, open, e) &&
                               compare_tails(topics, count, k, open, other, e));

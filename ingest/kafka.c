@@ -107,9 +107,11 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
     return set(conf, "queued.min.messages", "1000000", e) && set(conf, "fetch.wait.max.ms", "50", e) &&
            set(conf, "statistics.interval.ms", "5000", e) &&
            set_number(conf, "queued.max.messages.kbytes", o->queue_bytes / 1024, e) &&
-           kafka_configure(conf, o, e) && set(conf, "group.id", o->group, e) &&
-           set(conf, "enable.auto.commit", "false", e) && set(conf, "enable.auto.offset.store", "false", e) &&
-           set(conf, "auto.offset.reset", "error", e) && set(conf, "enable.partition.eof", "true", e);
+           kafka_configure(conf, o, e) &&
+           (o->fetch_bytes == 0 || set_number(conf, "fetch.message.max.bytes", o->fetch_bytes, e)) &&
+           set(conf, "group.id", o->group, e) && set(conf, "enable.auto.commit", "false", e) &&
+           set(conf, "enable.auto.offset.store", "false", e) && set(conf, "auto.offset.reset", "error", e) &&
+           set(conf, "enable.partition.eof", "true", e);
 }
 
 struct kafka *kafka_open(const struct kafka_options *options, struct err *e)

@@ -32,6 +32,7 @@ struct kafka_options {
     const struct kafka_property *properties;
     size_t property_count;
     int64_t queue_bytes;
+    int64_t fetch_bytes; /* of a partition at once; 0: as the library likes */
 };
 
 /* A partition, and where to begin or what was found. */
