@@ -108,7 +108,8 @@ static int verify_all(struct verify *v, const struct request *rq)
     struct known k = {0};
     struct err e = {0};
     char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
-    bool good = store_positions(v->store, note_position, &k, &e);
+    /* Positions, books and buckets must be of one moment: a daemon may be counting. */
+    bool good = store_hold(v->store, &e) && store_positions(v->store, note_position, &k, &e);
     k.given = xcalloc(k.count, sizeof *k.given);
     for (char **path = rq->paths; good && *path != NULL; path++)
         good = find_file(v, &k, rq, *path, &e);

@@ -34,6 +34,8 @@ struct consume {
     int64_t budget_bytes; /* of shards and queues */
     enum status_state state;
     pthread_t housekeeper;
+    size_t started; /* intakes, … */
+    bool has_housekeeper;
     atomic_bool end_housekeeping, has_new_partitions;
 };
 
@@ -362,19 +364,24 @@ static bool start_threads(struct consume *c, struct err *e)
         if (pthread_create(&in->thread, NULL, intake_run, in) != 0)
             return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
         pthread_setname_np(in->thread, "tallyd-intake");
+        c->started++;
     }
     if (pthread_create(&c->housekeeper, NULL, housekeep, c) != 0)
         return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
     pthread_setname_np(c->housekeeper, "tallyd-keeper");
+    c->has_housekeeper = true;
     return true;
 }
 
 static void join_threads(struct consume *c)
 {
     atomic_store(&c->end_housekeeping, true);
-    for (size_t i = 0; i < c->intake_count; i++)
+    for (size_t i = 0; i < c->started; i++)
         pthread_join(c->intakes[i].thread, NULL);
-    pthread_join(c->housekeeper, NULL);
+    if (c->has_housekeeper)
+        pthread_join(c->housekeeper, NULL);
+    c->started = 0;
+    c->has_housekeeper = false;
     for (size_t i = 0; i < c->intake_count; i++)
         kafka_finish_commits(c->intakes[i].kafka, LAST_COMMIT_MS);
 }
@@ -399,11 +406,12 @@ static bool run_session(struct consume *c, struct err *e)
         close_consumers(c);
         return is_stopping(c);
     }
-    if (!start_threads(c, e))
-        return false;
-    add_to_status(c);
-    c->state = STATUS_COUNTING;
-    bool good = write_deliveries(c, e);
+    bool good = start_threads(c, e);
+    if (good) {
+        add_to_status(c);
+        c->state = STATUS_COUNTING;
+        good = write_deliveries(c, e);
+    }
     if (!good) {
         pthread_mutex_lock(&c->shared.lock);
         atomic_store(&c->shared.abandon, true);
@@ -452,6 +460,7 @@ static void init(struct consume *c)
                                 .status = &sv->status,
                                 .beat = beats_add(&sv->notify.beats, "writer"),
                                 .retry = true,
+                                .insist = true, /* the alarm of run.stop_timeout ends it */
                                 .tick = tick,
                                 .context = c};
     c->intake_count = (size_t)cf->kafka.threads;

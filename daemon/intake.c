@@ -51,7 +51,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     r->partition = p;
     books_clear(&r->books);
     partition_range(p, &r->range);
-    r->range.latest_ms = in->future_max_ms;
+    r->range.latest_ms = in->latest_ms;
     return r;
 }
 
@@ -195,7 +195,8 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
         what = chain_next(chain, ev, &why, &bytes);
         if (what == CHAIN_END)
             break;
-        if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > record_latest(&r, in->future_max_ms))) {
+        if (what == CHAIN_EVENT &&
+            UNLIKELY(ev->at_ms > record_latest(&r, in->latest_ms, in->future_max_ms))) {
             what = CHAIN_REJECT;
             why = (struct reject){REJECT_FUTURE, 1};
         }
@@ -224,9 +225,8 @@ static bool count_line(struct intake *in, const rd_kafka_message_t *m)
     if (decoder == NULL || m->len > in->shared->line_max || m->len == 0 ||
         memchr(m->payload, '\n', m->len) != NULL)
         return false;
-    if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) ||
-        ev->at_ms > kafka_timestamp(m) + in->future_max_ms)
-        return false; /* or it has no timestamp */
+    if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) || ev->at_ms > in->latest_ms)
+        return false; /* perhaps in the future */
     ev->order = record_order(m->offset, 0);
     if (++in->event_count == SHARD_EVENTS_MAX)
         add_events(in);
@@ -320,6 +320,7 @@ static void begin_batch(struct intake *in, int64_t now_ms)
 {
     in->begun_ms = now_ms;
     in->future_max_ms = atomic_load(&in->shared->limits.future_max_ms);
+    in->latest_ms = clock_wall_ms(in->shared->clock) + in->future_max_ms;
 }
 
 /* Within what was polled: so many letters that they would not wait for its end. */

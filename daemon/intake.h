@@ -78,7 +78,7 @@ struct intake {
     const rd_kafka_message_t *current_last;
     rd_kafka_topic_t *current_rkt;   /* by which the next message of the run is recognised */
     struct decoder *current_decoder; /* of plain lines; NULL: they need the chain */
-    int64_t begun_ms, future_max_ms;
+    int64_t begun_ms, latest_ms, future_max_ms;
     struct event events[SHARD_EVENTS_MAX];
     size_t event_count;
     rd_kafka_message_t *messages[INTAKE_MESSAGES];

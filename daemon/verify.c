@@ -93,7 +93,7 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
 static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
     const struct verify_stretch *s = find_stretch(b, -1, r->offset);
-    return s != NULL && at_ms > (r->timestamp_ms >= 0 ? record_latest(r, s->latest_ms) : s->latest_ms);
+    return s != NULL && at_ms > record_latest(r, s->latest_ms, b->v->config->limits.future_max_ms);
 }
 
 /* What one event came to, or why none did. */

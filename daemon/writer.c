@@ -20,7 +20,7 @@ void writer_turn(struct writer *w)
 
 void writer_sleep(struct writer *w, int64_t ms)
 {
-    for (; ms > 0 && !atomic_load(w->give_up); ms -= WAIT_MS) {
+    for (; ms > 0 && (w->insist || !atomic_load(w->give_up)); ms -= WAIT_MS) {
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
         writer_turn(w);
     }
@@ -77,7 +77,7 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
             status_note_store(w->status, e->text);
         if (before == NULL && apply_once(w, batch, e))
             break;
-        if (!e->retryable || !w->retry || atomic_load(w->give_up))
+        if (!e->retryable || !w->retry || (!w->insist && atomic_load(w->give_up)))
             return false;
         if (backoff_ms == BACKOFF_MIN_MS)
             log_warn(before != NULL ? "rejects_failed" : "store_failed", "error=%s next=\"retrying\"",
@@ -86,7 +86,7 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
         backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
     }
     if (backoff_ms > BACKOFF_MIN_MS)
-        log_info("store_back", "batches=1");
+        log_info("retry_succeeded", "batches=1");
     return true;
 }
 

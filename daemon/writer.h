@@ -24,6 +24,7 @@ struct writer {
     struct status *status;      /* NULL, or who is told of batches and of the store's failures */
     struct beat *beat;          /* NULL: nobody watches */
     bool retry;
+    bool insist; /* … also when it is to give up: something else ends a drain that takes too long */
     /* NULL, or called about every WRITER_TICK_MS, also while it tries again. */
     void (*tick)(void *context);
     void *context;

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The library's name for a full queue's pause, since 2.2; below, kafka_wake() does it. */
 #define BACKOFF_PROPERTY "fetch.queue.backoff.ms"
 #define BACKOFF_MS       "20"
+#define CLOSE_TIMEOUT_S  2
 
 struct kafka {
     rd_kafka_t *rk;
@@ -136,16 +138,38 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
     return k;
 }
 
-void kafka_close(struct kafka *k)
+/* A thread's: destroying may hang. */
+static void *destroy(void *context)
 {
-    if (k == NULL)
-        return;
-    rd_kafka_queue_destroy(k->queue);
+    struct kafka *k = context;
     /* No group was joined, so there is nobody to say good-bye to: consumer_close() would only wait. */
     rd_kafka_destroy_flags(k->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     if (k->assigned != NULL)
         rd_kafka_topic_partition_list_destroy(k->assigned);
     free(k);
+    return NULL;
+}
+
+void kafka_close(struct kafka *k)
+{
+    pthread_t thread;
+    struct timespec until;
+    if (k == NULL)
+        return;
+    rd_kafka_assign(k->rk, NULL);
+    rd_kafka_queue_destroy(k->queue);
+    /* librdkafka 2.0 sometimes waits for ever for a broker that was restarted. It may do so by itself:
+     * nothing of it is needed any more, and a drain must end. */
+    if (pthread_create(&thread, NULL, destroy, k) != 0) {
+        destroy(k);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_TIMEOUT_S;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return;
+    log_warn("close_hangs", "reason=\"librdkafka waits for a broker\" next=\"going on without it\"");
+    pthread_detach(thread);
 }
 
 static bool fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, const char *topic)

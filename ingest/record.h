@@ -22,11 +22,12 @@ struct record {
     void *message; /* the source's own */
 };
 
-/* Events after this are in the future: the record's own time is the clock, so that whoever reads it again
- * comes to the same. Without one, nothing is. */
-static inline int64_t record_latest(const struct record *r, int64_t future_max_ms)
+/* Events after this are in the future: `latest_ms`, by the wall clock when the batch was begun, or as long
+ * after the record's own time, which is the later one in a batch that grew while the store was away. */
+static inline int64_t record_latest(const struct record *r, int64_t latest_ms, int64_t future_max_ms)
 {
-    return r->timestamp_ms >= 0 ? r->timestamp_ms + future_max_ms : INT64_MAX;
+    int64_t own_ms = r->timestamp_ms >= 0 ? r->timestamp_ms + future_max_ms : 0;
+    return own_ms > latest_ms ? own_ms : latest_ms;
 }
 
 /* Its place in its source, for events of one instant (event.h): the offset of the record, and the number of

@@ -84,6 +84,7 @@ struct sqlite_store {
     char *path;
     int lock_fd; /* -1: a reader */
     size_t dict_key_bytes_max;
+    bool holds; /* all further reads are of one transaction */
     bool stale; /* a transaction failed, and what it left could not be read: refresh before the next */
     struct report *reports;
     struct sqlite_report *tables;
@@ -159,6 +160,7 @@ static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
 /* sqlite_apply.c, sqlite_fold.c, sqlite_read.c: the operations */
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
 bool sqlite_tidy(struct store *base, bool all, struct err *e);
+bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
 bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,

@@ -429,6 +429,7 @@ static const struct store_ops ops = {
     .close = sqlite_close,
     .apply = sqlite_apply,
     .tidy = sqlite_tidy,
+    .hold = sqlite_hold,
     .scan = sqlite_scan,
     .series_find = sqlite_series_find,
     .series_key = sqlite_series_key,

@@ -184,12 +184,22 @@ static bool walk_level(struct walk *w, enum level level, struct err *e)
 
 static bool end_reading(struct sqlite_store *st, bool good, struct err *e)
 {
+    if (st->holds)
+        return good;
     if (!good) {
         struct err ignored;
         (void)!sqlite_run(st, st->rollback, &ignored, "ending a read");
         return false;
     }
     return sqlite_run(st, st->commit, e, "ending a read");
+}
+
+bool sqlite_hold(struct store *base, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    ASSERT(st->lock_fd < 0 && !st->holds);
+    st->holds = sqlite_run(st, st->begin, e, "beginning a read");
+    return st->holds;
 }
 
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
@@ -205,7 +215,7 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
                      .columns = st->reports[scan->report].column_count,
                      .fn = fn,
                      .context = context};
-    if (!sqlite_run(st, st->begin, e, "beginning a read"))
+    if (!st->holds && !sqlite_run(st, st->begin, e, "beginning a read"))
         return false;
     bool good = walk_level(&w, level_of_slot[scan->slot], e) && walk_level(&w, LEVEL_FRESH, e);
     return end_reading(st, good, e);

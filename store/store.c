@@ -45,6 +45,11 @@ bool store_apply(struct store *st, const struct batch *batch, struct err *e)
     return st->ops->apply(st, batch, e);
 }
 
+bool store_hold(struct store *st, struct err *e)
+{
+    return st->ops->hold(st, e);
+}
+
 bool store_tidy(struct store *st, bool all, struct err *e)
 {
     return st->ops->tidy(st, all, e);

@@ -71,6 +71,7 @@ struct store_ops {
     void (*close)(struct store *st);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
+    bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
     bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
@@ -98,6 +99,10 @@ void store_close(struct store *st);
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Housekeeping between batches, bounded in time: fold fresh rows into closed ones. `all`: leave none. */
 bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
+
+/* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
+ * meanwhile is not seen. Its log grows for so long. */
+bool store_hold(struct store *st, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;

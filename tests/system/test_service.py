@@ -149,7 +149,7 @@ class ServiceTest(DaemonCase):
             self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 7), self.read("log"))
         self.assertNotIn(b"event=stuck", self.read("log"))
         other.execute("ROLLBACK")
-        self.wait_for_log("event=store_back")
+        self.wait_for_log("event=retry_succeeded")
         self.wait_for_consumed(count)
         self.wait_for(lambda: self.code_of("/readyz"), lambda found: found == (200, "ok\n"))
         self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_store_errors_total [1-9]")
