@@ -88,8 +88,7 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
     static const char *const decodes[] = {"combined", "syslog, combined", "json"};
     static const char *const lines[] = {
         "h - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 7 \"-\" \"-\"\n",
-        "<13>May 17 10:05:03 host app: h - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 7 \"-\" "
-        "\"-\"\n",
+        "<13>May 17 10:05:03 h app: h - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 7 \"\" \"\"\n",
         "{\"ts\": 1431857103}\n"};
     for (size_t i = 0; i < COUNT_OF(decodes); i++) {
         char yaml[128];
