@@ -33,7 +33,7 @@
 #include "store/store.h"
 
 #define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
-#define SQLITE_FORMAT         2          /* PRAGMA user_version */
+#define SQLITE_STORE_FORMAT   2          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;

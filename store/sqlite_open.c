@@ -140,13 +140,13 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
         !read_int(st, &tables, e, "SELECT count(*) FROM sqlite_master"))
         return false;
     *is_new = application == 0 && format == 0 && tables == 0;
-    if (*is_new || (application == SQLITE_APPLICATION_ID && format == SQLITE_FORMAT))
+    if (*is_new || (application == SQLITE_APPLICATION_ID && format == SQLITE_STORE_FORMAT))
         return true;
     if (application != SQLITE_APPLICATION_ID)
         return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
                        st->path);
     return err_set(e, EX_DATAERR, "%s has format %lld, this tallyd knows %d: use the version that wrote it",
-                   st->path, (long long)format, SQLITE_FORMAT);
+                   st->path, (long long)format, SQLITE_STORE_FORMAT);
 }
 
 static bool open_connection(struct sqlite_store *st, enum store_mode mode, bool is_immutable, struct err *e)
@@ -208,7 +208,7 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!is_new)
         return true;
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-             SQLITE_APPLICATION_ID, SQLITE_FORMAT);
+             SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
     return execute(st, "BEGIN", "creating", e) && execute(st, schema, "creating the tables", e) &&
            execute(st, pragmas, "creating", e) && execute(st, "COMMIT", "creating", e);
 }

@@ -260,7 +260,7 @@ static void test_file_of_a_newer_version_is_refused(void **state)
     (void)state;
     make_store();
     run_sql("PRAGMA user_version = 3");
-    assert_both_refused(EX_DATAERR, "format 2");
+    assert_both_refused(EX_DATAERR, "format 3, this tallyd knows 2:");
 }
 
 static void test_file_of_another_program_is_refused(void **state)
