@@ -13,7 +13,8 @@ endif
 
 # Lowest first: a stage includes itself and what is before it.
 STAGES   := base ingest aggregate store query web config daemon
-PACKAGES := yaml-0.1 sqlite3 libarchive libmicrohttpd libxxhash zlib rdkafka libsystemd libcurl
+LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib rdkafka libsystemd
+LOADED   := libarchive libcurl# by whoever needs them: base/library.h
 
 # A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
 SANITIZE_asan  := -O1 -fsanitize=address
@@ -74,6 +75,9 @@ TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_SUPPORT) $(LIBRARY)
 	@$(LINK) -lcmocka
 
+# It packs, too.
+$(BUILD)/tests/test_input: LIBS := -larchive
+
 # A fuzz target is any tests/fuzz/fuzz_*.c; the inputs kept for it are in tests/fuzz/corpus.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -95,10 +99,10 @@ $(BUILD)/faulty.so: tests/system/faulty.c Makefile build/packages.cflags
 # What pkg-config says, once it is known to have all. Goals that install packages do so before.
 build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGOALS)),deps)
 	@mkdir -p build
-	@pkg-config --exists --print-errors '$(PACKAGES)' || \
+	@pkg-config --exists --print-errors '$(LINKED) $(LOADED)' || \
 	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
-	@pkg-config --libs $(PACKAGES) >build/packages.libs
-	@pkg-config --cflags $(PACKAGES) >$@
+	@pkg-config --libs $(LINKED) >build/packages.libs
+	@pkg-config --cflags $(LINKED) $(LOADED) >$@
 
 # Where `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080

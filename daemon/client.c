@@ -1,6 +1,23 @@
 #include "daemon/client.h"
 
+#include "base/library.h"
+
+#define CURL_DISABLE_TYPECHECK /* whose macros take functions for names */
 #include <curl/curl.h>
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(curl_easy_init) X(curl_easy_setopt) X(curl_easy_perform) X(curl_easy_getinfo) \
+    X(curl_easy_strerror) X(curl_easy_cleanup)
+/* clang-format on */
+
+static struct {
+    FUNCTIONS(LIBRARY_FUNCTION)
+} lib;
+
+static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+
+static struct library libcurl = {"libcurl.so.4", "libcurl4", symbols, COUNT_OF(symbols), false};
 
 bool client_is_url(const char *text)
 {
@@ -93,16 +110,16 @@ static bool judge(const char *url, long status, const char *type, struct text *a
 
 static void set_options(CURL *curl, const char *address, struct text *answer, char *why)
 {
-    curl_easy_setopt(curl, CURLOPT_URL, address);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, CLIENT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "tallyd/" TALLYD_VERSION);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+    lib.curl_easy_setopt(curl, CURLOPT_URL, address);
+    lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    lib.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
+    lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, CLIENT_TIMEOUT_MS);
+    lib.curl_easy_setopt(curl, CURLOPT_USERAGENT, "tallyd/" TALLYD_VERSION);
+    lib.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    lib.curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    lib.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 }
 
 static bool no_address(const char *url, struct err *e)
@@ -115,14 +132,16 @@ static bool perform(const char *url, const char *address, struct text *answer, s
     char why[CURL_ERROR_SIZE] = "";
     long status = 0;
     char *type = NULL;
-    CURL *curl = curl_easy_init();
+    if (!library_load(&libcurl, e))
+        return false;
+    CURL *curl = lib.curl_easy_init();
     if (curl == NULL)
         return err_set(e, EX_OSERR, "libcurl cannot be used");
     set_options(curl, address, answer, why);
-    CURLcode code = curl_easy_perform(curl);
+    CURLcode code = lib.curl_easy_perform(curl);
     bool good = false;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+    lib.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    lib.curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
     if (code == CURLE_OK)
         good = judge(url, status, type, answer, e);
     else if (code == CURLE_WRITE_ERROR)
@@ -132,8 +151,8 @@ static bool perform(const char *url, const char *address, struct text *answer, s
         good = no_address(url, e);
     else
         err_set(e, EX_UNAVAILABLE, "%s does not answer: %s", url,
-                why[0] != '\0' ? why : curl_easy_strerror(code));
-    curl_easy_cleanup(curl);
+                why[0] != '\0' ? why : lib.curl_easy_strerror(code));
+    lib.curl_easy_cleanup(curl);
     return good;
 }
 

@@ -1,5 +1,6 @@
 #include "ingest/input_unpack.h"
 
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/slice.h"
 
@@ -8,6 +9,23 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(archive_error_string) X(archive_read_data_block) X(archive_read_free) X(archive_read_new) \
+    X(archive_read_next_header) X(archive_read_open) X(archive_read_support_filter_bzip2) \
+    X(archive_read_support_filter_xz) X(archive_read_support_filter_zstd) \
+    X(archive_read_support_format_empty) X(archive_read_support_format_raw) \
+    X(archive_set_error)
+/* clang-format on */
+
+static struct {
+    FUNCTIONS(LIBRARY_FUNCTION)
+} lib;
+
+static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+
+static struct library libarchive = {"libarchive.so.13", "libarchive13", symbols, COUNT_OF(symbols), false};
 
 struct input_unpack {
     enum packing packing;
@@ -125,7 +143,7 @@ static la_ssize_t archive_source(struct archive *a, void *context, const void **
     size_t len;
     if (!u->source(u->context, &from, &len, &u->err)) {
         u->failed = true;
-        archive_set_error(a, EX_IOERR, "%s", "source failed");
+        lib.archive_set_error(a, EX_IOERR, "%s", "source failed");
         return ARCHIVE_FATAL;
     }
     *bytes = from;
@@ -136,27 +154,31 @@ static bool check_archive(struct input_unpack *u, int rc)
 {
     if (rc >= ARCHIVE_WARN || u->failed)
         return !u->failed;
-    const char *text = archive_error_string(u->archive);
+    const char *text = lib.archive_error_string(u->archive);
     return fail(u, text != NULL ? text : "damaged");
 }
 
 static bool open_archive(struct input_unpack *u)
 {
     struct archive_entry *entry;
-    u->archive = archive_read_new();
+    if (!library_load(&libarchive, &u->err)) {
+        u->failed = true;
+        return false;
+    }
+    u->archive = lib.archive_read_new();
     if (u->archive == NULL)
         return fail(u, "out of memory");
     if (u->packing == PACKING_ZSTD)
-        archive_read_support_filter_zstd(u->archive);
+        lib.archive_read_support_filter_zstd(u->archive);
     else if (u->packing == PACKING_BZIP2)
-        archive_read_support_filter_bzip2(u->archive);
+        lib.archive_read_support_filter_bzip2(u->archive);
     else
-        archive_read_support_filter_xz(u->archive);
-    archive_read_support_format_raw(u->archive);
-    archive_read_support_format_empty(u->archive);
-    if (!check_archive(u, archive_read_open(u->archive, u, NULL, archive_source, NULL)))
+        lib.archive_read_support_filter_xz(u->archive);
+    lib.archive_read_support_format_raw(u->archive);
+    lib.archive_read_support_format_empty(u->archive);
+    if (!check_archive(u, lib.archive_read_open(u->archive, u, NULL, archive_source, NULL)))
         return false;
-    int rc = archive_read_next_header(u->archive, &entry);
+    int rc = lib.archive_read_next_header(u->archive, &entry);
     u->is_over = rc == ARCHIVE_EOF; /* packed emptiness */
     return check_archive(u, u->is_over ? ARCHIVE_OK : rc);
 }
@@ -169,7 +191,7 @@ static void read_archive(struct input_unpack *u, void *buf, size_t cap, size_t *
         const void *block;
         size_t len;
         la_int64_t offset;
-        int rc = archive_read_data_block(u->archive, &block, &len, &offset);
+        int rc = lib.archive_read_data_block(u->archive, &block, &len, &offset);
         u->is_over = rc == ARCHIVE_EOF;
         if (u->is_over || !check_archive(u, rc))
             return;
@@ -203,7 +225,7 @@ void input_unpack_free(struct input_unpack *u)
     if (u->packing == PACKING_GZIP)
         inflateEnd(&u->gzip);
     if (u->archive != NULL)
-        archive_read_free(u->archive);
+        lib.archive_read_free(u->archive);
     free(u);
 }
 
