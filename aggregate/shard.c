@@ -75,8 +75,8 @@ static void table_init(struct table *t, const struct report *r)
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1};
-    t->slots = xcalloc(SLOTS_MIN, sizeof *t->slots);
-    t->cell_index = xcalloc(SLOTS_MIN, sizeof *t->cell_index);
+    t->slots = xtable(SLOTS_MIN, sizeof *t->slots);
+    t->cell_index = xtable(SLOTS_MIN, sizeof *t->cell_index);
 }
 
 struct shard *shard_new(uint32_t number, const struct report *reports, size_t report_count,
@@ -119,7 +119,7 @@ void shard_free(struct shard *sh)
 static void grow_slots(struct table *t)
 {
     size_t mask = (t->slot_mask + 1) * 2 - 1;
-    struct slot *slots = xcalloc(mask + 1, sizeof *slots);
+    struct slot *slots = xtable(mask + 1, sizeof *slots);
     for (size_t i = 0; i <= t->slot_mask; i++) {
         if (t->slots[i].series == NULL)
             continue;
@@ -177,7 +177,7 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
 {
     free(t->cell_index);
     t->cell_mask = (t->cell_mask + 1) * 2 - 1;
-    t->cell_index = xcalloc(t->cell_mask + 1, sizeof *t->cell_index);
+    t->cell_index = xtable(t->cell_mask + 1, sizeof *t->cell_index);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         size_t at = cell_hash(c->series, c->minute) & t->cell_mask;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHE_LINE ((size_t)64)
+
 static void *must(void *ptr, size_t bytes)
 {
     if (UNLIKELY(ptr == NULL)) {
@@ -24,6 +26,14 @@ void *xmalloc(size_t bytes)
 void *xcalloc(size_t count, size_t bytes)
 {
     return must(calloc(count ? count : 1, bytes ? bytes : 1), count * bytes);
+}
+
+void *xtable(size_t count, size_t bytes)
+{
+    size_t total = count * bytes;
+    void *table = must(aligned_alloc(CACHE_LINE, (total + CACHE_LINE - 1) & ~(CACHE_LINE - 1)), total);
+    memset(table, 0, total);
+    return table;
 }
 
 void *xrealloc(void *ptr, size_t bytes)

@@ -9,6 +9,9 @@
 
 void *xmalloc(size_t bytes) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull));
+/* Zeros, for a table that is looked up at random: written now, since a page that is read before it is written
+ * is mapped twice, and the second time all threads wait; and whole cache lines. */
+void *xtable(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *ptr, size_t bytes) __attribute__((returns_nonnull));
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *text, size_t len) __attribute__((malloc, returns_nonnull));

@@ -23,7 +23,7 @@ void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max)
 void dict_init(struct dict *d)
 {
     *d = (struct dict){.mask = DICT_SLOTS_MIN - 1};
-    d->slots = xcalloc(DICT_SLOTS_MIN, sizeof *d->slots);
+    d->slots = xtable(DICT_SLOTS_MIN, sizeof *d->slots);
     arena_init(&d->keys, (size_t)256 << 10);
 }
 
@@ -60,7 +60,7 @@ static void dict_grow(struct dict *d)
     struct dict_slot *old = d->slots;
     size_t old_mask = d->mask;
     d->mask = (d->mask + 1) * 2 - 1;
-    d->slots = xcalloc(d->mask + 1, sizeof *d->slots);
+    d->slots = xtable(d->mask + 1, sizeof *d->slots);
     for (size_t i = 0; i <= old_mask; i++) {
         if (old[i].key == NULL)
             continue;
