@@ -131,7 +131,7 @@ PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' \
               $(filter-out %/test_kill.py %/test_faults.py %/test_kafka.py,$(SYSTEM_TESTS)) \
-              $(wildcard tests/long/test_*.py tests/long/test_*.sh) \
+              $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
@@ -151,13 +151,16 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
 check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 5 minutes at most
-	@tests/run.py --timeout=240 $(SYSTEM_TESTS) $(call unit_runs) $(RUN_RULES)
+	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
 check-all: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
+
+model: ## search the model of the ledger for a way to count an event twice or never
+	@tests/model/model.py
 
 # How long `make soak` goes on.
 MINUTES ?= 10
@@ -253,7 +256,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps unit quick check check-all soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
+.PHONY: all demo deps unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
         format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

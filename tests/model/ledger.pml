@@ -1,0 +1,644 @@
+/* ledger.pml - how batches become counts exactly once by writes of single documents.
+ *
+ * The protocol of docs/LEDGER.md (take, claim, log, seal, apply, done, recover) as the steps that a server sees: an
+ * `atomic` that touches the store is one request for one document. Between any two of them everything else may
+ * happen: another daemon's step, a crash, a lost reply, a rebalance, a seal that the server carries out long after
+ * its sender gave it up.
+ *
+ * World   : two partitions; two slots with a daemon each, and TWINS: one more that uses the first slot's name (two
+ *           daemons of one name, or one that was stopped, replaced and woken up); two documents that the batches of
+ *           all slots share. Daemons that are killed come back, or do not.
+ * Asserted: no event is counted twice (add); none is lost (init, when nothing moves any more); recovery ends (what a
+ *           daemon tries again is bounded by what can go wrong around it: PATIENCE).
+ * Variants: -DWITHOUT_… takes one rule away, and then an assertion must fail. model.py knows what is expected.
+ */
+#define PARTITIONS 2
+#define SLOTS      2
+#define DOCUMENTS  2
+#define NOBODY     255
+
+/* Events of the first partition, and of the second. */
+#ifndef EVENTS
+#define EVENTS 2
+#endif
+#ifndef FEW
+#define FEW 1
+#endif
+#define END(p) ((p) == 0 -> EVENTS : FEW)
+
+/* What may go wrong in one run, and how often. */
+#ifndef CRASHES
+#define CRASHES 0
+#endif
+#ifndef LOST_REPLIES
+#define LOST_REPLIES 0
+#endif
+#ifndef REBALANCES
+#define REBALANCES 0
+#endif
+#ifndef TWINS
+#define TWINS 0
+#endif
+#ifndef LATE_SEALS
+#define LATE_SEALS 0
+#endif
+#ifndef RESETS
+#define RESETS 0
+#endif
+#define DAEMONS (SLOTS + TWINS)
+/* More failed seals in a row than this, and something waits for what never comes. */
+#define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_SEALS + RESETS))
+
+/* What a daemon knows of its last request. */
+#define NO        0
+#define YES       1
+#define LOST      2
+#define NO_MATCH  3
+#define DUPLICATE 4
+
+/* The offsets [from, to) of each partition; of which topic, if it was created anew; as owned in which epoch. */
+typedef batch {
+    byte from[PARTITIONS];
+    byte to[PARTITIONS];
+    byte topic[PARTITIONS];
+    byte epoch[PARTITIONS]
+};
+
+typedef sequences {
+    byte by[SLOTS]
+};
+
+/* ---- the ledger: one document */
+byte next[PARTITIONS];
+byte owner[PARTITIONS] = NOBODY; /* a slot */
+byte epoch[PARTITIONS];
+byte inc[SLOTS];      /* raised by whoever takes the slot */
+byte seq[SLOTS];      /* of the last batch sealed; never goes back */
+byte open_inc[SLOTS]; /* under which incarnation it was */
+bool open[SLOTS];     /* sealed, and not done */
+
+/* ---- the log, as far as it is ever read: the batch that each slot sealed last */
+batch log[SLOTS];
+bool logged[SLOTS];
+
+/* ---- the documents: the event at offset o belongs to document o % DOCUMENTS */
+sequences applied[DOCUMENTS];
+bool exists[DOCUMENTS];
+
+/* ---- what the model knows, and no daemon */
+byte crashes = CRASHES, lost_replies = LOST_REPLIES, rebalances = REBALANCES, takes = TWINS;
+byte late_seals = LATE_SEALS, resets = RESETS, alive = DAEMONS;
+byte topic[PARTITIONS];                /* raised when an operator sets `next` back: the events are others now */
+byte sealed_before[PARTITIONS];        /* `next` at that moment */
+bool counted[PARTITIONS * 2 * EVENTS]; /* by partition, topic, offset */
+byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the partition last */
+
+#define CELL(p, t, o) (((p) * 2 + (t)) * EVENTS + (o))
+#define ALL_DONE      (next[0] == EVENTS && next[1] == FEW && !open[0] && !open[1])
+#define COVERS(b, p)  (b.from[p] < b.to[p])
+#define HAS(b, p, d)  ((b.from[p] <= d && d < b.to[p]) || (b.from[p] <= d + DOCUMENTS && d + DOCUMENTS < b.to[p]))
+
+/* ---- the rules that variants are without */
+#ifdef WITHOUT_GUARD
+#define MATCHES(d, s, q) (exists[d])
+#else
+#define MATCHES(d, s, q) (exists[d] && applied[d].by[s] < q)
+#endif
+
+#ifdef WITHOUT_INCARNATION
+#define SAME_INC(s, i)     true
+#define SEALED_BY(s, i, q) (seq[s] == q)
+#else
+#define SAME_INC(s, i)     (inc[s] == i)
+#define SEALED_BY(s, i, q) (seq[s] == q && open_inc[s] == i)
+#endif
+
+#ifdef WITHOUT_EPOCH
+#define OWNS(s, p, e) (owner[p] == s)
+#else
+#define OWNS(s, p, e) (owner[p] == s && epoch[p] == e)
+#endif
+
+#ifdef WITHOUT_ONE_OPEN_BATCH
+#define WITHOUT_FINISHING_ITS_OWN
+#define NONE_OPEN(s) true
+#else
+#define NONE_OPEN(s) (!open[s])
+#endif
+
+#ifdef WITHOUT_SEQ_AT_DONE
+#define STILL(s, q) true
+#else
+#define STILL(s, q) (seq[s] == q)
+#endif
+
+inline copy(a, b)
+{
+    d_step {
+        a.from[0] = b.from[0];
+        a.from[1] = b.from[1];
+        a.to[0] = b.to[0];
+        a.to[1] = b.to[1];
+        a.topic[0] = b.topic[0];
+        a.topic[1] = b.topic[1];
+        a.epoch[0] = b.epoch[0];
+        a.epoch[1] = b.epoch[1]
+    }
+}
+
+inline clear_range(b, p)
+{
+    b.from[p] = 0;
+    b.to[p] = 0;
+    b.topic[p] = 0;
+    b.epoch[p] = 0
+}
+
+inline clear(b)
+{
+    d_step {
+        clear_range(b, 0);
+        clear_range(b, 1)
+    }
+}
+
+/* A daemon may be killed before any of its requests: what it knew is gone, what it did is not. */
+inline may_die()
+{
+    if
+    :: crashes > 0 -> crashes--; goto dead
+    :: true
+    fi
+}
+
+inline answer_comes()
+{
+    if
+    :: lost_replies > 0 -> lost_replies--; answer = LOST
+    :: answer = YES
+    fi
+}
+
+/* ---- apply */
+
+/* The deltas of batch `b` for document `d`. No event twice. */
+inline add(b, d, s, q)
+{
+    i = 0;
+    do
+    :: i < PARTITIONS ->
+        o = b.from[i];
+        do
+        :: o < b.to[i] ->
+            if
+            :: o % DOCUMENTS == d ->
+                assert(!counted[CELL(i, b.topic[i], o)]);
+                counted[CELL(i, b.topic[i], o)] = true
+            :: else
+            fi;
+            o++
+        :: else -> break
+        od;
+        i++
+    :: else -> break
+    od;
+    applied[d].by[s] = (applied[d].by[s] < q -> q : applied[d].by[s]);
+    i = 0;
+    o = 0
+}
+
+/* One guarded update of document `d`, sent until it is answered. */
+inline update(b, d, s, q)
+{
+    do
+    :: atomic {
+        may_die();
+        if
+        :: MATCHES(d, s, q) -> add(b, d, s, q); answer_comes()
+        :: else -> answer = NO_MATCH
+        fi
+       };
+       if
+       :: answer == NO_MATCH -> /* An upsert is a look and an insert; another may insert in between. */
+        atomic {
+            if
+            :: !exists[d] -> exists[d] = true; add(b, d, s, q); answer_comes()
+            :: else -> answer = DUPLICATE
+            fi
+        }
+       :: else
+       fi;
+#ifndef WITHOUT_DUPLICATE_KEY_RULE
+       if
+       :: answer == DUPLICATE -> /* the same without upsert; what then matches nothing had been applied */
+        atomic {
+            may_die();
+            if
+            :: MATCHES(d, s, q) -> add(b, d, s, q)
+            :: else
+            fi;
+            assert(applied[d].by[s] >= q);
+            answer_comes()
+        }
+       :: else
+       fi;
+#endif
+       if
+       :: answer == LOST /* the same again */
+       :: else -> break
+       fi
+    od;
+    answer = NO
+}
+
+inline apply(b, s, q)
+{
+    if
+    :: HAS(b, 0, 0) || HAS(b, 1, 0) -> update(b, 0, s, q)
+    :: else
+    fi;
+    if
+    :: HAS(b, 0, 1) || HAS(b, 1, 1) -> update(b, 1, s, q)
+    :: else
+    fi
+}
+
+/* ---- done */
+inline finish(s, q)
+{
+    atomic {
+        may_die();
+        if
+        :: STILL(s, q) -> open[s] = false
+        :: else
+        fi
+    };
+    atomic {
+        may_die();
+        if
+        :: seq[s] == q -> logged[s] = false
+        :: else
+        fi;
+#ifdef WITHOUT_APPLIED_KEPT
+        applied[0].by[s] = 0;
+        applied[1].by[s] = 0
+#endif
+    }
+}
+
+/* ---- recover */
+
+/* Is there a batch sealed and not done, by what the ledger says in a reply? */
+inline look(s, concerned)
+{
+    todo[s] = (open[s] && concerned -> seq[s] : 0)
+}
+
+/* Whoever comes may finish what was open when it looked. */
+inline recover(s)
+{
+    atomic {
+        may_die();
+        if
+        :: seq[s] == todo[s] && logged[s] -> copy(rb, log[s])
+        :: else -> /* Another was quicker: the log is gone. */
+            assert(!open[s] || seq[s] != todo[s]);
+            todo[s] = 0
+        fi
+    };
+    if
+    :: todo[s] > 0 ->
+        apply(rb, s, todo[s]);
+        finish(s, todo[s]);
+        d_step {
+            clear(rb);
+            todo[s] = 0
+        }
+    :: else
+    fi
+}
+
+/* ---- claim */
+
+/* The group gives a partition to a daemon when nobody has it, or has another daemon think so longer than is true. */
+inline assign(p)
+{
+    !mine[p] && (holder[p] == NOBODY || rebalances > 0);
+    if
+    :: holder[p] == NOBODY
+    :: else -> rebalances--
+    fi
+}
+
+inline claim(p)
+{
+    may_die();
+    owner[p] = slot;
+    epoch[p]++;
+    my_epoch[p] = epoch[p];
+    position[p] = next[p];
+    holder[p] = me;
+    mine[p] = true;
+#ifndef WITHOUT_CLAIM_FIRST
+    look(0, COVERS(log[0], p)); /* The reply is the ledger as the claim left it. */
+    look(1, COVERS(log[1], p))
+#endif
+}
+
+inline let_go(p)
+{
+    if
+    :: holder[p] == me -> holder[p] = NOBODY
+    :: else
+    fi;
+    mine[p] = false;
+    my_epoch[p] = 0;
+    position[p] = 0
+}
+
+/* What is left of what the daemon thought it owns, by what the ledger says. */
+inline check_ownership(p)
+{
+    if
+    :: mine[p] && owner[p] == slot && epoch[p] == my_epoch[p] -> position[p] = next[p]
+    :: mine[p] && !(owner[p] == slot && epoch[p] == my_epoch[p]) -> let_go(p)
+    :: else
+    fi
+}
+
+/* ---- seal */
+
+/* Some of what is there, or nothing if there is something of the other partition. */
+inline fill(p)
+{
+    if
+    :: mine[p] && position[p] < END(p) ->
+        b.from[p] = position[p];
+        b.topic[p] = topic[p];
+        b.epoch[p] = my_epoch[p];
+        if
+        :: b.to[p] = END(p)
+        :: position[p] + 1 < END(p) -> b.to[p] = position[p] + 1
+        :: COVERS(b, 1 - p) || (p == 0 && mine[1] && position[1] < FEW) -> clear_range(b, p)
+        fi
+    :: else
+    fi
+}
+
+/* The compare-and-set, as the server carries it out. */
+inline seal(s, i, p, q, b, ok)
+{
+    d_step {
+        ok = SAME_INC(s, i) && seq[s] == p && NONE_OPEN(s) &&
+             (!COVERS(b, 0) || (OWNS(s, 0, b.epoch[0]) && next[0] == b.from[0])) &&
+             (!COVERS(b, 1) || (OWNS(s, 1, b.epoch[1]) && next[1] == b.from[1]));
+        if
+        :: ok ->
+            seq[s] = q;
+            open[s] = true;
+            open_inc[s] = i;
+            copy(log[s], b);
+#ifndef WITHOUT_LOG_FIRST
+            logged[s] = true;
+#endif
+            next[0] = (COVERS(b, 0) -> b.to[0] : next[0]);
+            next[1] = (COVERS(b, 1) -> b.to[1] : next[1])
+        :: else
+        fi
+    }
+}
+
+/* A seal that its sender has given up, but not the server. */
+bool under_way;
+byte late_slot, late_inc, late_prev, late_seq;
+batch late;
+
+active proctype network()
+{
+    bool ok;
+end:
+    do
+    :: atomic {
+        under_way ->
+        seal(late_slot, late_inc, late_prev, late_seq, late, ok);
+        clear(late);
+        ok = false;
+        under_way = false;
+        late_slot = 0;
+        late_inc = 0;
+        late_prev = 0;
+        late_seq = 0
+       }
+    od
+}
+
+/* ---- a daemon */
+inline forget()
+{
+    d_step {
+        clear(b);
+        clear(rb);
+        let_go(0);
+        let_go(1);
+        my_inc = 0;
+        prev = 0;
+        last = 0;
+        answer = NO;
+        failed = 0;
+        todo[0] = 0;
+        todo[1] = 0;
+        r = 0
+    }
+}
+
+proctype daemon(byte me; byte slot)
+{
+    byte my_inc;     /* as which the slot was taken */
+    byte prev, last; /* sequences: of the slot's last batch; the highest one used */
+    byte my_epoch[PARTITIONS], position[PARTITIONS];
+    bool mine[PARTITIONS];
+    byte todo[SLOTS], r; /* what is to be recovered; of which slot, now */
+    batch b, rb;      /* its own, and one to recover */
+    byte answer, failed, i, o;
+
+start:
+    atomic { /* Take the slot. */
+        inc[slot]++;
+        my_inc = inc[slot];
+        prev = seq[slot];
+        last = prev;
+#ifndef WITHOUT_FINISHING_ITS_OWN
+        look(slot, true)
+#endif
+    };
+
+    do
+    :: todo[0] > 0 || todo[1] > 0 ->
+        r = (todo[0] > 0 -> 0 : 1);
+        recover(r);
+        r = 0
+    :: else ->
+       if
+       :: ALL_DONE -> goto stop
+#ifdef WITHOUT_CLAIM_FIRST
+       :: atomic { assign(0); look(0, COVERS(log[0], 0)); look(1, COVERS(log[1], 0)) }; atomic { claim(0) }
+       :: atomic { assign(1); look(0, COVERS(log[0], 1)); look(1, COVERS(log[1], 1)) }; atomic { claim(1) }
+#else
+       :: atomic { assign(0); claim(0) }
+       :: atomic { assign(1); claim(1) }
+#endif
+       :: atomic { mine[0] && holder[0] != me -> let_go(0) } /* It is told; or its next seal fails. */
+    :: atomic { mine[1] && holder[1] != me -> let_go(1) }
+    :: atomic {
+        (mine[0] && position[0] < EVENTS) || (mine[1] && position[1] < FEW) ->
+        may_die();
+        fill(0);
+        fill(1);
+#ifdef WITHOUT_FRESH_NUMBERS
+        last = prev + 1;
+#else
+        last = (last > prev -> last : prev) + 1;
+#endif
+        /* Its log is inserted here, under a name never used before. Then, the seal: */
+        if
+        :: seal(slot, my_inc, prev, last, b, answer)
+        :: lost_replies > 0 -> /* carried out, or lost on its way */
+            lost_replies--;
+            if
+            :: seal(slot, my_inc, prev, last, b, answer)
+            :: true
+            fi;
+#ifdef WITHOUT_IDENTICAL_SEALS
+            b.to[0] = (COVERS(b, 0) -> EVENTS : 0);
+            b.to[1] = (COVERS(b, 1) -> FEW : 0);
+#endif
+            answer = LOST
+        :: late_seals > 0 && !under_way ->
+            late_seals--;
+            under_way = true;
+            late_slot = slot;
+            late_inc = my_inc;
+            late_prev = prev;
+            late_seq = last;
+            copy(late, b);
+            answer = NO
+        fi
+       };
+       if
+       :: answer == LOST -> /* the same again */
+        atomic {
+            may_die();
+            seal(slot, my_inc, prev, last, b, answer)
+        }
+       :: else
+       fi;
+       if
+       :: answer == NO -> /* Is that so? The ledger is read again. */
+        atomic {
+            may_die();
+            if
+            :: SEALED_BY(slot, my_inc, last) -> answer = YES
+            :: else ->
+                clear(b);
+                failed++;
+                assert(failed <= PATIENCE);
+                if
+                :: !SAME_INC(slot, my_inc) -> goto lost
+                :: else
+                fi;
+                prev = seq[slot];
+#ifndef WITHOUT_FINISHING_ITS_OWN
+                look(slot, true);
+#endif
+                check_ownership(0);
+                check_ownership(1)
+            fi
+        }
+       :: else
+       fi;
+       if
+       :: answer == YES ->
+        atomic {
+            answer = NO;
+            failed = 0;
+            prev = last;
+            position[0] = (COVERS(b, 0) -> b.to[0] : position[0]);
+            position[1] = (COVERS(b, 1) -> b.to[1] : position[1]);
+#ifdef WITHOUT_LOG_FIRST
+            may_die();
+            logged[slot] = true
+#endif
+        };
+        apply(b, slot, last);
+        finish(slot, last);
+        clear(b)
+       :: else
+       fi
+       fi
+    od;
+
+dead: /* It comes back, or others do its work. */
+    forget();
+    if
+    :: goto start
+    :: atomic { alive > 1 -> alive--; goto stop }
+    fi;
+lost: /* Another took the slot. */
+    forget();
+    if
+    :: atomic { takes > 0 -> takes-- }; goto start
+    :: atomic { takes == 0 -> alive-- }
+    fi;
+stop:
+    skip
+}
+
+#if RESETS
+/* Sets the first partition back to its beginning, because its topic was created anew. */
+active proctype operator()
+{
+end:
+    do
+    :: atomic {
+        resets > 0 && !ALL_DONE ->
+        resets--;
+        sealed_before[0] = next[0];
+        topic[0]++;
+        next[0] = 0;
+        epoch[0]++;
+        owner[0] = NOBODY;
+        holder[0] = NOBODY
+       }
+    od
+}
+#endif
+
+init
+{
+    byte p, n;
+    atomic {
+        run daemon(0, 0);
+        run daemon(1, 1);
+#if TWINS
+        run daemon(2, 0);
+#endif
+    };
+    timeout; /* When nothing moves any more, all has been counted. */
+    d_step {
+        assert(next[0] == EVENTS && next[1] == FEW);
+        assert(!open[0] && !open[1]);
+        do
+        :: p < PARTITIONS ->
+            n = 0;
+            do
+            :: n < END(p) ->
+                assert(counted[CELL(p, topic[p], n)]);
+                assert(topic[p] == 0 || n >= sealed_before[p] || counted[CELL(p, 0, n)]);
+                n++
+            :: else -> break
+            od;
+            p++
+        :: else -> break
+        od
+    }
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Search ledger.pml for a way to count an event twice or never: `model.py [--deep]`.
+
+The protocol must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
+a model that cannot fail proves nothing. `--deep` adds worlds where more goes wrong at once, which take minutes.
+Needs spin and a C compiler.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ledger.pml")
+DEPTH = 1_000_000
+MEGABYTES = 6000
+SECONDS = 600  # for one search; those of `make check` take a few
+
+WORLDS = [
+    "CRASHES=1 LOST_REPLIES=1 REBALANCES=1",
+    "CRASHES=2",
+    "LATE_SEALS=1 LOST_REPLIES=1 RESETS=1",
+    "TWINS=1 LOST_REPLIES=1",
+]
+
+DEEP_WORLDS = [
+    "CRASHES=2 LOST_REPLIES=1 REBALANCES=1",
+    "CRASHES=1 LATE_SEALS=1 REBALANCES=1",
+    "TWINS=1 CRASHES=1",
+]
+
+# What an assertion of the model is about, by what it has in it.
+MEANING = [
+    ("!(counted", "an event is counted twice"),
+    ("failed<=", "recovery does not end"),
+    ("todo", "a sealed batch has no log"),
+    ("", "an event is lost"),
+]
+
+# The rule taken away, and where it is missed.
+VARIANTS = [
+    ("GUARD", "CRASHES=1"),
+    ("INCARNATION", "TWINS=1 LOST_REPLIES=1"),
+    ("FINISHING_ITS_OWN", "CRASHES=1"),
+    ("SEQ_AT_DONE", "CRASHES=1 REBALANCES=1"),
+    ("DUPLICATE_KEY_RULE", ""),
+    ("EPOCH", "LATE_SEALS=1 RESETS=1"),
+    ("ONE_OPEN_BATCH", "CRASHES=1"),
+    ("CLAIM_FIRST", "CRASHES=1 REBALANCES=1"),
+    ("APPLIED_KEPT", "REBALANCES=1"),
+    ("IDENTICAL_SEALS", "LOST_REPLIES=1"),
+    ("FRESH_NUMBERS", "LATE_SEALS=1"),
+    ("LOG_FIRST", "CRASHES=1"),
+]
+
+
+def search(definitions, optimise):
+    """What spin's verifier prints of the model with these definitions."""
+    flags = ["-D" + d for d in definitions.split()]
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run(["spin", "-a", *flags, MODEL], cwd=work, check=True, stdout=subprocess.DEVNULL)
+        # HC4 keeps of each state a hash long enough that two of 10^8 states are never expected to share one.
+        subprocess.run(["cc", optimise, "-w", "-DSAFETY", "-DHC4", f"-DMEMLIM={MEGABYTES}", "-o", "pan", "pan.c"],
+                       cwd=work, check=True)
+        return subprocess.run(["./pan", f"-m{DEPTH}"], cwd=work, capture_output=True, text=True, check=False,
+                              timeout=SECONDS).stdout
+
+
+def judge(name, definitions, must_hold):
+    """One line about this search, and whether it is as expected."""
+    start = time.monotonic()
+    out = search(definitions, "-O2" if must_hold else "-O0")  # Most of a failing search is its compilation.
+    states = float(re.search(r"(\S+) states, stored", out).group(1))
+    errors = int(re.search(r"errors: (\d+)", out).group(1))
+    whole = "Search not completed" not in out and "max search depth too small" not in out
+    good = errors == 0 and whole if must_hold else errors > 0
+    what = "holds"
+    if errors > 0:
+        violated = re.search(r"assertion violated (.*)", out).group(1)
+        what = "fails: " + next(meaning for part, meaning in MEANING if part in violated)
+    if errors == 0 and not whole:
+        what = "was not searched to the end"
+    line = f"{'PASS' if good else 'FAIL'}  {time.monotonic() - start:6.1f} s  {states:>11,.0f} states  {name}: {what}"
+    return line if good else line + "\n" + out, good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--deep", action="store_true", help="more goes wrong at once; takes minutes")
+    options = parser.parse_args()
+    runs = [(world, world, True) for world in WORLDS + (DEEP_WORLDS if options.deep else [])]
+    runs += [(f"without {rule.lower().replace('_', ' ')}", f"WITHOUT_{rule} {world}", False) for rule, world in VARIANTS]
+    bad = 0
+    for run in runs:
+        line, good = judge(*run)
+        print(line, flush=True)
+        bad += not good
+    print(f"{len(runs)} searches, {bad} not as expected")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
