@@ -190,7 +190,7 @@ fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%) ## run the fuzz targets o
 unit-build: $(UNIT_BUILD)
 fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 
-bench: all build/traffic build/bench_hot ## measure against the peers and write bench/RESULTS.md
+bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
 bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real Kafka broker, into the same file

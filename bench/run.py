@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 CACHE = os.path.join(ROOT, ".cache")
 WORK = os.path.join(CACHE, "bench")
+JSON_EVENTS = 4000
 
 
 def parse_arguments():
@@ -160,10 +161,10 @@ def verdict(value, bound, at_most):
 
 
 def value_row(figure, value, why_not, bound, unit, digits):
-    least = f"≤ {bound:g} {unit}".strip()
+    least = f"≤ {bound:,g} {unit}".strip() if bound else "report it"
     if value is None:
         return [figure, least, f"not measured: {why_not}", ""]
-    return [figure, least, f"{value:,.{digits}f} {unit}".strip(), verdict(value, bound, True)]
+    return [figure, least, f"{value:,.{digits}f} {unit}".strip(), verdict(value, bound, True) if bound else ""]
 
 
 def figures(rounds, ta, wc, split, regex, mawk, others):
@@ -184,6 +185,8 @@ def figures(rounds, ta, wc, split, regex, mawk, others):
             "",
         ],
         value_row("instructions per line, parse + coalesce", instructions, instructions_why, 800, "", 0),
+        value_row("instructions per JSON event of 293 bytes, its scanner", *others["scanner"], 1500, "", 0),
+        value_row("the same, whole: scanner, fields, time, numbers", *others["json"], None, "", 0),
         value_row("peak anonymous memory (`RssAnon`)", anon and anon / 1024, ta.why_not, 256, "MiB", 1),
         value_row(
             "query of one page's last hour, whole process",
@@ -293,6 +296,8 @@ def main():
         others = {
             "latency": attempt(ta.latency_ms, page) if ta.why_not is None and page else (None, ta.why_not or "no page"),
             "instructions": attempt(ta.instructions_per_line, log, WORK, arguments.hot_lines),
+            "scanner": attempt(ta.instructions_per_json_event, WORK, JSON_EVENTS, "json_read"),
+            "json": attempt(ta.instructions_per_json_event, WORK, JSON_EVENTS),
             "goaccess": attempt(peers.goaccess, log, WORK),
         }
         figure_rows = figures(rounds, ta, wc, split, regex, mawk, others)

@@ -21,6 +21,7 @@ class Tallyd:
     def __init__(self, build, work):
         self.program = os.path.join(build, "tallyd")
         self.hot_program = os.path.join(build, "bench_hot")
+        self.json_program = os.path.join(build, "bench_json")
         self.store = os.path.join(work, "store.db")
         self.why_not = None if os.access(self.program, os.X_OK) else "tallyd is not built"
         self.runs = []
@@ -61,20 +62,27 @@ class Tallyd:
         return [1000 * self._query("pages", "hits", LAST_HOUR, "minute", path).wall_s for _ in range(QUERIES)]
 
     def instructions_per_line(self, log, work, lines):
-        """Of parse and coalesce. What the harness needs for 2N lines less what it needs for N: so its start, and the
-        reading of nothing, do not count."""
-        if not os.access(self.hot_program, os.X_OK):
-            raise measure.Failed("bench_hot is not built")
-        totals = [self._instructions(log, work, count) for count in (lines, 2 * lines)]
-        return (totals[1] - totals[0]) / lines
+        """Of parse and coalesce."""
+        return self._instructions_each([self.hot_program, log], lines, work)
 
-    def _instructions(self, log, work, lines):
+    def instructions_per_json_event(self, work, events, function=None):
+        """Of the chain; or, of these, only of a function and what it calls."""
+        options = [f"--toggle-collect={function}"] if function else []
+        return self._instructions_each([self.json_program, "json"], events, work, options)
+
+    def _instructions_each(self, argv, count, work, options=()):
+        """What a harness needs for 2N less what it needs for N: so its start, and the reading of nothing, do not count."""
+        if not os.access(argv[0], os.X_OK):
+            raise measure.Failed(f"{os.path.basename(argv[0])} is not built")
+        totals = [self._instructions(argv, n, work, options) for n in (count, 2 * count)]
+        return (totals[1] - totals[0]) / count
+
+    def _instructions(self, argv, count, work, options):
         out = os.path.join(work, "callgrind.out")
-        argv = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", self.hot_program, log, str(lines)]
-        done = measure.run(argv)
+        done = measure.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, *argv, str(count)])
         counted = re.search(r"\d+", done.out)
-        if not counted or int(counted.group()) != lines:
-            raise measure.Failed(f"bench_hot was asked for {lines} lines and printed {done.out.strip()!r}")
+        if not counted or int(counted.group()) != count:
+            raise measure.Failed(f"{os.path.basename(argv[0])} was asked for {count} and printed {done.out.strip()!r}")
         with open(out, encoding="utf-8") as file:
             total = re.search(r"^(?:summary|totals): (\d+)", file.read(), re.MULTILINE)
         os.remove(out)
