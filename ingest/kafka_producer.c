@@ -38,8 +38,9 @@ struct kafka_producer *kafka_producer_open(const struct kafka_options *options, 
     bool good = rd_kafka_conf_set(conf, "message.max.bytes", MESSAGE_BYTES_MAX, why, sizeof why) ==
                     RD_KAFKA_CONF_OK &&
                 kafka_configure(conf, options, e);
-    if (good && rd_kafka_conf_set(conf, "enable.idempotence", "true", why, sizeof why) != RD_KAFKA_CONF_OK)
-        good = err_set(e, EX_CONFIG, "kafka.properties: %s", why);
+    /* Acknowledged by all replicas, as is librdkafka's default. Not idempotent: such a producer can fail for
+     * good, with OUT_OF_ORDER_SEQUENCE_NUMBER after its broker was killed, and what is written here may
+     * repeat anyhow. */
     if (good && (p->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why)) == NULL)
         good = err_set(e, EX_CONFIG, "cannot make a Kafka producer: %s", why);
     if (!good) {

@@ -14,7 +14,7 @@ LIBRARY = "librdkafka.so.1"
 WAIT_MS = 30000
 PRODUCER, CONSUMER = 0, 1
 F_COPY = 2
-ERR_NO_ERROR, ERR_PARTITION_EOF, ERR_QUEUE_FULL, ERR_NOT_LEADER = 0, -191, -184, 6
+ERR_NO_ERROR, ERR_PARTITION_EOF, ERR_QUEUE_FULL, ERR_FATAL, ERR_NOT_LEADER = 0, -191, -184, -150, 6
 VTYPE_TOPIC, VTYPE_PARTITION, VTYPE_VALUE, VTYPE_KEY = 1, 3, 4, 5
 VTYPE_MSGFLAGS, VTYPE_TIMESTAMP, VTYPE_HEADER = 7, 8, 9
 ADMIN_ANY = 0
@@ -25,6 +25,10 @@ pointer, size_t, int32, int64, c_int, text = (ctypes.c_void_p, ctypes.c_size_t, 
 
 class Failed(Exception):
     """The cluster or the library refused; the text is theirs."""
+
+
+class Lost(Failed):
+    """What a producer was given is in its topic in part, or not; it sends no more."""
 
 
 class CMessage(ctypes.Structure):
@@ -241,6 +245,9 @@ class Producer:
         """`value` None is a tombstone."""
         handle = self._topic(topic)
         while rk.produce(handle, partition, F_COPY, value, len(value or b""), key, len(key or b""), None) != 0:
+            if rk.last_error() == ERR_FATAL:
+                self.failures.append(ERR_FATAL)
+                raise Lost("the producer cannot go on")
             if rk.last_error() != ERR_QUEUE_FULL:
                 check(rk.last_error())
             rk.poll(self.handle, 10)
@@ -263,7 +270,7 @@ class Producer:
     def flush(self):
         check(rk.flush(self.handle, WAIT_MS))
         if self.failures:
-            raise Failed(f"{len(self.failures)} messages were not delivered: {rk.err2str(self.failures[0]).decode()}")
+            raise Lost(f"{len(self.failures)} messages were not delivered: {rk.err2str(self.failures[0]).decode()}")
 
     def begin(self):
         check_object(rk.begin_transaction(self.handle))

@@ -23,6 +23,7 @@ from harness import EX_OK, ROOT, TIMEOUT_S, Case, command
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import kafka  # noqa: E402 (found only now)
+import rdkafka  # noqa: E402
 
 SPAN = ("2026-01-05", "2026-01-06")
 LINE = b'198.51.100.%d - - [05/Jan/2026:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" 200 %d "-" "Mozilla/5.0"'
@@ -49,8 +50,8 @@ class Feed:
         self.topic = case.new_topic(partitions)
         self.source = f"kafka:{self.topic}"
         self.logs = [[] for _ in range(partitions)]  # of Entry, by offset
-        self.producer = self.broker.producer(**properties)
-        case.addCleanup(self.producer.close)
+        self.properties, self.producer = properties, self.broker.producer(**properties)
+        case.addCleanup(lambda: self.producer.close())
         self.second = 0
 
     def entry(self):
@@ -69,21 +70,39 @@ class Feed:
         begin = self.second
         for number in range(lines):
             self.second = begin + seconds * number // lines
-            partition, entry = self.dice.randrange(len(self.logs)), self.entry()
-            self.logs[partition].append(entry)
-            self.producer.send(self.topic, partition, entry.raw)
+            self._produce(self.dice.randrange(len(self.logs)), self.entry())
         self.second = begin + seconds
+
+    def _produce(self, partition, entry):
+        self.logs[partition].append(entry)
+        try:
+            self.producer.send(self.topic, partition, entry.raw)
+        except rdkafka.Lost:
+            pass  # flush() will find out as well
 
     def again(self):
         """The same lines once more: new events."""
         for partition, log in enumerate(self.logs):
-            copies = list(log)
-            for entry in copies:
-                self.producer.send(self.topic, partition, entry.raw)
-            log.extend(copies)
+            for entry in list(log):
+                self._produce(partition, entry)
 
     def flush(self):
-        self.producer.flush()
+        try:
+            self.producer.flush()
+        except rdkafka.Lost as error:
+            print(f"{self.topic}: {error}", flush=True)
+            self._begin_anew()
+
+    def _begin_anew(self):
+        """A broker that was killed may answer OUT_OF_ORDER_SEQUENCE_NUMBER, which ends a producer: what it had sent is
+        what the topic holds."""
+        self.producer.close()
+        self.broker.wait_for_leaders(self.topic, len(self.logs))
+        known = {entry.raw: entry for log in self.logs for entry in log}
+        self.logs = [[] for _ in self.logs]
+        for message in self.broker.read(self.topic):
+            self.logs[message.partition].append(known[message.value])
+        self.producer = self.broker.producer(**self.properties)
 
     def until(self, nexts):
         """The entries before these offsets {partition: next}."""

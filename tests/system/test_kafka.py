@@ -197,7 +197,7 @@ class Exactness(KafkaCase):
                 step(self)
                 self.kills += self.process.returncode == -signal.SIGKILL
                 self.check_prefix_fed()
-                if self.dice.random() < 0.1:
+                if self.dice.random() < 0.1 and os.path.exists(self.path("tallyd.db")):
                     with self.standstill():
                         self.verify()
         finally:
