@@ -1,11 +1,13 @@
 /* measure.h - what a report keeps of its events' numbers: columns of int64 that merge in any order.
  *
- *   count     one column    events
- *   sum(F)    one           of status or bytes: stays at the ends of int64 rather than wrap
- *             two           of decimal fractions: whole units, rounded down, and what is above them in units
- * of 1/EVENT_SCALE, so that it has as much room mean(F)   one more      the sum, and how many events have the
- * number min(F)    one           the number, moved up by one where it is not negative: 0 is none max(F) one
- * the same last(F)   three         at_ms + 1, order, number: of the event that is the last
+ *   count     one column   events
+ *   sum(F)    one          of status or bytes: stays at the ends of int64 rather than wrap
+ *             two          of decimal fractions: whole units, rounded down, and what is above them, in units
+ *                          of 1/EVENT_SCALE, so that it has as much room
+ *   mean(F)   one more     the sum, and how many events have the number
+ *   min(F)    one          the number, moved up by one where it is not negative: 0 is none
+ *   max(F)    one          the same
+ *   last(F)   three        at_ms + 1, order, number: of the event that is the last
  *
  * Merge   : columns are added, compared, or (of last) the greater of two triples is taken. So an event, a
  *           cell, a row and a sum over series all merge by the same rule, zeros are neutral, and neither
