@@ -13,8 +13,8 @@ endif
 
 # Lowest first: a stage includes itself and what is before it.
 STAGES   := base ingest aggregate store query web config daemon
-LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib rdkafka libsystemd
-LOADED   := libarchive libcurl# by whoever needs them: base/library.h
+LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
+LOADED   := libarchive libcurl libmongoc-1.0# by whoever needs them: base/library.h
 
 # A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
 SANITIZE_asan  := -O1 -fsanitize=address
@@ -102,7 +102,7 @@ build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGO
 	@pkg-config --exists --print-errors '$(LINKED) $(LOADED)' || \
 	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
 	@pkg-config --libs $(LINKED) >build/packages.libs
-	@pkg-config --cflags $(LINKED) $(LOADED) >$@
+	@pkg-config --cflags $(LINKED) $(LOADED) | sed 's/-I/-isystem/g' >$@ # whose headers are not ours to warn about
 
 # Where `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080
@@ -129,8 +129,9 @@ RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPT
 # The address of a thread's memory must be one that the sanitizer knows.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
-              'TALLYD_ROUNDS=300 tests/system/test_kafka.py' \
-              $(filter-out %/test_kill.py %/test_faults.py %/test_kafka.py,$(SYSTEM_TESTS)) \
+              'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
+              'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' \
+              $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \

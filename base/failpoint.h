@@ -22,6 +22,11 @@
     X(FOLD_AFTER_COMMIT, "fold.after_commit")     \
     X(OFFSETS_BEFORE, "offsets.before_commit")    \
     X(OFFSETS_AFTER, "offsets.after_commit")      \
+    X(MONGO_LOGGED, "mongo.logged")               \
+    X(MONGO_SEALED, "mongo.sealed")               \
+    X(MONGO_APPLYING, "mongo.applying")           \
+    X(MONGO_APPLIED, "mongo.applied")             \
+    X(MONGO_DONE, "mongo.done")                   \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

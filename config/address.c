@@ -87,8 +87,13 @@ bool address_is_topic(struct slice text)
 
 bool address_is_store(struct slice text)
 {
-    struct slice sqlite = slice_text("sqlite:");
-    return slice_is(text, "mem:") || (text.len > sqlite.len && memcmp(text.ptr, sqlite.ptr, sqlite.len) == 0);
+    static const char *const schemes[] = {"sqlite:", "mongodb://", "mongodb+srv://"};
+    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
+        size_t len = strlen(schemes[i]);
+        if (text.len > len && memcmp(text.ptr, schemes[i], len) == 0)
+            return true;
+    }
+    return slice_is(text, "mem:");
 }
 
 struct slice address_scheme(struct slice url)

@@ -9,7 +9,7 @@ bool address_is_listen(struct slice text);
 bool address_is_brokers(struct slice text);
 /* A name that Kafka lets a topic have. */
 bool address_is_topic(struct slice text);
-/* "sqlite:PATH" or "mem:" */
+/* "sqlite:PATH", "mongodb://…" or "mem:" */
 bool address_is_store(struct slice text);
 /* What of a URL may be shown, since it holds no password: "mongodb:"; all of it where there is none. */
 struct slice address_scheme(struct slice url);

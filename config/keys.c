@@ -186,7 +186,7 @@ void keys_range(const struct key *k, struct text *out)
         text_puts(out, "a path");
         return;
     case KEY_URL:
-        text_puts(out, "sqlite:PATH or mem:");
+        text_puts(out, "sqlite:PATH, mongodb://HOST/DATABASE or mem:");
         return;
     case KEY_LISTEN:
         text_puts(out, "ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080");

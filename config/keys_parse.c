@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static const char *const url_forms[] = {"sqlite:", "mem:", NULL};
+static const char *const url_forms[] = {"sqlite:", "mongodb:", "mem:", NULL};
 static const char *const starts[] = {"earliest", "latest", NULL};
 
 /* Members are int64_t, bool, or 32 bits wide where they are enums or belong to struct report. */

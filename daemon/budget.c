@@ -2,6 +2,7 @@
 
 #include "daemon/letters.h"
 #include "daemon/setup.h"
+#include "store/mongo.h"
 #include "store/sqlite.h"
 #include "web/server.h"
 
@@ -38,6 +39,9 @@ struct budget budget_of(const struct config *c)
         b.rejects_bytes = threads * 2 * (int64_t)LETTERS_BYTES_MAX;
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
+    if (mongo_is_url(c->store.url))
+        b.store_bytes =
+            (int64_t)mongo_bytes_max(c->reports, c->report_count) + MONGO_BATCH_FACTOR * b.shards_bytes;
     if (is_sqlite && c->http.enabled)
         b.http_bytes =
             c->http.connections_max * SERVER_REQUEST_BYTES + SERVER_THREADS * SQLITE_READER_CACHE_KIB * KIB;

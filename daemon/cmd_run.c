@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /* How often a source that is empty, or has ended, is looked after. */
-#define IDLE_MS 250
+#define IDLE_MS          250
+#define STORE_WAIT_MAX_S 10
 
 static const char usage[] =
     "usage: tallyd run [OPTIONS]\n"
@@ -215,15 +216,24 @@ static bool open_stream(struct run *run, struct err *e)
     return true;
 }
 
+static void log_store_away(const struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting for it\"", log_quote(e->text, quoted));
+}
+
 /* An empty file has no content to be known by either: wait for its first bytes. */
 static bool open_file(struct run *run, const char *path, struct err *e)
 {
     struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
                                      .last_line = LAST_LINE_LEAVE};
     while (true) {
-        if (!source_open(&run->source, path, run->store, &options, e))
+        bool good = source_open(&run->source, path, run->store, &options, e);
+        if (!good && !e->retryable)
             return false;
-        if (!run->source.is_empty)
+        if (!good)
+            log_store_away(e);
+        if (good && !run->source.is_empty)
             return true;
         source_close(&run->source);
         if (is_stopping(run))
@@ -342,7 +352,7 @@ static const char *source_label(const struct run *run)
 static void log_started(const struct run *run)
 {
     char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
-    log_info("started", "store=%s source=%s listen=%s", log_quote(run->config->store.url, store),
+    log_info("started", "store=%s source=%s listen=%s", log_quote(run->service.store, store),
              log_quote(source_label(run), source), service_address(&run->service));
 }
 
@@ -363,11 +373,26 @@ static bool count_topics(struct run *run, struct err *e)
     return consume_run(&options, e);
 }
 
-static bool run_all(struct run *run, struct err *e)
+/* A server that is away may come. */
+static bool open_store(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
-    run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
-    if (run->store == NULL || !service_serve(&run->service, e))
+    for (int tries = 0;; tries++) {
+        run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
+        if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE ||
+            atomic_load(run->service.stop))
+            break;
+        if (tries == 0)
+            log_store_away(e);
+        nanosleep(&(struct timespec){.tv_sec = tries < STORE_WAIT_MAX_S ? tries + 1 : STORE_WAIT_MAX_S},
+                  NULL);
+    }
+    return run->store != NULL;
+}
+
+static bool run_all(struct run *run, struct err *e)
+{
+    if (!open_store(run, e) || !service_serve(&run->service, e))
         return false;
     log_started(run);
     if (is_kafka(run))

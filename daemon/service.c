@@ -23,7 +23,7 @@ void service_init(struct service *sv, const struct service_options *options)
     stop_within(c->run.stop_timeout_ms);
     notify_init(&sv->notify, &clock_system);
     status_init(&sv->status, &(struct status_options){.clock = &clock_system,
-                                                      .store = c->store.url,
+                                                      .store = store_show(c->store.url, sv->store),
                                                       .source = options->source,
                                                       .reports = c->reports,
                                                       .report_count = c->report_count,

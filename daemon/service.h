@@ -28,6 +28,7 @@ struct service_options {
 struct service {
     struct service_options options;
     const atomic_bool *stop;
+    char store[STORE_URL_BYTES]; /* as it may be shown */
     struct status status;
     struct notify notify;
     struct server *server; /* NULL: http.enabled is false */

@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include "store/mem.h"
+#include "store/mongo.h"
 #include "store/sqlite.h"
 
 #include <inttypes.h>
@@ -15,7 +16,9 @@ struct store *store_open(const char *url, enum store_mode mode, const struct rep
         return mem_open(mode, reports, report_count, e);
     if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')
         return sqlite_open(url + prefix, mode, reports, report_count, e);
-    err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH or mem:", url);
+    if (mongo_is_url(url))
+        return mongo_open(url, mode, reports, report_count, e);
+    err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH, mongodb://HOST/DATABASE or mem:", url);
     return NULL;
 }
 
@@ -23,6 +26,16 @@ void store_close(struct store *st)
 {
     if (st != NULL)
         st->ops->close(st);
+}
+
+const char *store_show(const char *url, char buf[STORE_URL_BYTES])
+{
+    const char *host = strstr(url, "://"), *at = strrchr(url, '@');
+    if (host != NULL && at != NULL)
+        snprintf(buf, STORE_URL_BYTES, "%.*s://***%s", (int)(host - url), url, at);
+    else
+        snprintf(buf, STORE_URL_BYTES, "%s", url);
+    return buf;
 }
 
 static void check_batch(const struct store *st, const struct batch *batch)

@@ -1,14 +1,15 @@
-/* store.h - where counts live: one seam, several stores (SQLite, the in-memory model, later MongoDB).
+/* store.h - where counts live: one seam, several stores: SQLite, MongoDB, the in-memory model.
  *
- * Promise : store_apply() is atomic and durable: deltas, offsets and books of a batch are all there or
- *           none is, whatever crashes. A batch is applied only where each of its ranges continues what is
- *           stored (`from` equals the partition's `next`; of a new one it may be anything), so nothing is
- *           counted twice.
- * Series  : a store names each series of a report by a number of its own, from 1; 0 is the series
- *           `other`, which takes what arrives for new series once `report.series_max` exist.
- * Values  : rows of a report's columns (measure.h), merged by report_merge().
- * Threads : a handle belongs to one thread. STORE_WRITE exists once per store (a second one is refused);
- *           any number of STORE_READ handles may read beside it, each call from one snapshot.
+ * Promise : store_apply() is durable, and exact whatever crashes: deltas, offsets and books of a batch are
+ * all there or none is (in a server, readers may see them come one by one; whoever goes on finishes what was
+ * begun). A batch is applied only where each of its ranges continues what is stored (`from` equals the
+ * partition's `next`; of a new one it may be anything), so nothing is counted twice. Series  : a handle names
+ * each series of a report by a number, from 1, for as long as it is open; a number means nothing before a
+ * call has given it. 0 is the series `other`, which takes what arrives for new series once
+ * `report.series_max` exist. Values  : rows of a report's columns (measure.h), merged by report_merge().
+ * Threads : a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in a
+ *           server a source belongs to the writer that took it last. Any number of STORE_READ handles may
+ *           read beside it, each call from one snapshot.
  * Errors  : EX_TEMPFAIL + retryable: locked by another; EX_IOERR: disk full, I/O error (retryable);
  *           EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
  *           report under the same name and generation; EX_NOINPUT: a store to read that is not there.
@@ -89,11 +90,15 @@ struct store {
     size_t report_count;
 };
 
-/* `url` is "sqlite:PATH" or "mem:". STORE_WRITE creates what is missing and takes `reports` (not kept)
- * as what to count, in this order; STORE_READ ignores them and finds its reports in the store. */
+/* `url` is "sqlite:PATH", "mongodb://…" (store/mongo.h) or "mem:". STORE_WRITE creates what is missing and
+ * takes `reports` (not kept) as what to count, in this order; STORE_READ ignores them and finds its reports
+ * in the store. */
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e) MUST_CHECK;
 void store_close(struct store *st);
+/* The URL as it may be shown: without user and password. */
+#define STORE_URL_BYTES 256
+const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
 
 /* All or nothing, durable on return. Parts may be given back to their shards afterwards. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
@@ -101,7 +106,8 @@ bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUS
 bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
- * meanwhile is not seen. Its log grows for so long. */
+ * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way
+ * there; what is begun later may be seen. */
 bool store_hold(struct store *st, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,

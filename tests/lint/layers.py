@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-COMPILE = ["cc", "-I.", "-D_GNU_SOURCE", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+COMPILE = ["cc", "@build/packages.cflags", "-I.", "-D_GNU_SOURCE", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 

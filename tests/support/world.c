@@ -1,6 +1,7 @@
 #include "tests/support/world.h"
 
 #include "base/mem.h"
+#include "store/mongo_client.h"
 
 #include <dirent.h>
 #include <stdarg.h>
@@ -8,10 +9,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct world_kind world_kinds[] = {{"mem", false}, {"sqlite", true}};
-const size_t world_kind_count = COUNT_OF(world_kinds);
+const struct world_kind world_kinds[] = {{"mem", false}, {"sqlite", true}, {"mongodb", true}};
 const struct world_kind *world_kind = &world_kinds[0];
 const struct series_set world_every_series = {.kind = SERIES_ALL};
+
+static const char *server(void)
+{
+    return getenv("TALLYD_TEST_MONGODB");
+}
+
+size_t world_kind_count(void)
+{
+    return COUNT_OF(world_kinds) - (server() == NULL);
+}
+
+static bool is_in_server(void)
+{
+    return strcmp(world_kind->name, "mongodb") == 0;
+}
 
 static void must(bool ok, const struct err *e)
 {
@@ -32,7 +47,11 @@ int world_setup(void **state)
 {
     struct world *w = xcalloc(1, sizeof *w);
     fixture_reports(w->reports);
-    if (world_kind->on_disk) {
+    if (is_in_server()) {
+        static int number;
+        printf("mongodb: %s\n", server());
+        snprintf(w->url, sizeof w->url, "%s/test_%d_%d", server(), getpid(), number++);
+    } else if (world_kind->on_disk) {
         snprintf(w->dir, sizeof w->dir, "/tmp/tallyd-test-XXXXXX");
         ASSERT(mkdtemp(w->dir) != NULL);
         snprintf(w->url, sizeof w->url, "%s:%s/store.db", world_kind->name, w->dir);
@@ -56,13 +75,27 @@ static void remove_dir(const char *path)
     ASSERT(rmdir(path) == 0);
 }
 
+static void drop_database(const char *url)
+{
+    struct err e;
+    bson_t *command = BCON_NEW("dropDatabase", BCON_INT32(1)), reply;
+    struct mongo_client *client = mongo_client_open(url, true, &e);
+    must(client != NULL, &e);
+    must(mongo_write(client, command, &reply, &e), &e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    mongo_client_close(client);
+}
+
 int world_teardown(void **state)
 {
     struct world *w = *state;
     store_close(w->store);
     batcher_free(w->batcher);
     fixture_free(w->reports);
-    if (world_kind->on_disk)
+    if (is_in_server())
+        drop_database(w->url);
+    else if (world_kind->on_disk)
         remove_dir(w->dir);
     free(w);
     return 0;

@@ -12,16 +12,17 @@
 
 struct world_kind {
     const char *name;
-    bool on_disk;
+    bool on_disk; /* or in a server: it outlives the handle */
 };
 
 extern const struct world_kind world_kinds[];
-extern const size_t world_kind_count;
+/* All kinds; MongoDB only where TALLYD_TEST_MONGODB=mongodb://HOST:PORT names a server. */
+size_t world_kind_count(void);
 extern const struct world_kind *world_kind;
 
 struct world {
     char dir[64];  /* emptied and removed at the end */
-    char url[128]; /* of the store */
+    char url[160]; /* of the store */
     struct report reports[FIXTURE_COUNT];
     struct store *store; /* open for writing */
     struct batcher *batcher;

@@ -191,13 +191,14 @@ static const char *const bad_files[][2] = {
     {"http: {listen: 127.0.0.1}", "f.yaml:1:16: http.listen: found \"127.0.0.1\", expected ADDRESS:PORT, "
                                   "such as 127.0.0.1:8080 or [::1]:8080\n"},
     {"store: {url: tallyd.db}",
-     "f.yaml:1:14: store.url: found \"tallyd.db\", expected sqlite:PATH or mem:\n"},
-    {"store: {url: \"sqllite:x\"}", "f.yaml:1:14: store.url: found \"sqllite:\", expected sqlite:PATH or "
-                                    "mem: (did you mean \"sqlite:\"?)\n"},
-    {"store: {url: \"mongodb://u:secret@h/\"}",
-     "f.yaml:1:14: store.url: found \"mongodb:\", expected sqlite:PATH or mem:\n"},
-    {"store: {url: \"sqlite:\"}", "f.yaml:1:14: store.url: found \"sqlite:\", expected sqlite:PATH or mem: "
-                                  "(did you mean \"sqlite:\"?)\n"},
+     "f.yaml:1:14: store.url: found \"tallyd.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n"},
+    {"store: {url: \"sqllite:x\"}", "f.yaml:1:14: store.url: found \"sqllite:\", expected sqlite:PATH, "
+                                    "mongodb://HOST/DATABASE or mem: (did you mean \"sqlite:\"?)\n"},
+    {"store: {url: \"postgres://u:secret@h/\"}",
+     "f.yaml:1:14: store.url: found \"postgres:\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n"},
+    {"store: {url: \"sqlite:\"}",
+     "f.yaml:1:14: store.url: found \"sqlite:\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem: "
+     "(did you mean \"sqlite:\"?)\n"},
     /* sources */
     {"sources: {}", "f.yaml:1:10: sources: found none, expected at least one (leave the section out for the "
                     "built-in ones)\n"},
@@ -247,8 +248,8 @@ static const char *const bad_files[][2] = {
      "f.yaml:1:14: log.level: found \"${\", expected ${NAME} (or $${ for the text ${)\n"},
     {"log: {level: \"${A-B}\"}",
      "f.yaml:1:14: log.level: found \"${A-B}\", expected ${NAME} (or $${ for the text ${)\n"},
-    {"store: {url: \"${TALLYD_SECRET}\"}",
-     "f.yaml:1:14: store.url: found \"${TALLYD_SECRET}\", expected sqlite:PATH or mem:\n"},
+    {"store: {url: \"${TALLYD_SECRET}\"}", "f.yaml:1:14: store.url: found \"${TALLYD_SECRET}\", expected "
+                                           "sqlite:PATH, mongodb://HOST/DATABASE or mem:\n"},
     {"store: {url: \"file:/nowhere/x\"}",
      "f.yaml:1:14: store.url: found \"file:/nowhere/x\", expected a file that can be read: No such file or "
      "directory\n"},
@@ -270,11 +271,12 @@ static void test_config_says_all_at_once(void **state)
 {
     (void)state;
     static const char yaml[] = "log: {level: x}\nlimits:\n  line_max: 1\n  nope: 2\nstore: {url: y}\n";
-    expect_problems(yaml, "f.yaml:1:14: log.level: found \"x\", expected debug, info, warn or error\n"
-                          "f.yaml:3:13: limits.line_max: found \"1\", expected a size from 16KiB to 1MiB\n"
-                          "f.yaml:4:3: limits.nope: found an unknown key, expected line_max, future_max or "
-                          "dimension_max\n"
-                          "f.yaml:5:14: store.url: found \"y\", expected sqlite:PATH or mem:\n");
+    expect_problems(
+        yaml, "f.yaml:1:14: log.level: found \"x\", expected debug, info, warn or error\n"
+              "f.yaml:3:13: limits.line_max: found \"1\", expected a size from 16KiB to 1MiB\n"
+              "f.yaml:4:3: limits.nope: found an unknown key, expected line_max, future_max or "
+              "dimension_max\n"
+              "f.yaml:5:14: store.url: found \"y\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n");
 }
 
 static size_t count_lines(const char *text)
@@ -518,7 +520,7 @@ static void test_config_set_store(void **state)
     setenv("TALLYD_SECRET", "sqlite:/secret", 1);
     struct config *c = parse_good("store: {url: \"${TALLYD_SECRET}\"}");
     assert_false(config_set_store(c, "x.db", &e));
-    assert_string_equal(e.text, "found \"x.db\", expected sqlite:PATH or mem:");
+    assert_string_equal(e.text, "found \"x.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:");
     assert_string_equal(c->store.url, "sqlite:/secret");
     assert_true(config_set_store(c, "mem:", &e));
     assert_string_equal(c->store.url, "mem:");

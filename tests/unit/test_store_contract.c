@@ -576,7 +576,7 @@ int main(void)
         TEST(test_url_of_no_store_is_refused),
     };
     int failed = 0;
-    for (size_t i = 0; i < world_kind_count; i++) {
+    for (size_t i = 0; i < world_kind_count(); i++) {
         world_kind = &world_kinds[i];
         failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
     }

@@ -62,6 +62,47 @@ static void test_second_writer_is_refused(void **state)
     apply_three_hits(w);
 }
 
+/* In a server, several write; a source belongs to the one that took it last. */
+static void test_second_writer_takes_over_a_source(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    apply_three_hits(w);
+    struct store *second = store_open(w->url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    if (second == NULL)
+        printf("%s\n", e.text);
+    assert_non_null(second);
+    struct batcher *batcher = batcher_new(w->reports, FIXTURE_COUNT, 1);
+    batcher_add(batcher, 0, PAGES, "/a", fixture_ms("2015-05-17T10:05"), (int64_t[]){1, 1});
+    assert_true(store_apply(second, batcher_seal(batcher, "other", 0, 10), &e));
+    apply_three_hits(w);
+    batcher_clear(batcher);
+    batcher_add(batcher, 0, PAGES, "/a", fixture_ms("2015-05-17T10:05"), (int64_t[]){1, 1});
+    assert_true(store_apply(second, batcher_seal(batcher, "access", 200, 300), &e));
+    world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
+    assert_false(store_apply(w->store, batcher_seal(w->batcher, "access", 200, 300), &e));
+    assert_int_equal(e.code, EX_TEMPFAIL);
+    assert_false(e.retryable);
+    assert_false(store_apply(w->store, batcher_seal(w->batcher, "access", 200, 300), &e));
+    assert_int_equal(e.code, EX_DATAERR); /* it took the source back, and there it goes on elsewhere */
+    assert_true(store_apply(w->store, batcher_seal(w->batcher, "access", 300, 400), &e));
+    assert_int_equal(hits_of(second, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 5);
+    batcher_free(batcher);
+    store_close(second);
+}
+
+/* What a secondary says of the ledger may be old: a writer never asks one. */
+static void test_writer_reads_from_the_primary(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    char url[sizeof w->url + 32];
+    snprintf(url, sizeof url, "%s?readPreference=secondary", w->url);
+    struct store *writer = store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    assert_non_null(writer); /* the server at hand has no secondary */
+    store_close(writer);
+}
+
 static void test_reader_sees_what_was_applied_so_far(void **state)
 {
     struct world *w = *state;
@@ -86,8 +127,8 @@ static void test_store_that_is_not_there_cannot_be_read(void **state)
 {
     struct world *w = *state;
     struct err e = {0};
-    char url[160];
-    snprintf(url, sizeof url, "%s.missing", w->url);
+    char url[sizeof w->url + 16];
+    snprintf(url, sizeof url, "%s_missing", w->url);
     assert_null(store_open(url, STORE_READ, NULL, 0, &e));
     assert_int_equal(e.code, EX_NOINPUT);
 }
@@ -164,19 +205,28 @@ static void test_report_that_was_away_knows_its_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reopened_store_goes_on_where_it_was),
-        TEST(test_second_writer_is_refused),
-        TEST(test_reader_sees_what_was_applied_so_far),
-        TEST(test_store_that_is_not_there_cannot_be_read),
-        TEST(test_changed_report_needs_a_new_generation),
-        TEST(test_forgetful_dictionary_numbers_each_key_once),
+        TEST(test_reopened_store_goes_on_where_it_was),    TEST(test_reader_sees_what_was_applied_so_far),
+        TEST(test_store_that_is_not_there_cannot_be_read), TEST(test_changed_report_needs_a_new_generation),
         TEST(test_report_that_was_away_knows_its_gap),
     };
+    const struct CMUnitTest of_file[] = {
+        TEST(test_second_writer_is_refused),
+        TEST(test_forgetful_dictionary_numbers_each_key_once),
+    };
+    const struct CMUnitTest of_server[] = {
+        TEST(test_second_writer_takes_over_a_source),
+        TEST(test_writer_reads_from_the_primary),
+    };
     int failed = 0;
-    for (size_t i = 0; i < world_kind_count; i++) {
+    for (size_t i = 0; i < world_kind_count(); i++) {
         world_kind = &world_kinds[i];
-        if (world_kind->on_disk)
-            failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+        if (!world_kind->on_disk)
+            continue;
+        failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+        if (strcmp(world_kind->name, "sqlite") == 0)
+            failed += cmocka_run_group_tests_name("of a file", of_file, NULL, NULL);
+        else
+            failed += cmocka_run_group_tests_name("of a server", of_server, NULL, NULL);
     }
     return failed;
 }

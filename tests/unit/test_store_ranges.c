@@ -129,7 +129,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ranges_of_a_batch_are_one, world_setup, world_teardown),
     };
     int failed = 0;
-    for (size_t i = 0; i < world_kind_count; i++) {
+    for (size_t i = 0; i < world_kind_count(); i++) {
         world_kind = &world_kinds[i];
         failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
     }

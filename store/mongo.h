@@ -1,0 +1,40 @@
+/* mongo.h - the store in MongoDB: counts as documents that anybody can read, exact by docs/LEDGER.md.
+ *
+ *   mongodb://HOST/DATABASE?…     as libmongoc takes it; see mongo_client.h
+ *
+ *   pages.day    { _id: "20101010/%2Fapache_pb.gif",
+ *                  metadata: { date: ISODate("2010-10-10"), path: "/apache_pb.gif" },
+ *                  daily: 2, hourly: { "13": 2 }, minute: { "13": { "37": 2 } },
+ *                  bytes: { daily: 4652, hourly: …, minute: … },
+ *                  applied: { w0: 42 }, modified: ISODate(…), v: 1 }
+ *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
+ *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
+ *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
+ *   ledger       one document: partitions with next, owner and epoch; slots of writers
+ *   batches      the logs of batches that are being applied
+ *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
+ *                  reports: { pages: { parsed, counted, filtered, since, until } } }
+ *
+ * Counts  : the first count of a report has its plain place; every other measure is a sub-document of that
+ *           shape. A number is int64; of fractions { units, micros }; a mean { units, count }; a last
+ *           { t, o, v }; min and max are in the field's unit (millionths, where it has fractions).
+ * `_id`   : a time, and the dimensions with / and % percent-encoded, cut at 900 bytes with a hash: to find
+ *           documents and to sort them. What they are of is in `metadata`. The series `other` is "/%other",
+ *           with metadata.other. Names that are taken get an underscore: metadata.date_, daily_.
+ * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
+ * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
+ *           applies `series_max` to the series that it knows: together they may exceed it.
+ * Limits  : the ledger is one document of at most 16 MB: some ten thousand files or partitions.
+ */
+#pragma once
+
+#include "store/store.h"
+
+struct store *mongo_open(const char *uri, enum store_mode mode, const struct report *reports,
+                         size_t report_count, struct err *e);
+bool mongo_is_url(const char *url);
+
+/* A writer's names of series, of KEY_BYTES each; beside them it sorts the cells of a batch and packs its log,
+ * which takes no more than MONGO_BATCH_FACTOR times what the shards have of them. */
+#define MONGO_BATCH_FACTOR 2
+size_t mongo_bytes_max(const struct report *reports, size_t report_count);

@@ -1,0 +1,473 @@
+/* One batch: log, seal, apply, done (docs/LEDGER.md). What is under way is kept in the handle, so that a call
+ * that failed goes on where it was when it is made again. */
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHUNK_UPDATES 1000
+#define CHUNK_BYTES   ((size_t)4 << 20)
+#define CHUNK_TRIES   5
+#define LOG_ID_BYTES  64
+#define IDLE_MS       2000 /* then the last batch is marked done, though no other follows */
+#define LOGS_KEPT     64
+
+/* ---- updates, some at a time */
+
+struct chunk {
+    struct mongo_store *m;
+    const struct mongo_open *of;
+    char collection[MONGO_NAME_BYTES];
+    struct text raw; /* of updates, one behind the other, … */
+    size_t at[CHUNK_UPDATES];
+    size_t count;
+};
+
+/* A bson_t points into itself: it cannot be returned. */
+static void update_at(const struct chunk *c, size_t i, bson_t *update)
+{
+    uint32_t len;
+    memcpy(&len, c->raw.ptr + c->at[i], sizeof len);
+    ASSERT(bson_init_static(update, (const uint8_t *)c->raw.ptr + c->at[i], BSON_UINT32_FROM_LE(len)));
+}
+
+static void append_member(bson_t *to, const char *name, const bson_t *update, const char *member)
+{
+    bson_iter_t it;
+    ASSERT(bson_iter_init_find(&it, update, member));
+    bson_append_iter(to, name, -1, &it);
+}
+
+/* An update command for those of `which`, `n` of them. */
+static void write_command(const struct chunk *c, const size_t *which, size_t n, bool upsert, bson_t *command)
+{
+    bson_t updates, one;
+    bson_init(command);
+    BSON_APPEND_UTF8(command, "update", c->collection);
+    BSON_APPEND_BOOL(command, "ordered", false);
+    BSON_APPEND_ARRAY_BEGIN(command, "updates", &updates);
+    for (size_t i = 0; i < n; i++) {
+        char room[16];
+        const char *key;
+        bson_t update;
+        update_at(c, which[i], &update);
+        size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        bson_append_document_begin(&updates, key, (int)len, &one);
+        append_member(&one, "q", &update, "f");
+        append_member(&one, "u", &update, "u");
+        BSON_APPEND_BOOL(&one, "upsert", upsert);
+        bson_append_document_end(&updates, &one);
+    }
+    bson_append_array_end(command, &updates);
+}
+
+static const char *id_of(const bson_t *update)
+{
+    bson_iter_t it, id;
+    return bson_iter_init(&it, update) && bson_iter_find_descendant(&it, "f._id", &id) &&
+                   BSON_ITER_HOLDS_UTF8(&id)
+               ? bson_iter_utf8(&id, NULL)
+               : "?";
+}
+
+/* Perhaps a sum that is at its end; all else is said, by document. */
+static bool settle_refused(const struct chunk *c, size_t index, const bson_iter_t *failure, struct err *e)
+{
+    char what[MONGO_NAME_BYTES + 256];
+    bson_t update;
+    bool done;
+    update_at(c, index, &update);
+    if (!mongo_saturate(c->m, c->of, c->collection, &update, &done, e))
+        return false;
+    snprintf(what, sizeof what, "an update of %s \"%.200s\"", c->collection, id_of(&update));
+    return done || mongo_check_write(c->m->client, failure, what, e);
+}
+
+/* Those of `which` that met a document that was not there when they looked: *n of them afterwards. */
+static bool take_failures(const struct chunk *c, size_t *which, size_t *n, const bson_t *reply, struct err *e)
+{
+    bson_iter_t errors, at, member;
+    size_t duplicates[CHUNK_UPDATES], count = 0;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at)) {
+        *n = 0;
+        return true;
+    }
+    while (bson_iter_next(&at)) {
+        int64_t index = bson_iter_recurse(&at, &member) && bson_iter_find(&member, "index")
+                            ? bson_iter_as_int64(&member)
+                            : -1;
+        if (index < 0 || index >= (int64_t)*n || count == *n)
+            return err_set(e, EX_IOERR, "%s answers an update with an error of none of its documents",
+                           mongo_client_name(c->m->client));
+        if (bson_iter_recurse(&at, &member) && bson_iter_find(&member, "code") &&
+            bson_iter_as_int64(&member) == MONGO_DUPLICATE_KEY)
+            duplicates[count++] = which[index];
+        else if (!settle_refused(c, which[index], &at, e))
+            return false;
+    }
+    memcpy(which, duplicates, count * sizeof *which);
+    *n = count;
+    return true;
+}
+
+static bool send(const struct chunk *c, size_t *which, size_t *n, bool upsert, int64_t *matched,
+                 struct err *e)
+{
+    bson_t command, reply;
+    bson_iter_t it;
+    write_command(c, which, *n, upsert, &command);
+    bool good = mongo_write(c->m->client, &command, &reply, e);
+    *matched = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    good = good && take_failures(c, which, n, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+static bool count_document(void *context, const bson_t *document)
+{
+    (void)document;
+    ++*(size_t *)context;
+    return true;
+}
+
+/* How many of these have been applied? */
+static bool count_applied(const struct chunk *c, const size_t *which, size_t n, size_t *applied,
+                          struct err *e)
+{
+    char path[MONGO_SLOT_BYTES + 16], name[16];
+    bson_t filter, of, ids, options, projection;
+    bson_init(&filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
+    BSON_APPEND_ARRAY_BEGIN(&of, "$in", &ids);
+    for (size_t i = 0; i < n; i++) {
+        bson_t update;
+        update_at(c, which[i], &update);
+        snprintf(name, sizeof name, "%u", (unsigned)i);
+        BSON_APPEND_UTF8(&ids, name, id_of(&update));
+    }
+    bson_append_array_end(&of, &ids);
+    bson_append_document_end(&filter, &of);
+    snprintf(path, sizeof path, "applied.%s", c->of->slot);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, path, &of);
+    BSON_APPEND_INT64(&of, "$gte", c->of->seq);
+    bson_append_document_end(&filter, &of);
+    bson_init(&options);
+    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &projection);
+    BSON_APPEND_BOOL(&projection, "_id", true);
+    bson_append_document_end(&options, &projection);
+    *applied = 0;
+    bool good = mongo_find(c->m->client, c->collection, &filter, &options, count_document, applied, e);
+    bson_destroy(&options);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* A duplicate key has two causes: it had been applied, or another writer made the document in the same
+ * moment. */
+static bool settle_duplicates(const struct chunk *c, size_t *which, size_t *n, struct err *e)
+{
+    size_t applied, failed = *n;
+    int64_t matched;
+    if (!send(c, which, &failed, false, &matched, e))
+        return false;
+    if ((size_t)matched == *n) {
+        *n = 0;
+        return true;
+    }
+    if (!count_applied(c, which, *n, &applied, e))
+        return false;
+    if (applied == *n)
+        *n = 0;
+    return true;
+}
+
+static bool refuse_id(const struct chunk *c, size_t index, struct err *e)
+{
+    bson_t update;
+    update_at(c, index, &update);
+    return err_set(e, EX_DATAERR, "%s: %s has a document \"%.300s\" with other metadata than its `_id` says",
+                   mongo_client_name(c->m->client), c->collection, id_of(&update));
+}
+
+static bool apply_chunk(struct chunk *c, struct err *e)
+{
+    size_t which[CHUNK_UPDATES], n = c->count;
+    int64_t matched;
+    for (size_t i = 0; i < n; i++)
+        which[i] = i;
+    for (int tries = 0; n > 0 && tries < CHUNK_TRIES; tries++) {
+        if (!send(c, which, &n, true, &matched, e) || (n > 0 && !settle_duplicates(c, which, &n, e)))
+            return false;
+    }
+    if (n > 0)
+        return refuse_id(c, which[0], e);
+    c->count = 0;
+    text_clear(&c->raw);
+    failpoint(FAILPOINT_MONGO_APPLYING);
+    return true;
+}
+
+static bool take_update(void *context, const bson_t *update, struct err *e)
+{
+    struct chunk *c = context;
+    bson_iter_t it;
+    if (!bson_iter_init_find(&it, update, "c") || !BSON_ITER_HOLDS_UTF8(&it))
+        return err_set(e, EX_DATAERR, "the log of a batch is damaged: an update without a collection");
+    const char *collection = bson_iter_utf8(&it, NULL);
+    bool is_full = c->count == CHUNK_UPDATES || c->raw.len + update->len > CHUNK_BYTES;
+    if (c->count > 0 && (is_full || strcmp(c->collection, collection) != 0) && !apply_chunk(c, e))
+        return false;
+    snprintf(c->collection, sizeof c->collection, "%s", collection);
+    c->at[c->count++] = c->raw.len;
+    text_add(&c->raw, (const char *)bson_get_data(update), update->len);
+    return true;
+}
+
+static bool apply_log(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e)
+{
+    struct chunk *c = xcalloc(1, sizeof *c);
+    c->m = m;
+    c->of = of;
+    bool good = mongo_log_each(packed, take_update, c, e) && (c->count == 0 || apply_chunk(c, e));
+    text_fini(&c->raw);
+    free(c);
+    return good;
+}
+
+/* ---- the log of a batch, in the database */
+
+static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
+{
+    struct mongo_open o = {.inc = m->inc, .seq = seq};
+    snprintf(o.slot, sizeof o.slot, "%s", m->slot);
+    return o;
+}
+
+static void log_id(char buf[LOG_ID_BYTES], const struct mongo_open *o, const char *part)
+{
+    snprintf(buf, LOG_ID_BYTES, "%s/%016" PRIx64 "/%016" PRIx64 "%s", o->slot, (uint64_t)o->inc,
+             (uint64_t)o->seq, part);
+}
+
+static bool insert_part(struct mongo_store *m, const char *id, struct slice data, struct err *e)
+{
+    bson_t part;
+    bson_init(&part);
+    BSON_APPEND_UTF8(&part, "_id", id);
+    BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
+    bool good = mongo_insert(m->client, MONGO_BATCHES, &part, e);
+    bson_destroy(&part);
+    return good;
+}
+
+static bool insert_log(struct mongo_store *m, const struct mongo_open *o, struct slice packed, struct err *e)
+{
+    char id[LOG_ID_BYTES], part[16];
+    for (size_t at = 0, n = 0; at < packed.len; n++) {
+        size_t len = packed.len - at < MONGO_LOG_PART_BYTES ? packed.len - at : MONGO_LOG_PART_BYTES;
+        snprintf(part, sizeof part, "/%04zx", n);
+        log_id(id, o, part);
+        if (!insert_part(m, id, slice_of(packed.ptr + at, len), e))
+            return false;
+        at += len;
+    }
+    return true;
+}
+
+static bool take_part(void *context, const bson_t *document)
+{
+    bson_iter_t it;
+    bson_subtype_t subtype;
+    const uint8_t *bytes;
+    uint32_t len;
+    if (bson_iter_init_find(&it, document, "zstd") && BSON_ITER_HOLDS_BINARY(&it)) {
+        bson_iter_binary(&it, &subtype, &len, &bytes);
+        text_add(context, (const char *)bytes, len);
+    }
+    return true;
+}
+
+static bool read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e)
+{
+    char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
+    log_id(from, o, "/");
+    log_id(to, o, "0"); /* which comes after "/" */
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    bool good = mongo_find(m->client, MONGO_BATCHES, filter, options, take_part, packed, e);
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
+}
+
+/* Of our slot, what was logged before the last batch that is done. */
+static bool delete_logs(struct mongo_store *m, struct err *e)
+{
+    char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
+    const struct mongo_open last = own_open(m, m->is_done ? m->sealed + 1 : m->sealed);
+    snprintf(from, sizeof from, "%s/", m->slot);
+    log_id(to, &last, "");
+    bson_t *command =
+        BCON_NEW("delete", MONGO_BATCHES, "deletes", "[", "{", "q", "{", "_id", "{", "$gte", BCON_UTF8(from),
+                 "$lt", BCON_UTF8(to), "}", "}", "limit", BCON_INT32(0), "}", "]");
+    bson_t reply;
+    bool good = mongo_write(m->client, command, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
+{
+    struct text packed = {0};
+    struct mongo_open now = *o;
+    bool good = read_log(m, o, &packed, e);
+    bool is_whole = (int64_t)packed.len == o->bytes;
+    if (good && is_whole)
+        good = apply_log(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
+    else if (good) /* another was quicker, and deleted it? */
+        good = mongo_read_open(m, o->slot, &now, e) &&
+               (now.seq != o->seq || err_set(e, EX_DATAERR,
+                                             "%s: of the log of a batch of %s, %zu bytes are left: restore "
+                                             "the database from a backup",
+                                             mongo_client_name(m->client), o->slot, packed.len));
+    text_fini(&packed);
+    return good;
+}
+
+/* ---- one batch */
+
+static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
+{
+    if (m->step == STEP_NONE || m->range_count != batch->range_count)
+        return false;
+    for (size_t i = 0; i < batch->range_count; i++) {
+        const struct range *a = &m->ranges[i], *b = &batch->ranges[i];
+        if (strcmp(a->source, b->source) != 0 || strcmp(a->partition, b->partition) != 0 ||
+            a->from != b->from || a->to != b->to)
+            return false;
+    }
+    return true;
+}
+
+static bool claim_all(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    for (size_t i = 0; i < batch->range_count; i++) {
+        struct mongo_partition *p;
+        const struct range *r = &batch->ranges[i];
+        if (!mongo_claim(m, r, &p, e))
+            return false;
+        /* It may have been another's meanwhile. */
+        if (!p->is_new && p->next != r->from && (mongo_forget_partition(m, p), !mongo_claim(m, r, &p, e)))
+            return false;
+        if (!p->is_new && p->next != r->from)
+            return err_set(e, EX_DATAERR,
+                           "%s has been counted up to %" PRId64 ", the batch begins at %" PRId64
+                           ": nothing applied",
+                           r->label, p->next, r->from);
+    }
+    return true;
+}
+
+static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    if (!claim_all(m, batch, e) || !mongo_resolve(m, batch, e))
+        return false;
+    m->number++; /* never again: a seal that is carried out late must not find another batch under its number
+                  */
+    mongo_write_updates(m, batch, &m->log);
+    const struct mongo_open o = own_open(m, m->number);
+    if (!insert_log(m, &o, text_slice(&m->log.packed), e))
+        return false;
+    failpoint(FAILPOINT_MONGO_LOGGED);
+    m->ranges = xrealloc(m->ranges, (batch->range_count + 1) * sizeof *m->ranges);
+    memcpy(m->ranges, batch->ranges, batch->range_count * sizeof *m->ranges);
+    m->range_count = batch->range_count;
+    mongo_prepare_seal(m, batch, m->number);
+    m->step = STEP_SEALING;
+    return true;
+}
+
+static void forget_partitions(struct mongo_store *m)
+{
+    while (m->partition_count > 0)
+        mongo_forget_partition(m, &m->partitions[m->partition_count - 1]);
+}
+
+/* What the ledger says now of the partitions. */
+static void note_sealed(struct mongo_store *m)
+{
+    m->sealed = m->number;
+    m->is_done = false;
+    for (size_t i = 0; i < m->range_count; i++) {
+        struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
+        p->next = m->ranges[i].to;
+        p->is_new = false;
+        for (size_t r = 0; r < m->store.report_count; r++)
+            p->until[r] = p->next;
+    }
+}
+
+static bool go_on(struct mongo_store *m, struct err *e)
+{
+    if (m->step == STEP_SEALING) {
+        bool sealed;
+        if (!mongo_seal(m, &sealed, e))
+            return false;
+        if (!sealed) { /* dropped; whoever goes on reads the ledger */
+            m->step = STEP_NONE;
+            forget_partitions(m);
+            return false;
+        }
+        note_sealed(m);
+        m->step = STEP_APPLYING;
+        failpoint(FAILPOINT_MONGO_SEALED);
+    }
+    const struct mongo_open o = own_open(m, m->number);
+    if (!apply_log(m, &o, text_slice(&m->log.packed), e))
+        return false;
+    failpoint(FAILPOINT_MONGO_APPLIED);
+    m->step = STEP_NONE;
+    m->applied_at_ms = clock_mono_ms(&clock_system);
+    mongo_note_stored(m);
+    return true;
+}
+
+bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (is_under_way(m, batch))
+        return go_on(m, e);
+    if (m->step != STEP_NONE && !go_on(m, e))
+        return false;
+    return begin(m, batch, e) && go_on(m, e);
+}
+
+bool mongo_tidy(struct store *st, bool all, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    bool is_idle = clock_mono_ms(&clock_system) - m->applied_at_ms >= IDLE_MS;
+    if (m->step != STEP_NONE)
+        return true;
+    if (!mongo_renew_lease(m, e))
+        return false;
+    if (!m->is_done && (all || is_idle)) {
+        const struct mongo_open o = own_open(m, m->sealed);
+        if (!mongo_done(m, &o, e))
+            return false;
+        m->is_done = true;
+        failpoint(FAILPOINT_MONGO_DONE);
+    } else if (m->sealed - m->logs_deleted < LOGS_KEPT) {
+        return true;
+    }
+    if (m->logs_deleted == m->sealed + m->is_done)
+        return true;
+    m->logs_deleted = m->sealed + m->is_done;
+    return delete_logs(m, e);
+}

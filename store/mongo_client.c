@@ -1,0 +1,266 @@
+#include "store/mongo_client.h"
+
+#include "base/library.h"
+#include "base/mem.h"
+
+#include <mongoc/mongoc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(mongoc_init) X(mongoc_log_set_handler) X(mongoc_uri_new_with_error) X(mongoc_uri_destroy) \
+    X(mongoc_uri_get_database) X(mongoc_uri_get_hosts) X(mongoc_uri_has_option) \
+    X(mongoc_uri_get_option_as_int32) X(mongoc_uri_set_option_as_int32) X(mongoc_uri_set_option_as_bool) \
+    X(mongoc_uri_get_option_as_bool) X(mongoc_uri_get_write_concern) X(mongoc_uri_set_write_concern) \
+    X(mongoc_write_concern_new) X(mongoc_write_concern_destroy) X(mongoc_write_concern_set_wmajority) \
+    X(mongoc_write_concern_set_journal) X(mongoc_write_concern_get_w) X(mongoc_write_concern_is_acknowledged) \
+    X(mongoc_client_new_from_uri_with_error) X(mongoc_client_destroy) X(mongoc_client_set_error_api) \
+    X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
+    X(mongoc_client_set_appname) X(mongoc_client_set_read_prefs) \
+    X(mongoc_client_get_collection) X(mongoc_collection_destroy) X(mongoc_collection_find_with_opts) \
+    X(mongoc_cursor_next) X(mongoc_cursor_error) X(mongoc_cursor_destroy)
+/* clang-format on */
+
+static struct {
+    FUNCTIONS(LIBRARY_FUNCTION)
+} lib;
+
+static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+
+static struct library libmongoc = {"libmongoc-1.0.so.0", "libmongoc-1.0-0", symbols, COUNT_OF(symbols),
+                                   false};
+
+struct mongo_client {
+    mongoc_client_t *client;
+    char *database;
+    char *name;
+};
+
+static void be_silent(mongoc_log_level_t level, const char *domain, const char *message, void *context)
+{
+    (void)level, (void)domain, (void)message, (void)context; /* errors come back as values */
+}
+
+static void begin(void)
+{
+    lib.mongoc_init();
+    lib.mongoc_log_set_handler(be_silent, NULL);
+}
+
+/* Codes of a server that is no primary (any more), is going down, has no room, or reaches too few of its
+ * fellows. */
+static bool may_pass(uint32_t code)
+{
+    static const uint32_t codes[] = {6,     7,     24,    43,    46,    50,    63,    64,   89,
+                                     91,    112,   133,   134,   189,   202,   234,   262,  9001,
+                                     10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return false;
+}
+
+static bool fail(const struct mongo_client *c, const bson_error_t *error, const char *what, struct err *e)
+{
+    bool is_server = error->domain == MONGOC_ERROR_SERVER || error->domain == MONGOC_ERROR_WRITE_CONCERN ||
+                     error->domain == MONGOC_ERROR_QUERY || error->domain == MONGOC_ERROR_COMMAND ||
+                     error->domain == MONGOC_ERROR_CURSOR;
+    if ((error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+        (is_server && (error->code == 18 || error->code == 13)))
+        return err_set(e, EX_NOPERM, "%s: %s %s: check user, password and rights in store.url", c->name, what,
+                       error->message);
+    if (error->domain == MONGOC_ERROR_STREAM || error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+        error->domain == MONGOC_ERROR_WRITE_CONCERN || (is_server && may_pass(error->code)))
+        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %s", c->name, what, error->message);
+    return err_set(e, EX_IOERR, "%s refuses: %s: %s (code %u)", c->name, what, error->message, error->code);
+}
+
+/* What is not said in the URI, by our lights. */
+static bool complete(mongoc_uri_t *uri, struct err *e)
+{
+    const struct {
+        const char *option;
+        int32_t ms;
+    } timeouts[] = {{MONGOC_URI_SERVERSELECTIONTIMEOUTMS, MONGO_SELECT_MS},
+                    {MONGOC_URI_CONNECTTIMEOUTMS, MONGO_CONNECT_MS},
+                    {MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS}};
+    for (size_t i = 0; i < COUNT_OF(timeouts); i++) {
+        if (!lib.mongoc_uri_has_option(uri, timeouts[i].option))
+            lib.mongoc_uri_set_option_as_int32(uri, timeouts[i].option, timeouts[i].ms);
+    }
+    lib.mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+    if (!lib.mongoc_write_concern_is_acknowledged(lib.mongoc_uri_get_write_concern(uri)))
+        return err_set(e, EX_CONFIG,
+                       "store.url: found w=%d, expected w=majority or at least w=1: "
+                       "what is not acknowledged cannot be counted exactly once",
+                       lib.mongoc_write_concern_get_w(lib.mongoc_uri_get_write_concern(uri)));
+    if (lib.mongoc_uri_has_option(uri, MONGOC_URI_W))
+        return true;
+    mongoc_write_concern_t *safe = lib.mongoc_write_concern_new();
+    lib.mongoc_write_concern_set_wmajority(
+        safe, lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_WTIMEOUTMS, MONGO_SOCKET_MS));
+    lib.mongoc_write_concern_set_journal(safe,
+                                         lib.mongoc_uri_get_option_as_bool(uri, MONGOC_URI_JOURNAL, true));
+    lib.mongoc_uri_set_write_concern(uri, safe);
+    lib.mongoc_write_concern_destroy(safe);
+    return true;
+}
+
+struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bson_error_t error;
+    if (!library_load(&libmongoc, e))
+        return NULL;
+    pthread_once(&once, begin);
+    mongoc_uri_t *uri = lib.mongoc_uri_new_with_error(url, &error);
+    if (uri == NULL) {
+        err_set(e, EX_CONFIG, "store.url: %s", error.message);
+        return NULL;
+    }
+    struct mongo_client *c = NULL;
+    if (complete(uri, e)) {
+        c = xcalloc(1, sizeof *c);
+        const char *database = lib.mongoc_uri_get_database(uri);
+        const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);
+        c->database = xstrdup(database != NULL ? database : MONGO_DATABASE_DEFAULT);
+        c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
+        c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
+        if (c->client == NULL) {
+            err_set(e, EX_CONFIG, "store.url: %s", error.message);
+            mongo_client_close(c);
+            c = NULL;
+        } else {
+            lib.mongoc_client_set_error_api(c->client, MONGOC_ERROR_API_VERSION_2);
+            lib.mongoc_client_set_appname(c->client, "tallyd");
+            if (primary)
+                lib.mongoc_client_set_read_prefs(c->client, NULL);
+        }
+    }
+    lib.mongoc_uri_destroy(uri);
+    return c;
+}
+
+void mongo_client_close(struct mongo_client *c)
+{
+    if (c == NULL)
+        return;
+    if (c->client != NULL)
+        lib.mongoc_client_destroy(c->client);
+    bson_free(c->name);
+    free(c->database);
+    free(c);
+}
+
+const char *mongo_client_name(const struct mongo_client *c)
+{
+    return c->name;
+}
+
+/* The name of a command is its first key. */
+static const char *name_of(const bson_t *command)
+{
+    bson_iter_t it;
+    return bson_iter_init(&it, command) && bson_iter_next(&it) ? bson_iter_key(&it) : "?";
+}
+
+bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    bson_error_t error;
+    return lib.mongoc_client_read_command_with_opts(c->client, c->database, command, NULL, NULL, reply,
+                                                    &error) ||
+           fail(c, &error, name_of(command), e);
+}
+
+bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    bson_error_t error;
+    return lib.mongoc_client_write_command_with_opts(c->client, c->database, command, NULL, reply, &error) ||
+           fail(c, &error, name_of(command), e);
+}
+
+static bool member_of(const bson_iter_t *document, const char *name, bson_iter_t *found)
+{
+    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, found) &&
+           bson_iter_find(found, name);
+}
+
+bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e)
+{
+    bson_iter_t message, code;
+    uint32_t number = member_of(failure, "code", &code) ? (uint32_t)bson_iter_as_int64(&code) : 0;
+    bool is_text = member_of(failure, "errmsg", &message) && BSON_ITER_HOLDS_UTF8(&message);
+    const char *text = is_text ? bson_iter_utf8(&message, NULL) : "?";
+    if (may_pass(number))
+        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %.300s", c->name, what, text);
+    return err_set(e, EX_IOERR, "%s refuses %s: %.300s (code %u)", c->name, what, text, number);
+}
+
+/* The first of "writeErrors" that is none that was expected. */
+static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
+                         struct err *e)
+{
+    bson_iter_t errors, at, code;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        if (!member_of(&at, "code", &code) || bson_iter_as_int64(&code) != expected)
+            return mongo_check_write(c, &at, what, e);
+    }
+    return true;
+}
+
+bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
+{
+    bson_t command, documents, reply;
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "insert", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
+    BSON_APPEND_DOCUMENT(&documents, "0", document);
+    bson_append_array_end(&command, &documents);
+    bool good = mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
+                      const bson_t *update, bool upsert, bool *matched, struct err *e)
+{
+    bson_t command, updates, one, reply;
+    bson_iter_t it;
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "update", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
+    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
+    BSON_APPEND_DOCUMENT(&one, "q", filter);
+    BSON_APPEND_DOCUMENT(&one, "u", update);
+    BSON_APPEND_BOOL(&one, "upsert", upsert);
+    bson_append_document_end(&updates, &one);
+    bson_append_array_end(&command, &updates);
+    bool good = mongo_write(c, &command, &reply, e) &&
+                check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
+    *matched = good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == 1;
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e)
+{
+    bson_error_t error;
+    const bson_t *document;
+    mongoc_collection_t *from = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    mongoc_cursor_t *cursor = lib.mongoc_collection_find_with_opts(from, filter, options, NULL);
+    bool more = true;
+    while (more && lib.mongoc_cursor_next(cursor, &document))
+        more = fn(context, document);
+    bool good = !more || !lib.mongoc_cursor_error(cursor, &error) || fail(c, &error, "find", e);
+    lib.mongoc_cursor_destroy(cursor);
+    lib.mongoc_collection_destroy(from);
+    return good;
+}

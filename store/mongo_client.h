@@ -1,0 +1,51 @@
+/* mongo_client.h - a connection to MongoDB: commands and their replies. Nothing else knows libmongoc.
+ *
+ * URI     : mongodb://…/DATABASE?…, with all that libmongoc takes (TLS, authentication, read preference); the
+ *           database is `tallyd` where it names none. Writes are acknowledged by `w: majority`, `j: true`
+ *           unless it says otherwise; w=0 is refused, since nothing would be exact.
+ * Retries : none here, and none by the driver: what is sent again, and when, is the protocol's
+ *           (docs/LEDGER.md).
+ * Timeouts: MONGO_*_MS unless the URI says otherwise; so every call ends.
+ * Threads : one per client.
+ * Errors  : EX_UNAVAILABLE + retryable: no server, no primary, a broken connection, no room, a write concern
+ *           that was not met; EX_NOPERM: authentication, no right; EX_CONFIG: the URI; EX_OSFILE: no
+ *           libmongoc; EX_IOERR: what else the server refuses.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <bson/bson.h>
+
+#define MONGO_DATABASE_DEFAULT "tallyd"
+#define MONGO_SELECT_MS        5000
+#define MONGO_CONNECT_MS       5000
+#define MONGO_SOCKET_MS        30000
+
+struct mongo_client;
+
+/* `primary`: read nowhere else, whatever the URI says. */
+struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e);
+void mongo_client_close(struct mongo_client *c);
+/* Without its password. */
+const char *mongo_client_name(const struct mongo_client *c);
+
+/* `reply` is initialised in any case; the caller destroys it. Errors of single documents ("writeErrors") are
+ * not looked at, … */
+bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+/* … but by this, one by one: returns false. */
+bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e);
+
+#define MONGO_DUPLICATE_KEY 11000
+
+bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,
+                  struct err *e) MUST_CHECK;
+/* An upsert that meets a duplicate key is good, and *matched false: the document is there. */
+bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
+                      const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;
+
+typedef bool mongo_document_fn(void *context, const bson_t *document); /* false ends the walk */
+/* `options` as of mongoc_collection_find_with_opts(): projection, sort, limit. NULL: none. */
+bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;

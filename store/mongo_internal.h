@@ -1,0 +1,197 @@
+/* What the files of the MongoDB store share; see mongo.h. */
+#pragma once
+
+#include "base/civil.h"
+#include "base/clock.h"
+#include "base/radix.h"
+#include "store/mongo.h"
+#include "store/mongo_client.h"
+#include "store/mongo_log.h"
+#include "store/mongo_names.h"
+#include "store/store.h"
+
+#define MONGO_LEDGER     "ledger"
+#define MONGO_BATCHES    "batches"
+#define MONGO_BOOKS      "books"
+#define MONGO_REPORTS    "reports"
+#define MONGO_SLOTS      64
+#define MONGO_NAME_BYTES (REPORT_NAME_BYTES + 24) /* of a collection: "pages~2.month" */
+#define MONGO_SLOT_BYTES 8
+#define MONGO_SCHEMA     1
+#define MONGO_MINUTES    1440
+
+/* A shard's series number → the handle's. */
+struct mongo_map {
+    uint32_t epoch;
+    uint32_t *numbers;
+    size_t count, capacity;
+};
+
+struct mongo_report {
+    char key[MONGO_NAME_BYTES]; /* "pages", "pages~2" */
+    struct mongo_names names;
+    int plain; /* the measure whose counts need no name of their own, or -1 */
+    char fields[REPORT_MEASURES_MAX][MEASURE_NAME_BYTES + 2]; /* "bytes." */
+    char dimensions[REPORT_DIMENSIONS_MAX]
+                   [3 * sizeof(((struct dimension *)0)->name) + 16]; /* "metadata.path" */
+    struct mongo_map *maps;                                          /* by shard */
+    size_t map_count;
+    int64_t series_found; /* how many series the database had when it was asked first; -1: not asked yet */
+    bool has_all_names;   /* all of them are in `names` */
+};
+
+/* A partition whose events this handle may seal. */
+struct mongo_partition {
+    char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
+    char *key; /* in the ledger's `partitions` */
+    int64_t epoch, next;
+    bool is_new;    /* nothing of it was ever counted */
+    int64_t *until; /* per report: up to where it counts the partition; -1: nowhere yet */
+};
+
+/* A batch between its seal and the end of its application, of this slot or another's. */
+struct mongo_open {
+    char slot[MONGO_SLOT_BYTES];
+    int64_t inc, seq; /* seq -1: nothing is open */
+    int64_t bytes;    /* of its log */
+};
+
+enum mongo_step { STEP_NONE, STEP_SEALING, STEP_APPLYING };
+
+struct mongo_store {
+    struct store store; /* first: a struct mongo_store is a struct store */
+    struct mongo_client *client;
+    struct report *reports;
+    struct mongo_report *more; /* of each report */
+
+    /* of a writer */
+    char slot[MONGO_SLOT_BYTES];
+    int64_t inc, sealed, number; /* of the last seal; the last number used */
+    bool is_done;                /* the ledger says so of the last seal, too */
+    int64_t applied_at_ms;       /* the last one, by the monotonic clock */
+    int64_t leased_ms;           /* wall clock */
+    int64_t logs_deleted;        /* before this number */
+    struct mongo_partition *partitions;
+    size_t partition_count, partition_capacity;
+
+    /* the batch under way */
+    enum mongo_step step;
+    struct mongo_log log;
+    bson_t *seal_filter, *seal_update; /* kept for sending it again */
+    struct range *ranges;              /* of it */
+    size_t range_count;
+
+    /* scratch */
+    struct radix_item *items, *scratch;
+    const struct cell **cells;
+    size_t item_capacity;
+    struct text id;
+    int64_t *rows; /* MONGO_MINUTES × columns */
+    uint8_t *row_is_there;
+};
+
+/* NULL: of `other`. */
+static inline const struct slice *mongo_key(const struct mongo_report *more, uint32_t series)
+{
+    return series == STORE_SERIES_OTHER ? NULL : &mongo_names_at(&more->names, series)->key;
+}
+
+static inline struct mongo_store *mongo_of(struct store *st)
+{
+    return (struct mongo_store *)st;
+}
+
+/* ---- mongo_document.c: what documents are called and hold */
+
+/* The collection of a report: "pages.day". */
+const char *mongo_collection(const struct mongo_store *m, size_t report, const char *kind,
+                             char buf[MONGO_NAME_BYTES]);
+/* Percent-encodes what a field's name (or `_id`) must not hold. */
+void mongo_escape(struct text *out, struct slice s, const char *which);
+/* "20150517/site-1/%2Fa.html", or without `time`: "site-1/%2Fa.html". `key` NULL: of `other`. */
+void mongo_id(struct text *out, const struct mongo_store *m, size_t report, const char *time,
+              const struct slice *key);
+/* The metadata of a series: its dimensions; of `other`: other: true. As "metadata.path" into a filter, … */
+void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key);
+/* … and back, from a document's `metadata`, as a key. False: it is none of this report. */
+bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
+                  bool *is_other);
+/* The value of a measure at `path` of a document that is updated, into $inc, $min and $max. */
+void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, const char *path,
+                     const int64_t *columns);
+/* … and back. */
+void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns);
+
+/* ---- mongo_update.c: a batch becomes a log of updates */
+
+bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e);
+void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
+/* The series of the batch are in the database now. */
+void mongo_note_stored(struct mongo_store *m);
+
+/* ---- mongo_ledger.c */
+
+/* A member of a document by its path. */
+bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found);
+int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherwise);
+/* As the primary has it; empty where there is none. The caller destroys it. */
+bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e);
+/* findAndModify: *found false where `query` does not hold. `ledger` is as it is afterwards; the caller
+ * destroys it. */
+bool mongo_modify_ledger(struct mongo_store *m, const bson_t *query, const bson_t *update, bool *found,
+                         bson_t *ledger, struct err *e);
+/* What is open in a slot; false: nothing. */
+bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
+bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
+
+struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
+/* Make it ours, once, and finish for whoever had it what is sealed of it. */
+bool mongo_claim(struct mongo_store *m, const struct range *range, struct mongo_partition **p, struct err *e);
+void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p);
+void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_t seq);
+/* False where nobody knows: call it again. Else *sealed, or *e says why the ledger has another mind. */
+bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e);
+bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e);
+bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);
+
+/* ---- mongo_slot.c */
+
+/* Take one that is free, and finish what is open in it. */
+bool mongo_take_slot(struct mongo_store *m, struct err *e);
+/* Until when the slot is ours in the eyes of those who look for one; 0 gives it back. No more than that: what
+ * a slow writer may still do is decided by `inc`. */
+bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
+bool mongo_renew_lease(struct mongo_store *m, struct err *e);
+/* There are no snapshots; so nothing may be under way. */
+bool mongo_hold(struct store *st, struct err *e);
+
+/* ---- mongo_apply.c */
+
+bool mongo_apply(struct store *st, const struct batch *batch, struct err *e);
+bool mongo_tidy(struct store *st, bool all, struct err *e);
+/* Apply an open batch from its log, and mark it done. */
+bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e);
+
+/* ---- mongo_index.c */
+
+bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e);
+
+/* ---- mongo_saturate.c */
+
+/* An update that the server refuses, because a sum would be beyond int64: *done, or it is refused for another
+ * reason. */
+bool mongo_saturate(struct mongo_store *m, const struct mongo_open *of, const char *collection,
+                    const bson_t *logged, bool *done, struct err *e);
+
+/* ---- mongo_read.c */
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e);
+bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                       struct err *e);
+bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
+bool mongo_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
+bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);
+/* Take the names of all series that are stored. */
+bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);

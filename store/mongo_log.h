@@ -1,0 +1,37 @@
+/* mongo_log.h - the deltas of one batch as the updates that carry them out, packed: what is written ahead,
+ * and what is applied, by its writer or by whoever recovers it.
+ *
+ * Shape  : BSON documents one behind the other, in zstd:
+ *
+ *            { c: "pages.day",
+ *              f: { _id: …, "metadata.path": …, "applied.w0": { $not: { $gte: 42 } } },
+ *              u: { $inc: { daily: 3, "hourly.13": 3, … }, $set: { "applied.w0": 42, … }, … } }
+ *
+ *          each an upsert of one document, those of one collection together. So recovery needs no
+ *          configuration, and no version of the program but one that reads this.
+ * Memory : packed, however large the batch.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/text.h"
+
+#include <bson/bson.h>
+
+#define MONGO_LOG_LEVEL      1
+#define MONGO_LOG_PART_BYTES ((size_t)8 << 20) /* of one document of `batches` */
+
+struct mongo_log {
+    void *packer; /* while it is written */
+    struct text packed;
+    uint64_t updates;
+};
+
+void mongo_log_begin(struct mongo_log *l);
+void mongo_log_add(struct mongo_log *l, const bson_t *update);
+void mongo_log_end(struct mongo_log *l);
+void mongo_log_fini(struct mongo_log *l);
+
+typedef bool mongo_log_fn(void *context, const bson_t *update, struct err *e);
+/* Every update in order; false with EX_DATAERR where it is damaged, or where `fn` says so. */
+bool mongo_log_each(struct slice packed, mongo_log_fn *fn, void *context, struct err *e) MUST_CHECK;

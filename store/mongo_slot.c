@@ -1,0 +1,204 @@
+/* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
+#include "base/check.h"
+#include "store/mongo_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define TAKE_TRIES 100
+#define LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
+#define HOST_BYTES 72
+
+/* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
+static bool name_host(char buf[HOST_BYTES])
+{
+    char boot[40] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    bool good = file != NULL && fgets(boot, sizeof boot, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    boot[strcspn(boot, "\n")] = '\0';
+    int n = snprintf(buf, HOST_BYTES, "%s ", boot);
+    ssize_t len = readlink("/proc/self/ns/pid", buf + n, (size_t)(HOST_BYTES - n - 1));
+    if (len > 0)
+        buf[n + len] = '\0';
+    return good && len > 0;
+}
+
+/* Make the ledger if there is none. */
+static bool create_ledger(struct mongo_store *m, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "}");
+    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
+ */
+enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
+
+static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
+{
+    char path[64], host[HOST_BYTES];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.lease", slot);
+    int64_t lease_ms = mongo_number_at(ledger, path, -1);
+    if (lease_ms <= 0)
+        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
+    snprintf(path, sizeof path, "writers.%s.host", slot);
+    bool is_here = name_host(host) && mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) &&
+                   strcmp(bson_iter_utf8(&it, NULL), host) == 0;
+    snprintf(path, sizeof path, "writers.%s.pid", slot);
+    pid_t pid = (pid_t)mongo_number_at(ledger, path, 0);
+    if (is_here && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
+        return SLOT_FREE;
+    return lease_ms + LEASE_MS < now_ms ? SLOT_SILENT : SLOT_LIVES;
+}
+
+static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int best = SLOT_LIVES;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char name[MONGO_SLOT_BYTES];
+        snprintf(name, sizeof name, "w%d", i);
+        int state = slot_state(ledger, name, now_ms);
+        if (state > best) {
+            best = state;
+            memcpy(slot, name, sizeof name);
+        }
+    }
+    return best != SLOT_LIVES;
+}
+
+/* What is open in our slot, and in those whose writers are gone: nobody else may come for it. */
+static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char slot[MONGO_SLOT_BYTES];
+        struct mongo_open o;
+        snprintf(slot, sizeof slot, "w%d", i);
+        bool is_ours = strcmp(slot, m->slot) == 0;
+        if (mongo_open_of(ledger, slot, &o) && (is_ours || slot_state(ledger, slot, now_ms) != SLOT_LIVES) &&
+            !mongo_recover(m, &o, e))
+            return false;
+    }
+    return true;
+}
+
+static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+{
+    char inc[64], path[64], host[HOST_BYTES];
+    bson_t query, update, increase, set, after;
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    m->inc = mongo_number_at(ledger, inc, 0);
+    bson_init(&query);
+    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    if (m->inc > 0) {
+        BSON_APPEND_INT64(&query, inc, m->inc);
+    } else {
+        bson_t none;
+        BSON_APPEND_DOCUMENT_BEGIN(&query, inc, &none);
+        BSON_APPEND_BOOL(&none, "$exists", false);
+        bson_append_document_end(&query, &none);
+    }
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
+    BSON_APPEND_INT64(&increase, inc, 1);
+    bson_append_document_end(&update, &increase);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    snprintf(path, sizeof path, "writers.%s.host", m->slot);
+    BSON_APPEND_UTF8(&set, path, name_host(host) ? host : "");
+    snprintf(path, sizeof path, "writers.%s.pid", m->slot);
+    BSON_APPEND_INT64(&set, path, getpid());
+    snprintf(path, sizeof path, "writers.%s.lease", m->slot);
+    m->leased_ms = clock_wall_ms(&clock_system);
+    BSON_APPEND_DATE_TIME(&set, path, m->leased_ms);
+    bson_append_document_end(&update, &set);
+    bool good = mongo_modify_ledger(m, &query, &update, taken, &after, e);
+    if (good && *taken) {
+        m->inc = mongo_number_at(&after, inc, 0);
+        snprintf(path, sizeof path, "writers.%s.seq", m->slot);
+        m->sealed = m->number = mongo_number_at(&after, path, 0);
+        m->is_done = true;
+        good = recover_abandoned(m, &after, e);
+    }
+    bson_destroy(&after);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+bool mongo_take_slot(struct mongo_store *m, struct err *e)
+{
+    bool taken = false, good = create_ledger(m, e);
+    for (int tries = 0; good && !taken; tries++) {
+        bson_t ledger;
+        good = mongo_read_ledger(m, &ledger, e);
+        if (good && !find_free(&ledger, m->slot))
+            good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
+                                     mongo_client_name(m->client), MONGO_SLOTS);
+        good = good && take(m, &ledger, &taken, e);
+        if (good && !taken && tries == TAKE_TRIES)
+            good = err_set_retryable(e, EX_TEMPFAIL,
+                                     "%s: no slot for a writer could be taken: others were quicker",
+                                     mongo_client_name(m->client));
+        bson_destroy(&ledger);
+    }
+    return good;
+}
+
+bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
+{
+    char inc[64], lease[64];
+    bson_t query, update, set;
+    bool found;
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    snprintf(lease, sizeof lease, "writers.%s.lease", m->slot);
+    bson_init(&query);
+    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    BSON_APPEND_INT64(&query, inc, m->inc);
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
+    bson_append_document_end(&update, &set);
+    /* Not found: the next seal will say so. */
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
+    m->leased_ms = lease_ms;
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+bool mongo_renew_lease(struct mongo_store *m, struct err *e)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    bool is_fresh = now_ms >= m->leased_ms && now_ms - m->leased_ms < LEASE_MS / 3;
+    return is_fresh || mongo_set_lease(m, now_ms, e);
+}
+
+bool mongo_hold(struct store *st, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        struct mongo_open o;
+        char slot[MONGO_SLOT_BYTES];
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (mongo_open_of(&ledger, slot, &o))
+            good = err_set_retryable(
+                e, EX_TEMPFAIL,
+                "%s: a batch of writer %s is under way: let writers end first; if it was killed, let it "
+                "run once more",
+                mongo_client_name(m->client), slot);
+    }
+    bson_destroy(&ledger);
+    return good;
+}

@@ -1,0 +1,428 @@
+/* A batch becomes updates: one per document that it touches, in the order of their collections. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define HOURS 24
+#define DAYS  32 /* by their number, from 1 */
+
+/* An update under construction. */
+struct update {
+    struct mongo_store *m;
+    struct mongo_log *log;
+    const char *collection;
+    size_t report;
+    int64_t now_ms;
+    bson_t inc, min, max;
+};
+
+/* ---- which series */
+
+static struct mongo_map *map_of(struct mongo_report *more, const struct part *part)
+{
+    if (part->shard >= more->map_count) {
+        more->maps = xrealloc(more->maps, (part->shard + 1) * sizeof *more->maps);
+        for (; more->map_count <= part->shard; more->map_count++)
+            more->maps[more->map_count] = (struct mongo_map){.epoch = part->epoch};
+    }
+    struct mongo_map *map = &more->maps[part->shard];
+    if (map->epoch != part->epoch) {
+        map->epoch = part->epoch;
+        map->count = 0;
+    }
+    return map;
+}
+
+/* Its number: known, new, or - where the report is full - `other`. Names are not asked for while there is
+ * room. */
+static bool resolve(struct mongo_store *m, size_t report, struct slice key, uint32_t *number, struct err *e)
+{
+    struct mongo_report *more = &m->more[report];
+    uint32_t max = m->reports[report].series_max;
+    *number = mongo_names_find(&more->names, key);
+    if (*number != 0)
+        return true;
+    if (!more->has_all_names && (size_t)more->series_found + more->names.count >= max) {
+        if (!mongo_read_names(m, report, e))
+            return false;
+        *number = mongo_names_find(&more->names, key);
+    }
+    if (*number == 0 && more->names.count < max)
+        *number = mongo_names_add(&more->names, key);
+    return true; /* 0 is `other` */
+}
+
+static bool resolve_part(struct mongo_store *m, size_t report, const struct part *part, struct err *e)
+{
+    const struct part_report *pr = &part->reports[report];
+    struct mongo_map *map = map_of(&m->more[report], part);
+    if (pr->added_count == 0)
+        return true;
+    /* Less than `count` where a batch that failed is applied again. */
+    ASSERT(pr->first_added <= map->count);
+    map->count = pr->first_added;
+    map->numbers = xgrow(map->numbers, &map->capacity, map->count + pr->added_count, sizeof *map->numbers);
+    for (size_t i = 0; i < pr->added_count; i++) {
+        const struct series *s = pr->added[i];
+        if (!resolve(m, report, slice_of(s->key, s->key_len), &map->numbers[map->count], e))
+            return false;
+        map->count++;
+    }
+    return true;
+}
+
+bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        for (size_t r = 0; r < m->store.report_count; r++) {
+            if (!resolve_part(m, r, batch->parts[p], e))
+                return false;
+        }
+    }
+    return true;
+}
+
+void mongo_note_stored(struct mongo_store *m)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        struct mongo_names *names = &m->more[r].names;
+        for (; names->stored < names->count; names->stored++)
+            names->names[names->stored].is_stored = true;
+    }
+}
+
+/* ---- one update */
+
+static void begin(struct update *u)
+{
+    bson_init(&u->inc);
+    bson_init(&u->min);
+    bson_init(&u->max);
+}
+
+static void add_operator(bson_t *to, const char *name, bson_t *of)
+{
+    if (!bson_empty(of))
+        bson_append_document(to, name, -1, of);
+    bson_destroy(of);
+}
+
+/* Write it down: { c, f, u }. `set` may be NULL. */
+static void end(struct update *u, const bson_t *filter, const bson_t *set)
+{
+    const struct mongo_store *m = u->m;
+    char applied[MONGO_SLOT_BYTES + 16];
+    bson_t entry, f, guard, not, up, s, on_insert;
+    snprintf(applied, sizeof applied, "applied.%s", m->slot);
+    bson_init(&entry);
+    BSON_APPEND_UTF8(&entry, "c", u->collection);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
+    bson_concat(&f, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&f, applied, &guard);
+    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
+    BSON_APPEND_INT64(&not, "$gte", m->number);
+    bson_append_document_end(&guard, &not );
+    bson_append_document_end(&f, &guard);
+    bson_append_document_end(&entry, &f);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
+    add_operator(&up, "$inc", &u->inc);
+    add_operator(&up, "$min", &u->min);
+    add_operator(&up, "$max", &u->max);
+    BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
+    BSON_APPEND_INT64(&s, applied, m->number);
+    BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
+    if (set != NULL)
+        bson_concat(&s, set);
+    bson_append_document_end(&up, &s);
+    BSON_APPEND_DOCUMENT_BEGIN(&up, "$setOnInsert", &on_insert);
+    BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
+    bson_append_document_end(&up, &on_insert);
+    bson_append_document_end(&entry, &up);
+    mongo_log_add(u->log, &entry);
+    bson_destroy(&entry);
+}
+
+/* The columns of every measure at a slot: "daily", "hourly.13". */
+static void add_slot(struct update *u, const char *slot, const int64_t *columns)
+{
+    const struct report *r = &u->m->reports[u->report];
+    char path[128];
+    for (size_t i = 0; i < r->measure_count; i++) {
+        snprintf(path, sizeof path, "%s%s", u->m->more[u->report].fields[i], slot);
+        mongo_add_value(&u->inc, &u->min, &u->max, &r->measures[i], path, &columns[r->measures[i].column]);
+    }
+}
+
+static void end_bucket(struct update *u, uint32_t series, const char *time, int64_t date_ms)
+{
+    const struct slice *key = mongo_key(&u->m->more[u->report], series);
+    bson_t filter;
+    bson_init(&filter);
+    mongo_id(&u->m->id, u->m, u->report, time, key);
+    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
+    BSON_APPEND_DATE_TIME(&filter, "metadata.date", date_ms);
+    mongo_add_metadata(&filter, u->m, u->report, key);
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
+/* ---- cells of one report, sorted by series and minute */
+
+static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_t report)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < batch->part_count; p++)
+        count += batch->parts[p]->reports[report].cells.count;
+    ASSERT(count < UINT32_MAX);
+    if (count > m->item_capacity) {
+        m->item_capacity = count;
+        m->items = xrealloc(m->items, count * sizeof *m->items);
+        m->scratch = xrealloc(m->scratch, count * sizeof *m->scratch);
+        m->cells = xrealloc(m->cells, count * sizeof *m->cells);
+    }
+    size_t n = 0;
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct cells *cells = &batch->parts[p]->reports[report].cells;
+        const struct mongo_map *map = &m->more[report].maps[batch->parts[p]->shard];
+        for (size_t i = 0; i < cells->count; i++, n++) {
+            const struct cell *c = cells_at(cells, i);
+            ASSERT(c->series < map->count);
+            m->cells[n] = c;
+            m->items[n] =
+                (struct radix_item){(uint64_t)map->numbers[c->series] << 32 | c->minute, (uint32_t)n};
+        }
+    }
+    if (count > 0 && radix_sort(m->items, m->scratch, count) == m->scratch) {
+        struct radix_item *swap = m->items;
+        m->items = m->scratch;
+        m->scratch = swap;
+    }
+    return count;
+}
+
+static uint32_t series_at(const struct mongo_store *m, size_t i)
+{
+    return (uint32_t)(m->items[i].key >> 32);
+}
+
+static uint32_t minute_at(const struct mongo_store *m, size_t i)
+{
+    return (uint32_t)m->items[i].key;
+}
+
+static int64_t ms_at(const struct mongo_store *m, size_t i)
+{
+    return (int64_t)minute_at(m, i) * MINUTE_MS;
+}
+
+/* The cells from *i on that are of the same series and minute, merged. */
+static void take_minute(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
+{
+    const struct report *r = &m->reports[report];
+    uint64_t key = m->items[*i].key;
+    memset(columns, 0, r->column_count * sizeof *columns);
+    for (; *i < count && m->items[*i].key == key; ++*i)
+        report_merge(r, columns, m->cells[m->items[*i].index]->value);
+}
+
+static size_t write_day(struct update *u, size_t i, size_t count)
+{
+    struct mongo_store *m = u->m;
+    const struct report *r = &m->reports[u->report];
+    int64_t columns[REPORT_COLUMNS_MAX], total[REPORT_COLUMNS_MAX] = {0}, hour[REPORT_COLUMNS_MAX] = {0};
+    uint32_t series = series_at(m, i), day = minute_at(m, i) / MONGO_MINUTES;
+    char slot[32], time[32];
+    begin(u);
+    while (i < count && series_at(m, i) == series && minute_at(m, i) / MONGO_MINUTES == day) {
+        uint32_t minute = minute_at(m, i) % MONGO_MINUTES;
+        take_minute(m, u->report, count, &i, columns);
+        snprintf(slot, sizeof slot, "minute.%u.%u", minute / 60, minute % 60);
+        add_slot(u, slot, columns);
+        report_merge(r, total, columns);
+        report_merge(r, hour, columns);
+        bool ends =
+            i == count || series_at(m, i) != series || minute_at(m, i) / 60 != day * HOURS + minute / 60;
+        if (ends) {
+            snprintf(slot, sizeof slot, "hourly.%u", minute / 60);
+            add_slot(u, slot, hour);
+            memset(hour, 0, sizeof hour);
+        }
+    }
+    add_slot(u, "daily", total);
+    struct civil c = civil_from_ms((int64_t)day * DAY_MS);
+    snprintf(time, sizeof time, "%04d%02d%02d", c.year, c.month, c.day);
+    end_bucket(u, series, time, (int64_t)day * DAY_MS);
+    return i;
+}
+
+static size_t write_month(struct update *u, size_t i, size_t count)
+{
+    struct mongo_store *m = u->m;
+    const struct report *r = &m->reports[u->report];
+    int64_t columns[REPORT_COLUMNS_MAX], total[REPORT_COLUMNS_MAX] = {0}, daily[REPORT_COLUMNS_MAX] = {0};
+    uint32_t series = series_at(m, i);
+    int64_t start = span_floor(SPAN_MONTH, ms_at(m, i)), next = span_next(SPAN_MONTH, start);
+    char slot[32], time[32];
+    begin(u);
+    while (i < count && series_at(m, i) == series && ms_at(m, i) < next) {
+        uint32_t day = minute_at(m, i) / MONGO_MINUTES;
+        take_minute(m, u->report, count, &i, columns);
+        report_merge(r, total, columns);
+        report_merge(r, daily, columns);
+        if (i == count || series_at(m, i) != series || minute_at(m, i) / MONGO_MINUTES != day) {
+            snprintf(slot, sizeof slot, "daily.%d", civil_from_ms((int64_t)day * DAY_MS).day);
+            add_slot(u, slot, daily);
+            memset(daily, 0, sizeof daily);
+        }
+    }
+    add_slot(u, "total", total);
+    struct civil c = civil_from_ms(start);
+    snprintf(time, sizeof time, "%04d%02d", c.year, c.month);
+    end_bucket(u, series, time, start);
+    return i;
+}
+
+static void write_cells(struct update *u, size_t count, const char *kind,
+                        size_t (*write)(struct update *u, size_t i, size_t count))
+{
+    char name[MONGO_NAME_BYTES];
+    u->collection = mongo_collection(u->m, u->report, kind, name);
+    for (size_t i = 0; i < count;)
+        i = write(u, i, count);
+}
+
+/* Those the server may not have; also its counts' own, so that they are found by their names. */
+static void write_series(struct update *u)
+{
+    struct mongo_names *names = &u->m->more[u->report].names;
+    char name[MONGO_NAME_BYTES];
+    u->collection = mongo_collection(u->m, u->report, "series", name);
+    for (size_t i = names->stored; i < names->count; i++) {
+        bson_t filter;
+        if (names->names[i].is_stored)
+            continue;
+        bson_init(&filter);
+        begin(u);
+        mongo_id(&u->m->id, u->m, u->report, NULL, &names->names[i].key);
+        bson_append_utf8(&filter, "_id", -1, u->m->id.ptr != NULL ? u->m->id.ptr : "", (int)u->m->id.len);
+        mongo_add_metadata(&filter, u->m, u->report, &names->names[i].key);
+        end(u, &filter, NULL);
+        bson_destroy(&filter);
+    }
+}
+
+/* What went to `other`, for its report's books. */
+static int64_t count_other(const struct mongo_store *m, size_t report, size_t count)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < count && series_at(m, i) == STORE_SERIES_OTHER; i++)
+        sum = value_add(sum, store_cell_count(&m->reports[report], m->cells[m->items[i].index]));
+    return sum;
+}
+
+/* ---- books */
+
+static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+{
+    char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
+    if (report != NULL)
+        snprintf(path, sizeof path, "reports.%s.%s", report, entry);
+    else
+        snprintf(path, sizeof path, "entries.%s", entry);
+    if (value != 0)
+        bson_append_int64(to, path, -1, value);
+}
+
+static void set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+{
+    char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
+    if (report != NULL)
+        snprintf(path, sizeof path, "reports.%s.%s", report, entry);
+    else
+        snprintf(path, sizeof path, "entries.%s", entry);
+    bson_append_int64(to, path, -1, value);
+}
+
+/* From where to where each report counts this partition. */
+static void add_spans(struct update *u, bson_t *set, const struct range *range)
+{
+    const struct mongo_partition *p = mongo_find_partition(u->m, range);
+    char name[STORE_ENTRY_BYTES];
+    for (size_t r = 0; r < u->m->store.report_count; r++) {
+        const char *key = u->m->more[r].key;
+        if (p->until[r] < 0)
+            set_entry(set, key, "since", range->from);
+        else if (p->until[r] != range->from)
+            set_entry(set, key, store_gap_entry(p->until[r], name), range->from);
+        set_entry(set, key, "until", range->to);
+    }
+}
+
+static void write_books(struct update *u, const struct range *range, const struct books *books)
+{
+    char name[BOOK_NAME_BYTES], future[STORE_ENTRY_BYTES];
+    bson_t filter, set;
+    bson_init(&filter);
+    bson_init(&set);
+    begin(u);
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
+        add_entry(&u->inc, NULL, books_source_name(i, name), books->entries[i]);
+    for (size_t r = 0; r < books->report_count; r++) {
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+            add_entry(&u->inc, u->m->more[r].key, books_report_name(i),
+                      books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT + (size_t)i]);
+    }
+    add_spans(u, &set, range);
+    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
+        set_entry(&set, NULL, store_future_entry(range, future), range->latest_ms);
+    BSON_APPEND_UTF8(&set, "source", range->source);
+    BSON_APPEND_UTF8(&set, "partition", range->partition);
+    text_clear(&u->m->id);
+    text_printf(&u->m->id, "%s/%s", range->source, range->partition);
+    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
+    end(u, &filter, &set);
+    bson_destroy(&filter);
+    bson_destroy(&set);
+}
+
+static void write_other(struct update *u, int64_t count)
+{
+    const char *key = u->m->more[u->report].key;
+    bson_t filter;
+    bson_init(&filter);
+    begin(u);
+    add_entry(&u->inc, key, "other", count);
+    BSON_APPEND_UTF8(&filter, "_id", key);
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
+void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct update u = {.m = m, .log = log, .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+    mongo_log_begin(log);
+    int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
+        write_series(&u);
+        size_t count = sort_cells(m, batch, u.report);
+        others[u.report] = count_other(m, u.report, count);
+        write_cells(&u, count, "day", write_day);
+        write_cells(&u, count, "month", write_month);
+    }
+    u.collection = MONGO_BOOKS;
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
+        if (others[u.report] > 0)
+            write_other(&u, others[u.report]);
+    }
+    for (size_t i = 0; i < batch->range_count; i++)
+        write_books(&u, &batch->ranges[i], &batch->books[i]);
+    free(others);
+    mongo_log_end(log);
+}
