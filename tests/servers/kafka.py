@@ -14,26 +14,20 @@ be had raises Missing with the reason.
 
 import argparse
 import fcntl
-import json
 import os
-import random
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 
 import rdkafka
+from process import Missing, Program, free_ports, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERSION = "4.3.1"
 HOME = os.path.join(ROOT, ".cache", "servers", f"kafka-{VERSION}")
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 CLUSTER = "dGFsbHlkLXRlc3QtYnJva2"  # any 16 bytes, in base64
-INSTALL_S, READY_S, STOP_S = 200, 60, 30
-# Below the range from which the kernel takes ports for outgoing connections: a killed broker's stays free.
-PORTS = range(20000, 32000)
+INSTALL_S, FORMAT_S = 200, 60
 
 PROPERTIES = """\
 process.roles=broker,controller
@@ -62,21 +56,6 @@ log.cleaner.backoff.ms=100
 log.retention.check.interval.ms=500
 log.initial.task.delay.ms=100
 """
-
-
-class Missing(Exception):
-    """What is needed is not here; the text says what."""
-
-
-def run(argv, what, timeout_s):
-    try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired:
-        raise Missing(f"{what} took longer than {timeout_s} s") from None
-    if done.returncode != 0:
-        said = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-        raise Missing(f"{what} failed: {said[0] if said else f'exit status {done.returncode}'}")
 
 
 def java(*arguments, heap_mib=512):
@@ -121,77 +100,29 @@ def archive_classes():
         shutil.rmtree(home, ignore_errors=True)
 
 
-def free_ports(count):
-    sockets = []
-    for port in random.SystemRandom().sample(PORTS, 1000):
-        sock = socket.socket()
-        try:
-            sock.bind(("127.0.0.1", port))
-        except OSError:
-            sock.close()
-            continue
-        sockets.append((sock, port))
-        if len(sockets) == count:
-            break
-    for sock, _ in sockets:
-        sock.close()
-    return [port for _, port in sockets]
-
-
-def is_running(pid):
-    """A zombie is not."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-class Broker(rdkafka.Cluster):
+class Broker(Program, rdkafka.Cluster):
     """A broker whose data, properties and log are in `home`. Its address stays the same until it is stopped."""
 
-    def __init__(self, home, heap_mib=512):
-        self.home = os.path.abspath(home)
-        self.heap_mib = heap_mib
-        self.process, self.pid = None, None
-        state = os.path.join(self.home, "broker.json")
-        if os.path.exists(state):
-            with open(state, encoding="ascii") as file:
-                saved = json.load(file)
-            self.port, self.pid = saved["port"], saved["pid"]
-        else:
-            self.port = self._format()
-        super().__init__(f"127.0.0.1:{self.port}")
+    NAME, STATE = "broker", "broker.json"
 
-    def _format(self):
-        os.makedirs(self.home, exist_ok=True)
+    def __init__(self, home, heap_mib=512):
+        Program.__init__(self, home)
+        self.heap_mib = heap_mib
+        rdkafka.Cluster.__init__(self, f"127.0.0.1:{self.port}")
+
+    def prepare(self):
         port, control = free_ports(2)
         properties = os.path.join(self.home, "server.properties")
         with open(properties, "w", encoding="ascii") as file:
             file.write(PROPERTIES.format(port=port, control=control, dir=self.home))
         run(java("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", CLUSTER, "-c", properties),
-            "formatting the broker's data", READY_S)
+            "formatting the broker's data", FORMAT_S)
         return port
 
     def start(self, *options):
         """Begin or begin again, and wait until it serves."""
-        argv = java(*options, "kafka.Kafka", os.path.join(self.home, "server.properties"), heap_mib=self.heap_mib)
-        with open(os.path.join(self.home, "log"), "ab") as log:
-            self.process = subprocess.Popen(argv, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.pid = self.process.pid
-        with open(os.path.join(self.home, "broker.json"), "w", encoding="ascii") as file:
-            json.dump({"port": self.port, "pid": self.pid}, file)
-        self.wait()
-        return self
-
-    def wait(self):
-        until = time.monotonic() + READY_S
-        while not self.ready():
-            if not is_running(self.pid):
-                raise Missing(f"the broker ended at its start: see {self.home}/log")
-            if time.monotonic() > until:
-                raise Missing(f"the broker was not ready within {READY_S} s: see {self.home}/log")
-            time.sleep(0.05)
+        return self.launch(java(*options, "kafka.Kafka", os.path.join(self.home, "server.properties"),
+                                heap_mib=self.heap_mib))
 
     def ready(self):
         """Does it answer, and know itself as the broker?"""
@@ -199,25 +130,9 @@ class Broker(rdkafka.Cluster):
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
         return done.returncode == 0 and b" 1 brokers:" in done.stdout
 
-    def _end(self, number):
-        if self.pid is not None and is_running(self.pid):
-            os.kill(self.pid, number)
-            until = time.monotonic() + STOP_S
-            while is_running(self.pid):
-                if time.monotonic() > until:
-                    number = signal.SIGKILL
-                    os.kill(self.pid, number)
-                time.sleep(0.02)
-        if self.process is not None:
-            self.process.wait()
-        self.process, self.pid = None, None
-
-    def kill(self):
-        self._end(signal.SIGKILL)
-
     def stop(self):
         self.close()
-        self._end(signal.SIGTERM)
+        super().stop()
 
 
 def main():

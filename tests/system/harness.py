@@ -54,6 +54,11 @@ def recount(log):
     return counts
 
 
+def store_url(store):
+    """Of a URL, or of an embedded store's file."""
+    return store if "://" in store else f"sqlite:{store}"
+
+
 def dice():
     """Random numbers; the seed is printed, and TALLYD_SEED repeats a run."""
     seed = int(os.environ.get("TALLYD_SEED") or time.time_ns())
@@ -100,7 +105,7 @@ class Case(unittest.TestCase):
 
     def query(self, report, *arguments, span=DAY, store="tallyd.db"):
         """The rows of an answer, as dictionaries."""
-        out = self.tallyd("query", report, "--store", f"sqlite:{store}", "--from", span[0], "--to", span[1],
+        out = self.tallyd("query", report, "--store", store_url(store), "--from", span[0], "--to", span[1],
                           "--format", "csv", *arguments)
         return list(csv.DictReader(out.splitlines()))
 

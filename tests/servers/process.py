@@ -1,0 +1,123 @@
+"""What the servers of the tests share: a program that is run in a directory of its own, killed and started again.
+
+What cannot be had raises Missing with the reason.
+"""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+
+READY_S, STOP_S = 60, 30
+# Below the range from which the kernel takes ports for outgoing connections: a killed server's stays free.
+PORTS = range(20000, 32000)
+
+
+class Missing(Exception):
+    """What is needed is not here; the text says what."""
+
+
+def run(argv, what, timeout_s):
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise Missing(f"{what} took longer than {timeout_s} s") from None
+    if done.returncode != 0:
+        said = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+        raise Missing(f"{what} failed: {said[0] if said else f'exit status {done.returncode}'}")
+
+
+def free_ports(count):
+    sockets = []
+    for port in random.SystemRandom().sample(PORTS, 1000):
+        sock = socket.socket()
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError:
+            sock.close()
+            continue
+        sockets.append((sock, port))
+        if len(sockets) == count:
+            break
+    for sock, _ in sockets:
+        sock.close()
+    return [port for _, port in sockets]
+
+
+def is_running(pid):
+    """A zombie is not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+class Program:
+    """A program whose data and log are in `home`. Whoever makes another Program of that directory has the same one:
+    its port, and its process where it runs. A class of it says what to run, and when it is ready."""
+
+    NAME, STATE = "server", "server.json"
+
+    def __init__(self, home):
+        self.home = os.path.abspath(home)
+        self.process, self.pid = None, None
+        state = os.path.join(self.home, self.STATE)
+        if os.path.exists(state):
+            with open(state, encoding="ascii") as file:
+                saved = json.load(file)
+            self.port, self.pid = saved["port"], saved["pid"]
+        else:
+            os.makedirs(self.home, exist_ok=True)
+            self.port = self.prepare()
+
+    def prepare(self):
+        """What is to be done once, in an empty directory. Its port."""
+        return free_ports(1)[0]
+
+    def ready(self):
+        raise NotImplementedError
+
+    def launch(self, argv):
+        """Begin or begin again, and wait until it serves. One that runs is left as it is."""
+        if self.pid is not None and is_running(self.pid):
+            return self
+        with open(os.path.join(self.home, "log"), "ab") as log:
+            self.process = subprocess.Popen(argv, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.pid = self.process.pid
+        with open(os.path.join(self.home, self.STATE), "w", encoding="ascii") as file:
+            json.dump({"port": self.port, "pid": self.pid}, file)
+        self.wait()
+        return self
+
+    def wait(self):
+        until = time.monotonic() + READY_S
+        while not self.ready():
+            if not is_running(self.pid):
+                raise Missing(f"the {self.NAME} ended at its start: see {self.home}/log")
+            if time.monotonic() > until:
+                raise Missing(f"the {self.NAME} was not ready within {READY_S} s: see {self.home}/log")
+            time.sleep(0.05)
+
+    def _end(self, number):
+        if self.pid is not None and is_running(self.pid):
+            os.kill(self.pid, number)
+            until = time.monotonic() + STOP_S
+            while is_running(self.pid):
+                if time.monotonic() > until:
+                    number = signal.SIGKILL
+                    os.kill(self.pid, number)
+                time.sleep(0.02)
+        if self.process is not None:
+            self.process.wait()
+        self.process, self.pid = None, None
+
+    def kill(self):
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        self._end(signal.SIGTERM)

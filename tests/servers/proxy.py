@@ -1,0 +1,142 @@
+"""A TCP proxy that fails as networks do: it cuts, delays, falls silent or refuses, after a number of bytes.
+
+    with Proxy(port_of_the_server, plan) as proxy: … proxy.port …
+
+`plan()` is asked for a Fault for every connection, by the thread that accepts it. Bytes are counted exactly: those up
+to the limit are still delivered, so that a request may have reached the server whole though no reply comes back.
+"""
+
+import collections
+import socket
+import struct
+import threading
+import time
+
+CHUNK = 16384
+IDLE_S = 0.05  # to notice that it is over
+
+# Of one connection. `up`, `down`: after so many bytes to and from the server (None: never) it happens; `how`: what.
+#   reset   both ends see the connection break
+#   close   both ends see it end
+#   half    whoever would get more sees an end of it; the other direction goes on
+#   silent  what would come after is dropped, in this direction; the connection stays
+#   refuse  at once, before a byte
+# `delay_s` before each piece of up to 16 KiB, in both directions.
+Fault = collections.namedtuple("Fault", "how up down delay_s", defaults=("reset", None, None, 0))
+FAITHFUL = Fault()
+HOWS = ("reset", "close", "half", "silent", "refuse")
+
+
+def end(sock, by_reset=False):
+    try:
+        if by_reset:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.shutdown(socket.SHUT_RD)  # wakes who reads; the close then resets
+        else:
+            sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it has ended already
+
+
+class Link:
+    """One connection through the proxy."""
+
+    def __init__(self, fault, client, server):
+        self.fault, self.client, self.server = fault, client, server
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self._pump, args=way, daemon=True)
+                        for way in ((client, server, fault.up), (server, client, fault.down))]
+        self.guard = threading.Thread(target=self._close_when_done, daemon=True)
+        for thread in [*self.threads, self.guard]:
+            thread.start()
+
+    def _close_when_done(self):
+        """Only when nobody uses them any more, lest a number be another's socket."""
+        for thread in self.threads:
+            thread.join()
+        self.client.close()
+        self.server.close()
+
+    def cut(self, by_reset):
+        self.over.set()
+        end(self.client, by_reset)
+        end(self.server, by_reset)
+
+    def _pump(self, source, target, left):
+        silent = False
+        try:
+            while not self.over.is_set():
+                data = source.recv(CHUNK)
+                if not data:
+                    break
+                if self.fault.delay_s:
+                    time.sleep(self.fault.delay_s)
+                if not silent:
+                    target.sendall(data if left is None else data[:left])
+                if left is None or left > len(data):
+                    left = None if left is None else left - len(data)
+                    continue
+                if self.fault.how == "half":
+                    target.shutdown(socket.SHUT_WR)
+                if self.fault.how in ("reset", "close"):
+                    self.cut(self.fault.how == "reset")
+                    return
+                silent, left = True, 0
+            if not silent:
+                target.shutdown(socket.SHUT_WR)  # an end is handed on as one
+        except OSError:
+            self.cut(by_reset=False)
+
+
+class Proxy:
+    def __init__(self, port, plan=lambda: FAITHFUL):
+        self.to, self.plan = port, plan
+        self.links, self.faults = [], collections.Counter()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(IDLE_S)
+        self.port = self.listener.getsockname()[1]
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
+        self.listener.close()
+        self.cut()
+
+    def cut(self, by_reset=True):
+        """All connections there are."""
+        for link in self.links:
+            link.cut(by_reset)
+        self.links = []
+
+    def _accept(self):
+        while not self.over.is_set():
+            try:
+                client, _ = self.listener.accept()
+            except TimeoutError:
+                continue
+            self._connect(client)
+
+    def _connect(self, client):
+        fault = self.plan()
+        self.faults[fault.how if fault != FAITHFUL else "none"] += 1
+        client.settimeout(None)
+        try:
+            if fault.how == "refuse":
+                raise ConnectionRefusedError
+            server = socket.create_connection(("127.0.0.1", self.to))
+            server.settimeout(None)
+        except OSError:
+            end(client, by_reset=True)
+            client.close()
+            return
+        self.links = [link for link in self.links if link.guard.is_alive()]
+        self.links.append(Link(fault, client, server))

@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+"""The MongoDB store counts each line exactly once, whatever dies: an import, the server, or the network between them.
+
+Imports are compared with the embedded store and, document by document, with a
+recount. TALLYD_ROUNDS (4 by default) says how often what happens by chance is tried. The seed is printed; TALLYD_SEED
+repeats a run, as far as the moments of a machine can be repeated.
+"""
+
+import datetime
+import os
+import re
+import signal
+import time
+
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, ROOT, DaemonCase, dice, traffic
+from mongocase import LINES_A_BATCH, PASSING, MongoCase, add_up, log, main, proxy, total_of
+
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
+KILLED = -signal.SIGKILL
+# Of the driver: a reply that does not come is waited for so long, and a server that is away.
+SHORT = "?socketTimeoutMS=700&connectTimeoutMS=700&serverSelectionTimeoutMS=1500"
+
+
+def failpoints():
+    """Those of the MongoDB store."""
+    with open(os.path.join(ROOT, "base", "failpoint.h"), encoding="ascii") as header:
+        return re.findall(r'"(mongo\.\w+)"', header.read())
+
+
+class Import(MongoCase):
+    def test_answers_what_the_embedded_store_answers(self):
+        self.write("a.log", traffic(300))
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.count("a.log")
+        self.assertEqual(self.answers(), self.answers(self.store))
+        self.assertEqual(300, self.total(store=self.store))
+        self.check(self.read("a.log"), files=["a.log"])
+
+    def test_odd_names(self):
+        names = ["/%other", "/a.b/$c", "/$", "/.", "/\u00fc/\u20ac/\U0001f600", "/%25/%2F", "/%2525", "//", "/w0", "/-",
+                 "/" + "a" * 700, "/" + "a" * 699 + "b", "/" * 600, "/" * 700, "/" + "\u00fc" * 240, "*", "http://a/b"]
+        line = '192.0.2.1 - - [%02d/Jan/2026:%02d:01:02 +0000] "GET %s HTTP/1.1" 200 %d "-" "-"\n'
+        lines = "".join(line % (5 + i % 2, i % 3, name, i) for i, name in enumerate(names)).encode()
+        self.write("a.log", lines)
+        self.tallyd("import", "a.log")
+        self.count("a.log")
+        self.count("a.log")
+        self.assertEqual(self.answers(), self.answers(self.store))
+        self.assertIn("0 differences", self.tallyd("verify", "--store", self.store, "a.log"))
+        for row in self.query("pages", "--top", "100"):
+            filtered = [self.query("pages", "--filter", f"path={row['path']}", store=store)
+                        for store in ("tallyd.db", self.store)]
+            self.assertEqual(filtered[0], filtered[1], row["path"])
+
+    def test_a_file_is_counted_once_and_continued(self):
+        lines = log(dice(), 3 * LINES_A_BATCH)
+        half = lines.index(b"\n", len(lines) // 2) + 1
+        self.write("a.log", lines[:half])
+        self.count("a.log")
+        self.check(lines[:half])
+        self.assertFalse(self.finish("a.log"))
+        self.check(lines[:half])
+        self.write("a.log", lines)
+        self.assertTrue(self.finish("a.log"))
+        self.assertFalse(self.finish("a.log"))
+        self.check(lines, files=["a.log"])
+
+
+class Documents(MongoCase):
+    """What a chart needs is one document, found by its name or by its path and date, with nothing of tallyd."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = log(dice(), 800, pages=5, days=4, minutes=20)
+        self.write("a.log", self.log)
+        self.count("a.log")
+        self.cells = total_of(self.log)
+        self.page = "/1/page-1.html"
+        self.escaped = "%2F1%2Fpage-1.html"
+
+    def hits(self, keep):
+        """{keep(minute): hits} of the page, by recount"""
+        sums = add_up({cell: counts for cell, counts in self.cells.items() if cell[1] == self.page},
+                      lambda minute, path: keep(minute))
+        return {name: counts[0] for name, counts in sums.items()}
+
+    def test_an_hour_by_minute_is_a_part_of_one_document(self):
+        wanted = self.hits(lambda minute: minute)
+        hour = max(wanted)[:13]  # the last with anything in it
+        found = self.base["pages.day"].find_one({"_id": f"{hour[:10].replace('-', '')}/{self.escaped}"},
+                                                {"minute." + str(int(hour[11:])): 1})
+        self.assertEqual({"_id", "minute"}, set(found))
+        self.assertEqual([str(int(hour[11:]))], list(found["minute"]))
+        self.assertEqual({int(at[14:16]): hits for at, hits in wanted.items() if at.startswith(hour)},
+                         {int(at): hits for at, hits in found["minute"][str(int(hour[11:]))].items()})
+
+    def test_a_day_by_hour_is_one_document(self):
+        found = self.base["pages.day"].find_one({"metadata.path": self.page,
+                                                 "metadata.date": datetime.datetime(2026, 1, 6)}, {"hourly": 1})
+        wanted = self.hits(lambda minute: minute[:13])
+        self.assertEqual({int(at[11:]): hits for at, hits in wanted.items() if at.startswith("2026-01-06")},
+                         {int(at): hits for at, hits in found["hourly"].items()})
+
+    def test_days_by_hour_are_a_range_of_dates(self):
+        begin, until = datetime.datetime(2026, 1, 6), datetime.datetime(2026, 1, 8)
+        found = {}
+        dates = []
+        for one in self.base["pages.day"].find({"metadata.path": self.page,
+                                                "metadata.date": {"$gte": begin, "$lt": until}},
+                                               {"hourly": 1, "metadata.date": 1}).sort("metadata.date", 1):
+            dates.append(one["metadata"]["date"])
+            for hour, hits in one["hourly"].items():
+                found[f"{dates[-1]:%Y-%m-%d}T{int(hour):02}"] = hits
+        self.assertEqual([begin, begin + datetime.timedelta(1)], dates)
+        wanted = self.hits(lambda minute: minute[:13])
+        self.assertEqual({at: hits for at, hits in wanted.items() if "2026-01-06" <= at[:10] < "2026-01-08"}, found)
+
+    def test_a_month_by_day_is_one_document(self):
+        found = self.base["pages.month"].find_one({"_id": f"202601/{self.escaped}"})
+        wanted = self.hits(lambda minute: minute[:10])
+        self.assertEqual({int(at[8:]): hits for at, hits in wanted.items()},
+                         {int(day): hits for day, hits in found["daily"].items()})
+        self.assertEqual(sum(wanted.values()), found["total"])
+
+    def test_documents_are_sorted_by_time_and_say_what_they_are(self):
+        for collection in "pages.day", "pages.month", "site.day", "site.month":
+            found = list(self.base[collection].find().sort("_id", 1))
+            dates = [one["metadata"]["date"] for one in found]
+            self.assertEqual(sorted(dates), dates)
+            for one in found:
+                date = one["metadata"]["date"]
+                self.assertEqual((0, 0, 0, 0), (date.hour, date.minute, date.second, date.microsecond))
+                self.assertEqual(1, date.day if collection.endswith("month") else 1)
+                self.assertTrue(one["_id"].startswith(f"{date:%Y%m}" if collection.endswith("month")
+                                                      else f"{date:%Y%m%d}"), one["_id"])
+                self.assertEqual(1, one["v"])
+                self.assertIsInstance(one["modified"], datetime.datetime)
+                self.assertGreaterEqual(one["applied"]["w0"], 1)
+
+
+class Crash(MongoCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.log = log(self.dice, 6 * LINES_A_BATCH)
+        self.write("a.log", self.log)
+
+    def check_end(self):
+        """Run on to the end; all is counted once. True: there was something left."""
+        left = self.finish("a.log")
+        self.check(self.log, files=["a.log"])
+        return left
+
+    def test_killed_at_every_failpoint(self):
+        for name in failpoints():
+            for times in 1, 2:
+                with self.subTest(failpoint=name, times=times):
+                    self.anew()
+                    process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": f"{name}:{times}"})
+                    # A batch is done by the seal of the next one: only the last one is done by itself.
+                    once = (name, times) == ("mongo.done", 2)
+                    self.end(process, EX_OK if once else KILLED)
+                    self.check_end()
+
+    def test_killed_while_it_finishes_what_another_left(self):
+        for number in range(ROUNDS):
+            with self.subTest(round=number):
+                self.anew()
+                for name in "mongo.sealed", "mongo.applying", self.dice.choice(failpoints()):
+                    process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": name})
+                    self.end(process, KILLED)
+                self.check_end()
+
+    def test_killed_at_random_moments(self):
+        whole_s, within = self.timed("a.log"), 0
+        for number in range(1, ROUNDS + 1):
+            with self.subTest(round=number):
+                self.anew()
+                process = None
+                while process is None or (process.returncode != EX_OK and self.dice.random() < 0.5):
+                    process = self.begin("a.log")
+                    time.sleep(self.dice.random() * whole_s)
+                    process.kill()
+                    self.end(process, EX_OK, KILLED)
+                whole_s *= 0.8 if process.returncode == EX_OK else 1.1  # the machine is faster than it was, or slower
+                was_begun = len(self.nexts()) > 0
+                within += self.check_end() and was_begun
+        print(f"{ROUNDS} rounds; in {within} the last run went on within the file")
+        self.assertGreaterEqual(within, ROUNDS // 5, "the kills came too late to test anything")
+
+    def test_the_server_is_killed(self):
+        whole_s = self.timed("a.log")
+        for number in range(max(2, ROUNDS // 3)):
+            with self.subTest(round=number):
+                self.anew()
+                process = self.begin("a.log", url=f"{self.store}{SHORT}")
+                time.sleep(self.dice.random() * whole_s)
+                self.server.kill()
+                self.end(process, EX_OK, *PASSING)
+                self.server.start()
+                self.check_end()
+
+
+def fault_of(dice, hello=False):
+    """Of the next connection: most break within what one batch takes. With `hello` they begin well: the driver does not
+    try a server for 5 s that did not even answer to that."""
+    roll = dice.random()
+    if roll < 0.1 and not hello:
+        return proxy.Fault("refuse")
+    how = dice.choice(["reset", "close", "half", "silent"])
+    at = int(10 ** (2 + 3 * dice.random()))
+    up, down = (at + 2000 * hello, None) if roll < 0.55 else (None, at // 10 + 1500 * hello)
+    return proxy.Fault(how, up, down, 0.001 if dice.random() < 0.2 else 0)
+
+
+class Network(MongoCase):
+    def test_connections_are_cut_anywhere(self):
+        self.dice = dice()
+        lines = log(self.dice, 6 * LINES_A_BATCH)
+        self.write("a.log", lines)
+        faults = None
+        for number in range(max(2, ROUNDS // 3)):
+            with self.subTest(round=number), proxy.Proxy(
+                    self.server.port, lambda: fault_of(self.dice)) as between:
+                self.anew()
+                url = f"mongodb://127.0.0.1:{between.port}/{self.name}{SHORT}"
+                tries = 0
+                while tries < 12 and self.end(process := self.begin("a.log", url=url), EX_OK, *PASSING):
+                    tries += 1
+                    if process.returncode == EX_OK:
+                        break
+                faults = between.faults if faults is None else faults + between.faults
+                self.finish("a.log")
+                self.check(lines, files=["a.log"])
+        print(f"connections: {dict(faults)}")
+
+
+class Daemon(MongoCase, DaemonCase):
+    """One that follows a file asks again until it has an answer, and may never count twice by that."""
+
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.log = log(self.dice, 600)
+        self.write("a.log", b"")
+        self.between = proxy.Proxy(self.server.port)
+        self.addCleanup(self.between.close)
+        self.write("tallyd.yaml", f"""\
+store: {{url: "mongodb://127.0.0.1:{self.between.port}/{self.name}{SHORT}"}}
+sources: {{access: {{path: a.log}}}}
+aggregate: {{flush: 100ms}}
+http: {{listen: "127.0.0.1:0"}}
+""".encode())
+        self.launch("-c", "tallyd.yaml")
+
+        self.first, *self.rest = self.pieces()
+        self.append(self.first)
+        self.wait_for(self.nexts, bool)  # where it is to begin is asked once
+
+    def append(self, data):
+        with open(self.path("a.log"), "ab") as file:
+            file.write(data)
+
+    def pieces(self):
+        """The log, a piece each time."""
+        lines = self.log.splitlines(keepends=True)
+        while lines:
+            count = self.dice.randrange(1, 40)
+            yield b"".join(lines[:count])
+            lines = lines[count:]
+
+    def check_end(self):
+        """All that was appended gets counted once. Its last word, that all is done, may be lost with a connection."""
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.log))
+        self.stop()
+        self.check(self.log, files=["a.log"])
+
+    def test_connections_are_cut_anywhere(self):
+        self.between.plan = lambda: fault_of(self.dice, hello=True)
+        self.between.cut()
+        for piece in self.rest:
+            self.append(piece)
+            time.sleep(self.dice.random() * 0.3)
+            self.assertIsNone(self.process.poll(), self.read("log").decode())
+        self.between.plan = lambda: proxy.FAITHFUL
+        self.between.cut()
+        print(f"connections: {dict(self.between.faults)}")
+        self.check_end()
+
+    def test_commands_are_refused(self):
+        """Some before they are carried out; with an error of the write concern, though they are."""
+        answers = [{"errorCode": code} for code in (91, 189, 10107, 11602)] + [
+            {"closeConnection": True}, {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}}]
+        for piece in self.rest:
+            self.client.admin.command("configureFailPoint", "failCommand", mode={"times": self.dice.randrange(1, 4)},
+                                      data={"failCommands": [self.dice.choice(["insert", "update", "findAndModify"])],
+                                            **self.dice.choice(answers)})
+            self.append(piece)
+            time.sleep(self.dice.random() * 0.3)
+            self.assertIsNone(self.process.poll(), self.read("log").decode())
+        self.client.admin.command("configureFailPoint", "failCommand", mode="off")
+        self.assertIn(b"store_failed", self.read("log"))
+        self.check_end()
+
+    def test_the_server_is_killed(self):
+        deaths = self.dice.sample(range(len(self.rest)), 3)
+        for number, piece in enumerate(self.rest):
+            self.append(piece)
+            time.sleep(self.dice.random() * 0.1)
+            if number in deaths:
+                self.server.kill()
+                self.server.start()
+        self.check_end()
+
+
+    def test_one_without_events_is_no_dead_one(self):
+        """For longer than a lease there was nothing to count: whoever comes must not end it by that."""
+        long_ago = datetime.datetime(2020, 1, 1)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": long_ago}})
+        self.write("b.log", other := log(self.dice, 50))
+        self.tallyd("import", "--store", self.store, "b.log")
+        self.append(b"".join(self.rest))
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.log))
+        self.stop()
+        self.check(self.log, other, files=["a.log", "b.log"])
+
+
+class Beginning(MongoCase, DaemonCase):
+    def test_the_store_is_away_when_a_file_is_first_asked_for(self):
+        """The daemon runs: it waits for the store then as it does at any other time."""
+        self.write("a.log", b"")
+        self.write("tallyd.yaml", f"""\
+store: {{url: "{self.store}{SHORT}"}}
+sources: {{access: {{path: a.log}}}}
+http: {{listen: "127.0.0.1:0"}}
+""".encode())
+        self.launch("-c", "tallyd.yaml")
+        self.server.kill()
+        lines = log(dice(), 50)
+        try:
+            self.write("a.log", lines)
+            time.sleep(0.5)
+        finally:
+            self.server.start()
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(lines))
+        self.stop()
+        self.check(lines)
+
+
+class Together(MongoCase):
+    """Two imports at a time, of one database."""
+
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.log = log(self.dice, 6 * LINES_A_BATCH)
+        self.write("a.log", self.log)
+
+    def test_of_two_files(self):
+        other = log(self.dice, 6 * LINES_A_BATCH)
+        self.write("b.log", other)
+        both = self.begin("a.log"), self.begin("b.log")
+        for process in both:
+            self.end(process)
+        self.check(self.log, other, files=["a.log", "b.log"])
+        self.check_at_rest()
+
+    def test_of_one_file(self):
+        for number in range(max(2, ROUNDS // 3)):
+            with self.subTest(round=number):
+                self.anew()
+                first = self.begin("a.log")
+                time.sleep(self.dice.random() * 0.2)
+                second = self.begin("a.log")
+                for process in first, second:
+                    self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
+                self.finish("a.log")
+                self.check(self.log, files=["a.log"])
+
+    def test_both_finish_what_a_third_left(self):
+        for number in range(max(2, ROUNDS // 3)):
+            with self.subTest(round=number):
+                self.anew()
+                times = self.dice.choice("123")
+                self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed:" + times}), KILLED)
+                both = self.begin("a.log"), self.begin("a.log")
+                for process in both:
+                    self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
+                self.finish("a.log")
+                self.check(self.log, files=["a.log"])
+
+    def test_a_last_batch_is_finished_though_its_writer_never_returns(self):
+        """It is sealed: the file has nothing left to count, and the next import another slot."""
+        waiting = self.stop_within()
+        other = log(self.dice, 50)
+        self.write("b.log", other)
+        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        waiting.send_signal(signal.SIGCONT)
+        self.end(waiting)
+        self.count("b.log")
+        self.check(self.log, other, files=["a.log", "b.log"])
+        self.check_at_rest()
+
+    def stop_within(self):
+        """An import that stands still after its first batch was sealed."""
+        process = self.begin("a.log")
+        self.wait_until(self.nexts)
+        process.send_signal(signal.SIGSTOP)
+        self.assertLess(self.nexts()["a.log"], len(self.log), "it was too quick to be stopped")
+        return process
+
+    def go_on(self, process):
+        process.send_signal(signal.SIGCONT)
+        self.end(process, EX_DATAERR, EX_TEMPFAIL)
+        self.check(self.log, files=["a.log"])
+        self.assertFalse(self.finish("a.log"))
+        self.check(self.log)
+
+    def test_one_that_was_thought_dead_goes_on(self):
+        process = self.stop_within()
+        self.count("a.log")
+        self.check(self.log)
+        self.go_on(process)
+
+    def test_one_whose_slot_was_taken_goes_on(self):
+        process = self.stop_within()
+        given_back = datetime.datetime(1970, 1, 1)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": given_back}})
+        self.count("a.log")
+        self.assertEqual(["w0"], list(self.base.ledger.find_one()["writers"]))
+        self.go_on(process)
+
+
+if __name__ == "__main__":
+    main()
