@@ -455,7 +455,7 @@ bool mongo_tidy(struct store *st, bool all, struct err *e)
     bool is_idle = clock_mono_ms(&clock_system) - m->applied_at_ms >= IDLE_MS;
     if (m->step != STEP_NONE)
         return true;
-    if (!mongo_renew_lease(m, e))
+    if (!mongo_keep_slot(m, e))
         return false;
     if (!m->is_done && (all || is_idle)) {
         const struct mongo_open o = own_open(m, m->sealed);

@@ -69,7 +69,7 @@ struct mongo_store {
     int64_t inc, sealed, number; /* of the last seal; the last number used */
     bool is_done;                /* the ledger says so of the last seal, too */
     int64_t applied_at_ms;       /* the last one, by the monotonic clock */
-    int64_t leased_ms;           /* wall clock */
+    int64_t kept_ms;             /* when the slot was looked after, monotonic */
     int64_t logs_deleted;        /* before this number */
     struct mongo_partition *partitions;
     size_t partition_count, partition_capacity;
@@ -161,7 +161,8 @@ bool mongo_take_slot(struct mongo_store *m, struct err *e);
 /* Until when the slot is ours in the eyes of those who look for one; 0 gives it back. No more than that: what
  * a slow writer may still do is decided by `inc`. */
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
-bool mongo_renew_lease(struct mongo_store *m, struct err *e);
+/* Now and then: renews it, and finishes what writers that are gone have left open. */
+bool mongo_keep_slot(struct mongo_store *m, struct err *e);
 /* There are no snapshots; so nothing may be under way. */
 bool mongo_hold(struct store *st, struct err *e);
 

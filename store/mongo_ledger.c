@@ -341,8 +341,7 @@ void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_
     bson_init(&set);
     BSON_APPEND_INT64(&set, path, seq);
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
-    m->leased_ms = clock_wall_ms(&clock_system);
-    BSON_APPEND_DATE_TIME(&set, path, m->leased_ms);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
     for (size_t i = 0; i < batch->range_count; i++)
         add_range(m, &batch->ranges[i], query, &set);
     add_open(m, batch, seq, &set);

@@ -9,6 +9,7 @@
 
 #define TAKE_TRIES 100
 #define LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
+#define KEEP_MS    (LEASE_MS / 3)
 #define HOST_BYTES 72
 
 /* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
@@ -76,8 +77,9 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
-/* What is open in our slot, and in those whose writers are gone: nobody else may come for it. */
-static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e)
+/* What is open in slots whose writers are gone, and what was in ours when we took it: nobody else may come
+ * for it. */
+static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
     for (int i = 0; i < MONGO_SLOTS; i++) {
@@ -85,8 +87,8 @@ static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, struc
         struct mongo_open o;
         snprintf(slot, sizeof slot, "w%d", i);
         bool is_ours = strcmp(slot, m->slot) == 0;
-        if (mongo_open_of(ledger, slot, &o) && (is_ours || slot_state(ledger, slot, now_ms) != SLOT_LIVES) &&
-            !mongo_recover(m, &o, e))
+        bool is_wanted = is_ours ? own : slot_state(ledger, slot, now_ms) != SLOT_LIVES;
+        if (is_wanted && mongo_open_of(ledger, slot, &o) && !mongo_recover(m, &o, e))
             return false;
     }
     return true;
@@ -118,8 +120,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     snprintf(path, sizeof path, "writers.%s.pid", m->slot);
     BSON_APPEND_INT64(&set, path, getpid());
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
-    m->leased_ms = clock_wall_ms(&clock_system);
-    BSON_APPEND_DATE_TIME(&set, path, m->leased_ms);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
     bson_append_document_end(&update, &set);
     bool good = mongo_modify_ledger(m, &query, &update, taken, &after, e);
     if (good && *taken) {
@@ -127,7 +128,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         snprintf(path, sizeof path, "writers.%s.seq", m->slot);
         m->sealed = m->number = mongo_number_at(&after, path, 0);
         m->is_done = true;
-        good = recover_abandoned(m, &after, e);
+        good = recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
     bson_destroy(&update);
@@ -170,17 +171,23 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     bson_append_document_end(&update, &set);
     /* Not found: the next seal will say so. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
-    m->leased_ms = lease_ms;
     bson_destroy(&update);
     bson_destroy(&query);
     return good;
 }
 
-bool mongo_renew_lease(struct mongo_store *m, struct err *e)
+bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    bool is_fresh = now_ms >= m->leased_ms && now_ms - m->leased_ms < LEASE_MS / 3;
-    return is_fresh || mongo_set_lease(m, now_ms, e);
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    bson_t ledger;
+    if (m->kept_ms != 0 && now_ms - m->kept_ms < KEEP_MS)
+        return true;
+    m->kept_ms = now_ms;
+    if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
+        return false;
+    bool good = mongo_read_ledger(m, &ledger, e) && recover_abandoned(m, &ledger, false, e);
+    bson_destroy(&ledger);
+    return good;
 }
 
 bool mongo_hold(struct store *st, struct err *e)

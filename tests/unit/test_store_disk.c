@@ -1,4 +1,5 @@
 /* What store.h promises of stores that stay: opened again, by a second one, by readers. */
+#include "store/mongo_internal.h"
 #include "store/sqlite.h"
 #include "tests/support/world.h"
 
@@ -89,6 +90,58 @@ static void test_second_writer_takes_over_a_source(void **state)
     assert_int_equal(hits_of(second, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 5);
     batcher_free(batcher);
     store_close(second);
+}
+
+static void command(struct world *w, const char *json)
+{
+    struct err e;
+    bson_t reply, *c = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    assert_non_null(c);
+    assert_true(mongo_write(mongo_of(w->store)->client, c, &reply, &e));
+    bson_destroy(&reply);
+    bson_destroy(c);
+}
+
+/* Its batch is sealed, its documents are not there, and no further event of its source will ever come. */
+static void test_what_a_dead_writer_left_is_finished_by_one_that_lives(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct store *second = store_open(w->url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    assert_non_null(second);
+    struct batcher *batcher = batcher_new(w->reports, FIXTURE_COUNT, 1);
+    batcher_add(batcher, 0, PAGES, "/a", fixture_ms("2015-05-17T10:05"), (int64_t[]){1, 1});
+    assert_true(store_apply(second, batcher_seal(batcher, "other", 0, 10), &e));
+    command(w, "{\"delete\": \"pages.day\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
+    mongo_of(w->store)->kept_ms = 1; /* long ago */
+    assert_true(store_tidy(w->store, false, &e));
+    assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 0); /* it lives */
+    command(
+        w,
+        "{\"update\": \"ledger\", \"updates\": [{\"q\": {\"_id\": \"ledger\"}, \"u\": {\"$set\": "
+        "{\"writers.w1.host\": \"gone\", \"writers.w1.lease\": {\"$date\": \"2020-01-01T00:00:00Z\"}}}}]}");
+    mongo_of(w->store)->kept_ms = 1;
+    assert_true(store_tidy(w->store, false, &e));
+    assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 1);
+    batcher_free(batcher);
+    store_close(second);
+}
+
+/* It was carried out, its reply was lost, and another recovered the batch before it was sent again. */
+static void test_seal_that_is_sent_again_counts_once(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
+    const struct batch *batch = batcher_seal(w->batcher, "access", 0, 100);
+    assert_true(store_apply(w->store, batch, &e));
+    assert_true(store_tidy(w->store, true, &e));
+    mongo_of(w->store)->step = STEP_SEALING;
+    assert_true(store_apply(w->store, batch, &e));
+    assert_int_equal(hits_of(w->store, SPAN_DAY, "2015-05-17", "2015-05-18"), 1);
+    batcher_clear(w->batcher);
+    w->next = 100;
+    world_apply(w, 10);
 }
 
 /* What a secondary says of the ledger may be old: a writer never asks one. */
@@ -215,6 +268,8 @@ int main(void)
     };
     const struct CMUnitTest of_server[] = {
         TEST(test_second_writer_takes_over_a_source),
+        TEST(test_what_a_dead_writer_left_is_finished_by_one_that_lives),
+        TEST(test_seal_that_is_sent_again_counts_once),
         TEST(test_writer_reads_from_the_primary),
     };
     int failed = 0;
