@@ -114,17 +114,6 @@ size_t measure_column_count(const struct measure *m)
     }
 }
 
-/* So that 0 is free to say "none". */
-static int64_t shift(int64_t number)
-{
-    return number >= 0 ? number + 1 : number;
-}
-
-static int64_t unshift(int64_t column)
-{
-    return column > 0 ? column - 1 : column;
-}
-
 static int compare_lasts(const int64_t *a, const int64_t *b)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -190,7 +179,7 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
         one[1] = ev->order;
         one[2] = number;
     } else if (!measure_is_sum(m)) {
-        one[0] = shift(number);
+        one[0] = measure_shift(number);
     } else if (!is_fraction(m)) {
         one[0] = number;
         one[1] = 1;
@@ -220,7 +209,7 @@ bool measure_value(const struct measure *m, const int64_t *columns, int128 *valu
     case MEASURE_MIN:
     case MEASURE_MAX:
         is_there = columns[0] != 0;
-        *value = unshift(columns[0]) * unit;
+        *value = measure_unshift(columns[0]) * unit;
         break;
     case MEASURE_LAST:
         is_there = columns[0] != 0;

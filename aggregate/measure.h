@@ -50,3 +50,14 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
 /* What they say; false: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);
+
+/* The column of a min or max, where 0 is free to say "none". */
+static inline int64_t measure_shift(int64_t number)
+{
+    return number >= 0 ? number + 1 : number;
+}
+
+static inline int64_t measure_unshift(int64_t column)
+{
+    return column > 0 ? column - 1 : column;
+}

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/series_map.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -27,19 +28,9 @@ struct table {
     struct slice *keys; /* of series 1, 2, … */
     size_t key_count, key_capacity;
     struct index by_key;
+    struct series_map map;
     struct cells cells; /* series: the store's number */
     struct index by_minute;
-};
-
-/* A shard's series number → the store's. */
-struct numbers {
-    uint32_t *own;
-    size_t count, capacity;
-};
-
-struct shard_map {
-    uint32_t epoch;
-    struct numbers *reports;
 };
 
 struct book {
@@ -53,8 +44,6 @@ struct mem {
     struct report *reports;
     struct table *tables;
     struct arena keys;
-    struct shard_map *shards; /* by number */
-    size_t shard_count, shard_capacity;
     struct position *positions;
     size_t position_count, position_capacity;
     struct book *books;
@@ -122,18 +111,21 @@ static bool find_series(const struct table *t, struct slice key, uint32_t *serie
 }
 
 /* The store's number of a key: the one it has, a new one, or `other` where the report is full. */
-static uint32_t number_of(struct mem *m, size_t report, struct slice key)
+static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
+    struct mem *m = context;
     struct table *t = &m->tables[report];
-    uint32_t series;
-    if (find_series(t, key, &series))
-        return series;
+    (void)e;
+    if (find_series(t, key, number))
+        return true;
+    *number = STORE_SERIES_OTHER;
     if (t->key_count >= m->reports[report].series_max)
-        return STORE_SERIES_OTHER;
+        return true;
     put_into(&t->by_key, hash_of(key.ptr, key.len), t->key_count);
     t->keys = xgrow(t->keys, &t->key_capacity, t->key_count + 1, sizeof *t->keys);
     t->keys[t->key_count] = arena_copy(&m->keys, key);
-    return (uint32_t)++t->key_count;
+    *number = (uint32_t)++t->key_count;
+    return true;
 }
 
 static struct cell *cell_of(struct table *t, uint32_t series, uint32_t minute)
@@ -153,20 +145,6 @@ static struct cell *cell_of(struct table *t, uint32_t series, uint32_t minute)
     c->series = series;
     c->minute = minute;
     return c;
-}
-
-static struct shard_map *shard_map_of(struct mem *m, const struct part *part)
-{
-    while (m->shard_count <= part->shard) {
-        m->shards = xgrow(m->shards, &m->shard_capacity, m->shard_count + 1, sizeof *m->shards);
-        m->shards[m->shard_count++] =
-            (struct shard_map){part->epoch, xcalloc(m->store.report_count, sizeof(struct numbers))};
-    }
-    struct shard_map *map = &m->shards[part->shard];
-    for (size_t r = 0; map->epoch != part->epoch && r < m->store.report_count; r++)
-        map->reports[r].count = 0;
-    map->epoch = part->epoch;
-    return map;
 }
 
 static struct book *find_book(struct mem *m, const struct range *range, const char *report, const char *entry)
@@ -236,26 +214,22 @@ static void add_books(struct mem *m, const struct range *range, const struct boo
     }
 }
 
-static void add_part_report(struct mem *m, size_t report, const struct part_report *pr, struct numbers *map)
+static bool add_part_report(struct mem *m, size_t report, const struct part *part, struct err *e)
 {
     static const struct range of_report = {.source = ""};
+    const struct part_report *pr = &part->reports[report];
     const struct report *r = &m->reports[report];
     struct table *t = &m->tables[report];
-    /* Less than `count` where shards of that number began anew with another pipeline. */
-    ASSERT(pr->added_count == 0 || pr->first_added <= map->count);
-    if (pr->added_count > 0)
-        map->count = pr->first_added;
-    map->own = xgrow(map->own, &map->capacity, map->count + pr->added_count, sizeof *map->own);
-    for (size_t i = 0; i < pr->added_count; i++)
-        map->own[map->count++] = number_of(m, report, slice_of(pr->added[i]->key, pr->added[i]->key_len));
+    if (!series_map_add(&t->map, part, report, resolve, m, e))
+        return false;
     for (size_t i = 0; i < pr->cells.count; i++) {
         const struct cell *from = cells_at(&pr->cells, i);
-        ASSERT(from->series < map->count);
-        struct cell *to = cell_of(t, map->own[from->series], from->minute);
+        struct cell *to = cell_of(t, series_map_number(&t->map, part, from->series), from->minute);
         report_merge(r, to->value, from->value);
         if (to->series == STORE_SERIES_OTHER)
             book_add(m, &of_report, r->name, "other", store_cell_count(r, from));
     }
+    return true;
 }
 
 static struct position *find_position(struct mem *m, const struct range *range)
@@ -299,9 +273,10 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
                            range->source, range->from, p->range.to);
     }
     for (size_t i = 0; i < batch->part_count; i++) {
-        struct shard_map *map = shard_map_of(m, batch->parts[i]);
-        for (size_t r = 0; r < st->report_count; r++)
-            add_part_report(m, r, &batch->parts[i]->reports[r], &map->reports[r]);
+        for (size_t r = 0; r < st->report_count; r++) {
+            if (!add_part_report(m, r, batch->parts[i], e))
+                return false;
+        }
     }
     for (size_t i = 0; i < batch->range_count; i++)
         apply_range(m, &batch->ranges[i], &batch->books[i]);
@@ -321,15 +296,6 @@ static bool mem_tidy(struct store *st, bool all, struct err *e)
     return true;
 }
 
-static bool wants(const struct series_set *set, uint32_t series)
-{
-    if (set->kind == SERIES_ALL)
-        return true;
-    if (set->kind == SERIES_ONE)
-        return series == set->one;
-    return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
-}
-
 static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
@@ -338,7 +304,7 @@ static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, voi
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         int64_t at_ms = (int64_t)c->minute * MINUTE_MS;
-        if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !wants(&scan->series, c->series))
+        if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !series_set_has(&scan->series, c->series))
             continue;
         if (rows++ == scan->rows_max)
             return err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
@@ -421,12 +387,8 @@ static bool mem_first_last(struct store *st, size_t report, int64_t *first_ms, i
 static void mem_close(struct store *st)
 {
     struct mem *m = (struct mem *)st;
-    for (size_t s = 0; s < m->shard_count; s++) {
-        for (size_t r = 0; r < st->report_count; r++)
-            free(m->shards[s].reports[r].own);
-        free(m->shards[s].reports);
-    }
     for (size_t r = 0; r < st->report_count; r++) {
+        series_map_fini(&m->tables[r].map);
         free(m->tables[r].keys);
         free(m->tables[r].by_key.slots);
         free(m->tables[r].cells.data);
@@ -434,7 +396,6 @@ static void mem_close(struct store *st)
         report_fini(&m->reports[r]);
     }
     arena_fini(&m->keys);
-    free(m->shards);
     free(m->tables);
     free(m->reports);
     free(m->positions);

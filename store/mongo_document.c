@@ -10,7 +10,6 @@
 
 /* Old servers refuse keys of indexes above 1 KiB. */
 #define ID_BYTES_MAX 900
-#define MICROS       1000000
 
 const char *mongo_collection(const struct mongo_store *m, size_t report, const char *kind,
                              char buf[MONGO_NAME_BYTES])
@@ -106,16 +105,6 @@ bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t 
     return true;
 }
 
-static int64_t unshift(int64_t column)
-{
-    return column > 0 ? column - 1 : column;
-}
-
-static int64_t shift(int64_t number)
-{
-    return number >= 0 ? number + 1 : number;
-}
-
 static void add_number(bson_t *inc, const char *path, const char *rest, int64_t value)
 {
     char name[256];
@@ -154,11 +143,11 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
         break;
     case MEASURE_MIN:
         if (columns[0] != 0)
-            bson_append_int64(min, path, -1, unshift(columns[0]));
+            bson_append_int64(min, path, -1, measure_unshift(columns[0]));
         break;
     case MEASURE_MAX:
         if (columns[0] != 0)
-            bson_append_int64(max, path, -1, unshift(columns[0]));
+            bson_append_int64(max, path, -1, measure_unshift(columns[0]));
         break;
     case MEASURE_LAST:
         if (columns[0] != 0)
@@ -179,8 +168,8 @@ static int64_t member(const bson_iter_t *document, const char *name)
 /* Of many additions, more millionths than a unit has. */
 static void carry(int64_t *columns)
 {
-    columns[0] = value_add(columns[0], columns[1] / MICROS);
-    columns[1] %= MICROS;
+    columns[0] = value_add(columns[0], columns[1] / EVENT_SCALE);
+    columns[1] %= EVENT_SCALE;
 }
 
 void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns)
@@ -207,7 +196,7 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         break;
     case MEASURE_MIN:
     case MEASURE_MAX:
-        columns[0] = shift(bson_iter_as_int64(value));
+        columns[0] = measure_shift(bson_iter_as_int64(value));
         break;
     case MEASURE_LAST:
         columns[0] = member(value, "t");

@@ -8,6 +8,7 @@
 #include "store/mongo_client.h"
 #include "store/mongo_log.h"
 #include "store/mongo_names.h"
+#include "store/series_map.h"
 #include "store/store.h"
 
 #define MONGO_LEDGER     "ledger"
@@ -20,13 +21,6 @@
 #define MONGO_SCHEMA     1
 #define MONGO_MINUTES    1440
 
-/* A shard's series number → the handle's. */
-struct mongo_map {
-    uint32_t epoch;
-    uint32_t *numbers;
-    size_t count, capacity;
-};
-
 struct mongo_report {
     char key[MONGO_NAME_BYTES]; /* "pages", "pages~2" */
     struct mongo_names names;
@@ -34,8 +28,7 @@ struct mongo_report {
     char fields[REPORT_MEASURES_MAX][MEASURE_NAME_BYTES + 2]; /* "bytes." */
     char dimensions[REPORT_DIMENSIONS_MAX]
                    [3 * sizeof(((struct dimension *)0)->name) + 16]; /* "metadata.path" */
-    struct mongo_map *maps;                                          /* by shard */
-    size_t map_count;
+    struct series_map map;
     int64_t series_found; /* how many series the database had when it was asked first; -1: not asked yet */
     bool has_all_names;   /* all of them are in `names` */
 };

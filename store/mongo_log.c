@@ -25,7 +25,6 @@ static void pack(struct mongo_log *l, const void *bytes, size_t len, ZSTD_EndDir
 void mongo_log_begin(struct mongo_log *l)
 {
     text_clear(&l->packed);
-    l->updates = 0;
     if (l->packer == NULL)
         l->packer = ZSTD_createCCtx();
     ASSERT(l->packer != NULL);
@@ -35,7 +34,6 @@ void mongo_log_begin(struct mongo_log *l)
 
 void mongo_log_add(struct mongo_log *l, const bson_t *update)
 {
-    l->updates++;
     pack(l, bson_get_data(update), update->len, ZSTD_e_continue);
 }
 

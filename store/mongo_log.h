@@ -24,7 +24,6 @@
 struct mongo_log {
     void *packer; /* while it is written */
     struct text packed;
-    uint64_t updates;
 };
 
 void mongo_log_begin(struct mongo_log *l);

@@ -228,9 +228,7 @@ static bool open_reader(struct mongo_store *m, struct err *e)
 
 static void free_report(struct mongo_report *more)
 {
-    for (size_t i = 0; i < more->map_count; i++)
-        free(more->maps[i].numbers);
-    free(more->maps);
+    series_map_fini(&more->map);
     mongo_names_fini(&more->names);
 }
 

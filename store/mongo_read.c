@@ -117,15 +117,6 @@ bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct t
 
 /* ---- documents */
 
-static bool wants(const struct series_set *set, uint32_t series)
-{
-    if (set->kind == SERIES_ALL)
-        return true;
-    if (set->kind == SERIES_ONE)
-        return series == set->one;
-    return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
-}
-
 static bool is_of_days(enum span slot)
 {
     return slot == SPAN_MINUTE || slot == SPAN_HOUR;
@@ -241,7 +232,7 @@ static bool see_document(void *context, const bson_t *document)
     g->stats->rows++;
     g->stats->bytes += document->len;
     if (!date_of(document, &date_ms) || !take_name(g->m, scan->report, document, &g->key, &series) ||
-        !wants(&scan->series, series))
+        !series_set_has(&scan->series, series))
         return true;
     read_slots(g->m, scan, document);
     for (size_t row = 0; row < row_count(scan->slot); row++) {

@@ -128,6 +128,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         snprintf(path, sizeof path, "writers.%s.seq", m->slot);
         m->sealed = m->number = mongo_number_at(&after, path, 0);
         m->is_done = true;
+        m->kept_ms = clock_mono_ms(&clock_system);
         good = recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
@@ -180,7 +181,7 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
     bson_t ledger;
-    if (m->kept_ms != 0 && now_ms - m->kept_ms < KEEP_MS)
+    if (now_ms - m->kept_ms < KEEP_MS)
         return true;
     m->kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define HOURS 24
 #define DAYS  32 /* by their number, from 1 */
@@ -23,25 +22,11 @@ struct update {
 
 /* ---- which series */
 
-static struct mongo_map *map_of(struct mongo_report *more, const struct part *part)
-{
-    if (part->shard >= more->map_count) {
-        more->maps = xrealloc(more->maps, (part->shard + 1) * sizeof *more->maps);
-        for (; more->map_count <= part->shard; more->map_count++)
-            more->maps[more->map_count] = (struct mongo_map){.epoch = part->epoch};
-    }
-    struct mongo_map *map = &more->maps[part->shard];
-    if (map->epoch != part->epoch) {
-        map->epoch = part->epoch;
-        map->count = 0;
-    }
-    return map;
-}
-
 /* Its number: known, new, or - where the report is full - `other`. Names are not asked for while there is
  * room. */
-static bool resolve(struct mongo_store *m, size_t report, struct slice key, uint32_t *number, struct err *e)
+static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
+    struct mongo_store *m = context;
     struct mongo_report *more = &m->more[report];
     uint32_t max = m->reports[report].series_max;
     *number = mongo_names_find(&more->names, key);
@@ -57,30 +42,11 @@ static bool resolve(struct mongo_store *m, size_t report, struct slice key, uint
     return true; /* 0 is `other` */
 }
 
-static bool resolve_part(struct mongo_store *m, size_t report, const struct part *part, struct err *e)
-{
-    const struct part_report *pr = &part->reports[report];
-    struct mongo_map *map = map_of(&m->more[report], part);
-    if (pr->added_count == 0)
-        return true;
-    /* Less than `count` where a batch that failed is applied again. */
-    ASSERT(pr->first_added <= map->count);
-    map->count = pr->first_added;
-    map->numbers = xgrow(map->numbers, &map->capacity, map->count + pr->added_count, sizeof *map->numbers);
-    for (size_t i = 0; i < pr->added_count; i++) {
-        const struct series *s = pr->added[i];
-        if (!resolve(m, report, slice_of(s->key, s->key_len), &map->numbers[map->count], e))
-            return false;
-        map->count++;
-    }
-    return true;
-}
-
 bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
         for (size_t r = 0; r < m->store.report_count; r++) {
-            if (!resolve_part(m, r, batch->parts[p], e))
+            if (!series_map_add(&m->more[r].map, batch->parts[p], r, resolve, m, e))
                 return false;
         }
     }
@@ -187,14 +153,13 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
     }
     size_t n = 0;
     for (size_t p = 0; p < batch->part_count; p++) {
-        const struct cells *cells = &batch->parts[p]->reports[report].cells;
-        const struct mongo_map *map = &m->more[report].maps[batch->parts[p]->shard];
+        const struct part *part = batch->parts[p];
+        const struct cells *cells = &part->reports[report].cells;
         for (size_t i = 0; i < cells->count; i++, n++) {
             const struct cell *c = cells_at(cells, i);
-            ASSERT(c->series < map->count);
+            uint32_t series = series_map_number(&m->more[report].map, part, c->series);
             m->cells[n] = c;
-            m->items[n] =
-                (struct radix_item){(uint64_t)map->numbers[c->series] << 32 | c->minute, (uint32_t)n};
+            m->items[n] = (struct radix_item){(uint64_t)series << 32 | c->minute, (uint32_t)n};
         }
     }
     if (count > 0 && radix_sort(m->items, m->scratch, count) == m->scratch) {
@@ -327,17 +292,6 @@ static int64_t count_other(const struct mongo_store *m, size_t report, size_t co
 
 /* ---- books */
 
-static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
-{
-    char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
-    if (report != NULL)
-        snprintf(path, sizeof path, "reports.%s.%s", report, entry);
-    else
-        snprintf(path, sizeof path, "entries.%s", entry);
-    if (value != 0)
-        bson_append_int64(to, path, -1, value);
-}
-
 static void set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
 {
     char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
@@ -346,6 +300,13 @@ static void set_entry(bson_t *to, const char *report, const char *entry, int64_t
     else
         snprintf(path, sizeof path, "entries.%s", entry);
     bson_append_int64(to, path, -1, value);
+}
+
+/* Those without a count are left out. */
+static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+{
+    if (value != 0)
+        set_entry(to, report, entry, value);
 }
 
 /* From where to where each report counts this partition. */
@@ -404,9 +365,7 @@ static void write_other(struct update *u, int64_t count)
 
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    struct update u = {.m = m, .log = log, .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(&clock_system)};
     mongo_log_begin(log);
     int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {

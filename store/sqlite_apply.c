@@ -125,11 +125,10 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
     const struct cells *cells = &part->reports[report].cells;
     size_t columns = st->reports[report].column_count;
     struct items *it = &st->items[level];
-    const uint32_t *numbers = t->maps[part->shard].numbers;
     items_reserve(it, cells->count, columns);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
-        uint32_t number = numbers[c->series];
+        uint32_t number = series_map_number(&t->map, part, c->series);
         uint64_t key = level == LEVEL_FRESH ? items_key(c->minute, number, 0)
                                             : items_key(c->minute / 60, number, c->minute % 60);
         int64_t *values = items_add(it, key, columns);
@@ -147,7 +146,7 @@ static bool book_other(struct sqlite_store *st, size_t report, const struct batc
         const struct cells *cells = &batch->parts[p]->reports[report].cells;
         for (size_t i = 0; i < cells->count; i++) {
             const struct cell *c = cells_at(cells, i);
-            if (dict_number(t, batch->parts[p], c->series) == STORE_SERIES_OTHER)
+            if (series_map_number(&t->map, batch->parts[p], c->series) == STORE_SERIES_OTHER)
                 other += store_cell_count(&st->reports[report], c);
         }
     }

@@ -235,8 +235,9 @@ bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e)
 }
 
 /* Its number: known, in the file, new, or - where the report is full - `other`. */
-static bool resolve(struct sqlite_store *st, size_t report, struct slice key, uint32_t *number, struct err *e)
+static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
+    struct sqlite_store *st = context;
     struct sqlite_report *t = &st->tables[report];
     uint64_t hash = XXH3_64bits(key.ptr, key.len);
     struct dict_slot *slot = dict_slot_of(&t->dict, hash, key);
@@ -257,46 +258,9 @@ static bool resolve(struct sqlite_store *st, size_t report, struct slice key, ui
     return true;
 }
 
-static struct series_map *map_of(struct sqlite_report *t, const struct part *part)
-{
-    if (part->shard >= t->map_count) {
-        t->maps = xrealloc(t->maps, (part->shard + 1) * sizeof *t->maps);
-        for (; t->map_count <= part->shard; t->map_count++)
-            t->maps[t->map_count] = (struct series_map){.epoch = part->epoch};
-    }
-    struct series_map *map = &t->maps[part->shard];
-    if (map->epoch != part->epoch) {
-        map->epoch = part->epoch;
-        map->count = 0;
-    }
-    return map;
-}
-
 bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct part *part, struct err *e)
 {
-    const struct part_report *pr = &part->reports[report];
-    struct series_map *map = map_of(&st->tables[report], part);
-    if (pr->added_count == 0)
-        return true;
-    /* Less than `count` where a batch that failed is applied again. */
-    ASSERT(pr->first_added <= map->count);
-    map->count = pr->first_added;
-    map->numbers = xgrow(map->numbers, &map->capacity, map->count + pr->added_count, sizeof *map->numbers);
-    for (size_t i = 0; i < pr->added_count; i++) {
-        const struct series *s = pr->added[i];
-        ASSERT(s->number == map->count);
-        if (!resolve(st, report, slice_of(s->key, s->key_len), &map->numbers[map->count], e))
-            return false;
-        map->count++;
-    }
-    return true;
-}
-
-uint32_t dict_number(const struct sqlite_report *t, const struct part *part, uint32_t series)
-{
-    const struct series_map *map = &t->maps[part->shard];
-    ASSERT(series < map->count);
-    return map->numbers[series];
+    return series_map_add(&st->tables[report].map, part, report, resolve, st, e);
 }
 
 size_t sqlite_bytes_max(const struct report *reports, size_t report_count)

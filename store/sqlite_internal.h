@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/radix.h"
 #include "store/body.h"
+#include "store/series_map.h"
 #include "store/sqlite.h"
 
 #include <sqlite3.h>
@@ -25,13 +26,6 @@ struct level_table {
     sqlite3_stmt *seek;      /* reader's: the first row at or after a rowid */
     sqlite3_stmt *range;     /* reader's: rows in a rowid range */
     int64_t last_at;         /* writer's: no row lies above; -1: none at all */
-};
-
-/* shard's number → ours */
-struct series_map {
-    uint32_t epoch;
-    size_t count, capacity;
-    uint32_t *numbers;
 };
 
 struct dict_slot {
@@ -65,9 +59,8 @@ struct sqlite_report {
     struct dict dict;
     struct new_series *new_series;
     size_t new_count, new_capacity;
-    struct text new_keys;    /* theirs, a line each */
-    struct series_map *maps; /* by shard */
-    size_t map_count;
+    struct text new_keys; /* theirs, a line each */
+    struct series_map map;
 };
 
 /* Sorted deltas of one report at one level: key = bucket, series, slot. */
@@ -130,7 +123,6 @@ bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct par
                         struct err *e) MUST_CHECK;
 /* After the last part: what was new goes into the file. */
 bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
-uint32_t dict_number(const struct sqlite_report *t, const struct part *part, uint32_t series);
 /* The key of a series; the caller resets series_get when it has read the key. */
 bool dict_key(struct sqlite_store *st, size_t report, uint32_t number, struct slice *key, bool *found,
               struct err *e) MUST_CHECK;

@@ -486,9 +486,7 @@ struct store *sqlite_open(const char *path, enum store_mode mode, const struct r
 
 static void close_report(struct sqlite_report *t)
 {
-    for (size_t i = 0; i < t->map_count; i++)
-        free(t->maps[i].numbers);
-    free(t->maps);
+    series_map_fini(&t->map);
     free(t->new_series);
     text_fini(&t->new_keys);
     dict_fini(&t->dict);

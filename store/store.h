@@ -40,6 +40,15 @@ struct series_set {
     uint32_t bits_max;    /* … up to this number, exclusive */
 };
 
+static inline bool series_set_has(const struct series_set *set, uint32_t series)
+{
+    if (set->kind == SERIES_ALL)
+        return true;
+    if (set->kind == SERIES_ONE)
+        return series == set->one;
+    return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
+}
+
 struct scan {
     size_t report; /* index in store_reports() */
     enum span slot;

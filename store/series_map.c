@@ -1,0 +1,49 @@
+#include "store/series_map.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+void series_map_fini(struct series_map *map)
+{
+    for (size_t i = 0; i < map->shard_count; i++)
+        free(map->shards[i].numbers);
+    free(map->shards);
+}
+
+static struct series_numbers *shard_of(struct series_map *map, const struct part *part)
+{
+    if (part->shard >= map->shard_count) {
+        map->shards = xrealloc(map->shards, (part->shard + 1) * sizeof *map->shards);
+        for (; map->shard_count <= part->shard; map->shard_count++)
+            map->shards[map->shard_count] = (struct series_numbers){.epoch = part->epoch};
+    }
+    struct series_numbers *shard = &map->shards[part->shard];
+    if (shard->epoch != part->epoch) {
+        shard->epoch = part->epoch;
+        shard->count = 0;
+    }
+    return shard;
+}
+
+bool series_map_add(struct series_map *map, const struct part *part, size_t report,
+                    series_resolve_fn *resolve, void *context, struct err *e)
+{
+    const struct part_report *pr = &part->reports[report];
+    struct series_numbers *shard = shard_of(map, part);
+    if (pr->added_count == 0)
+        return true;
+    /* Less than `count` where a batch that failed is applied again, or shards of that number began anew. */
+    ASSERT(pr->first_added <= shard->count);
+    shard->count = pr->first_added;
+    shard->numbers =
+        xgrow(shard->numbers, &shard->capacity, shard->count + pr->added_count, sizeof *shard->numbers);
+    for (size_t i = 0; i < pr->added_count; i++) {
+        const struct series *s = pr->added[i];
+        ASSERT(s->number == shard->count);
+        if (!resolve(context, report, slice_of(s->key, s->key_len), &shard->numbers[shard->count], e))
+            return false;
+        shard->count++;
+    }
+    return true;
+}
