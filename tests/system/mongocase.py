@@ -205,8 +205,8 @@ class MongoCase(Case):
         return re.search(r"counted [1-9]", out) is not None
 
 
-def main():
-    """unittest.main() with a server for all tests of a program; without one, a skip."""
+def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:])):
+    """`run` the tests of a program with a server for all of them; without one, a skip."""
     try:
         mongo.install()
         if pymongo is None:
@@ -216,7 +216,7 @@ def main():
         try:
             MongoCase.server = mongo.Server(home, test_commands=True)
             MongoCase.server.start()
-            unittest.main(argv=sys.argv[:1] + sys.argv[1:])
+            run()
         finally:
             if MongoCase.server is not None:
                 MongoCase.server.kill()

@@ -138,13 +138,15 @@ class Documents(MongoCase):
                 self.assertGreaterEqual(one["applied"]["w0"], 1)
 
 
-class Crash(MongoCase):
+class OfOneLog(MongoCase):
     def setUp(self):
         super().setUp()
         self.dice = dice()
         self.log = log(self.dice, 6 * LINES_A_BATCH)
         self.write("a.log", self.log)
 
+
+class Crash(OfOneLog):
     def check_end(self):
         """Run on to the end; all is counted once. True: there was something left."""
         left = self.finish("a.log")
@@ -347,14 +349,8 @@ http: {{listen: "127.0.0.1:0"}}
         self.check(lines)
 
 
-class Together(MongoCase):
+class Together(OfOneLog):
     """Two imports at a time, of one database."""
-
-    def setUp(self):
-        super().setUp()
-        self.dice = dice()
-        self.log = log(self.dice, 6 * LINES_A_BATCH)
-        self.write("a.log", self.log)
 
     def test_of_two_files(self):
         other = log(self.dice, 6 * LINES_A_BATCH)

@@ -6,16 +6,14 @@ far as the moments of a machine can be repeated.
 """
 
 import os
-import shutil
 import signal
-import sys
-import tempfile
 import time
 
 import kafkacase
+import mongocase
 from harness import EX_TEMPFAIL, TIMEOUT_S, dice
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope
-from mongocase import mongo, pymongo
+from mongocase import pymongo
 from test_mongo import failpoints
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
@@ -33,12 +31,11 @@ def flat(document, stem=""):
 
 
 class MongoKafka(KafkaCase):
-    server = None  # of the whole program; see main()
     databases = 0
 
     def setUp(self):
         super().setUp()
-        self.dice = dice()
+        self.dice, self.server = dice(), mongocase.MongoCase.server
         MongoKafka.databases += 1
         name = f"k{MongoKafka.databases}"
         self.url = f"{self.server.url}/{name}"
@@ -97,10 +94,8 @@ class MongoKafka(KafkaCase):
                 until = time.monotonic() + TIMEOUT_S / 2
                 while process.poll() is None:
                     self.assertLess(time.monotonic(), until, f"failpoint {name} was not reached\n{self.said()}")
-                    # What is done when nothing comes is done when nothing comes.
-                    if name != "mongo.done" or "event=stop" not in self.said():
-                        self.send(20)
-                    time.sleep(2.5 if name == "mongo.done" else 0.1)
+                    self.send(20)
+                    time.sleep(2.5 if name == "mongo.done" else 0.1)  # which comes when nothing else does
                 self.assertEqual(-signal.SIGKILL, process.returncode, self.said())
                 self.check_prefix(*self.feeds)
         self.run_daemon()
@@ -166,26 +161,5 @@ class MongoKafka(KafkaCase):
         self.check_all(*self.feeds)
 
 
-def main():
-    """unittest.main() with a broker and a server; without one of them, a skip."""
-    try:
-        mongo.install()
-        if pymongo is None:
-            sys.stdout.flush()
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-        home = tempfile.mkdtemp(prefix="tallyd-mongo-")
-        try:
-            MongoKafka.server = mongo.Server(home)
-            MongoKafka.server.start()
-            kafkacase.main()
-        finally:
-            if MongoKafka.server is not None:
-                MongoKafka.server.kill()
-            shutil.rmtree(home, ignore_errors=True)
-    except mongo.Missing as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
-
-
 if __name__ == "__main__":
-    main()
+    mongocase.main(kafkacase.main)
