@@ -149,10 +149,10 @@ static void test_writer_reads_from_the_primary(void **state)
 {
     struct world *w = *state;
     struct err e = {0};
-    char url[sizeof w->url + 32];
-    snprintf(url, sizeof url, "%s?readPreference=secondary", w->url);
+    char url[sizeof w->url + 48];
+    snprintf(url, sizeof url, "%s?replicaSet=secantus&readPreference=secondary", w->url);
     struct store *writer = store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
-    assert_non_null(writer); /* the server at hand has no secondary */
+    assert_non_null(writer); /* the set of the server at hand has no secondary */
     store_close(writer);
 }
 
