@@ -114,6 +114,9 @@ deps: ## install the Debian packages that build and tests need, if missing
 	@./packages.sh build $(if $(filter-out demo,$(or $(MAKECMDGOALS),deps)),check) \
 	    $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
+servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers of check-all into .cache: needs go and cargo, 8 minutes
+	@tests/servers/mongo.py install --server=all
+
 # ---- tests: what tests/run.py is given, command lines with a timeout each
 
 UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%)
@@ -154,7 +157,7 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 5 minutes at most
 	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
-check-all: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
+check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
@@ -257,7 +260,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
         format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -13,18 +13,16 @@ be had raises Missing with the reason.
 """
 
 import argparse
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 
 import rdkafka
-from process import Missing, Program, free_ports, run
+from process import CACHE, Missing, Program, free_ports, making, run
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERSION = "4.3.1"
-HOME = os.path.join(ROOT, ".cache", "servers", f"kafka-{VERSION}")
+HOME = os.path.join(CACHE, f"kafka-{VERSION}")
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 CLUSTER = "dGFsbHlkLXRlc3QtYnJva2"  # any 16 bytes, in base64
 INSTALL_S, FORMAT_S = 200, 60
@@ -70,15 +68,11 @@ def install():
     for program, package in (("java", "default-jre-headless"), ("kcat", "kcat")):
         if not shutil.which(program):
             raise Missing(f"{program} is not installed (Debian package {package})")
-    os.makedirs(os.path.dirname(HOME), exist_ok=True)
-    with open(HOME + ".lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.isdir(HOME):
+    with making(HOME) as part:
+        if part is None:
             return
         if not shutil.which("mvn"):
             raise Missing("mvn is not installed (Debian package maven)")
-        part = HOME + ".part"
-        shutil.rmtree(part, ignore_errors=True)
         pom = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pom.xml")
         run(["mvn", "--batch-mode", "--quiet", "-f", pom, f"-Dkafka.version={VERSION}", COPY, "-DincludeScope=runtime",
              f"-DoutputDirectory={part}/jars"], f"getting Kafka {VERSION} by Maven", INSTALL_S)

@@ -3,14 +3,18 @@
 What cannot be had raises Missing with the reason.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import time
 
+CACHE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), ".cache", "servers")
 READY_S, STOP_S = 60, 30
 # Below the range from which the kernel takes ports for outgoing connections: a killed server's stays free.
 PORTS = range(20000, 32000)
@@ -20,15 +24,35 @@ class Missing(Exception):
     """What is needed is not here; the text says what."""
 
 
-def run(argv, what, timeout_s):
+def run(argv, what, timeout_s, given="", **env):
+    """What it said, with `env` besides what is in the environment."""
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=timeout_s, check=False)
+        done = subprocess.run(argv, input=given.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={**os.environ, **env}, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
         raise Missing(f"{what} took longer than {timeout_s} s") from None
+    said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
-        said = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-        raise Missing(f"{what} failed: {said[0] if said else f'exit status {done.returncode}'}")
+        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in lines if "error" in line.lower()] or lines
+        raise Missing(f"{what} failed: {lines[0] if lines else f'exit status {done.returncode}'}")
+    return said
+
+
+@contextlib.contextmanager
+def making(home):
+    """For what is installed once: an empty folder, to be renamed to `home` when all is in it, or None where `home` is there
+    already. Of several processes that want to make it, one does and the others wait."""
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    with open(home + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.isdir(home):
+            yield None
+            return
+        part = home + ".part"
+        shutil.rmtree(part, ignore_errors=True)
+        os.mkdir(part)
+        yield part
 
 
 def free_ports(count):

@@ -214,7 +214,7 @@ def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:])):
             os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
         home = tempfile.mkdtemp(prefix="tallyd-mongo-")
         try:
-            MongoCase.server = mongo.Server(home, test_commands=True)
+            MongoCase.server = mongo.Server(home)
             MongoCase.server.start()
             run()
         finally:

@@ -1,0 +1,55 @@
+"""FerretDB 2 on PostgreSQL with DocumentDB: a MongoDB server of other authors on another engine.
+
+Two processes, started, killed and stopped together. What it does not have or does otherwise: it says that it is standalone;
+no transactions, no retryable writes (a repeated txnNumber is applied twice), no capped collections, no sharding, no failCommand;
+an _id has 2.7 kB at most.
+"""
+
+import os
+import shutil
+
+import postgres
+from process import CACHE, Missing, free_ports, making, run
+from wire import MongoServer
+
+VERSION = "2.7.0"
+HOME = os.path.join(CACHE, f"ferretdb-{VERSION}")
+INSTALL_S = 900
+
+
+class FerretDB(MongoServer):
+    NAME = "FerretDB server"
+
+    def __init__(self, home):
+        self.postgres = postgres.Postgres(os.path.join(home, "postgres"))
+        super().__init__(home)
+
+    @staticmethod
+    def install():
+        postgres.install()
+        with making(HOME) as part:
+            if part is None:
+                return
+            if not shutil.which("go"):
+                raise Missing("go is not installed: FerretDB needs Go 1.25 or later, which Debian 12 does not have")
+            run(["go", "install", f"github.com/FerretDB/FerretDB/v2/cmd/ferretdb@v{VERSION}"], "building FerretDB by go",
+                INSTALL_S, GOBIN=part)
+            os.rename(part, HOME)
+
+    def prepare(self):
+        return next(port for port in free_ports(2) if port != self.postgres.port)
+
+    def start(self):
+        """Begin or begin again, and wait until it answers."""
+        self.postgres.start()
+        return self.launch([os.path.join(HOME, "ferretdb"), f"--listen-addr=127.0.0.1:{self.port}",
+                            f"--postgresql-url={self.postgres.url}", "--no-auth", "--telemetry=disable",
+                            f"--state-dir={self.home}", "--debug-addr=-", "--log-level=ERROR"])
+
+    def kill(self):
+        super().kill()
+        self.postgres.kill()
+
+    def stop(self):
+        super().stop()
+        self.postgres.stop()

@@ -1,0 +1,40 @@
+"""What the servers of the MongoDB wire protocol have in common."""
+
+import socket
+import struct
+
+from process import Program
+
+ANSWER_S = 2
+OP_MSG = 2013
+
+
+def hello():
+    """The request by which every driver begins, as it goes over the wire."""
+    body = b"\x10hello\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0"
+    section = struct.pack("<IB", 0, 0) + struct.pack("<i", 4 + len(body) + 1) + body + b"\0"
+    return struct.pack("<iiii", 16 + len(section), 1, 0, OP_MSG) + section
+
+
+class MongoServer(Program):
+    """A server whose data and log are in `home`. Its URL stays the same until the directory is removed."""
+
+    NAME = "MongoDB server"
+
+    @staticmethod
+    def install():
+        raise NotImplementedError
+
+    @property
+    def url(self):
+        return f"mongodb://127.0.0.1:{self.port}"
+
+    def ready(self):
+        """Does it answer?"""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), ANSWER_S) as sock:
+                sock.sendall(hello())
+                head = sock.recv(16, socket.MSG_WAITALL)
+                return len(head) == 16 and struct.unpack("<iiii", head)[3] == OP_MSG
+        except OSError:
+            return False
