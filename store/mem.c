@@ -432,6 +432,6 @@ struct store *mem_open(enum store_mode mode, const struct report *reports, size_
         m->reports[r].definition = xstrdup(reports[r].definition);
         m->tables[r].cells.stride = cells_stride(reports[r].column_count);
     }
-    m->store = (struct store){&mem_ops, m->reports, report_count};
+    m->store = (struct store){.ops = &mem_ops, .reports = m->reports, .report_count = report_count};
     return &m->store;
 }

@@ -356,16 +356,13 @@ static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
     return true;
 }
 
-static bool claim_all(struct mongo_store *m, const struct batch *batch, struct err *e)
+static bool claim(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
+    if (!mongo_claim_for(m, batch, e))
+        return false;
     for (size_t i = 0; i < batch->range_count; i++) {
-        struct mongo_partition *p;
         const struct range *r = &batch->ranges[i];
-        if (!mongo_claim(m, r, &p, e))
-            return false;
-        /* It may have been another's meanwhile. */
-        if (!p->is_new && p->next != r->from && (mongo_forget_partition(m, p), !mongo_claim(m, r, &p, e)))
-            return false;
+        const struct mongo_partition *p = mongo_find_partition(m, r);
         if (!p->is_new && p->next != r->from)
             return err_set(e, EX_DATAERR,
                            "%s has been counted up to %" PRId64 ", the batch begins at %" PRId64
@@ -377,7 +374,7 @@ static bool claim_all(struct mongo_store *m, const struct batch *batch, struct e
 
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!claim_all(m, batch, e) || !mongo_resolve(m, batch, e))
+    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_resolve(m, batch, e))
         return false;
     m->number++; /* never again: a seal that is carried out late must not find another batch under its number
                   */
@@ -453,7 +450,7 @@ bool mongo_tidy(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_idle = clock_mono_ms(&clock_system) - m->applied_at_ms >= IDLE_MS;
-    if (m->step != STEP_NONE)
+    if (m->step != STEP_NONE || m->slot[0] == '\0')
         return true;
     if (!mongo_keep_slot(m, e))
         return false;

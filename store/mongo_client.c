@@ -72,8 +72,11 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
         (is_server && (error->code == 18 || error->code == 13)))
         return err_set(e, EX_NOPERM, "%s: %s %s: check user, password and rights in store.url", c->name, what,
                        error->message);
-    if (error->domain == MONGOC_ERROR_STREAM || error->domain == MONGOC_ERROR_SERVER_SELECTION ||
-        error->domain == MONGOC_ERROR_WRITE_CONCERN || (is_server && may_pass(error->code)))
+    /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
+    bool is_connection = error->domain == MONGOC_ERROR_STREAM ||
+                         error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+                         (!is_server && error->code <= MONGOC_ERROR_CLIENT_NOT_READY);
+    if (is_connection || error->domain == MONGOC_ERROR_WRITE_CONCERN || (is_server && may_pass(error->code)))
         return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %s", c->name, what, error->message);
     return err_set(e, EX_IOERR, "%s refuses: %s: %s (code %u)", c->name, what, error->message, error->code);
 }

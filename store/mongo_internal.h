@@ -58,7 +58,7 @@ struct mongo_store {
     struct mongo_report *more; /* of each report */
 
     /* of a writer */
-    char slot[MONGO_SLOT_BYTES];
+    char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
     int64_t inc, sealed, number; /* of the last seal; the last number used */
     bool is_done;                /* the ledger says so of the last seal, too */
     int64_t applied_at_ms;       /* the last one, by the monotonic clock */
@@ -137,20 +137,29 @@ bool mongo_modify_ledger(struct mongo_store *m, const bson_t *query, const bson_
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
 
-struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
-/* Make it ours, once, and finish for whoever had it what is sealed of it. */
-bool mongo_claim(struct mongo_store *m, const struct range *range, struct mongo_partition **p, struct err *e);
-void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p);
+/* Another has it: it is not ours any more. Returns false. */
+bool mongo_lose_slot(struct mongo_store *m, struct err *e);
 void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_t seq);
 /* False where nobody knows: call it again. Else *sealed, or *e says why the ledger has another mind. */
 bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e);
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e);
+
+/* ---- mongo_partition.c */
+
+struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
+void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p);
+/* "partitions.kafka:access/0.next"; valid until the next one. */
+const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
+/* Make them ours, and finish for whoever had them what is sealed of them. */
+bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e);
+/* Those of a batch's partitions that are not. */
+bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);
 
 /* ---- mongo_slot.c */
 
-/* Take one that is free, and finish what is open in it. */
-bool mongo_take_slot(struct mongo_store *m, struct err *e);
+/* Where there is none: take one that is free, and finish what is open in it. */
+bool mongo_need_slot(struct mongo_store *m, struct err *e);
 /* Until when the slot is ours in the eyes of those who look for one; 0 gives it back. No more than that: what
  * a slow writer may still do is decided by `inc`. */
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);

@@ -207,7 +207,7 @@ static bool open_writer(struct mongo_store *m, const struct report *reports, siz
         if (!register_report(m, &reports[i], e) || !mongo_create_indexes(m, i, e))
             return false;
     }
-    if (!mongo_take_slot(m, e))
+    if (!mongo_need_slot(m, e))
         return false;
     for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
         if (!count_series(m, i, e))
@@ -268,6 +268,7 @@ static void mongo_close(struct store *st)
 
 static const struct store_ops mongo_ops = {
     .close = mongo_close,
+    .claim = mongo_claim,
     .apply = mongo_apply,
     .tidy = mongo_tidy,
     .hold = mongo_hold,
@@ -288,6 +289,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct rep
         return NULL;
     struct mongo_store *m = xcalloc(1, sizeof *m);
     m->store.ops = &mongo_ops;
+    m->store.is_shared = true;
     m->client = client;
     m->is_done = true;
     m->rows = xcalloc(MONGO_MINUTES, REPORT_COLUMNS_MAX * sizeof *m->rows);

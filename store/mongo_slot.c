@@ -128,6 +128,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         snprintf(path, sizeof path, "writers.%s.seq", m->slot);
         m->sealed = m->number = mongo_number_at(&after, path, 0);
         m->is_done = true;
+        m->logs_deleted = 0;
         m->kept_ms = clock_mono_ms(&clock_system);
         good = recover_abandoned(m, &after, true, e);
     }
@@ -137,9 +138,9 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     return good;
 }
 
-bool mongo_take_slot(struct mongo_store *m, struct err *e)
+bool mongo_need_slot(struct mongo_store *m, struct err *e)
 {
-    bool taken = false, good = create_ledger(m, e);
+    bool taken = m->slot[0] != '\0', good = taken || create_ledger(m, e);
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
         good = mongo_read_ledger(m, &ledger, e);
@@ -153,6 +154,8 @@ bool mongo_take_slot(struct mongo_store *m, struct err *e)
                                      mongo_client_name(m->client));
         bson_destroy(&ledger);
     }
+    if (!good)
+        m->slot[0] = '\0';
     return good;
 }
 

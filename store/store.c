@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e)
@@ -50,6 +51,34 @@ static void check_batch(const struct store *st, const struct batch *batch)
         for (size_t r = 0; r < st->report_count; r++)
             ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].column_count));
     }
+}
+
+struct claim {
+    struct range *ranges;
+    size_t count;
+};
+
+static bool take_position(void *context, const struct position *position)
+{
+    const struct claim *c = context;
+    for (size_t i = 0; i < c->count; i++) {
+        struct range *r = &c->ranges[i];
+        if (strcmp(r->source, position->range.source) != 0 ||
+            strcmp(r->partition, position->range.partition) != 0)
+            continue;
+        *r = position->range;
+        r->from = r->to;
+    }
+    return true;
+}
+
+bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
+{
+    struct claim c = {ranges, count};
+    for (size_t i = 0; i < count; i++)
+        ranges[i].from = ranges[i].to = -1;
+    return st->ops->claim != NULL ? st->ops->claim(st, ranges, count, e)
+                                  : st->ops->positions(st, take_position, &c, e);
 }
 
 bool store_apply(struct store *st, const struct batch *batch, struct err *e)

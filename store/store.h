@@ -10,7 +10,8 @@
  * Threads : a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in a
  *           server a source belongs to the writer that took it last. Any number of STORE_READ handles may
  *           read beside it, each call from one snapshot.
- * Errors  : EX_TEMPFAIL + retryable: locked by another; EX_IOERR: disk full, I/O error (retryable);
+ * Errors  : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch was
+ *           dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
  *           EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
  *           report under the same name and generation; EX_NOINPUT: a store to read that is not there.
  */
@@ -79,6 +80,7 @@ struct store;
 
 struct store_ops {
     void (*close)(struct store *st);
+    bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
     bool (*hold)(struct store *st, struct err *e);
@@ -97,6 +99,7 @@ struct store {
     const struct store_ops *ops;
     const struct report *reports; /* what it holds, current generation of each; owned by the store */
     size_t report_count;
+    bool is_shared; /* other writers may count beside this one, each its partitions */
 };
 
 /* `url` is "sqlite:PATH", "mongodb://…" (store/mongo.h) or "mem:". STORE_WRITE creates what is missing and
@@ -109,6 +112,11 @@ void store_close(struct store *st);
 #define STORE_URL_BYTES 256
 const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
 
+/* Make partitions, named by `source` and `partition` of their ranges, this handle's own: whoever had them
+ * counts nothing of them any more. Of each, `from` and `to` become how far it is counted, -1 where nothing of
+ * it ever was; tail, latest_ms and label are those of the last range. Without a claim, the first batch with a
+ * range of a partition makes it. */
+bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
 /* All or nothing, durable on return. Parts may be given back to their shards afterwards. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Housekeeping between batches, bounded in time: fold fresh rows into closed ones. `all`: leave none. */

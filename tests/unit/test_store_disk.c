@@ -63,6 +63,93 @@ static void test_second_writer_is_refused(void **state)
     apply_three_hits(w);
 }
 
+static void command(struct world *w, const char *json)
+{
+    struct err e;
+    bson_t reply, *c = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    assert_non_null(c);
+    assert_true(mongo_write(mongo_of(w->store)->client, c, &reply, &e));
+    bson_destroy(&reply);
+    bson_destroy(c);
+}
+
+static void claim(struct store *st, struct range *r, const char *partition)
+{
+    struct err e = {0};
+    *r = (struct range){.source = "access"};
+    strcpy(r->partition, partition);
+    if (!store_claim(st, r, 1, &e))
+        printf("%s\n", e.text);
+}
+
+static void test_claim_says_how_far_a_partition_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct range r[2] = {{.source = "access"}, {.source = "access", .partition = "7"}};
+    struct err e;
+    apply_three_hits(w);
+    const struct batch *last = batcher_seal(w->batcher, "access", 100, 130);
+    batcher_range(w->batcher)->tail_hash = UINT64_MAX - 5;
+    batcher_range(w->batcher)->tail_len = 17;
+    assert_true(store_apply(w->store, last, &e));
+    for (int i = 0; i < 2; i++) { /* also where it is ours already */
+        assert_true(store_claim(w->store, r, 2, &e));
+        assert_int_equal(r[0].from, 130);
+        assert_int_equal(r[0].to, 130);
+        assert_true(r[0].tail_hash == UINT64_MAX - 5);
+        assert_int_equal(r[0].tail_len, 17);
+        assert_int_equal(r[1].from, -1);
+        assert_int_equal(r[1].to, -1);
+    }
+    w->next = 130;
+    apply_three_hits(w);
+}
+
+/* Whoever claims last counts, from where the other one ended, and what that tries afterwards is nothing. */
+static void test_claimed_partition_is_the_other_ones(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct range r;
+    struct store *second = store_open(w->url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    assert_non_null(second);
+    assert_true(second->is_shared);
+    apply_three_hits(w);
+    claim(second, &r, "");
+    assert_int_equal(r.to, 100);
+    world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
+    assert_false(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
+    assert_int_equal(e.code, EX_TEMPFAIL);
+    assert_false(e.retryable);
+    claim(w->store, &r, ""); /* nothing of it was counted by the other one */
+    assert_int_equal(r.to, 100);
+    assert_true(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
+    claim(second, &r, "");
+    assert_int_equal(r.to, 200);
+    assert_int_equal(hits_of(second, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 2);
+    store_close(second);
+}
+
+/* A writer that was silent for long finds its slot taken; it takes another and goes on. */
+static void test_lost_slot_is_replaced(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct range r;
+    apply_three_hits(w);
+    command(w, "{\"update\": \"ledger\", \"updates\": [{\"q\": {\"_id\": \"ledger\"}, \"u\": {\"$inc\": "
+               "{\"writers.w0.inc\": {\"$numberLong\": \"1\"}}}}]}");
+    world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
+    assert_false(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
+    assert_int_equal(e.code, EX_TEMPFAIL);
+    assert_false(e.retryable);
+    claim(w->store, &r, "");
+    assert_int_equal(r.to, 100);
+    assert_string_equal(mongo_of(w->store)->slot, "w1");
+    assert_true(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
+    assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 2);
+}
+
 /* In a server, several write; a source belongs to the one that took it last. */
 static void test_second_writer_takes_over_a_source(void **state)
 {
@@ -90,16 +177,6 @@ static void test_second_writer_takes_over_a_source(void **state)
     assert_int_equal(hits_of(second, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 5);
     batcher_free(batcher);
     store_close(second);
-}
-
-static void command(struct world *w, const char *json)
-{
-    struct err e;
-    bson_t reply, *c = bson_new_from_json((const uint8_t *)json, -1, NULL);
-    assert_non_null(c);
-    assert_true(mongo_write(mongo_of(w->store)->client, c, &reply, &e));
-    bson_destroy(&reply);
-    bson_destroy(c);
 }
 
 /* Its batch is sealed, its documents are not there, and no further event of its source will ever come. */
@@ -258,9 +335,12 @@ static void test_report_that_was_away_knows_its_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reopened_store_goes_on_where_it_was),    TEST(test_reader_sees_what_was_applied_so_far),
-        TEST(test_store_that_is_not_there_cannot_be_read), TEST(test_changed_report_needs_a_new_generation),
+        TEST(test_reopened_store_goes_on_where_it_was),
+        TEST(test_reader_sees_what_was_applied_so_far),
+        TEST(test_store_that_is_not_there_cannot_be_read),
+        TEST(test_changed_report_needs_a_new_generation),
         TEST(test_report_that_was_away_knows_its_gap),
+        TEST(test_claim_says_how_far_a_partition_is_counted),
     };
     const struct CMUnitTest of_file[] = {
         TEST(test_second_writer_is_refused),
@@ -268,6 +348,8 @@ int main(void)
     };
     const struct CMUnitTest of_server[] = {
         TEST(test_second_writer_takes_over_a_source),
+        TEST(test_claimed_partition_is_the_other_ones),
+        TEST(test_lost_slot_is_replaced),
         TEST(test_what_a_dead_writer_left_is_finished_by_one_that_lives),
         TEST(test_seal_that_is_sent_again_counts_once),
         TEST(test_writer_reads_from_the_primary),

@@ -1,0 +1,285 @@
+/* Whose partitions are, and how far each is counted: claims (docs/LEDGER.md). */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A set of documents may not hold dots in names, nor a leading $. */
+static char *partition_key(const struct range *range)
+{
+    struct text key = {0};
+    mongo_escape(&key, slice_text(range->source), ".$");
+    text_putc(&key, '/');
+    mongo_escape(&key, slice_text(range->partition), ".$");
+    return key.ptr;
+}
+
+const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name)
+{
+    text_clear(&m->id);
+    text_printf(&m->id, "partitions.%s.%s", p->key, name);
+    return m->id.ptr;
+}
+
+struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range)
+{
+    for (size_t i = 0; i < m->partition_count; i++) {
+        struct mongo_partition *p = &m->partitions[i];
+        if (strcmp(p->source, range->source) == 0 && strcmp(p->partition, range->partition) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- claims: some partitions at once */
+
+struct claims {
+    struct mongo_store *m;
+    struct mongo_partition *partitions;
+    size_t count;
+};
+
+static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
+{
+    struct mongo_partition p = {.key = partition_key(range),
+                                .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
+    snprintf(p.source, sizeof p.source, "%s", range->source);
+    snprintf(p.partition, sizeof p.partition, "%s", range->partition);
+    for (size_t r = 0; r < m->store.report_count; r++)
+        p.until[r] = -1;
+    return p;
+}
+
+static void free_partition(struct mongo_partition *p)
+{
+    free(p->key);
+    free(p->until);
+}
+
+/* Does the open batch of a slot have events of any of these partitions? */
+static bool covers(const struct claims *c, const bson_t *ledger, const char *slot)
+{
+    char path[64];
+    bson_iter_t ranges, at, name;
+    snprintf(path, sizeof path, "writers.%s.open.ranges", slot);
+    if (!mongo_find_member(ledger, path, &ranges) || !bson_iter_recurse(&ranges, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "partition") ||
+            !BSON_ITER_HOLDS_UTF8(&name))
+            continue;
+        for (size_t i = 0; i < c->count; i++) {
+            if (strcmp(bson_iter_utf8(&name, NULL), c->partitions[i].key) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Finish, for whoever had them before, what is sealed of them. */
+static bool recover_of(const struct claims *c, const bson_t *ledger, struct err *e)
+{
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        struct mongo_open o;
+        char slot[MONGO_SLOT_BYTES];
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (strcmp(slot, c->m->slot) != 0 && mongo_open_of(ledger, slot, &o) && covers(c, ledger, slot) &&
+            !mongo_recover(c->m, &o, e))
+            return false;
+    }
+    return true;
+}
+
+static const char *text_at(const bson_t *document, const char *path)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                               : "";
+}
+
+/* From a document of `books`: up to where each report counts the partition. */
+static bool take_until(void *context, const bson_t *book)
+{
+    const struct claims *c = context;
+    for (size_t i = 0; i < c->count; i++) {
+        struct mongo_partition *p = &c->partitions[i];
+        if (strcmp(text_at(book, "source"), p->source) != 0 ||
+            strcmp(text_at(book, "partition"), p->partition) != 0)
+            continue;
+        for (size_t r = 0; r < c->m->store.report_count; r++) {
+            char path[MONGO_NAME_BYTES + 16];
+            snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
+            p->until[r] = mongo_number_at(book, path, -1);
+        }
+    }
+    return true;
+}
+
+static bool read_until(struct claims *c, struct err *e)
+{
+    char index[24];
+    bson_t filter, in, ids;
+    struct text *id = &c->m->id;
+    bson_init(&filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &in);
+    BSON_APPEND_ARRAY_BEGIN(&in, "$in", &ids);
+    for (size_t i = 0; i < c->count; i++) {
+        text_clear(id);
+        text_printf(id, "%s/%s", c->partitions[i].source, c->partitions[i].partition);
+        snprintf(index, sizeof index, "%zu", i);
+        bson_append_utf8(&ids, index, -1, id->ptr, (int)id->len);
+    }
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    bool good = mongo_find(c->m->client, MONGO_BOOKS, &filter, NULL, take_until, c, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* Owner and epoch + 1 of all of them, whoever had them. `ledger`: as it is then; the caller destroys it. */
+static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
+{
+    char inc[64];
+    bson_t query, update, increase, set;
+    bool found;
+    struct mongo_store *m = c->m;
+    bson_init(&query);
+    bson_init(&update);
+    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    BSON_APPEND_INT64(&query, inc, m->inc);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
+    for (size_t i = 0; i < c->count; i++)
+        BSON_APPEND_INT64(&increase, mongo_partition_member(m, &c->partitions[i], "epoch"), 1);
+    bson_append_document_end(&update, &increase);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct mongo_partition *p = &c->partitions[i];
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->slot);
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "source"), p->source);
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
+    }
+    bson_append_document_end(&update, &set);
+    bool good = mongo_modify_ledger(m, &query, &update, &found, ledger, e);
+    bson_destroy(&query);
+    bson_destroy(&update);
+    return good && (found || mongo_lose_slot(m, e));
+}
+
+/* A partition as the ledger has it. */
+static void read_position(struct mongo_store *m, const struct mongo_partition *p, const bson_t *ledger,
+                          struct range *r)
+{
+    r->from = r->to = mongo_number_at(ledger, mongo_partition_member(m, p, "next"), -1);
+    if (r->to < 0)
+        return;
+    snprintf(r->label, sizeof r->label, "%s", text_at(ledger, mongo_partition_member(m, p, "label")));
+    r->tail_hash = (uint64_t)mongo_number_at(ledger, mongo_partition_member(m, p, "tail_hash"), 0);
+    r->tail_len = (uint32_t)mongo_number_at(ledger, mongo_partition_member(m, p, "tail_len"), 0);
+    r->latest_ms = mongo_number_at(ledger, mongo_partition_member(m, p, "latest_ms"), 0);
+}
+
+void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p)
+{
+    free_partition(p);
+    *p = m->partitions[--m->partition_count];
+}
+
+static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
+{
+    struct mongo_partition *old = mongo_find_partition(m, range);
+    if (old != NULL)
+        mongo_forget_partition(m, old);
+    m->partitions =
+        xgrow(m->partitions, &m->partition_capacity, m->partition_count + 1, sizeof *m->partitions);
+    m->partitions[m->partition_count++] = *p;
+}
+
+bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct claims c = {m, xcalloc(count + 1, sizeof *c.partitions), count};
+    bson_t ledger = BSON_INITIALIZER;
+    for (size_t i = 0; i < count; i++)
+        c.partitions[i] = new_partition(m, &ranges[i]);
+    bool good = count == 0 || (mongo_need_slot(m, e) && write_claims(&c, &ledger, e) &&
+                               recover_of(&c, &ledger, e) && read_until(&c, e));
+    for (size_t i = 0; i < count; i++) {
+        struct mongo_partition *p = &c.partitions[i];
+        if (!good) {
+            free_partition(p);
+            continue;
+        }
+        read_position(m, p, &ledger, &ranges[i]);
+        p->epoch = mongo_number_at(&ledger, mongo_partition_member(m, p, "epoch"), 0);
+        p->next = ranges[i].to;
+        p->is_new = p->next < 0;
+        keep_partition(m, &ranges[i], p);
+    }
+    bson_destroy(&ledger);
+    free(c.partitions);
+    return good;
+}
+
+/* Has it been another's meanwhile, or was it never ours? */
+static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
+{
+    const struct mongo_partition *p = mongo_find_partition(m, r);
+    return p == NULL || (!p->is_new && p->next != r->from);
+}
+
+bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    size_t count = 0;
+    struct range *ranges = xcalloc(batch->range_count + 1, sizeof *ranges);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (is_to_be_claimed(m, &batch->ranges[i]))
+            ranges[count++] = batch->ranges[i];
+    }
+    bool good = mongo_claim(&m->store, ranges, count, e);
+    free(ranges);
+    return good;
+}
+
+/* ---- positions */
+
+static void read_text(const bson_iter_t *document, const char *name, char *buf, size_t bytes)
+{
+    bson_iter_t at;
+    const char *text =
+        bson_iter_recurse(document, &at) && bson_iter_find(&at, name) && BSON_ITER_HOLDS_UTF8(&at)
+            ? bson_iter_utf8(&at, NULL)
+            : "";
+    snprintf(buf, bytes, "%s", text);
+}
+
+static int64_t read_number(const bson_iter_t *document, const char *name, int64_t otherwise)
+{
+    bson_iter_t at;
+    return bson_iter_recurse(document, &at) && bson_iter_find(&at, name) ? bson_iter_as_int64(&at)
+                                                                         : otherwise;
+}
+
+bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    bson_t ledger;
+    bson_iter_t all, at;
+    bool good = mongo_read_ledger(mongo_of(st), &ledger, e), more = true;
+    if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
+        while (more && bson_iter_next(&at)) {
+            struct position p = {.range = {.to = read_number(&at, "next", -1),
+                                           .tail_hash = (uint64_t)read_number(&at, "tail_hash", 0),
+                                           .tail_len = (uint32_t)read_number(&at, "tail_len", 0),
+                                           .latest_ms = read_number(&at, "latest_ms", 0)}};
+            read_text(&at, "source", p.range.source, sizeof p.range.source);
+            read_text(&at, "partition", p.range.partition, sizeof p.range.partition);
+            read_text(&at, "label", p.range.label, sizeof p.range.label);
+            if (p.range.to >= 0) /* claimed only: nothing was counted */
+                more = fn(context, &p);
+        }
+    }
+    bson_destroy(&ledger);
+    return good;
+}
