@@ -133,8 +133,8 @@ RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPT
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
-              'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' \
-              $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py),$(SYSTEM_TESTS)) \
+              'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
+              $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
@@ -234,9 +234,11 @@ INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
             share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml share/doc/tallyd/examples/kafka.yaml \
             share/doc/tallyd/examples/credentials.conf
 # The unit, and the template: one configuration, or one per instance.
-UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|' \
+UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
+                s|@INSTANCE@|%H|' \
                 systemd/tallyd.service.in
-UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tallyd/%i.yaml|; s|@STATE@|tallyd/%i|' \
+UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tallyd/%i.yaml|; s|@STATE@|tallyd/%i|; \
+                s|@INSTANCE@|%H-%i|' \
                 systemd/tallyd.service.in
 
 install: all ## install into DESTDIR= PREFIX=/usr/local

@@ -149,6 +149,7 @@ void config_free(struct config *c)
     free(c->references);
     free(c->kafka.brokers);
     free(c->kafka.group);
+    free(c->kafka.instance);
     free(c->kafka.properties);
     free(c->rejects.topic);
     free(c->rejects.file);

@@ -62,6 +62,8 @@ struct config {
     struct {
         char *brokers; /* "a:9092,b:9092"; NULL: no source needs it */
         char *group;
+        char *instance; /* NULL: none */
+        int64_t revoke_ms;
         int64_t threads;
         int64_t queue_bytes;               /* per thread */
         struct kafka_property *properties; /* which kafka_conf_check() found good */

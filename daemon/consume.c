@@ -1,4 +1,4 @@
-#include "daemon/consume.h"
+#include "daemon/consume_internal.h"
 
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -14,30 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define AGAIN_MS          1000  /* between two attempts to begin a session */
-#define NEW_PARTITIONS_MS 10000 /* how often they are looked for */
-#define LAST_COMMIT_MS    1000  /* waited for at the end */
-
-struct consume {
-    const struct consume_options *options;
-    struct kafka_options kafka_options;
-    struct intake_shared shared;
-    struct topic *topics;
-    size_t topic_count;
-    struct intake *intakes;
-    size_t intake_count;
-    size_t served; /* whose delivery was taken last: the others are next */
-    struct writer writer;
-    struct letter_box *box;
-    struct books books; /* since the start, of all topics */
-    int64_t messages, letters;
-    int64_t budget_bytes; /* of shards and queues */
-    enum status_state state;
-    pthread_t housekeeper;
-    size_t started; /* intakes, … */
-    bool has_housekeeper;
-    atomic_bool end_housekeeping, has_new_partitions;
-};
+#define AGAIN_MS       1000 /* between two attempts to begin a session */
+#define LAST_COMMIT_MS 1000 /* waited for at the end */
 
 static bool is_stopping(const struct consume *c)
 {
@@ -48,27 +26,28 @@ static void take_limits(struct consume *c)
 {
     c->shared.limits.flush_ms = c->options->config->aggregate.flush_ms;
     c->shared.limits.future_max_ms = c->options->config->limits.future_max_ms;
+    c->shared.limits.revoke_ms = c->options->config->kafka.revoke_ms;
 }
 
-/* Who consumes the partitions of this number. */
-static struct intake *intake_of(const struct consume *c, int32_t number)
+/* Returns how many partitions are consumed here. */
+static int64_t note_partitions(struct consume *c)
 {
-    ASSERT(c->intake_count > 0);
-    return &c->intakes[(size_t)number % c->intake_count];
-}
-
-static void note_partitions(struct consume *c)
-{
+    struct status *status = &c->options->service->status;
+    int64_t count = 0;
+    pthread_mutex_lock(&c->shared.lock);
     for (size_t i = 0; i < c->topic_count; i++) {
         struct topic *t = &c->topics[i];
         for (int32_t n = 0; n < t->count; n++) {
             struct partition *p = &t->partitions[n];
-            struct kafka *k = intake_of(c, n)->kafka;
-            if (p->status_index >= 0 && k != NULL)
-                status_note_partition(&c->options->service->status, p->status_index, p->stored,
-                                      kafka_end(k, t->name, n));
+            count += p->kafka != NULL;
+            if (p->status_index >= 0 && p->kafka != NULL)
+                status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
+            else if (p->status_index >= 0)
+                status_drop_partition(status, p->status_index);
         }
     }
+    pthread_mutex_unlock(&c->shared.lock);
+    return count;
 }
 
 /* The writer's, several times a second. */
@@ -81,8 +60,10 @@ static void tick(void *context)
         bytes += c->intakes[i].bytes;
         queued_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
     }
-    note_partitions(c);
+    int64_t partitions = note_partitions(c);
     status_note(&sv->status, &(struct status_figures){
+                                 .partitions = partitions,
+                                 .rebalances = c->rebalances,
                                  .state = is_stopping(c) ? STATUS_STOPPING : c->state,
                                  .books = &c->books,
                                  .messages = c->messages,
@@ -152,9 +133,15 @@ static bool apply(struct consume *c, struct intake *in, struct err *e)
     return true;
 }
 
-/* An intake with something to apply; NULL: none within a tick. *ended: all have ended; *failed: one failed.
- */
-static struct intake *wait_delivery(struct consume *c, bool *ended, bool *failed)
+static bool wants_writer(const struct intake *in, int64_t now_ms)
+{
+    return (in->sealed.part != NULL && !in->sealed.is_applied) ||
+           (in->request == REQUEST_MADE && in->request_ms <= now_ms);
+}
+
+/* An intake with something to apply, or partitions to begin; NULL: none within a tick. *ended: all have
+ * ended; *failed: one failed. */
+static struct intake *wait_intake(struct consume *c, bool *ended, bool *failed)
 {
     struct intake *found = NULL;
     struct timespec until;
@@ -170,7 +157,7 @@ static struct intake *wait_delivery(struct consume *c, bool *ended, bool *failed
             struct intake *in = &c->intakes[(c->served + 1 + i) % c->intake_count];
             *ended = *ended && in->has_ended;
             *failed = *failed || in->has_failed;
-            if (found == NULL && in->sealed.part != NULL && !in->sealed.is_applied)
+            if (found == NULL && wants_writer(in, clock_mono_ms(&clock_system)))
                 found = in;
         }
         if (found == NULL && attempt == 0 &&
@@ -183,14 +170,22 @@ static struct intake *wait_delivery(struct consume *c, bool *ended, bool *failed
     return found;
 }
 
+static bool serve(struct consume *c, struct intake *in, struct err *e)
+{
+    pthread_mutex_lock(&c->shared.lock);
+    bool is_request = in->request == REQUEST_MADE;
+    pthread_mutex_unlock(&c->shared.lock);
+    return is_request ? consume_begin_given(c, in, e) : apply(c, in, e);
+}
+
 /* Until all intakes have ended, and everything of theirs is applied. */
-static bool write_deliveries(struct consume *c, struct err *e)
+static bool serve_intakes(struct consume *c, struct err *e)
 {
     bool ended = false;
     while (!ended) {
         bool failed;
-        struct intake *in = wait_delivery(c, &ended, &failed);
-        if (in != NULL && !apply(c, in, e))
+        struct intake *in = wait_intake(c, &ended, &failed);
+        if (in != NULL && !serve(c, in, e))
             return false;
         if (!writer_tidy(&c->writer, e))
             return false;
@@ -231,7 +226,7 @@ static void *housekeep(void *context)
                 kafka_wake(in->kafka);
         }
         int64_t now_ms = clock_mono_ms(c->shared.clock);
-        if (now_ms - looked_ms >= NEW_PARTITIONS_MS) {
+        if (!c->shared.is_group && now_ms - looked_ms >= KAFKA_NEW_PARTITIONS_MS) {
             if (finds_new_partitions(c))
                 atomic_store(&c->has_new_partitions, true);
             looked_ms = clock_mono_ms(c->shared.clock);
@@ -243,103 +238,25 @@ static void *housekeep(void *context)
 
 /* ---- a session */
 
-static bool open_consumers(struct consume *c, struct err *e)
+static void init_intakes(struct consume *c)
 {
-    for (size_t i = 0; i < c->intake_count; i++) {
-        c->intakes[i].kafka = kafka_open(&c->kafka_options, e);
-        if (c->intakes[i].kafka == NULL)
-            return false;
-    }
-    return true;
+    atomic_store(&c->shared.end, false);
+    atomic_store(&c->shared.abandon, false);
+    for (size_t i = 0; i < c->intake_count; i++)
+        intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count, c->intakes[i].beat);
 }
 
-static void close_consumers(struct consume *c)
+static void fini_intakes(struct consume *c)
 {
-    for (size_t i = 0; i < c->intake_count; i++) {
-        kafka_close(c->intakes[i].kafka);
-        c->intakes[i].kafka = NULL;
-    }
-}
-
-/* Where partitions that are new begin, or where accepted losses end, is durable before anything of them is
- * counted: at the next start they are known, and `start` means nothing to them any more. */
-static bool store_beginnings(struct consume *c, struct err *e)
-{
-    struct range *ranges = NULL;
-    size_t count = 0, capacity = 0;
-    for (size_t i = 0; i < c->topic_count; i++) {
-        for (int32_t n = 0; n < c->topics[i].count; n++) {
-            struct partition *p = &c->topics[i].partitions[n];
-            p->stored = p->next;
-            if (p->is_known && p->lost == 0)
-                continue;
-            ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
-            partition_range(p, &ranges[count++]);
-            p->lost = 0; /* what follows continues from `next` */
-        }
-    }
-    struct books *books = xcalloc(count + 1, sizeof *books);
-    for (size_t i = 0; i < count; i++)
-        books_init(&books[i], c->options->config->report_count);
-    struct batch batch = {.ranges = ranges, .books = books, .range_count = count};
-    bool good = count == 0 || writer_apply(&c->writer, &batch, NULL, NULL, e);
-    for (size_t i = 0; i < count; i++)
-        books_fini(&books[i]);
-    free(books);
-    free(ranges);
-    return good;
-}
-
-static bool assign(struct consume *c, struct err *e)
-{
-    for (size_t k = 0; k < c->intake_count; k++) {
-        struct kafka_offset *offsets = NULL;
-        size_t count = 0, capacity = 0;
-        for (size_t i = 0; i < c->topic_count; i++) {
-            for (int32_t n = 0; n < c->topics[i].count; n++) {
-                if (intake_of(c, n) != &c->intakes[k])
-                    continue;
-                offsets = xgrow(offsets, &capacity, count + 1, sizeof *offsets);
-                offsets[count++] =
-                    (struct kafka_offset){c->topics[i].name, n, c->topics[i].partitions[n].next};
-            }
-        }
-        bool good = count == 0 || kafka_assign(c->intakes[k].kafka, offsets, count, e);
-        free(offsets);
-        if (!good)
-            return false;
-    }
-    return true;
-}
-
-static void add_to_status(struct consume *c)
-{
-    for (size_t i = 0; i < c->topic_count; i++) {
-        struct topic *t = &c->topics[i];
-        for (int32_t n = 0; n < t->count; n++) {
-            if (t->partitions[n].status_index < 0)
-                t->partitions[n].status_index =
-                    status_add_partition(&c->options->service->status, t->name, n);
-        }
-        log_info("consuming", "topic=%s partitions=%d source=%s", t->name, t->count, t->source);
-    }
-}
-
-/* Everything up to the first message. The consumers stay open over failures, so that slow connections are
- * made. */
-static bool begin_session(struct consume *c, struct err *e)
-{
-    return (c->intakes[0].kafka != NULL || open_consumers(c, e)) &&
-           topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, &c->kafka_options,
-                        e) &&
-           store_beginnings(c, e) && assign(c, e);
+    for (size_t i = 0; i < c->intake_count; i++)
+        intake_fini(&c->intakes[i]);
 }
 
 /* The same, until it succeeds or the stop comes. */
 static bool begin_session_patiently(struct consume *c, struct err *e)
 {
     bool said = false;
-    while (!begin_session(c, e)) {
+    while (!consume_begin(c, e)) {
         char quoted[LOG_QUOTE_BYTES];
         if (!e->retryable || is_stopping(c))
             return false;
@@ -355,12 +272,12 @@ static bool begin_session_patiently(struct consume *c, struct err *e)
 
 static bool start_threads(struct consume *c, struct err *e)
 {
-    atomic_store(&c->shared.end, false);
+    for (size_t i = 0; i < c->topic_count; i++)
+        c->topics[i].is_fixed = true;
     atomic_store(&c->end_housekeeping, false);
     atomic_store(&c->has_new_partitions, false);
     for (size_t i = 0; i < c->intake_count; i++) {
         struct intake *in = &c->intakes[i];
-        in->has_ended = in->has_failed = false;
         if (pthread_create(&in->thread, NULL, intake_run, in) != 0)
             return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
         pthread_setname_np(in->thread, "tallyd-intake");
@@ -386,31 +303,46 @@ static void join_threads(struct consume *c)
         kafka_finish_commits(c->intakes[i].kafka, LAST_COMMIT_MS);
 }
 
-/* What ended the intakes. Whether it is a reason to end, the next session finds out as it begins. */
-static void log_failures(struct consume *c)
+static void log_session_end(struct consume *c, const struct err *why)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"beginning anew from the store\"",
+                log_quote(why->text, quoted));
+    writer_sleep(&c->writer, AGAIN_MS);
+}
+
+/* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
+ */
+static bool heed_failures(struct consume *c, struct err *e)
 {
     for (size_t i = 0; i < c->intake_count; i++) {
-        struct intake *in = &c->intakes[i];
-        char quoted[LOG_QUOTE_BYTES];
-        if (!in->has_failed)
-            continue;
-        log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"beginning anew from the store\"",
-                    log_quote(in->error.text, quoted));
-        writer_sleep(&c->writer, AGAIN_MS);
+        const struct intake *in = &c->intakes[i];
+        if (in->has_failed && !in->error.retryable) {
+            *e = in->error;
+            return false;
+        }
+        if (in->has_failed)
+            log_session_end(c, &in->error);
+    }
+    return true;
+}
+
+static void log_topics(const struct consume *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        const struct topic *t = &c->topics[i];
+        log_info("consuming", "topic=%s partitions=%d source=%s%s%s", t->name, t->count, t->source,
+                 c->shared.is_group ? " group=" : "", c->shared.is_group ? c->kafka_options.group : "");
     }
 }
 
-static bool run_session(struct consume *c, struct err *e)
+static bool count_session(struct consume *c, struct err *e)
 {
-    if (!begin_session_patiently(c, e)) {
-        close_consumers(c);
-        return is_stopping(c);
-    }
     bool good = start_threads(c, e);
     if (good) {
-        add_to_status(c);
+        log_topics(c);
         c->state = STATUS_COUNTING;
-        good = write_deliveries(c, e);
+        good = serve_intakes(c, e);
     }
     if (!good) {
         pthread_mutex_lock(&c->shared.lock);
@@ -419,10 +351,29 @@ static bool run_session(struct consume *c, struct err *e)
         pthread_mutex_unlock(&c->shared.lock);
     }
     join_threads(c);
-    close_consumers(c);
-    if (good)
-        log_failures(c);
     return good;
+}
+
+/* A batch was dropped, or nothing could be claimed, because another daemon goes on with it. */
+static bool is_taken_over(const struct consume *c, const struct err *e)
+{
+    return c->shared.is_group && e->code == EX_TEMPFAIL && !e->retryable;
+}
+
+/* Intakes live for one session: what of theirs is not stored is read again. */
+static bool run_session(struct consume *c, struct err *e)
+{
+    init_intakes(c);
+    bool begun = begin_session_patiently(c, e), good = begun && count_session(c, e);
+    consume_close(c);
+    if (good) {
+        good = heed_failures(c, e);
+    } else if (!is_stopping(c) && is_taken_over(c, e)) {
+        log_session_end(c, e);
+        good = true;
+    }
+    fini_intakes(c);
+    return good || (!begun && is_stopping(c));
 }
 
 /* ---- the whole */
@@ -436,13 +387,14 @@ static void init_shared(struct consume *c)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&sh->lock, NULL);
     pthread_cond_init(&sh->sealed, &attributes);
-    pthread_cond_init(&sh->applied, NULL);
+    pthread_cond_init(&sh->applied, &attributes);
     pthread_condattr_destroy(&attributes);
     sh->clock = &clock_system;
     sh->reports = cf->reports;
     sh->report_count = cf->report_count;
     sh->shard = setup_pipeline(cf, 1).shard;
     sh->line_max = (size_t)cf->limits.line_max;
+    sh->is_group = c->options->store->is_shared;
     sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
     take_limits(c);
 }
@@ -465,10 +417,8 @@ static void init(struct consume *c)
                                 .context = c};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
-    for (size_t i = 0; i < c->intake_count; i++) {
-        intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count);
+    for (size_t i = 0; i < c->intake_count; i++)
         c->intakes[i].beat = beats_add(&sv->notify.beats, "intake");
-    }
     books_init(&c->books, cf->report_count);
     struct budget budget = budget_of(cf);
     c->budget_bytes = budget.shards_bytes + budget.queue_bytes;
@@ -477,8 +427,6 @@ static void init(struct consume *c)
 
 static void fini(struct consume *c)
 {
-    for (size_t i = 0; i < c->intake_count; i++)
-        intake_fini(&c->intakes[i]);
     free(c->intakes);
     topics_free(c->topics, c->topic_count);
     letter_box_close(c->box);

@@ -4,15 +4,17 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/member.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
-                 size_t topic_count)
+                 size_t topic_count, struct beat *beat)
 {
-    *in = (struct intake){.shared = shared, .number = number, .topics = topics, .topic_count = topic_count};
+    *in = (struct intake){
+        .shared = shared, .number = number, .topics = topics, .topic_count = topic_count, .beat = beat};
     in->chains = xcalloc(topic_count, sizeof *in->chains);
     for (size_t i = 0; i < topic_count; i++)
         in->chains[i] = chain_new(&topics[i].config->decode, shared->line_max);
@@ -35,6 +37,8 @@ void intake_fini(struct intake *in)
     shard_free(in->shard);
     delivery_fini(&in->open);
     delivery_fini(&in->sealed);
+    free(in->given);
+    *in = (struct intake){.beat = in->beat};
 }
 
 static struct intake_range *range_of(struct intake *in, struct partition *p)
@@ -86,16 +90,16 @@ static void end_run(struct intake *in)
     in->current_rkt = NULL;
 }
 
-static void fail(struct intake *in, const struct err *e)
+void intake_fail(struct intake *in, const struct err *why)
 {
     pthread_mutex_lock(&in->shared->lock);
     if (!in->has_failed)
-        in->error = *e;
+        in->error = *why;
     in->has_failed = true;
     pthread_mutex_unlock(&in->shared->lock);
 }
 
-static struct topic *find_topic(struct intake *in, const char *name)
+struct topic *intake_topic(struct intake *in, const char *name)
 {
     for (size_t i = 0; i < in->topic_count; i++) {
         if (strcmp(in->topics[i].name, name) == 0)
@@ -106,7 +110,7 @@ static struct topic *find_topic(struct intake *in, const char *name)
 
 static struct partition *find_partition(struct intake *in, const rd_kafka_message_t *m)
 {
-    struct topic *t = m->rkt != NULL ? find_topic(in, rd_kafka_topic_name(m->rkt)) : NULL;
+    struct topic *t = m->rkt != NULL ? intake_topic(in, rd_kafka_topic_name(m->rkt)) : NULL;
     return t != NULL && m->partition >= 0 && m->partition < t->count ? &t->partitions[m->partition] : NULL;
 }
 
@@ -134,12 +138,19 @@ static void take_error(struct intake *in, const rd_kafka_message_t *m)
     log_limited(LOG_LEVEL_WARN, "consume_error", "topic=%s partition=%d error=%s",
                 p != NULL ? p->topic->name : "-", m->partition,
                 log_quote(rd_kafka_message_errstr(m), quoted));
+    if (m->err == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL) {
+        err_set_retryable(
+            &e, EX_UNAVAILABLE,
+            "the other members of the group share partitions out in another way: give all of them "
+            "the same partition.assignment.strategy (kafka.properties)");
+        intake_fail(in, &e);
+    }
     if (!kafka_is_lost(m->err))
         return;
     /* Whoever begins anew finds out what is the matter, and says so. */
     err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p != NULL ? p->topic->name : "-",
                       m->partition, rd_kafka_err2str(m->err));
-    fail(in, &e);
+    intake_fail(in, &e);
 }
 
 /* Records that were counted come again: whatever the cause, begin anew from where the store stands. */
@@ -148,7 +159,7 @@ static bool fail_backwards(struct intake *in, const struct partition *p, const r
     struct err e = {0};
     err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: offset %lld came after %lld",
                       p->topic->name, p->number, (long long)m->offset, (long long)p->next - 1);
-    fail(in, &e);
+    intake_fail(in, &e);
     return false;
 }
 
@@ -253,14 +264,16 @@ static void take_message(struct intake *in, rd_kafka_message_t *m)
         count_message(in, m);
 }
 
-/* Wait until the writer is done with what was sealed; false when it has failed. */
-static bool take_back(struct intake *in)
+/* Wait until the writer is done with what was sealed; false when it has failed, or not until then. */
+static bool take_back(struct intake *in, int64_t until_ms)
 {
     struct intake_shared *sh = in->shared;
+    const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    int error = 0;
     pthread_mutex_lock(&sh->lock);
-    while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon)) {
+    while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon) && error == 0) {
         beat_rest(in->beat);
-        pthread_cond_wait(&sh->applied, &sh->lock);
+        error = pthread_cond_timedwait(&sh->applied, &sh->lock, &until);
         beat_turn(in->beat);
     }
     struct part *part = in->sealed.is_applied ? in->sealed.part : NULL;
@@ -292,6 +305,16 @@ static void seal(struct intake *in)
     failpoint(FAILPOINT_SEAL);
 }
 
+bool intake_drain(struct intake *in, int64_t until_ms)
+{
+    if (in->open.range_count > 0) {
+        if (!take_back(in, until_ms))
+            return false;
+        seal(in);
+    }
+    return take_back(in, until_ms);
+}
+
 static bool is_free(struct intake *in)
 {
     pthread_mutex_lock(&in->shared->lock);
@@ -310,10 +333,10 @@ static bool seal_if_due(struct intake *in, int64_t now_ms)
     bool is_over = now_ms - in->begun_ms >= atomic_load(&in->shared->limits.flush_ms);
     if (!is_full && !(is_over && is_free(in)))
         return true;
-    if (!take_back(in))
+    if (!take_back(in, INTAKE_FOREVER_MS))
         return false;
     seal(in);
-    return !shard_must_wait(in->shard) || take_back(in);
+    return !shard_must_wait(in->shard) || take_back(in, INTAKE_FOREVER_MS);
 }
 
 static void begin_batch(struct intake *in, int64_t now_ms)
@@ -331,6 +354,15 @@ static bool seal_early(struct intake *in, int64_t now_ms)
         return false;
     begin_batch(in, now_ms);
     return true;
+}
+
+static bool is_fit(struct intake *in)
+{
+    struct err e = {0};
+    bool is_fit = kafka_is_fit(in->kafka, &e);
+    if (!is_fit)
+        intake_fail(in, &e);
+    return is_fit;
 }
 
 /* One turn: what came, counted, and sealed where it is time. False: the end. */
@@ -355,7 +387,8 @@ static bool turn(struct intake *in)
     in->bytes = (int64_t)shard_bytes(in->shard);
     if (n == INTAKE_MESSAGES)
         in->is_busy = true;
-    return good && seal_if_due(in, now_ms) && !in->has_failed;
+    return good && is_fit(in) && seal_if_due(in, now_ms) && (!in->shared->is_group || member_turn(in)) &&
+           !in->has_failed;
 }
 
 void *intake_run(void *intake)
@@ -365,9 +398,8 @@ void *intake_run(void *intake)
     bool good = true;
     while (good && !atomic_load(&sh->end) && !atomic_load(&sh->abandon))
         good = turn(in);
-    if (in->open.range_count > 0 && take_back(in))
-        seal(in);
-    take_back(in);
+    if (!in->drops)
+        (void)!intake_drain(in, INTAKE_FOREVER_MS);
     beat_rest(in->beat);
     pthread_mutex_lock(&sh->lock);
     in->has_ended = true;

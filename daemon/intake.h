@@ -8,6 +8,7 @@
  *           batch just grows until it is full; only then does the thread wait, and what is fetched ahead is
  *           bounded by kafka.queue_size: a slow store costs no memory.
  * Books   : per partition. Messages come in runs of one partition, so they are taken at each change.
+ * Group   : where the store is shared, the thread's consumer is a member of a group (member.h).
  * Threads : intake_run() is the thread's body. What is under `lock` is shared with the writer; the rest of
  *           a delivery belongs to the thread until it is sealed, then to the writer until it is applied.
  */
@@ -22,8 +23,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define INTAKE_MESSAGES 1024
-#define INTAKE_POLL_MS  50
+#define INTAKE_MESSAGES   1024
+#define INTAKE_POLL_MS    50
+#define INTAKE_FOREVER_MS (INT64_MAX / 1000) /* a time that never comes */
 
 /* What of one partition is in a batch. */
 struct intake_range {
@@ -43,7 +45,7 @@ struct delivery {
 
 /* What may change while it runs. */
 struct intake_limits {
-    _Atomic int64_t flush_ms, future_max_ms;
+    _Atomic int64_t flush_ms, future_max_ms, revoke_ms;
 };
 
 /* What all intakes have in common. */
@@ -57,6 +59,7 @@ struct intake_shared {
     struct shard_limits shard;
     size_t line_max;
     bool keeps_letters;
+    bool is_group;       /* its members are given partitions and lose them; else they are assigned once */
     atomic_bool end;     /* finish what was read, then end */
     atomic_bool abandon; /* the writer has failed: nothing more will be applied */
 };
@@ -83,8 +86,15 @@ struct intake {
     size_t event_count;
     rd_kafka_message_t *messages[INTAKE_MESSAGES];
 
-    /* Under shared->lock. */
+    /* What the group gave, for the writer to find out where it begins. */
+    struct partition **given;
+    size_t given_count, given_capacity;
+    bool drops; /* what is open is others' by now */
+
+    /* Under shared->lock, as are partitions' `kafka`. */
     struct delivery sealed;
+    enum { REQUEST_NONE, REQUEST_MADE, REQUEST_GRANTED } request;
+    int64_t request_ms; /* not to be looked at before */
     bool has_ended;
     bool has_failed; /* of itself: `error` says why */
     struct err error;
@@ -93,7 +103,13 @@ struct intake {
 };
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
-                 size_t topic_count);
+                 size_t topic_count, struct beat *beat);
+/* Its beat stays. */
 void intake_fini(struct intake *in);
+/* All that was polled becomes durable; false: not until then (monotonic), or never. */
+bool intake_drain(struct intake *in, int64_t until_ms) MUST_CHECK;
+/* The session is to end, and another to begin: `why` says so. */
+void intake_fail(struct intake *in, const struct err *why);
+struct topic *intake_topic(struct intake *in, const char *name);
 /* pthread_create()'s: counts until shared->end, or until it fails; its last delivery is sealed then. */
 void *intake_run(void *intake);

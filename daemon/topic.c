@@ -53,9 +53,11 @@ void topics_free(struct topic *topics, size_t count)
 
 static void set_count(struct topic *t, int32_t count)
 {
-    t->partitions = xrealloc(t->partitions, (size_t)count * sizeof *t->partitions);
-    for (int32_t i = t->count; i < count; i++)
-        t->partitions[i] = (struct partition){.number = i, .status_index = -1};
+    if (count > t->capacity) {
+        t->partitions = xrealloc(t->partitions, (size_t)count * sizeof *t->partitions);
+        for (; t->capacity < count; t->capacity++)
+            t->partitions[t->capacity] = (struct partition){.number = t->capacity, .status_index = -1};
+    }
     t->count = count;
     for (int32_t i = 0; i < count; i++)
         t->partitions[i].topic = t; /* the topic never moves, its partitions may */
@@ -64,12 +66,12 @@ static void set_count(struct topic *t, int32_t count)
 void topic_renew(struct topic *t)
 {
     t->incarnation++;
+    t->must_renew = false;
     name_source(t);
     t->is_known = true; /* from its beginning, whatever `start` says */
-    for (int32_t i = 0; i < t->count; i++) {
-        t->partitions[i].is_known = false;
-        t->partitions[i].check_tail = false;
-    }
+    for (int32_t i = 0; i < t->count; i++)
+        t->partitions[i].is_known = t->partitions[i].check_tail = false;
+    log_warn("topic_recreated", "topic=%s source=%s", t->name, t->source);
 }
 
 int topic_incarnation(const char *topic, const char *source)
@@ -83,9 +85,11 @@ int topic_incarnation(const char *topic, const char *source)
     return source[n] == '~' ? atoi(source + n + 1) : 0;
 }
 
+/* What the store knows of topics. */
 struct search {
     struct topic *topics;
     size_t count;
+    const struct topic *changed; /* another incarnation of it than intakes are counting */
 };
 
 static bool find_incarnation(void *context, const struct position *position)
@@ -94,33 +98,27 @@ static bool find_incarnation(void *context, const struct position *position)
     for (size_t i = 0; i < s->count; i++) {
         struct topic *t = &s->topics[i];
         int incarnation = topic_incarnation(t->name, position->range.source);
-        if (incarnation == 0)
+        t->is_known = t->is_known || incarnation > 0;
+        if (incarnation <= t->incarnation)
             continue;
-        t->is_known = true;
-        if (incarnation > t->incarnation) {
-            t->incarnation = incarnation;
-            name_source(t);
+        if (t->is_fixed) {
+            s->changed = t;
+            continue;
         }
+        t->incarnation = incarnation;
+        name_source(t);
     }
     return true;
 }
 
-static bool take_position(void *context, const struct position *position)
+static bool find_known(void *context, const struct position *position)
 {
     struct search *s = context;
-    const struct range *r = &position->range;
     for (size_t i = 0; i < s->count; i++) {
         struct topic *t = &s->topics[i];
-        int number = atoi(r->partition);
-        if (strcmp(t->source, r->source) != 0 || number < 0)
-            continue;
-        if (number >= t->count)
-            set_count(t, number + 1);
-        struct partition *p = &t->partitions[number];
-        p->is_known = true;
-        p->next = r->to;
-        p->tail_hash = r->tail_hash;
-        p->tail_len = r->tail_len;
+        int number = atoi(position->range.partition);
+        if (strcmp(t->source, position->range.source) == 0 && number >= t->known)
+            t->known = number + 1;
     }
     return true;
 }
@@ -200,68 +198,61 @@ void partition_range(const struct partition *p, struct range *r)
     snprintf(r->label, sizeof r->label, "topic %s, partition %d", p->topic->name, p->number);
 }
 
-/* The first offset, the end, and where a first start would be, of every partition. */
+/* The first offset, the end, and where a first start would be, of each partition that begins. */
 struct bounds {
+    struct partition **partitions;
     struct kafka_offset *low, *high, *start;
+    size_t count;
 };
 
-static bool ask_bounds(struct topic *t, struct kafka *k, struct bounds *b, struct err *e)
+static void list_bounds(struct topic *t, struct bounds *b)
 {
     size_t count = (size_t)t->count;
-    bool has_new = false;
+    b->partitions = xcalloc(count, sizeof(struct partition *));
     b->low = xcalloc(3 * count, sizeof *b->low);
     b->high = b->low + count;
     b->start = b->high + count;
     for (int32_t i = 0; i < t->count; i++) {
-        has_new = has_new || !t->partitions[i].is_known;
-        b->low[i] = (struct kafka_offset){t->name, i, KAFKA_EARLIEST};
-        b->high[i] = (struct kafka_offset){t->name, i, KAFKA_LATEST};
-        b->start[i] = (struct kafka_offset){t->name, i, t->config->start_ms};
+        if (!t->partitions[i].begins)
+            continue;
+        b->low[b->count] = (struct kafka_offset){t->name, i, KAFKA_EARLIEST};
+        b->high[b->count] = (struct kafka_offset){t->name, i, KAFKA_LATEST};
+        b->start[b->count] = (struct kafka_offset){t->name, i, t->config->start_ms};
+        b->partitions[b->count++] = &t->partitions[i];
     }
-    return kafka_offsets(k, b->low, count, e) && kafka_offsets(k, b->high, count, e) &&
-           (!has_new || t->is_known || kafka_offsets(k, b->start, count, e));
 }
 
-static bool begin_partitions(struct topic *t, const struct bounds *b, bool *recreated, struct err *e)
+static bool ask_bounds(const struct topic *t, struct kafka *k, const struct bounds *b, struct err *e)
 {
-    for (int32_t i = 0; i < t->count; i++) {
-        struct partition *p = &t->partitions[i];
+    bool has_new = false;
+    for (size_t i = 0; i < b->count; i++)
+        has_new = has_new || !b->partitions[i]->is_known;
+    return kafka_offsets(k, b->low, b->count, e) && kafka_offsets(k, b->high, b->count, e) &&
+           (!has_new || t->is_known || kafka_offsets(k, b->start, b->count, e));
+}
+
+static bool begin_partitions(const struct topic *t, const struct bounds *b, bool *recreated, struct err *e)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct partition *p = b->partitions[i];
         if (!partition_begin(p, b->low[i].offset, b->high[i].offset, b->start[i].offset, recreated, e))
             return false;
         if (p->lost > 0)
-            log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, i,
+            log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, p->number,
                      p->next - p->lost, p->next);
     }
     return true;
 }
 
-static bool begin_topic(struct topic *t, struct kafka *k, struct err *e)
+/* *other: the topic, where it is not what it was. */
+static bool begin_topic(struct topic *t, struct kafka *k, struct topic **other, struct err *e)
 {
     struct bounds b = {0};
     bool recreated = false;
-    int32_t count;
-    if (!kafka_partitions(k, t->name, &count, e))
-        return false;
-    if (count < t->count) {
-        if (!t->is_accepted)
-            return err_set(
-                e, EX_DATAERR,
-                "topic %s has %d partitions, but %d of it were counted: it was re-created. `tallyd "
-                "run --accept %s` counts this one from its beginning",
-                t->name, count, t->count, t->name);
-        t->count = count;
-        topic_renew(t);
-    }
-    set_count(t, count);
-    bool good = ask_bounds(t, k, &b, e);
-    if (good && !begin_partitions(t, &b, &recreated, e)) {
-        good = recreated && t->is_accepted;
-        if (good) {
-            topic_renew(t);
-            log_warn("topic_recreated", "topic=%s source=%s", t->name, t->source);
-            good = begin_partitions(t, &b, &recreated, e);
-        }
-    }
+    list_bounds(t, &b);
+    bool good = ask_bounds(t, k, &b, e) && begin_partitions(t, &b, &recreated, e);
+    *other = recreated ? t : NULL;
+    free(b.partitions);
     free(b.low);
     return good;
 }
@@ -275,7 +266,7 @@ static size_t list_tails(struct topic *topics, size_t count, struct kafka_offset
     for (size_t i = 0; i < count; i++) {
         for (int32_t n = 0; n < topics[i].count; n++) {
             const struct partition *p = &topics[i].partitions[n];
-            if (!p->check_tail)
+            if (!p->begins || !p->check_tail)
                 continue;
             *tails = xgrow(*tails, &capacity, found + 1, sizeof **tails);
             (*tails)[found++] = (struct kafka_offset){topics[i].name, n, p->next - p->tail_len};
@@ -322,7 +313,7 @@ static bool compare_tails(struct topic *topics, size_t count, struct kafka *k, s
         size_t n = kafka_poll(k, messages, TAIL_MESSAGES, TAIL_POLL_MS);
         for (size_t i = 0; i < n; i++) {
             struct partition *p = find_partition(topics, count, messages[i]);
-            if (good && p != NULL && p->check_tail) {
+            if (good && p != NULL && p->begins && p->check_tail) {
                 good = compare_tail(p, messages[i], e);
                 open -= !p->check_tail;
                 *other = good || p->check_tail ? NULL : p->topic;
@@ -349,23 +340,109 @@ static bool read_tails(struct topic *topics, size_t count, const struct kafka_op
     return good;
 }
 
+/* ---- the whole */
+
+static bool look(struct topic *t, struct kafka *k, struct err *e)
+{
+    int32_t count;
+    if (!kafka_partitions(k, t->name, &count, e))
+        return false;
+    if (count < t->known && !t->is_accepted)
+        return err_set(e, EX_DATAERR,
+                       "topic %s has %d partitions, but %d of it were counted: it was re-created. `tallyd "
+                       "run --accept %s` counts this one from its beginning",
+                       t->name, count, t->known, t->name);
+    t->must_renew = t->must_renew || count < t->known;
+    set_count(t, count);
+    if (t->must_renew)
+        topic_renew(t);
+    return true;
+}
+
+bool topics_look(struct topic *topics, size_t count, struct store *store, struct kafka *k, struct err *e)
+{
+    struct search s = {.topics = topics, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        topics[i].is_fixed = false;
+        topics[i].known = 0;
+    }
+    if (!store_positions(store, find_incarnation, &s, e) || !store_positions(store, find_known, &s, e))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!look(&topics[i], k, e))
+            return false;
+    }
+    return true;
+}
+
+struct partition *topics_next(struct topic *topics, size_t count, const struct partition *after)
+{
+    size_t i = after != NULL ? (size_t)(after->topic - topics) : 0;
+    for (int32_t n = after != NULL ? after->number + 1 : 0; i < count; i++, n = 0) {
+        for (; n < topics[i].count; n++) {
+            if (topics[i].partitions[n].begins)
+                return &topics[i].partitions[n];
+        }
+    }
+    return NULL;
+}
+
+/* From where the store stands, now that nobody else can move it. */
+static bool claim(struct topic *topics, size_t count, struct store *store, struct err *e)
+{
+    struct range *ranges = NULL;
+    size_t found = 0, capacity = 0, i = 0;
+    for (struct partition *p = NULL; (p = topics_next(topics, count, p)) != NULL;) {
+        p->next = p->lost = 0;
+        ranges = xgrow(ranges, &capacity, found + 1, sizeof *ranges);
+        partition_range(p, &ranges[found++]);
+    }
+    bool good = store_claim(store, ranges, found, e);
+    for (struct partition *p = NULL; good && (p = topics_next(topics, count, p)) != NULL; i++) {
+        p->is_known = ranges[i].to >= 0;
+        p->next = p->is_known ? ranges[i].to : 0;
+        p->tail_hash = ranges[i].tail_hash;
+        p->tail_len = ranges[i].tail_len;
+    }
+    free(ranges);
+    return good;
+}
+
+static bool begin_once(struct topic *topics, size_t count, struct store *store, struct kafka *k,
+                       const struct kafka_options *options, struct topic **other, struct err *e)
+{
+    *other = NULL;
+    if (!claim(topics, count, store, e))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!begin_topic(&topics[i], k, other, e))
+            return false;
+    }
+    return read_tails(topics, count, options, other, e);
+}
+
+static bool renew(struct topic *t, struct err *e)
+{
+    if (!t->is_fixed) {
+        topic_renew(t);
+        return true;
+    }
+    t->must_renew = true;
+    return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created", t->name);
+}
+
 bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
                   const struct kafka_options *options, struct err *e)
 {
-    struct search s = {topics, count};
+    struct search s = {.topics = topics, .count = count};
     struct topic *other;
-    if (!store_positions(store, find_incarnation, &s, e) || !store_positions(store, take_position, &s, e))
+    if (!store_positions(store, find_incarnation, &s, e))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!begin_topic(&topics[i], k, e))
-            return false;
-    }
-    while (!read_tails(topics, count, options, &other, e)) {
-        if (other == NULL || !other->is_accepted)
-            return false;
-        topic_renew(other);
-        log_warn("topic_recreated", "topic=%s source=%s", other->name, other->source);
-        if (!begin_topic(other, k, e))
+    if (s.changed != NULL)
+        return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created, which another tallyd accepted",
+                                 s.changed->name);
+    while (!begin_once(topics, count, store, k, options, &other, e)) {
+        if (other == NULL || !other->is_accepted || !renew(other, e))
             return false;
     }
     return true;

@@ -25,15 +25,17 @@ struct topic;
 struct partition {
     struct topic *topic;
     int32_t number;
-    bool is_known;      /* the store has a position of it; what follows is that */
-    int64_t next;       /* the first offset that is not counted */
-    int64_t lost;       /* accepted: this many offsets before `next` are deleted and were never counted */
-    uint64_t tail_hash; /* of the last record counted, … */
-    uint32_t tail_len;  /* … which is so far before `next`; 0: none was */
-    bool check_tail;    /* it is to be compared before anything is counted */
-    int status_index;   /* in the daemon's status */
-    int64_t stored;     /* all before is counted and durable; the writer's */
-    size_t range;       /* its place in its intake's open batch, if it has one there */
+    bool begins;         /* topics_begin() is to find out where */
+    bool is_known;       /* the store has a position of it; what follows is that */
+    int64_t next;        /* the first offset that is not counted */
+    int64_t lost;        /* accepted: this many offsets before `next` are deleted and were never counted */
+    uint64_t tail_hash;  /* of the last record counted, … */
+    uint32_t tail_len;   /* … which is so far before `next`; 0: none was */
+    bool check_tail;     /* it is to be compared before anything is counted */
+    int status_index;    /* in the daemon's status */
+    int64_t stored;      /* all before is counted and durable; the writer's */
+    size_t range;        /* its place in its intake's open batch, if it has one there */
+    struct kafka *kafka; /* who consumes it; NULL: nobody here; see intake.h */
 };
 
 struct topic {
@@ -42,8 +44,11 @@ struct topic {
     char source[RANGE_SOURCE_BYTES]; /* of the newest incarnation */
     int incarnation;                 /* from 1 */
     bool is_known, is_accepted;      /* the store has some partition of it; --accept names it */
+    bool is_fixed;                   /* intakes read it: only its partitions that begin may change */
+    bool must_renew;                 /* … so this waits until they have ended */
     struct partition *partitions;
-    int32_t count;
+    int32_t count, capacity;
+    int32_t known; /* so many, at least, the store has seen */
 };
 
 /* Of every source of type kafka. `accepted`: topics named by --accept. */
@@ -51,10 +56,16 @@ struct topic *topics_new(const struct config *c, const char *const accepted[], s
                          size_t *topic_count);
 void topics_free(struct topic *topics, size_t count);
 
-/* Read the store's positions and the cluster's offsets, decide where each partition goes on, and compare the
- * last records counted: all of them before any further one is counted. EX_DATAERR: a topic is refused. */
+/* Which topics the store knows, in which incarnation, and how many partitions they have. Nobody may be
+ * reading them. */
+bool topics_look(struct topic *topics, size_t count, struct store *store, struct kafka *k,
+                 struct err *e) MUST_CHECK;
+/* Of all partitions with `begins`: claim them, decide where each goes on, and compare the last records
+ * counted. EX_DATAERR: a topic is refused. */
 bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
                   const struct kafka_options *options, struct err *e) MUST_CHECK;
+/* The first partition with `begins`, or the next after one; NULL: there is no other. */
+struct partition *topics_next(struct topic *topics, size_t count, const struct partition *after);
 /* One partition's decision, apart from Kafka: it has the records of [low, high), and is to begin at `start`
  * if nothing is known. False: refused; *recreated tells that it is another topic, else some records are lost.
  */
@@ -66,5 +77,5 @@ uint64_t partition_hash(const rd_kafka_message_t *m);
 void partition_range(const struct partition *p, struct range *r);
 /* The incarnation of `topic` that a store's source is; 0: none. */
 int topic_incarnation(const char *topic, const char *source);
-/* The topic was re-created, and that is accepted. */
+/* The topic was re-created, and that is accepted: it is another source from now on. */
 void topic_renew(struct topic *t);

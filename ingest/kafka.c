@@ -16,16 +16,6 @@
 #define BACKOFF_MS       "20"
 #define CLOSE_TIMEOUT_S  2
 
-struct kafka {
-    rd_kafka_t *rk;
-    rd_kafka_queue_t *queue;
-    bool needs_waking;
-    rd_kafka_topic_partition_list_t *assigned; /* NULL: nothing yet */
-    int wake_next;                             /* whose leader is woken next */
-    atomic_int commits;                        /* under way */
-    _Atomic int64_t queued_bytes;
-};
-
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -43,6 +33,14 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *contex
                 rd_kafka_err2name((rd_kafka_resp_err_t)error), log_quote(reason, quoted));
 }
 
+/* The group was about to change: whoever has the partition next commits, too. */
+static bool is_of_rebalance(rd_kafka_resp_err_t error)
+{
+    return error == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
+           error == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION || error == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+           error == RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST || error == RD_KAFKA_RESP_ERR__WAIT_COORD;
+}
+
 static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t *offsets,
                       void *context)
 {
@@ -51,7 +49,8 @@ static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t error, rd_kafka_topic_
     (void)rk, (void)offsets;
     atomic_fetch_sub(&k->commits, 1);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET)
-        log_limited(LOG_LEVEL_WARN, "commit_failed", "error=%s note=\"only lag tools read these offsets\"",
+        log_limited(is_of_rebalance(error) ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN, "commit_failed",
+                    "error=%s note=\"only lag tools read these offsets\"",
                     log_quote(rd_kafka_err2str(error), quoted));
 }
 
@@ -106,14 +105,19 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
         rd_kafka_conf_set(conf, BACKOFF_PROPERTY, BACKOFF_MS, why, sizeof why) == RD_KAFKA_CONF_UNKNOWN;
     rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
     rd_kafka_conf_set_stats_cb(conf, on_statistics);
+    kafka_group_callbacks(conf);
     return set(conf, "queued.min.messages", "1000000", e) && set(conf, "fetch.wait.max.ms", "50", e) &&
+           set(conf, "partition.assignment.strategy", KAFKA_STRATEGY, e) &&
+           set_number(conf, "session.timeout.ms", KAFKA_SESSION_MS, e) &&
+           set_number(conf, "topic.metadata.refresh.interval.ms", KAFKA_NEW_PARTITIONS_MS, e) &&
            set(conf, "statistics.interval.ms", "5000", e) &&
            set_number(conf, "queued.max.messages.kbytes", o->queue_bytes / 1024, e) &&
            kafka_configure(conf, o, e) &&
            (o->fetch_bytes == 0 || set_number(conf, "fetch.message.max.bytes", o->fetch_bytes, e)) &&
            set(conf, "group.id", o->group, e) && set(conf, "enable.auto.commit", "false", e) &&
            set(conf, "enable.auto.offset.store", "false", e) && set(conf, "auto.offset.reset", "error", e) &&
-           set(conf, "enable.partition.eof", "true", e);
+           set(conf, "enable.partition.eof", "true", e) &&
+           (o->instance[0] == '\0' || set(conf, "group.instance.id", o->instance, e));
 }
 
 struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
@@ -138,14 +142,17 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
     return k;
 }
 
-/* A thread's: destroying may hang. */
+/* A thread's: it may hang. */
 static void *destroy(void *context)
 {
     struct kafka *k = context;
-    /* No group was joined, so there is nobody to say good-bye to: consumer_close() would only wait. */
+    if (k->is_member)
+        kafka_leave(k);
+    if (!kafka_is_destroyable(k))
+        return NULL;
+    /* Where no group was joined there is nobody to say good-bye to: consumer_close() would only wait. */
     rd_kafka_destroy_flags(k->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-    if (k->assigned != NULL)
-        rd_kafka_topic_partition_list_destroy(k->assigned);
+    kafka_group_fini(k);
     free(k);
     return NULL;
 }
@@ -156,7 +163,8 @@ void kafka_close(struct kafka *k)
     struct timespec until;
     if (k == NULL)
         return;
-    rd_kafka_assign(k->rk, NULL);
+    if (!k->is_member)
+        rd_kafka_assign(k->rk, NULL);
     rd_kafka_queue_destroy(k->queue);
     /* librdkafka 2.0 sometimes waits for ever for a broker that was restarted. It may do so by itself:
      * nothing of it is needed any more, and a drain must end. */
@@ -172,7 +180,7 @@ void kafka_close(struct kafka *k)
     pthread_detach(thread);
 }
 
-static bool fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, const char *topic)
+bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, const char *topic)
 {
     switch (error) {
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -198,18 +206,18 @@ bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_topic_t *rkt = rd_kafka_topic_new(k->rk, topic, NULL);
     if (rkt == NULL)
-        return fail(rd_kafka_last_error(), e, "asking for", topic);
+        return kafka_fail(rd_kafka_last_error(), e, "asking for", topic);
     rd_kafka_resp_err_t error = rd_kafka_metadata(k->rk, 0, rkt, &metadata, KAFKA_TIMEOUT_MS);
     rd_kafka_topic_destroy(rkt);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return fail(error, e, "asking for", topic);
+        return kafka_fail(error, e, "asking for", topic);
     ASSERT(metadata->topic_cnt == 1);
     error = metadata->topics[0].err;
     *count = metadata->topics[0].partition_cnt;
     rd_kafka_metadata_destroy(metadata);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR && *count == 0)
         error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-    return error == RD_KAFKA_RESP_ERR_NO_ERROR || fail(error, e, "asking for", topic);
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "asking for", topic);
 }
 
 static rd_kafka_topic_partition_list_t *list_of(const struct kafka_offset *offsets, size_t count)
@@ -233,7 +241,7 @@ static bool ask_offsets(struct kafka *k, struct kafka_offset *offsets, size_t co
         offsets[i].offset = list->elems[i].offset;
     }
     rd_kafka_topic_partition_list_destroy(list);
-    return error == RD_KAFKA_RESP_ERR_NO_ERROR || fail(error, e, "asking for the offsets of", topic);
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "asking for the offsets of", topic);
 }
 
 bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e)
@@ -258,19 +266,17 @@ bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, 
 
 bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t count, struct err *e)
 {
-    ASSERT(k->assigned == NULL && count > 0);
+    ASSERT(count > 0);
     rd_kafka_topic_partition_list_t *list = list_of(offsets, count);
     rd_kafka_resp_err_t error = rd_kafka_assign(k->rk, list);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        rd_kafka_topic_partition_list_destroy(list);
-        return fail(error, e, "assigning", offsets[0].topic);
-    }
-    k->assigned = list;
-    return true;
+    rd_kafka_topic_partition_list_destroy(list);
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "assigning", offsets[0].topic);
 }
 
 size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms)
 {
+    if (k->is_member)
+        return kafka_poll_member(k, messages, max, timeout_ms);
     ssize_t n = rd_kafka_consume_batch_queue(k->queue, timeout_ms, messages, max);
     return n > 0 ? (size_t)n : 0;
 }
@@ -315,7 +321,6 @@ bool kafka_is_lost(rd_kafka_resp_err_t error)
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR__FATAL:
         return true;
     default:
         return false;
@@ -330,11 +335,16 @@ void kafka_serve(struct kafka *k)
 void kafka_wake(struct kafka *k)
 {
     int64_t low, high;
-    if (!k->needs_waking || k->assigned == NULL)
+    rd_kafka_topic_partition_list_t *list = NULL;
+    if (!k->needs_waking || rd_kafka_assignment(k->rk, &list) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
-    /* Each leader in turn; which partition of it is asked does not matter. */
-    rd_kafka_topic_partition_t *p = &k->assigned->elems[k->wake_next++ % k->assigned->cnt];
-    (void)!rd_kafka_query_watermark_offsets(k->rk, p->topic, p->partition, &low, &high, KAFKA_WAKE_MS * 10);
+    if (list->cnt > 0) {
+        /* Each leader in turn; which partition of it is asked does not matter. */
+        rd_kafka_topic_partition_t *p = &list->elems[k->wake_next++ % list->cnt];
+        (void)!rd_kafka_query_watermark_offsets(k->rk, p->topic, p->partition, &low, &high,
+                                                KAFKA_WAKE_MS * 10);
+    }
+    rd_kafka_topic_partition_list_destroy(list);
 }
 
 int64_t kafka_end(struct kafka *k, const char *topic, int32_t partition)

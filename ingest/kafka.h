@@ -2,15 +2,20 @@
  * use.
  *
  * Offsets : the caller says where each partition begins, and never asks Kafka's committed offsets; those are
- *           written for lag tools only. No group is joined, so no rebalance ever takes a partition away;
- *           what must change (new partitions, an offset that is gone) closes the consumer and opens another.
+ *           written for lag tools only.
+ * Alone   : kafka_assign(). No group is joined, so no rebalance ever takes a partition away; what must change
+ *           (new partitions, an offset that is gone) closes the consumer and opens another.
+ * Group   : kafka_subscribe(). The group gives partitions and takes them away, eagerly or cooperatively;
+ *           kafka_poll() stops at such a decision, and nothing more comes until the caller, who has to count
+ *           what was polled before, has answered. A member that does not poll for max.poll.interval.ms is
+ *           thrown out: its partitions are lost.
  * Fetch   : queue_bytes bounds what is fetched ahead. librdkafka before 2.2 stops fetching for a fixed second
  *           when its queue is full (librdkafka#2879); kafka_wake(), called every KAFKA_WAKE_MS from another
  *           thread, ends that pause by a request that wakes the broker's thread.
  * Batches : kafka_poll() uses rd_kafka_consume_batch_queue(), at half the cost a message of
  *           rd_kafka_consumer_poll(). Before 2.1 it may lose messages around pause, resume, seek and
- *           rebalance (librdkafka#4208): none of them is used here.
- * Threads : kafka_poll() by one; all others by any.
+ *           rebalance (librdkafka#4208): so members of a group use the other.
+ * Threads : kafka_poll(), and what answers a rebalance, by one; all others by any.
  * Errors  : EX_UNAVAILABLE + retryable where the cluster cannot be reached or a topic is not there (yet);
  *           EX_CONFIG for a property; EX_NOPERM where access is denied.
  */
@@ -23,12 +28,20 @@
 #include <librdkafka/rdkafka.h>
 #include <stddef.h>
 
-#define KAFKA_TIMEOUT_MS 3000 /* of a request that somebody waits for */
-#define KAFKA_WAKE_MS    25
+#define KAFKA_TIMEOUT_MS        3000 /* of a request that somebody waits for */
+#define KAFKA_WAKE_MS           25
+/* Of a group, unless kafka.properties say otherwise: how partitions are shared out, after how long a member
+ * that died is noticed, and new partitions are. cooperative-sticky moves fewer of them, but where a topic has
+ * fewer partitions than members, librdkafka before 2.6 may loop for ever over it (librdkafka#4783). */
+#define KAFKA_STRATEGY          "roundrobin"
+#define KAFKA_SESSION_MS        10000
+#define KAFKA_NEW_PARTITIONS_MS 10000
+#define KAFKA_INSTANCE_BYTES    256
 
 struct kafka_options {
-    const char *brokers; /* "host:port,host:port" */
-    const char *group;   /* for committed offsets */
+    const char *brokers;                 /* "host:port,host:port" */
+    const char *group;                   /* for committed offsets, and to share partitions in */
+    char instance[KAFKA_INSTANCE_BYTES]; /* a membership that outlives a restart; "": none */
     const struct kafka_property *properties;
     size_t property_count;
     int64_t queue_bytes;
@@ -60,6 +73,33 @@ bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, 
 /* Fetch these partitions, each from its offset. Once. */
 bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t count,
                   struct err *e) MUST_CHECK;
+
+/* Join the group, for these topics. Once. */
+bool kafka_subscribe(struct kafka *k, const char *const *topics, size_t count, struct err *e) MUST_CHECK;
+
+enum kafka_decision {
+    KAFKA_GIVEN, /* to be read from where the store stands */
+    KAFKA_TAKEN, /* others wait until they are let go: what was polled is to be stored before */
+    KAFKA_LOST   /* others have them already */
+};
+
+struct kafka_partition {
+    char *topic;
+    int32_t number;
+};
+
+struct kafka_rebalance {
+    enum kafka_decision decision;
+    struct kafka_partition *partitions;
+    size_t count;
+};
+
+/* What the group has decided, as long as it is not answered; NULL: nothing. */
+const struct kafka_rebalance *kafka_rebalance(const struct kafka *k);
+/* Given: fetch each from its offset, in the order of the decision. Else, and offsets NULL: let go. */
+bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e) MUST_CHECK;
+/* False once librdkafka has given this member up; EX_TEMPFAIL where another took its place for good. */
+bool kafka_is_fit(struct kafka *k, struct err *e) MUST_CHECK;
 
 /* Up to `max` messages, or what came within timeout_ms. Some may be errors (err != 0: of a partition, or
  * RD_KAFKA_RESP_ERR__PARTITION_EOF with the offset that the next record will have at least). Each is given

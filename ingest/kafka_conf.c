@@ -21,6 +21,7 @@ static const struct {
     {"bootstrap.servers", NULL, "kafka.brokers says it"},
     {"metadata.broker.list", NULL, "kafka.brokers says it"},
     {"group.id", NULL, "kafka.group says it"},
+    {"group.instance.id", NULL, "kafka.instance says it"},
     {"queued.max.messages.kbytes", NULL, "kafka.queue_size says it"},
     {"enable.auto.commit", NULL, "offsets are committed once their events are stored"},
     {"auto.commit.enable", NULL, "offsets are committed once their events are stored"},

@@ -1,7 +1,38 @@
-/* kafka_internal.h - what consumer and producer of kafka.h share. */
+/* kafka_internal.h - what consumer, group and producer of kafka.h share. */
 #pragma once
 
 #include "ingest/kafka.h"
 
+#include <stdatomic.h>
+
+struct kafka {
+    rd_kafka_t *rk;
+    rd_kafka_queue_t *queue;
+    bool needs_waking;
+    int wake_next;      /* whose leader is woken next */
+    atomic_int commits; /* under way */
+    _Atomic int64_t queued_bytes;
+
+    /* of a member of a group */
+    bool is_member;
+    bool was_given; /* partitions, if only none */
+    atomic_bool is_leaving;
+    bool has_rebalance; /* `rebalance` waits for its answer */
+    struct kafka_rebalance rebalance;
+};
+
 /* Logging, the user's properties, the brokers. */
 bool kafka_configure(rd_kafka_conf_t *conf, const struct kafka_options *o, struct err *e) MUST_CHECK;
+/* Returns false, *e saying what to do about `error`. */
+bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, const char *topic);
+
+/* ---- kafka_group.c */
+
+void kafka_group_callbacks(rd_kafka_conf_t *conf);
+void kafka_group_fini(struct kafka *k);
+size_t kafka_poll_member(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
+/* Before 2.3 librdkafka ends the process where a member of a cooperative group goes before it was given
+ * anything: such a one is left alone. */
+bool kafka_is_destroyable(const struct kafka *k);
+/* Say good-bye to the group, unless the membership is to outlive this consumer (kafka_options.instance). */
+void kafka_leave(struct kafka *k);

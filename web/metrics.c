@@ -89,7 +89,7 @@ static void add_partitions(const struct status *s, struct text *out)
         add_head(out, rows[i].name, "gauge", rows[i].help);
         for (size_t k = 0; k < s->partition_count; k++) {
             const struct status_partition *p = &s->partitions[k];
-            if (rows[i].needs_end && p->end < 0)
+            if (!p->is_here || (rows[i].needs_end && p->end < 0))
                 continue;
             text_printf(out, "tallyd_%s{source=", rows[i].name);
             add_label(out, p->source);
@@ -183,6 +183,9 @@ void metrics_write(struct status *s, struct text *out)
             "Rejected records written to the dead-letter topic or file.");
     add_reports(s, out);
     add_partitions(s, out);
+    add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
+    add_one(out, "rebalances_total", "counter", s->figures.rebalances,
+            "How often the consumer group gave this daemon partitions.");
     add_one(out, "lag_messages", "gauge", status_lag_locked(s), "Messages there and not counted, of all.");
     add_store(s, out);
     add_memory(s, out);

@@ -95,7 +95,7 @@ int status_add_partition(struct status *s, const char *source, int32_t number)
         s->partitions =
             xgrow(s->partitions, &s->partition_capacity, s->partition_count + 1, sizeof *s->partitions);
         index = (int)s->partition_count++;
-        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1};
+        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1, true};
     }
     pthread_mutex_unlock(&s->lock);
     return index;
@@ -109,6 +109,15 @@ void status_note_partition(struct status *s, int index, int64_t next, int64_t en
     ASSERT((size_t)index < s->partition_count);
     s->partitions[index].next = next;
     s->partitions[index].end = end;
+    s->partitions[index].is_here = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_drop_partition(struct status *s, int index)
+{
+    status_note_partition(s, index, 0, -1);
+    pthread_mutex_lock(&s->lock);
+    s->partitions[index].is_here = false;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -231,10 +240,13 @@ void status_line(struct status *s, char *buf, size_t bytes)
 
 static void write_partitions(const struct status *s, struct text *out)
 {
+    size_t shown = 0;
     text_puts(out, ",\"partitions\":[");
     for (size_t i = 0; i < s->partition_count; i++) {
         const struct status_partition *p = &s->partitions[i];
-        text_puts(out, i > 0 ? ",{\"source\":" : "{\"source\":");
+        if (!p->is_here)
+            continue;
+        text_puts(out, shown++ > 0 ? ",{\"source\":" : "{\"source\":");
         text_json(out, slice_text(p->source));
         text_printf(out, ",\"partition\":%" PRId32 ",\"next\":%" PRId64, p->number, p->next);
         if (p->end >= 0)

@@ -43,13 +43,14 @@ enum status_state {
 
 struct status_figures {
     enum status_state state;
-    const struct books *books;   /* since the start, of all sources; copied */
-    int64_t messages;            /* consumed since the start; of a source that has none, lines */
-    int64_t dead_letters;        /* rejected records written elsewhere, since the start */
-    int64_t offset, stored;      /* of a file: read, durable */
-    int64_t shard_bytes;         /* what the ingest threads hold, … */
-    int64_t queue_bytes;         /* … and what was fetched ahead for them */
-    int64_t memory_budget_bytes; /* for both; 0: none */
+    const struct books *books;      /* since the start, of all sources; copied */
+    int64_t messages;               /* consumed since the start; of a source that has none, lines */
+    int64_t dead_letters;           /* rejected records written elsewhere, since the start */
+    int64_t partitions, rebalances; /* consumed here; how often a group gave some since the start */
+    int64_t offset, stored;         /* of a file: read, durable */
+    int64_t shard_bytes;            /* what the ingest threads hold, … */
+    int64_t queue_bytes;            /* … and what was fetched ahead for them */
+    int64_t memory_budget_bytes;    /* for both; 0: none */
 };
 
 struct status_batch {
@@ -62,7 +63,8 @@ struct status_partition {
     char *source; /* the topic */
     int32_t number;
     int64_t next;
-    int64_t end; /* of what there is, exclusive (the high watermark); -1: not known yet */
+    int64_t end;  /* of what there is, exclusive (the high watermark); -1: not known yet */
+    bool is_here; /* else another daemon has it now: it is not shown */
 };
 
 struct status_step {
@@ -107,6 +109,7 @@ void status_note_store(struct status *s, const char *error);
 /* Returns what status_note_partition() takes; -1 where there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
+void status_drop_partition(struct status *s, int index);
 /* `thread` is borrowed for ever; NULL: none is stuck. */
 void status_note_stuck(struct status *s, const char *thread);
 void status_set_lag_max(struct status *s, int64_t lag_max);

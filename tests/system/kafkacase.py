@@ -93,6 +93,14 @@ class Feed:
             print(f"{self.topic}: {error}", flush=True)
             self._begin_anew()
 
+    def add_partitions(self, count):
+        """To the topic; a producer knows of them only after a while, or anew."""
+        self.flush()
+        self.broker.add_partitions(self.topic, len(self.logs) + count)
+        self.logs += [[] for _ in range(count)]
+        self.producer.close()
+        self.producer = self.broker.producer(**self.properties)
+
     def _begin_anew(self):
         """A broker that was killed may answer OUT_OF_ORDER_SEQUENCE_NUMBER, which ends a producer: what it had sent is
         what the topic holds."""
@@ -148,16 +156,16 @@ class KafkaCase(Case):
         self.broker.create_topic(name, partitions, **config)
         return name
 
-    def configure(self, sources, more="", flush="100ms"):
-        """`sources`: {topic: what stands below it, in one line}, or Feeds."""
+    def configure(self, sources, more="", flush="100ms", member="", name="tallyd.yaml"):
+        """`sources`: {topic: what stands below it, in one line}, or Feeds; `member`: more of `kafka`."""
         rows = []
         if not isinstance(sources, dict):
             sources = {feed.topic: f"decode: [{feed.decode}]" for feed in sources}
         for topic, rest in sources.items():
             rows.append(f"  {topic}: {{type: kafka{', ' if rest else ''}{rest}}}\n")
-        text = (f"kafka: {{brokers: \"{self.broker.address}\", group: {self.group}}}\nsources:\n{''.join(rows)}"
+        text = (f"kafka: {{brokers: \"{self.broker.address}\", group: {self.group}{member}}}\nsources:\n{''.join(rows)}"
                 f"aggregate: {{flush: {flush}}}\nhttp: {{listen: \"127.0.0.1:0\"}}\n{more}")
-        self.write("tallyd.yaml", text.encode())
+        self.write(name, text.encode())
 
     # ---- the daemon
 

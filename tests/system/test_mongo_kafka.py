@@ -11,76 +11,20 @@ import time
 
 import kafkacase
 import mongocase
-from harness import EX_TEMPFAIL, TIMEOUT_S, dice
-from kafkacase import SPAN, Feed, KafkaCase, in_envelope
-from mongocase import pymongo
+from harness import EX_TEMPFAIL, TIMEOUT_S
+from kafkacase import Feed, in_envelope
+from mongokafkacase import MongoKafkaCase
 from test_mongo import failpoints
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 
 
-def flat(document, stem=""):
-    """{"rejected.time": 1} of { rejected: { time: 1 } }"""
-    found = {}
-    for name, value in document.items():
-        if isinstance(value, dict):
-            found.update(flat(value, f"{stem}{name}."))
-        else:
-            found[stem + name] = value
-    return found
-
-
-class MongoKafka(KafkaCase):
-    databases = 0
-
+class MongoKafka(MongoKafkaCase):
     def setUp(self):
         super().setUp()
-        self.dice, self.server = dice(), mongocase.MongoCase.server
-        MongoKafka.databases += 1
-        name = f"k{MongoKafka.databases}"
-        self.url = f"{self.server.url}/{name}"
-        self.client = pymongo.MongoClient(self.server.url, serverSelectionTimeoutMS=1000 * TIMEOUT_S)
-        self.addCleanup(self.client.close)
-        self.base = self.client[name]
-        self.write("empty.log", b"")
         self.feeds = (Feed(self, 3, "combined"), Feed(self, 2, "json:/message, combined", in_envelope))
-        self.configure(self.feeds, f"store: {{url: \"{self.url}\"}}\n")
-
-    # ---- what KafkaCase reads from a file
-
-    def query(self, report, *arguments, span=SPAN, store=None):
-        return super().query(report, *arguments, span=span, store=store or self.url)
-
-    def total(self, measure="hits", report="site", span=SPAN, store=None):
-        return super().total(measure, report, span, store or self.url)
-
-    def nexts(self, source):
-        ledger = self.base.ledger.find_one({"_id": "ledger"}) or {}
-        return {int(one["partition"]): one["next"] for one in ledger.get("partitions", {}).values()
-                if one["source"] == source and one.get("next", 0) > 0}
-
-    def book(self, source, entry):
-        return sum(flat(book.get("entries", {})).get(entry, 0) for book in self.base.books.find({"source": source}))
-
-    def check_books(self):
-        for book in self.base.books.find({"source": {"$gt": ""}}):
-            entries = flat(book.get("entries", {}))
-            rejected = sum(count for entry, count in entries.items() if entry.startswith("rejected."))
-            self.assertEqual(entries.get("consumed", 0), entries.get("parsed", 0) + rejected, book)
-            for report in book["reports"].values():
-                self.assertEqual(report.get("parsed", 0), report.get("counted", 0) + report.get("filtered", 0), book)
-
-    def check_prefix(self, *feeds):
-        """What was sealed is counted by whoever opens the store next."""
-        self.tallyd("import", "-c", "tallyd.yaml", "empty.log")
-        super().check_prefix(*feeds)
-
-    # ----
-
-    def send(self, lines):
-        for feed in self.feeds:
-            feed.send(lines, seconds=60)
-            feed.flush()
+        # A name in the group: else those killed would keep their partitions until their session ends.
+        self.configure_mongo(member=", instance: one")
 
     def test_all_is_counted_once(self):
         self.send(1000)
@@ -133,17 +77,24 @@ class MongoKafka(KafkaCase):
         self.server.start()
         self.check_all(*self.feeds)
 
-    def test_second_daemon_takes_over(self):
+    def one_ends(self, *daemons):
+        """Of two with one name in the group, whoever joined first: it says why, and the other goes on."""
+        def ended():
+            return [daemon for daemon in daemons if daemon.poll() is not None]
+        gone = self.wait_for(ended, bool, alive=False)
+        self.assertEqual([EX_TEMPFAIL], [daemon.returncode for daemon in gone])
+        self.process, = set(daemons) - set(gone)
+        self.log_name = f"log.{1 + daemons.index(self.process)}"
+        said = b"".join(self.read(f"log.{number}") for number in (1, 2))
+        self.assertEqual(1, said.count(b"under the same kafka.instance: give each its own"))
+
+    def test_second_daemon_of_one_name_takes_over(self):
         self.send(300)
         first = self.run_daemon()
         self.wait_counted(*self.feeds)
-        self.run_daemon()
-        for _ in range(20):
-            self.send(20)
-            if first.poll() is not None:
-                break
-            time.sleep(0.2)
-        self.assertEqual(EX_TEMPFAIL, first.wait(TIMEOUT_S))
+        second = self.run_daemon()
+        self.send(300)
+        self.one_ends(first, second)
         self.check_all(*self.feeds)
 
     def test_one_that_was_thought_dead_is_woken(self):
@@ -152,12 +103,12 @@ class MongoKafka(KafkaCase):
         self.send(300)
         time.sleep(self.dice.random() * 0.3)
         first.send_signal(signal.SIGSTOP)
-        self.run_daemon()
+        second = self.run_daemon()
         self.send(300)
         self.wait_counted(*self.feeds)
         first.send_signal(signal.SIGCONT)
         self.send(300)
-        self.wait_for(first.poll, lambda status: status is not None)
+        self.one_ends(first, second)
         self.check_all(*self.feeds)
 
 

@@ -1,0 +1,40 @@
+/* consume_internal.h - what the files of consume.h share: one session after the other, and how it begins. */
+#pragma once
+
+#include "daemon/consume.h"
+#include "daemon/intake.h"
+#include "daemon/writer.h"
+
+/* Between two attempts to begin a session, or some partitions. */
+#define AGAIN_MS 1000
+
+struct consume {
+    const struct consume_options *options;
+    struct kafka_options kafka_options;
+    struct intake_shared shared;
+    struct topic *topics;
+    size_t topic_count;
+    struct intake *intakes;
+    size_t intake_count;
+    size_t served; /* whose delivery was taken last: the others are next */
+    struct writer writer;
+    struct letter_box *box;
+    struct books books; /* since the start, of all topics */
+    int64_t messages, letters, rebalances;
+    int64_t budget_bytes; /* of shards and queues */
+    enum status_state state;
+    pthread_t housekeeper;
+    size_t started; /* intakes, … */
+    bool has_housekeeper;
+    atomic_bool end_housekeeping, has_new_partitions;
+};
+
+/* ---- consume_begin.c */
+
+/* Everything up to the first message. The consumers stay open over failures, so that slow connections are
+ * made. */
+bool consume_begin(struct consume *c, struct err *e);
+/* Where the partitions begin that the group gave an intake. What fails for a while is tried again a little
+ * later. */
+bool consume_begin_given(struct consume *c, struct intake *in, struct err *e);
+void consume_close(struct consume *c);

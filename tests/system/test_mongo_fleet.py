@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Many daemons in one consumer group, into one database: whoever joins, leaves, dies or sleeps, each event is counted once.
+
+TALLYD_ROUNDS (6 by default) says how often the fleet is changed by chance. The seed is printed; TALLYD_SEED repeats a run, as
+far as the moments of a machine can be repeated.
+"""
+
+import json
+import os
+import re
+import signal
+import time
+import urllib.request
+
+import kafkacase
+import mongocase
+from harness import EX_OK, TIMEOUT_S
+from kafkacase import Feed
+from mongokafkacase import MongoKafkaCase
+
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
+FLEET, PARTITIONS = 8, 12
+SESSION_S = 3
+COOPERATIVE, EAGER = "cooperative-sticky", "roundrobin"
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:
+        return reply.read().decode()
+
+
+class Fleet(MongoKafkaCase):
+    def setUp(self):
+        super().setUp()
+        self.feeds = (Feed(self, PARTITIONS, "combined"),)
+        self.daemons = []
+        self.begin()
+
+    def begin(self, strategy=COOPERATIVE, more=""):
+        self.configure_mongo(member=f", properties: {{session.timeout.ms: {1000 * SESSION_S}, heartbeat.interval.ms: 200, "
+                                    f"partition.assignment.strategy: \"{strategy}\"}}{more}")
+
+    # ---- daemons: each knows the name of its log
+
+    def join(self, *arguments, **options):
+        daemon = self.run_daemon(*arguments, **options)
+        daemon.log_name = self.log_name
+        self.daemons.append(daemon)
+        return daemon
+
+    def leave(self, daemon, number):
+        """SIGTERM: all that it read is stored; SIGKILL: its session ends by and by."""
+        self.daemons.remove(daemon)
+        daemon.send_signal(number)
+        daemon.wait(TIMEOUT_S)
+        if number == signal.SIGTERM:
+            self.assertEqual(EX_OK, daemon.returncode, self.read(daemon.log_name).decode())
+
+    def of(self, daemon):
+        """How many partitions it consumes."""
+        return self.figure(daemon, "partitions")
+
+    def figure(self, daemon, name):
+        address = re.search(r"listen=(\S+)", self.read(daemon.log_name).decode())
+        text = get(f"http://{address[1]}/metrics") if address else ""
+        found = re.search(rf"^tallyd_{name} (\d+)$", text, re.M)
+        return int(found[1]) if found else 0
+
+    def wait_balanced(self):
+        """Until each has its share."""
+        self.wait_for(lambda: sorted(self.of(daemon) for daemon in self.daemons),
+                      lambda found: sum(found) == PARTITIONS and found[-1] - found[0] <= 1, alive=False)
+
+    def check_fleet(self):
+        """All of it is counted; the last one standing is asked."""
+        self.process = self.daemons[-1]
+        self.log_name = self.process.log_name
+        self.wait_counted(*self.feeds)
+        while len(self.daemons) > 1:
+            self.leave(self.daemons[0], signal.SIGTERM)
+        self.check_all(*self.feeds)
+
+    def feed(self, rounds=1):
+        for _ in range(rounds):
+            self.send(40)
+            time.sleep(self.dice.random() * 0.2)
+
+    # ----
+
+    def test_two_eight_one(self):
+        self.grow_and_shrink(COOPERATIVE)
+
+    def test_two_eight_one_eagerly(self):
+        self.grow_and_shrink(EAGER)
+
+    def grow_and_shrink(self, strategy):
+        self.begin(strategy)
+        self.send(200)
+        for count in 2, FLEET:
+            while len(self.daemons) < count:
+                self.join(consuming=False)
+                self.feed()
+            self.wait_balanced()
+            self.feed(3)
+        while len(self.daemons) > 1:
+            self.leave(self.dice.choice(self.daemons), self.dice.choice([signal.SIGTERM, signal.SIGKILL]))
+            self.feed()
+        self.check_fleet()
+
+    def test_changed_at_random_moments(self):
+        self.join()
+        for _ in range(ROUNDS):
+            self.feed()
+            what = self.dice.choice(["join", "leave", "kill", "sleep"])
+            if what == "join" or len(self.daemons) == 1:
+                self.join(consuming=False)
+            elif what == "sleep":
+                sleeper = self.dice.choice(self.daemons)
+                sleeper.send_signal(signal.SIGSTOP)
+                self.feed(int(self.dice.random() * 2 * SESSION_S / 0.1))
+                sleeper.send_signal(signal.SIGCONT)
+            else:
+                number = signal.SIGTERM if what == "leave" else signal.SIGKILL
+                self.leave(self.dice.choice(self.daemons), number)
+        self.check_fleet()
+
+    def test_one_asleep_beyond_its_session_goes_on_afterwards(self):
+        for _ in range(2):
+            self.join()
+        self.wait_balanced()
+        sleeper, other = self.daemons
+        self.feed()
+        sleeper.send_signal(signal.SIGSTOP)
+        self.send(200)
+        self.wait_for(lambda: self.of(other), lambda found: found == PARTITIONS)
+        self.wait_counted(*self.feeds)
+        sleeper.send_signal(signal.SIGCONT)
+        self.feed(3)
+        self.wait_balanced()
+        self.assertIsNone(sleeper.poll())
+        self.assertIn(b"event=session_ended", self.read(sleeper.log_name))
+        self.check_fleet()
+
+    def test_taken_while_the_store_is_away(self):
+        """What could not be stored in time is let go, and counted by whoever has it then."""
+        self.begin(EAGER, ", revoke_timeout: 300ms")
+        for _ in range(2):
+            self.join()
+        self.wait_balanced()
+        first, second = self.daemons
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(lambda: self.server.process.send_signal(signal.SIGCONT))
+        self.feed(3)
+        self.leave(second, signal.SIGKILL)
+        self.wait_for(lambda: self.read(first.log_name), lambda said: b"event=partitions_taken" in said, alive=False)
+        time.sleep(1)
+        self.server.process.send_signal(signal.SIGCONT)
+        self.wait_for(lambda: self.read(first.log_name), lambda said: b"(kafka.revoke_timeout)" in said, alive=False)
+        self.wait_balanced()
+        self.feed(2)
+        self.check_fleet()
+
+    def test_restart_of_an_instance_disturbs_nobody(self):
+        self.begin(more=", instance: first")
+        first = self.join()
+        self.begin(more=", instance: second")
+        second = self.join()
+        self.wait_balanced()
+        before = self.figure(second, "rebalances_total")
+        self.feed()
+        self.leave(first, signal.SIGTERM)
+        self.begin(more=", instance: first")
+        self.join()
+        self.feed()
+        self.wait_balanced()
+        self.wait_counted(*self.feeds)
+        self.assertEqual(before, self.figure(second, "rebalances_total"))
+        self.check_fleet()
+
+    def test_more_daemons_than_partitions(self):
+        self.feeds = (Feed(self, 1, "combined"),)
+        self.begin()
+        for _ in range(2):
+            self.join()
+        self.wait_for(lambda: sorted(self.of(daemon) for daemon in self.daemons), lambda found: found == [0, 1])
+        self.send(50)
+        for daemon in self.daemons:
+            address = re.search(r"listen=(\S+)", self.read(daemon.log_name).decode())[1]
+            self.assertTrue(json.loads(get(f"http://{address}/api/v1/status"))["ready"])
+        self.check_fleet()
+
+    def test_new_partitions(self):
+        self.configure_mongo(member=", properties: {topic.metadata.refresh.interval.ms: 300}")
+        for _ in range(2):
+            self.join()
+        self.feed()
+        feed, = self.feeds
+        feed.add_partitions(4)
+        self.send(200)
+        self.check_fleet()
+
+    def test_first_start_at_the_latest(self):
+        """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""
+        self.send(100)
+        feed, = self.feeds
+        self.configure({feed.topic: "decode: [combined], start: latest"}, f"store: {{url: \"{self.url}\"}}\n")
+        before = feed.lengths()
+        first, second = self.join(consuming=False), self.join(consuming=False)
+        for daemon in first, second:
+            self.wait_for(lambda daemon=daemon: self.read(daemon.log_name),
+                          lambda said: b"event=consuming" in said, alive=False)
+        self.assertEqual(before, self.nexts(feed.source))
+        self.assertEqual(0, self.book(feed.source, "consumed"))
+        self.send(100)
+        self.wait_counted(feed)
+        self.wait_for(lambda: self.book(feed.source, "consumed"), lambda found: found == 100)
+
+
+if __name__ == "__main__":
+    mongocase.main(kafkacase.main)
