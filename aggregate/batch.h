@@ -81,7 +81,8 @@ struct range {
     int64_t from, to;
     uint64_t tail_hash; /* of the tail_len bytes before `to`; of a topic: of the record tail_len before it */
     uint32_t tail_len;
-    int64_t latest_ms; /* events after this were in the future, by the clock and limit of that time */
+    int64_t latest_ms;   /* events after this were in the future, by the clock and limit of that time, … */
+    int64_t latest_from; /* … as in all ranges from this offset on */
 };
 
 struct batch {

@@ -55,7 +55,10 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     r->partition = p;
     books_clear(&r->books);
     partition_range(p, &r->range);
-    r->range.latest_ms = in->latest_ms;
+    if (p->latest_ms != in->latest_ms)
+        p->latest_from = r->range.from;
+    r->range.latest_ms = p->latest_ms = in->latest_ms;
+    r->range.latest_from = p->latest_from;
     return r;
 }
 
@@ -343,7 +346,7 @@ static void begin_batch(struct intake *in, int64_t now_ms)
 {
     in->begun_ms = now_ms;
     in->future_max_ms = atomic_load(&in->shared->limits.future_max_ms);
-    in->latest_ms = clock_wall_ms(in->shared->clock) + in->future_max_ms;
+    in->latest_ms = record_clock_latest(clock_wall_ms(in->shared->clock), in->future_max_ms);
 }
 
 /* Within what was polled: so many letters that they would not wait for its end. */

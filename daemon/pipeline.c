@@ -42,6 +42,7 @@ struct pipeline {
     bool seal_wanted, ended;
     struct err read_error;
     bool read_failed;
+    int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: none yet */
     _Atomic int64_t read_offset, raw_offset; /* for the writer's progress */
 
     pthread_mutex_t lock; /* what follows */
@@ -155,6 +156,11 @@ static struct stripe *stripe_at(struct pipeline *p, uint64_t number)
     return &p->stripes[number % STRIPES];
 }
 
+static int64_t latest(const struct pipeline *p)
+{
+    return record_clock_latest(clock_wall_ms(p->options.clock), p->limits.future_max_ms);
+}
+
 /* End the open stripe where the reader stands, and open the next. */
 static void close_stripe(struct pipeline *p)
 {
@@ -166,8 +172,7 @@ static void close_stripe(struct pipeline *p)
     s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
     s->tail_len = (uint32_t)tail.len;
     if (s->begun_ms == 0)
-        s->latest_ms = clock_wall_ms(p->options.clock) +
-                       p->limits.future_max_ms; /* it is but the line feed of a line counted before */
+        s->latest_ms = latest(p); /* it is but the line feed of a line counted before */
     p->stripe++;
     *stripe_at(p, p->stripe) = (struct stripe){.from = s->to};
     pthread_mutex_unlock(&p->lock);
@@ -204,7 +209,7 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     struct stripe *s = stripe_at(p, p->stripe);
     if (result == READER_BLOCK && s->begun_ms == 0) {
         s->begun_ms = mono_ms;
-        s->latest_ms = clock_wall_ms(p->options.clock) + p->limits.future_max_ms;
+        s->latest_ms = latest(p);
     }
     if (p->ended && reader_offset(p->reader) > s->from)
         close_stripe(p);
@@ -361,7 +366,10 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     range.to = s->to;
     range.tail_hash = s->tail_hash;
     range.tail_len = s->tail_len;
-    range.latest_ms = s->latest_ms;
+    if (p->latest_ms != s->latest_ms)
+        p->latest_from = s->from;
+    range.latest_ms = p->latest_ms = s->latest_ms;
+    range.latest_from = p->latest_from;
     books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
         if (p->options.rejects_fd >= 0 && !write_rejects(p, &boxes[i]->rejects, e))
@@ -433,6 +441,7 @@ static void reset(struct pipeline *p, struct reader *reader)
     p->reader = reader;
     p->seal_wanted = p->ended = p->read_failed = false;
     p->stripe = p->next_apply = 1;
+    p->latest_ms = 0;
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
     p->progress = (struct pipeline_progress){

@@ -401,6 +401,7 @@ static bool claim(struct topic *topics, size_t count, struct store *store, struc
     for (struct partition *p = NULL; good && (p = topics_next(topics, count, p)) != NULL; i++) {
         p->is_known = ranges[i].to >= 0;
         p->next = p->is_known ? ranges[i].to : 0;
+        p->latest_ms = 0;
         p->tail_hash = ranges[i].tail_hash;
         p->tail_len = ranges[i].tail_len;
     }

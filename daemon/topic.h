@@ -25,17 +25,18 @@ struct topic;
 struct partition {
     struct topic *topic;
     int32_t number;
-    bool begins;         /* topics_begin() is to find out where */
-    bool is_known;       /* the store has a position of it; what follows is that */
-    int64_t next;        /* the first offset that is not counted */
-    int64_t lost;        /* accepted: this many offsets before `next` are deleted and were never counted */
-    uint64_t tail_hash;  /* of the last record counted, … */
-    uint32_t tail_len;   /* … which is so far before `next`; 0: none was */
-    bool check_tail;     /* it is to be compared before anything is counted */
-    int status_index;    /* in the daemon's status */
-    int64_t stored;      /* all before is counted and durable; the writer's */
-    size_t range;        /* its place in its intake's open batch, if it has one there */
-    struct kafka *kafka; /* who consumes it; NULL: nobody here; see intake.h */
+    bool begins;        /* topics_begin() is to find out where */
+    bool is_known;      /* the store has a position of it; what follows is that */
+    int64_t next;       /* the first offset that is not counted */
+    int64_t lost;       /* accepted: this many offsets before `next` are deleted and were never counted */
+    uint64_t tail_hash; /* of the last record counted, … */
+    uint32_t tail_len;  /* … which is so far before `next`; 0: none was */
+    bool check_tail;    /* it is to be compared before anything is counted */
+    int status_index;   /* in the daemon's status */
+    int64_t stored;     /* all before is counted and durable; the writer's */
+    int64_t latest_ms, latest_from; /* of its last range; 0: none yet */
+    size_t range;                   /* its place in its intake's open batch, if it has one there */
+    struct kafka *kafka;            /* who consumes it; NULL: nobody here; see intake.h */
 };
 
 struct topic {

@@ -41,8 +41,8 @@ static void add_stretch(struct verify_part *b, struct verify_stretch s)
 static void read_source_entry(struct verify_part *b, const char *entry, int64_t value)
 {
     char name[BOOK_NAME_BYTES];
-    struct verify_stretch s = {.report = -1, .latest_ms = value};
-    if (sscanf(entry, "future.%" SCNd64 ".%" SCNd64, &s.from, &s.to) == 2)
+    struct verify_stretch s = {.report = -1, .to = value};
+    if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2)
         add_stretch(b, s);
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
         if (strcmp(entry, books_source_name(i, name)) == 0)

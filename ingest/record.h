@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/civil.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -21,6 +22,15 @@ struct record {
     bool (*header)(const struct record *r, const char *name, struct slice *value);
     void *message; /* the source's own */
 };
+
+/* The latest time of events by the wall clock, rounded up to a 24th of what is allowed, an hour at most: it
+ * stays the same for many batches, and the books, from which it is judged again, need to say it once. */
+static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
+{
+    int64_t step_ms = future_max_ms / 24;
+    step_ms = step_ms < 1 ? 1 : step_ms > HOUR_MS ? HOUR_MS : step_ms;
+    return (now_ms / step_ms + 1) * step_ms + future_max_ms;
+}
 
 /* Events after this are in the future: `latest_ms`, by the wall clock when the batch was begun, or as long
  * after the record's own time, which is the later one in a batch that grew while the store was away. */

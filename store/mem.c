@@ -257,7 +257,7 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
     for (size_t r = 0; r < m->store.report_count; r++)
         note_span(m, range, m->reports[r].name);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
-        book_set(m, range, "", store_future_entry(range, name), range->latest_ms);
+        book_set(m, range, "", store_latest_entry(range, name), range->to);
 }
 
 static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)

@@ -326,7 +326,7 @@ static void add_spans(struct update *u, bson_t *set, const struct range *range)
 
 static void write_books(struct update *u, const struct range *range, const struct books *books)
 {
-    char name[BOOK_NAME_BYTES], future[STORE_ENTRY_BYTES];
+    char name[BOOK_NAME_BYTES], latest[STORE_ENTRY_BYTES];
     bson_t filter, set;
     bson_init(&filter);
     bson_init(&set);
@@ -340,7 +340,7 @@ static void write_books(struct update *u, const struct range *range, const struc
     }
     add_spans(u, &set, range);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
-        set_entry(&set, NULL, store_future_entry(range, future), range->latest_ms);
+        set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
     BSON_APPEND_UTF8(&set, "source", range->source);
     BSON_APPEND_UTF8(&set, "partition", range->partition);
     text_clear(&u->m->id);

@@ -182,7 +182,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
             return false;
     }
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
-        !set_book(st, range, 0, store_future_entry(range, name), range->latest_ms, e))
+        !set_book(st, range, 0, store_latest_entry(range, name), range->to, e))
         return false;
     return put_position(st, range, e);
 }

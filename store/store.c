@@ -148,9 +148,9 @@ const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES])
     return buf;
 }
 
-const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES])
+const char *store_latest_entry(const struct range *r, char buf[STORE_ENTRY_BYTES])
 {
-    snprintf(buf, STORE_ENTRY_BYTES, "future.%" PRId64 ".%" PRId64, r->from, r->to);
+    snprintf(buf, STORE_ENTRY_BYTES, "latest.%" PRId64 ".%" PRId64, r->latest_from, r->latest_ms);
     return buf;
 }
 

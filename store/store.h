@@ -72,7 +72,8 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
  *   of a report    since, until    the offsets between which it counts this source,
  *                  gap.FROM        but not from FROM to this offset: it was not configured then
- *   of a source    future.FROM.TO  the time after which lines of [FROM, TO) were in the future */
+ *   of a source    latest.FROM.MS  up to this offset, events of FROM and behind it that were later than MS
+ *                                  were in the future; only where there were some */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 
@@ -157,7 +158,7 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
 
 #define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);
-const char *store_future_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
+const char *store_latest_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
 
 /* -1 where there is none of that name. */
 int store_find_report(const struct store *st, struct slice name);

@@ -130,6 +130,23 @@ class Hard(KafkaCase):
         self.stop()
         self.verify()
 
+    def test_a_clock_that_is_wrong_for_long_does_not_fill_the_books(self):
+        topic = self.new_topic(1)
+        producer = self.broker.producer()
+        self.configure({topic: "decode: [metric]"}, more="reports: {m: {by: [name]}}\n")
+        self.run_daemon()
+        for batch in range(5):
+            for ahead_s in 0, 3 * 86400:
+                event = {"name": "a", "ts": int(time.time()) + ahead_s, "value": 1}
+                producer.send(topic, 0, json.dumps(event).encode())
+            producer.flush()
+            self.wait_consumed(f"kafka:{topic}", 2 * (batch + 1))
+        entries = self.sql("SELECT entry FROM book WHERE entry LIKE 'latest.%'")
+        self.assertIn(len(entries), (1, 2))  # the hour may have ended
+        self.assertEqual(5, self.book(f"kafka:{topic}", "rejected.future"))
+        self.stop()
+        self.verify()
+
     def test_a_backlog_behind_the_last_records_hides_none(self):
         topic = self.new_topic(8)
         producer = self.broker.producer()

@@ -24,6 +24,8 @@ static void make_pair(struct world *w, struct pair *p, int64_t from0, int64_t fr
     }
     p->ranges[1].from = from1;
     p->ranges[1].to = from1 + 20;
+    p->ranges[1].latest_ms = from1 < 540 ? 4000 : 5000;
+    p->ranges[1].latest_from = from1 < 540 ? 500 : from1;
     *books_source(&p->books[0], BOOK_CONSUMED) = *books_source(&p->books[0], BOOK_PARSED) = 10;
     *books_source(&p->books[1], BOOK_CONSUMED) = 20;
     *books_source(&p->books[1], BOOK_REJECTED + REJECT_FUTURE) = 20;
@@ -47,7 +49,8 @@ static bool apply_pair(struct world *w, int64_t from0, int64_t from1)
 
 struct partitions {
     int64_t next[2], consumed[2], rejected[2], since[2];
-    int others;
+    int latest;
+    int64_t latest_to;
 };
 
 static bool note_next(void *context, const struct position *p)
@@ -70,8 +73,10 @@ static bool note_book(void *context, const char *source, const char *partition, 
         all->rejected[p] = value;
     else if (strcmp(report, "pages") == 0 && strcmp(entry, "since") == 0)
         all->since[p] = value;
-    else if (strncmp(entry, "future.", 7) == 0)
-        all->others += p == 1;
+    else if (strcmp(entry, "latest.500.4000") == 0)
+        all->latest_to = value;
+    else if (strncmp(entry, "latest.", 7) == 0)
+        all->latest += p == 1;
     return true;
 }
 
@@ -89,7 +94,8 @@ static void check_pair(struct world *w, int64_t times, int64_t hits)
     assert_int_equal(all.rejected[1], 20 * times);
     assert_int_equal(all.since[0], times > 0 ? 100 : -1);
     assert_int_equal(all.since[1], times > 0 ? 500 : -1);
-    assert_int_equal(all.others, times);
+    assert_int_equal(all.latest_to, times > 0 ? 500 + 20 * (times < 2 ? times : 2) : 0);
+    assert_int_equal(all.latest, times > 2); /* one entry as long as the latest time is the same */
     assert_int_equal(
         world_sum(w->store, FIXTURE_PAGES, SPAN_MONTH, world_every_series, 0, fixture_ms("2100-01-01"), 0),
         hits);
