@@ -21,6 +21,8 @@ RUST_INSTALL_S = 1800  # it is half an hour's work for one core that others use,
 
 
 class SecantusPython(MongoServer):
+    REPLICA_SET, FAIL_COMMAND = "secantus", True
+
     @staticmethod
     def install():
         """An environment that has pymongo besides."""
@@ -44,6 +46,8 @@ class SecantusPython(MongoServer):
 
 
 class SecantusRust(MongoServer):
+    REPLICA_SET = "secantus"
+
     @staticmethod
     def install():
         with making(RUST_HOME) as part:

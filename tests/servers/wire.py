@@ -20,6 +20,8 @@ class MongoServer(Program):
     """A server whose data and log are in `home`. Its URL stays the same until the directory is removed."""
 
     NAME = "MongoDB server"
+    REPLICA_SET = ""  # what it says that it is one of
+    FAIL_COMMAND = False  # can it be told to refuse commands?
 
     @staticmethod
     def install():

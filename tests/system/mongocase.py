@@ -91,6 +91,7 @@ def busy(cells):
 
 class MongoCase(Case):
     server = None  # of the whole program; see main()
+    FAIL_COMMAND = mongo.SERVERS[mongo.CHOSEN].FAIL_COMMAND
     databases = 0
 
     maxDiff = 2000

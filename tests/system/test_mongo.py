@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """The MongoDB store counts each line exactly once, whatever dies: an import, the server, or the network between them.
 
-Imports are compared with the embedded store and, document by document, with a
-recount. TALLYD_ROUNDS (4 by default) says how often what happens by chance is tried. The seed is printed; TALLYD_SEED
-repeats a run, as far as the moments of a machine can be repeated.
+Imports are compared with the embedded store and, document by document, with a recount. TALLYD_MONGO names the server
+(tests/servers/mongo.py); only one of them can be told to refuse commands. TALLYD_ROUNDS (4 by default) says how often what happens
+by chance is tried. The seed is printed; TALLYD_SEED repeats a run, as far as the moments of a machine can be repeated.
 """
 
 import datetime
 import os
 import re
 import signal
+import string
 import time
 
 from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, ROOT, DaemonCase, dice, traffic
-from mongocase import LINES_A_BATCH, PASSING, MongoCase, add_up, log, main, proxy, total_of
+from mongocase import CONFIG, FIRST_DAY, LINE, LINES_A_BATCH, PASSING, MongoCase, add_up, log, main, proxy, total_of
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
@@ -51,6 +52,16 @@ class Import(MongoCase):
             filtered = [self.query("pages", "--filter", f"path={row['path']}", store=store)
                         for store in ("tallyd.db", self.store)]
             self.assertEqual(filtered[0], filtered[1], row["path"])
+
+    def test_longest_names(self):
+        """Longer than what a server takes for an `_id`, and perhaps for a key of an index."""
+        letters = string.ascii_letters + string.digits  # which cannot be packed to make them fit
+        stem = "/" + "".join(dice().choices(letters, k=4094))
+        names = [stem + end for end in letters[:6]]
+        self.write("tallyd.yaml", CONFIG + b"limits: {dimension_max: 4KiB}\n")
+        self.write("a.log", "".join(LINE % (i, FIRST_DAY, 0, 1, 2, name, i, "-") for i, name in enumerate(names)).encode())
+        self.count("a.log")
+        self.check(self.read("a.log"), files=["a.log"])
 
     def test_a_file_is_counted_once_and_continued(self):
         lines = log(dice(), 3 * LINES_A_BATCH)
@@ -314,7 +325,6 @@ http: {{listen: "127.0.0.1:0"}}
                 self.server.start()
         self.check_end()
 
-
     def test_one_without_events_is_no_dead_one(self):
         """For longer than a lease there was nothing to count: whoever comes must not end it by that."""
         long_ago = datetime.datetime(2020, 1, 1)
@@ -325,6 +335,10 @@ http: {{listen: "127.0.0.1:0"}}
         self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.log))
         self.stop()
         self.check(self.log, other, files=["a.log", "b.log"])
+
+
+if not MongoCase.FAIL_COMMAND:
+    del Daemon.test_commands_are_refused
 
 
 class Beginning(MongoCase, DaemonCase):

@@ -22,7 +22,8 @@ class Contract(MongoCase):
     def run_program(self, name, url):
         """(its exit status, what it said) with a server there."""
         done = subprocess.run([os.path.join(ROOT, "build", "tests", name)], stdin=subprocess.DEVNULL, cwd=self.dir,
-                              env={**os.environ, "TALLYD_TEST_MONGODB": url}, stdout=subprocess.PIPE,
+                              env={**os.environ, "TALLYD_TEST_MONGODB": url,
+                                   "TALLYD_TEST_REPLICA_SET": self.server.REPLICA_SET}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=END_S, check=False)
         return done.returncode, done.stdout.decode(errors="replace")
 

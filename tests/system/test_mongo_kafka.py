@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A daemon between a real Kafka broker and a MongoDB server: whichever of them dies, each event is counted once.
 
-TALLYD_ROUNDS (4 by default) says how often the daemon is killed by chance. The seed is printed; TALLYD_SEED repeats a run, as
+TALLYD_MONGO names the server. TALLYD_ROUNDS (4 by default) says how often the daemon is killed by chance. The seed is printed; TALLYD_SEED repeats a run, as
 far as the moments of a machine can be repeated.
 """
 
