@@ -3,20 +3,23 @@
 #include "base/library.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* clang-format off */
 #define FUNCTIONS(X) \
     X(mongoc_init) X(mongoc_log_set_handler) X(mongoc_uri_new_with_error) X(mongoc_uri_destroy) \
     X(mongoc_uri_get_database) X(mongoc_uri_get_hosts) X(mongoc_uri_has_option) \
     X(mongoc_uri_get_option_as_int32) X(mongoc_uri_set_option_as_int32) X(mongoc_uri_set_option_as_bool) \
-    X(mongoc_uri_get_option_as_bool) X(mongoc_uri_get_write_concern) X(mongoc_uri_set_write_concern) \
-    X(mongoc_write_concern_new) X(mongoc_write_concern_destroy) X(mongoc_write_concern_set_wmajority) \
-    X(mongoc_write_concern_set_journal) X(mongoc_write_concern_get_w) X(mongoc_write_concern_is_acknowledged) \
-    X(mongoc_client_new_from_uri_with_error) X(mongoc_client_destroy) X(mongoc_client_set_error_api) \
+    X(mongoc_uri_get_option_as_bool) X(mongoc_uri_get_option_as_utf8) X(mongoc_uri_get_write_concern) \
+    X(mongoc_uri_set_write_concern) X(mongoc_write_concern_new) X(mongoc_write_concern_destroy) \
+    X(mongoc_write_concern_set_wmajority) X(mongoc_write_concern_set_journal) X(mongoc_write_concern_get_w) \
+    X(mongoc_write_concern_is_acknowledged) X(mongoc_client_new_from_uri_with_error) \
+    X(mongoc_client_destroy) X(mongoc_client_set_error_api) \
     X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
     X(mongoc_client_set_appname) X(mongoc_client_set_read_prefs) \
     X(mongoc_client_get_collection) X(mongoc_collection_destroy) X(mongoc_collection_find_with_opts) \
@@ -63,6 +66,10 @@ static bool may_pass(uint32_t code)
     return false;
 }
 
+/* A certificate may be renewed, and of a replica set another member's may be good: it can pass. */
+#define CERTIFICATE      "certificate verify failed"
+#define CERTIFICATE_HINT ": check tlsCAFile in store.url, and the server's certificate"
+
 static bool fail(const struct mongo_client *c, const bson_error_t *error, const char *what, struct err *e)
 {
     bool is_server = error->domain == MONGOC_ERROR_SERVER || error->domain == MONGOC_ERROR_WRITE_CONCERN ||
@@ -70,15 +77,29 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
                      error->domain == MONGOC_ERROR_CURSOR;
     if ((error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
         (is_server && (error->code == 18 || error->code == 13)))
-        return err_set(e, EX_NOPERM, "%s: %s %s: check user, password and rights in store.url", c->name, what,
-                       error->message);
+        return err_set(e, EX_NOPERM, "%s: %s: %s: check user, password and rights in store.url", c->name,
+                       what, error->message);
     /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
     bool is_connection = error->domain == MONGOC_ERROR_STREAM ||
                          error->domain == MONGOC_ERROR_SERVER_SELECTION ||
                          (!is_server && error->code <= MONGOC_ERROR_CLIENT_NOT_READY);
     if (is_connection || error->domain == MONGOC_ERROR_WRITE_CONCERN || (is_server && may_pass(error->code)))
-        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %s", c->name, what, error->message);
+        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %s%s", c->name, what, error->message,
+                                 strstr(error->message, CERTIFICATE) != NULL ? CERTIFICATE_HINT : "");
     return err_set(e, EX_IOERR, "%s refuses: %s: %s (code %u)", c->name, what, error->message, error->code);
+}
+
+/* The library would only say that it cannot connect. */
+static bool can_read_files(const mongoc_uri_t *uri, struct err *e)
+{
+    static const char *const options[] = {"tlsCAFile", "tlsCertificateKeyFile"};
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const char *path = lib.mongoc_uri_get_option_as_utf8(uri, options[i], NULL);
+        if (path != NULL && access(path, R_OK) != 0)
+            return err_set(e, EX_CONFIG, "store.url: cannot read %s %s: %s", options[i], path,
+                           strerror(errno));
+    }
+    return true;
 }
 
 /* What is not said in the URI, by our lights. */
@@ -125,7 +146,7 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
         return NULL;
     }
     struct mongo_client *c = NULL;
-    if (complete(uri, e)) {
+    if (can_read_files(uri, e) && complete(uri, e)) {
         c = xcalloc(1, sizeof *c);
         const char *database = lib.mongoc_uri_get_database(uri);
         const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);

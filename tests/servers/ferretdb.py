@@ -2,7 +2,7 @@
 
 Two processes, started, killed and stopped together. What it does not have or does otherwise: it says that it is standalone;
 no transactions, no retryable writes (a repeated txnNumber is applied twice), no capped collections, no sharding, no failCommand;
-an _id has 2.7 kB at most.
+an _id has 2.7 kB at most. Of users it checks the password, and none of the rights.
 """
 
 import os
@@ -39,12 +39,12 @@ class FerretDB(MongoServer):
     def prepare(self):
         return next(port for port in free_ports(2) if port != self.postgres.port)
 
-    def start(self):
-        """Begin or begin again, and wait until it answers."""
+    def start(self, *options):
+        """Begin or begin again, and wait until it answers. With options it knows users, and serves them alone."""
         self.postgres.start()
         return self.launch([os.path.join(HOME, "ferretdb"), f"--listen-addr=127.0.0.1:{self.port}",
-                            f"--postgresql-url={self.postgres.url}", "--no-auth", "--telemetry=disable",
-                            f"--state-dir={self.home}", "--debug-addr=-", "--log-level=ERROR"])
+                            f"--postgresql-url={self.postgres.url}", "--telemetry=disable", f"--state-dir={self.home}",
+                            "--debug-addr=-", "--log-level=ERROR", *(options or ["--no-auth"])])
 
     def kill(self):
         super().kill()

@@ -206,16 +206,16 @@ class MongoCase(Case):
         return re.search(r"counted [1-9]", out) is not None
 
 
-def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:])):
+def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:]), name=mongo.CHOSEN):
     """`run` the tests of a program with a server for all of them; without one, a skip."""
     try:
-        mongo.install()
+        mongo.install(name)
         if pymongo is None:
             sys.stdout.flush()
             os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
         home = tempfile.mkdtemp(prefix="tallyd-mongo-")
         try:
-            MongoCase.server = mongo.Server(home)
+            MongoCase.server = mongo.Server(home, name)
             MongoCase.server.start()
             run()
         finally:
