@@ -74,6 +74,7 @@ struct config {
     } rejects;
     struct {
         char *url; /* "sqlite:tallyd.db" */
+        int64_t connections;
     } store;
     struct {
         int64_t flush_ms;      /* run: a batch is sealed at least this often */

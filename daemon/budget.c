@@ -40,8 +40,9 @@ struct budget budget_of(const struct config *c)
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
     if (mongo_is_url(c->store.url))
-        b.store_bytes =
-            (int64_t)mongo_bytes_max(c->reports, c->report_count) + MONGO_BATCH_FACTOR * b.shards_bytes;
+        b.store_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count) +
+                        MONGO_BATCH_FACTOR * b.shards_bytes +
+                        c->store.connections * (int64_t)MONGO_CONNECTION_BYTES;
     if (is_sqlite && c->http.enabled)
         b.http_bytes =
             c->http.connections_max * SERVER_REQUEST_BYTES + SERVER_THREADS * SQLITE_READER_CACHE_KIB * KIB;

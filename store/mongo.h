@@ -21,6 +21,7 @@
  * `_id`   : a time, and the dimensions with / and % percent-encoded, cut at 900 bytes with a hash: to find
  *           documents and to sort them. What they are of is in `metadata`. The series `other` is "/%other",
  *           with metadata.other. Names that are taken get an underscore: metadata.date_, daily_.
+ * Speed   : a batch is carried out over several connections, by as many threads while that lasts.
  * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
  * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
  *           applies `series_max` to the series that it knows: together they may exceed it.
@@ -37,4 +38,10 @@ bool mongo_is_url(const char *url);
 /* A writer's names of series, of KEY_BYTES each; beside them it sorts the cells of a batch and packs its log,
  * which takes no more than MONGO_BATCH_FACTOR times what the shards have of them. */
 #define MONGO_BATCH_FACTOR 2
+
+/* A batch is carried out over so many connections; each has two chunks of its log at hand: as they were taken
+ * from it, and as a command. */
+#define MONGO_CONNECTIONS_DEFAULT 4
+#define MONGO_CONNECTIONS_MAX     64
+#define MONGO_CONNECTION_BYTES    ((size_t)2 << 20)
 size_t mongo_bytes_max(const struct report *reports, size_t report_count);

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of a server that does not say, as the protocol has them. */
+#define UPDATES_DEFAULT 1000
+#define BYTES_DEFAULT   (16 << 20)
+
 /* clang-format off */
 #define FUNCTIONS(X) \
     X(mongoc_init) X(mongoc_log_set_handler) X(mongoc_uri_new_with_error) X(mongoc_uri_destroy) \
@@ -23,7 +27,9 @@
     X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
     X(mongoc_client_set_appname) X(mongoc_client_set_read_prefs) \
     X(mongoc_client_get_collection) X(mongoc_collection_destroy) X(mongoc_collection_find_with_opts) \
-    X(mongoc_cursor_next) X(mongoc_cursor_error) X(mongoc_cursor_destroy)
+    X(mongoc_cursor_next) X(mongoc_cursor_error) X(mongoc_cursor_destroy) \
+    X(mongoc_client_select_server) X(mongoc_server_description_hello_response) \
+    X(mongoc_server_description_destroy)
 /* clang-format on */
 
 static struct {
@@ -177,6 +183,26 @@ void mongo_client_close(struct mongo_client *c)
     bson_free(c->name);
     free(c->database);
     free(c);
+}
+
+static size_t limit_of(const bson_t *hello, const char *name, int64_t otherwise)
+{
+    bson_iter_t it;
+    int64_t limit = bson_iter_init_find(&it, hello, name) ? bson_iter_as_int64(&it) : 0;
+    return (size_t)(limit > 0 ? limit : otherwise);
+}
+
+bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e)
+{
+    bson_error_t error;
+    mongoc_server_description_t *server = lib.mongoc_client_select_server(c->client, true, NULL, &error);
+    if (server == NULL)
+        return fail(c, &error, "hello", e);
+    const bson_t *hello = lib.mongoc_server_description_hello_response(server);
+    limits->updates = limit_of(hello, "maxWriteBatchSize", UPDATES_DEFAULT);
+    limits->bytes = limit_of(hello, "maxBsonObjectSize", BYTES_DEFAULT);
+    lib.mongoc_server_description_destroy(server);
+    return true;
 }
 
 const char *mongo_client_name(const struct mongo_client *c)

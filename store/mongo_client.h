@@ -27,6 +27,14 @@ struct mongo_client;
 /* `primary`: read nowhere else, whatever the URI says. */
 struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e);
 void mongo_client_close(struct mongo_client *c);
+/* What the server takes at most in one command, … */
+struct mongo_limits {
+    size_t updates;
+    size_t bytes;
+};
+
+/* … as it said when the connection was made. */
+bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e) MUST_CHECK;
 /* Without its password. */
 const char *mongo_client_name(const struct mongo_client *c);
 

@@ -54,6 +54,7 @@ enum mongo_step { STEP_NONE, STEP_SEALING, STEP_APPLYING };
 struct mongo_store {
     struct store store; /* first: a struct mongo_store is a struct store */
     struct mongo_client *client;
+    char *uri;
     struct report *reports;
     struct mongo_report *more; /* of each report */
 
@@ -66,6 +67,11 @@ struct mongo_store {
     int64_t logs_deleted;        /* before this number */
     struct mongo_partition *partitions;
     size_t partition_count, partition_capacity;
+
+    /* of its connections beside `client`, made when they are needed first */
+    struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
+    size_t connections; /* in all */
+    struct mongo_limits limits;
 
     /* the batch under way */
     enum mongo_step step;
@@ -175,6 +181,12 @@ bool mongo_tidy(struct store *st, bool all, struct err *e);
 /* Apply an open batch from its log, and mark it done. */
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e);
 
+/* ---- mongo_send.c */
+
+/* Carry out the log of a batch, over all connections of the handle. On failure some of it has been. */
+bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e);
+void mongo_send_fini(struct mongo_store *m);
+
 /* ---- mongo_index.c */
 
 bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e);
@@ -183,7 +195,7 @@ bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e);
 
 /* An update that the server refuses, because a sum would be beyond int64: *done, or it is refused for another
  * reason. */
-bool mongo_saturate(struct mongo_store *m, const struct mongo_open *of, const char *collection,
+bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                     const bson_t *logged, bool *done, struct err *e);
 
 /* ---- mongo_read.c */

@@ -60,52 +60,55 @@ static uint32_t length_at(const char *p)
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Hand on what is whole in `raw`, and keep the rest. */
-static bool take_whole(struct text *raw, mongo_log_fn *fn, void *context, struct err *e)
+void mongo_log_open(struct mongo_log_reader *r, struct slice packed)
 {
-    size_t at = 0;
-    while (raw->len - at >= UPDATE_BYTES_MIN) {
-        uint32_t len = length_at(raw->ptr + at);
-        bson_t update;
-        if (len < UPDATE_BYTES_MIN || len > UPDATE_BYTES_MAX)
-            return damaged(e);
-        if (len > raw->len - at)
-            break;
-        if (!bson_init_static(&update, (const uint8_t *)raw->ptr + at, len))
-            return damaged(e);
-        if (!fn(context, &update, e))
-            return false;
-        at += len;
-    }
-    memmove(raw->ptr, raw->ptr + at, raw->len - at);
-    raw->len -= at;
+    *r = (struct mongo_log_reader){.unpacker = ZSTD_createDCtx(), .packed = packed};
+    ASSERT(r->unpacker != NULL);
+}
+
+void mongo_log_close(struct mongo_log_reader *r)
+{
+    ZSTD_freeDCtx(r->unpacker);
+    text_fini(&r->raw);
+}
+
+/* More into `raw`, in front of which goes what was taken. */
+static bool unpack(struct mongo_log_reader *r, struct err *e)
+{
+    char room[65536];
+    ZSTD_outBuffer out = {room, sizeof room, 0};
+    ZSTD_inBuffer in = {r->packed.ptr, r->packed.len, 0};
+    size_t left = ZSTD_decompressStream(r->unpacker, &out, &in);
+    if (ZSTD_isError(left) || (out.pos == 0 && in.pos == 0 && left != 0))
+        return damaged(e);
+    r->packed = slice_of(r->packed.ptr + in.pos, r->packed.len - in.pos);
+    r->has_ended = left == 0;
+    if (r->at > 0)
+        memmove(r->raw.ptr, r->raw.ptr + r->at, r->raw.len - r->at);
+    r->raw.len -= r->at;
+    r->at = 0;
+    text_add(&r->raw, room, out.pos);
     return true;
 }
 
-bool mongo_log_each(struct slice packed, mongo_log_fn *fn, void *context, struct err *e)
+bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e)
 {
-    ZSTD_DCtx *unpacker = ZSTD_createDCtx();
-    struct text raw = {0};
-    ZSTD_inBuffer in = {packed.ptr, packed.len, 0};
-    size_t left = 1;
-    bool good = true;
-    ASSERT(unpacker != NULL);
-    text_putc(&raw, '\0');
-    raw.len = 0;
-    while (good && left != 0) {
-        char room[65536];
-        ZSTD_outBuffer out = {room, sizeof room, 0};
-        left = ZSTD_decompressStream(unpacker, &out, &in);
-        if (ZSTD_isError(left) || (out.pos == 0 && in.pos == in.size && left != 0)) {
-            good = damaged(e);
-            break;
+    while (true) {
+        size_t there = r->raw.len - r->at;
+        uint32_t len = there >= UPDATE_BYTES_MIN ? length_at(r->raw.ptr + r->at) : UPDATE_BYTES_MIN;
+        bson_t document;
+        if (len < UPDATE_BYTES_MIN || len > UPDATE_BYTES_MAX)
+            return damaged(e);
+        if (len <= there) {
+            *update = slice_of(r->raw.ptr + r->at, len);
+            r->at += len;
+            return bson_init_static(&document, (const uint8_t *)update->ptr, len) || damaged(e);
         }
-        text_add(&raw, room, out.pos);
-        good = take_whole(&raw, fn, context, e);
+        if (r->has_ended) {
+            *update = slice_of("", 0);
+            return there == 0 || damaged(e);
+        }
+        if (!unpack(r, e))
+            return false;
     }
-    if (good && raw.len > 0)
-        good = damaged(e);
-    text_fini(&raw);
-    ZSTD_freeDCtx(unpacker);
-    return good;
 }

@@ -31,6 +31,16 @@ void mongo_log_add(struct mongo_log *l, const bson_t *update);
 void mongo_log_end(struct mongo_log *l);
 void mongo_log_fini(struct mongo_log *l);
 
-typedef bool mongo_log_fn(void *context, const bson_t *update, struct err *e);
-/* Every update in order; false with EX_DATAERR where it is damaged, or where `fn` says so. */
-bool mongo_log_each(struct slice packed, mongo_log_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* Reading one, which is borrowed. */
+struct mongo_log_reader {
+    void *unpacker;
+    struct slice packed; /* what is left of it */
+    struct text raw;     /* unpacked, … */
+    size_t at;           /* … and taken up to here */
+    bool has_ended;
+};
+
+void mongo_log_open(struct mongo_log_reader *r, struct slice packed);
+void mongo_log_close(struct mongo_log_reader *r);
+/* The next update, in order, until the next call; of no bytes: the end. EX_DATAERR: it is damaged. */
+bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e) MUST_CHECK;

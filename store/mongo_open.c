@@ -1,6 +1,6 @@
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo_internal.h"
+#include "store/mongo_chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,8 +201,20 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- open and close */
 
+static bool take_limits(struct mongo_store *m, struct err *e)
+{
+    struct mongo_limits *limits = &m->limits;
+    if (!mongo_client_limits(m->client, limits, e))
+        return false;
+    limits->updates = limits->updates < MONGO_CHUNK_UPDATES ? limits->updates : MONGO_CHUNK_UPDATES;
+    limits->bytes = limits->bytes < MONGO_CHUNK_BYTES ? limits->bytes : MONGO_CHUNK_BYTES;
+    return true;
+}
+
 static bool open_writer(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
+    if (!take_limits(m, e))
+        return false;
     for (size_t i = 0; i < count; i++) {
         if (!register_report(m, &reports[i], e) || !mongo_create_indexes(m, i, e))
             return false;
@@ -241,6 +253,8 @@ static void free_store(struct mongo_store *m)
     while (m->partition_count > 0)
         mongo_forget_partition(m, &m->partitions[m->partition_count - 1]);
     mongo_client_close(m->client);
+    mongo_send_fini(m);
+    free(m->uri);
     mongo_log_fini(&m->log);
     bson_destroy(m->seal_filter);
     bson_destroy(m->seal_update);
@@ -266,6 +280,12 @@ static void mongo_close(struct store *st)
     free_store(m);
 }
 
+static void mongo_set_connections(struct store *st, size_t connections)
+{
+    ASSERT(connections > 0 && connections <= MONGO_CONNECTIONS_MAX);
+    mongo_of(st)->connections = connections;
+}
+
 static const struct store_ops mongo_ops = {
     .close = mongo_close,
     .claim = mongo_claim,
@@ -279,6 +299,7 @@ static const struct store_ops mongo_ops = {
     .positions = mongo_positions,
     .books = mongo_books,
     .first_last = mongo_first_last,
+    .set_connections = mongo_set_connections,
 };
 
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct report *reports,
@@ -291,6 +312,8 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct rep
     m->store.ops = &mongo_ops;
     m->store.is_shared = true;
     m->client = client;
+    m->uri = xstrdup(uri);
+    m->connections = MONGO_CONNECTIONS_DEFAULT;
     m->is_done = true;
     m->rows = xcalloc(MONGO_MINUTES, REPORT_COLUMNS_MAX * sizeof *m->rows);
     m->row_is_there = xcalloc(MONGO_MINUTES, 1);

@@ -77,7 +77,7 @@ static void guard(const bson_t *document, const bson_iter_t *filter, bson_t *to)
         bson_append_iter(to, "applied", -1, &at);
 }
 
-bool mongo_saturate(struct mongo_store *m, const struct mongo_open *of, const char *collection,
+bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                     const bson_t *logged, bool *done, struct err *e)
 {
     bson_iter_t filter, update, id;
@@ -92,13 +92,13 @@ bool mongo_saturate(struct mongo_store *m, const struct mongo_open *of, const ch
         bson_t by_id, q, u;
         bson_init(&by_id);
         bson_append_iter(&by_id, "_id", -1, &id);
-        good = mongo_find(m->client, collection, &by_id, NULL, keep, &f, e);
+        good = mongo_find(client, collection, &by_id, NULL, keep, &f, e);
         overflows = good && f.is_there;
         *done = overflows && value_at(&f.document, applied) >= of->seq; /* who recovers it was quicker */
         if (overflows && !*done) {
             overflows = rewrite(&f.document, &update, &u);
             guard(&f.document, &filter, &q);
-            good = !overflows || mongo_update_one(m->client, collection, &q, &u, false, done, e);
+            good = !overflows || mongo_update_one(client, collection, &q, &u, false, done, e);
             bson_destroy(&q);
             bson_destroy(&u);
         }

@@ -39,6 +39,12 @@ const char *store_show(const char *url, char buf[STORE_URL_BYTES])
     return buf;
 }
 
+void store_set_connections(struct store *st, size_t connections)
+{
+    if (st->ops->set_connections != NULL)
+        st->ops->set_connections(st, connections);
+}
+
 static void check_batch(const struct store *st, const struct batch *batch)
 {
     for (size_t i = 0; i < batch->range_count; i++) {

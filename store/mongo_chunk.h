@@ -1,0 +1,26 @@
+/* mongo_chunk.h - some updates of a batch's log in one command, and what becomes of those that the server
+ * does not take at once.
+ *
+ * Exact   : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
+ * other: each document has a guard of its own. Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server
+ * takes if that is less. The bytes are those of the log; a command has fewer. One update may be longer: it
+ * goes alone. Threads : one per chunk, which has a client of its own.
+ */
+#pragma once
+
+#include "store/mongo_internal.h"
+
+#define MONGO_CHUNK_UPDATES 1000
+#define MONGO_CHUNK_BYTES   (MONGO_CONNECTION_BYTES / 2)
+
+struct mongo_chunk {
+    struct mongo_client *client;
+    const struct mongo_open *of; /* the batch */
+    char collection[MONGO_NAME_BYTES];
+    struct text raw; /* of updates, one behind the other, … */
+    size_t at[MONGO_CHUNK_UPDATES];
+    size_t count;
+};
+
+/* Done when it returns true; the chunk is empty then. */
+bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e) MUST_CHECK;
