@@ -77,7 +77,8 @@ struct config {
         int64_t connections;
     } store;
     struct {
-        int64_t flush_ms;      /* run: a batch is sealed at least this often */
+        int64_t flush_ms;      /* run: a batch is sealed so often, … */
+        int64_t flush_max_ms;  /* … and less often, up to this, as the store can take it */
         int64_t batch_bytes;   /* import: a batch is sealed after so much input … */
         int64_t batch_ms;      /* … or so long */
         int64_t cells_max;     /* per report and thread in one batch */

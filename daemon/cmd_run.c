@@ -52,6 +52,8 @@ struct run {
     struct service service;
     struct store *store;
     struct pipeline *pipeline;
+    struct flush flush;
+    struct pipeline_limits limits; /* which the pipeline has */
     struct source source;
     int64_t last_offset;       /* at the last tick */
     struct books over, so_far; /* of the sources that are over; and of the one that is not */
@@ -148,10 +150,19 @@ static bool is_stopping(const struct run *run)
     return atomic_load(run->service.stop);
 }
 
-static struct pipeline_limits pipeline_limits_of(const struct config *c)
+static struct pipeline_limits limits_of(const struct run *run)
 {
-    return (struct pipeline_limits){.stripe_ms = c->aggregate.flush_ms,
-                                    .future_max_ms = c->limits.future_max_ms};
+    return (struct pipeline_limits){.stripe_ms = run->flush.interval_ms,
+                                    .future_max_ms = run->config->limits.future_max_ms};
+}
+
+/* What the configuration says, and what the store can take, may have changed. */
+static void take_limits(struct run *run)
+{
+    struct pipeline_limits limits = limits_of(run);
+    if (limits.stripe_ms != run->limits.stripe_ms || limits.future_max_ms != run->limits.future_max_ms)
+        pipeline_set_limits(run->pipeline, &limits);
+    run->limits = limits;
 }
 
 /* Tell the status how it stands; and do what signals ask for. */
@@ -170,11 +181,11 @@ static void note(struct run *run, enum status_state state)
                                           .offset = p->offset,
                                           .stored = p->stored,
                                           .shard_bytes = pipeline_bytes(run->pipeline),
+                                          .flush_interval_ms = run->flush.interval_ms,
                                       });
-    if (service_tick(&run->service)) {
-        struct pipeline_limits limits = pipeline_limits_of(run->config);
-        pipeline_set_limits(run->pipeline, &limits);
-    }
+    if (service_tick(&run->service))
+        flush_limit(&run->flush, run->config->aggregate.flush_ms, run->config->aggregate.flush_max_ms);
+    take_limits(run);
 }
 
 static void tick(void *context, const struct pipeline_progress *progress)
@@ -327,7 +338,9 @@ static void open_pipeline(struct run *run)
     const struct config *c = run->config;
     struct pipeline_options options = setup_pipeline(c, 1);
     options.decode = &c->sources[0].decode;
-    options.limits = pipeline_limits_of(c);
+    flush_init(&run->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms, 1);
+    options.flush = &run->flush;
+    options.limits = run->limits = limits_of(run);
     options.follow = source_path(run) != NULL;
     options.tidy = true;
     options.retry = true;

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define AGAIN_MS       1000 /* between two attempts to begin a session */
 #define LAST_COMMIT_MS 1000 /* waited for at the end */
 
 static bool is_stopping(const struct consume *c)
@@ -24,9 +23,10 @@ static bool is_stopping(const struct consume *c)
 
 static void take_limits(struct consume *c)
 {
-    c->shared.limits.flush_ms = c->options->config->aggregate.flush_ms;
-    c->shared.limits.future_max_ms = c->options->config->limits.future_max_ms;
-    c->shared.limits.revoke_ms = c->options->config->kafka.revoke_ms;
+    const struct config *cf = c->options->config;
+    flush_limit(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms);
+    c->shared.limits.future_max_ms = cf->limits.future_max_ms;
+    c->shared.limits.revoke_ms = cf->kafka.revoke_ms;
 }
 
 /* Returns how many partitions are consumed here. */
@@ -71,9 +71,11 @@ static void tick(void *context)
                                  .shard_bytes = bytes,
                                  .queue_bytes = queued_bytes,
                                  .memory_budget_bytes = c->budget_bytes,
+                                 .flush_interval_ms = c->flush.interval_ms,
                              });
     if (service_tick(sv))
         take_limits(c);
+    c->shared.limits.flush_ms = c->flush.interval_ms;
 }
 
 /* ---- applying */
@@ -396,6 +398,8 @@ static void init_shared(struct consume *c)
     sh->line_max = (size_t)cf->limits.line_max;
     sh->is_group = c->options->store->is_shared;
     sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
+    flush_init(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms, cf->kafka.threads);
+    sh->limits.flush_ms = c->flush.interval_ms;
     take_limits(c);
 }
 
@@ -410,6 +414,7 @@ static void init(struct consume *c)
                                 .clock = &clock_system,
                                 .give_up = sv->stop,
                                 .status = &sv->status,
+                                .flush = &c->flush,
                                 .beat = beats_add(&sv->notify.beats, "writer"),
                                 .retry = true,
                                 .insist = true, /* the alarm of run.stop_timeout ends it */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/consume.h"
+#include "daemon/flush.h"
 #include "daemon/intake.h"
 #include "daemon/writer.h"
 
@@ -18,6 +19,7 @@ struct consume {
     size_t intake_count;
     size_t served; /* whose delivery was taken last: the others are next */
     struct writer writer;
+    struct flush flush;
     struct letter_box *box;
     struct books books; /* since the start, of all topics */
     int64_t messages, letters, rebalances;

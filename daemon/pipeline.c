@@ -85,6 +85,7 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
                                 .clock = options->clock,
                                 .give_up = options->stop,
                                 .status = options->status,
+                                .flush = options->flush,
                                 .retry = options->retry,
                                 .tick = tick,
                                 .context = p};

@@ -20,6 +20,7 @@
 #include "aggregate/shard.h"
 #include "base/clock.h"
 #include "daemon/beat.h"
+#include "daemon/flush.h"
 #include "ingest/decode.h"
 #include "ingest/reader.h"
 #include "store/store.h"
@@ -68,6 +69,7 @@ struct pipeline_options {
     const struct clock *clock;
     const atomic_bool *stop; /* set by a signal: finish what was read, then end */
     struct status *status;   /* NULL, or who is told of batches and of the store's failures */
+    struct flush *flush;     /* NULL, or the rule that is told of batches; it outlives the pipeline */
     struct beats *beats;     /* NULL, or the heartbeats of writer and workers; it outlives the pipeline */
     /* Called by the writer about every 200 ms, also while it tries the store again, and at the end. */
     void (*tick)(void *context, const struct pipeline_progress *progress);

@@ -53,8 +53,10 @@ static int64_t count_events(const struct batch *batch)
 
 static bool apply_once(struct writer *w, const struct batch *batch, struct err *e)
 {
-    int64_t begun_us = now_us();
+    int64_t begun_us = now_us(), begun_ms = clock_mono_ms(w->clock);
     bool good = store_apply(w->store, batch, e);
+    if (good && w->flush != NULL)
+        flush_note(w->flush, clock_mono_ms(w->clock) - begun_ms);
     if (w->status == NULL)
         return good;
     status_note_store(w->status, good ? NULL : e->text);

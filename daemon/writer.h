@@ -10,6 +10,7 @@
 #include "aggregate/batch.h"
 #include "base/clock.h"
 #include "daemon/beat.h"
+#include "daemon/flush.h"
 #include "store/store.h"
 #include "web/status.h"
 
@@ -22,6 +23,7 @@ struct writer {
     const struct clock *clock;
     const atomic_bool *give_up; /* do not try again */
     struct status *status;      /* NULL, or who is told of batches and of the store's failures */
+    struct flush *flush;        /* NULL, or the rule that is told how long batches take */
     struct beat *beat;          /* NULL: nobody watches */
     bool retry;
     bool insist; /* … also when it is to give up: something else ends a drain that takes too long */

@@ -114,6 +114,15 @@ static void add_latencies(const struct status *s, struct text *out)
     text_printf(out, "\ntallyd_%s_count %" PRIu64 "\n", name, s->batches);
 }
 
+static void add_interval(const struct status *s, struct text *out)
+{
+    add_head(out, "flush_interval_seconds", "gauge",
+             "How long events are gathered before they are written, as the store can take it.");
+    text_puts(out, "tallyd_flush_interval_seconds ");
+    add_seconds(out, s->figures.flush_interval_ms * 1000);
+    text_putc(out, '\n');
+}
+
 static void add_store(const struct status *s, struct text *out)
 {
     add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches that are durable.");
@@ -122,6 +131,7 @@ static void add_store(const struct status *s, struct text *out)
     add_one(out, "last_batch_events", "gauge", s->last_batch.events, "Events in the batch applied last.");
     add_one(out, "last_batch_cells", "gauge", s->last_batch.cells, "Cells in the batch applied last.");
     add_latencies(s, out);
+    add_interval(s, out);
     add_one(out, "store_errors_total", "counter", (int64_t)s->store_errors,
             "Attempts to store a batch that failed.");
     add_one(out, "store_reachable", "gauge", !s->store_is_away,

@@ -51,6 +51,7 @@ struct status_figures {
     int64_t shard_bytes;            /* what the ingest threads hold, … */
     int64_t queue_bytes;            /* … and what was fetched ahead for them */
     int64_t memory_budget_bytes;    /* for both; 0: none */
+    int64_t flush_interval_ms;      /* how long it gathers before it writes; 0: not told */
 };
 
 struct status_batch {

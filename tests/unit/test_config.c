@@ -63,6 +63,7 @@ static void test_config_default_is_the_built_in_one(void **state)
     assert_int_equal(c->reports[1].series_max, 1000000);
     assert_string_equal(c->store.url, "sqlite:tallyd.db");
     assert_int_equal(c->aggregate.flush_ms, 1000);
+    assert_int_equal(c->aggregate.flush_max_ms, 5000);
     assert_int_equal(c->store.connections, 4);
     assert_int_equal(c->aggregate.batch_bytes, 128 << 20);
     assert_int_equal(c->aggregate.batch_ms, 300);
