@@ -46,5 +46,11 @@ static bool create(struct mongo_store *m, size_t report, const char *kind, struc
 
 bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e)
 {
-    return create(m, report, "day", e) && create(m, report, "month", e);
+    size_t count;
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!create(m, report, span_name(kinds[i].span), e))
+            return false;
+    }
+    return true;
 }

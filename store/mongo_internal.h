@@ -6,6 +6,7 @@
 #include "base/radix.h"
 #include "store/mongo.h"
 #include "store/mongo_client.h"
+#include "store/mongo_kind.h"
 #include "store/mongo_log.h"
 #include "store/mongo_names.h"
 #include "store/series_map.h"
@@ -19,7 +20,6 @@
 #define MONGO_NAME_BYTES (REPORT_NAME_BYTES + 24) /* of a collection: "pages~2.month" */
 #define MONGO_SLOT_BYTES 8
 #define MONGO_SCHEMA     1
-#define MONGO_MINUTES    1440
 
 struct mongo_report {
     char key[MONGO_NAME_BYTES]; /* "pages", "pages~2" */
@@ -85,7 +85,7 @@ struct mongo_store {
     const struct cell **cells;
     size_t item_capacity;
     struct text id;
-    int64_t *rows; /* MONGO_MINUTES × columns */
+    int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
 };
 

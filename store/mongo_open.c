@@ -315,8 +315,8 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct rep
     m->uri = xstrdup(uri);
     m->connections = MONGO_CONNECTIONS_DEFAULT;
     m->is_done = true;
-    m->rows = xcalloc(MONGO_MINUTES, REPORT_COLUMNS_MAX * sizeof *m->rows);
-    m->row_is_there = xcalloc(MONGO_MINUTES, 1);
+    m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
+    m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
     if (mode == STORE_WRITE ? open_writer(m, reports, report_count, e) : open_reader(m, e))
         return &m->store;
     free_store(m);

@@ -1,4 +1,4 @@
-/* Charts from documents: minutes and hours from those of days, days and months from those of months. */
+/* Charts from documents: of each span, from the kind that has its slots in the fewest. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_internal.h"
@@ -13,6 +13,7 @@
 struct reading {
     struct mongo_store *m;
     const struct scan *scan;
+    const struct mongo_kind *kind;
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
@@ -117,34 +118,11 @@ bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct t
 
 /* ---- documents */
 
-static bool is_of_days(enum span slot)
+static void take_row(const struct reading *g, size_t measure, size_t row, const bson_iter_t *value)
 {
-    return slot == SPAN_MINUTE || slot == SPAN_HOUR;
-}
-
-/* Where the slots of a span are in a document, … */
-static const char *member_of(enum span slot)
-{
-    static const char *const members[] = {
-        [SPAN_MINUTE] = "minute", [SPAN_HOUR] = "hourly", [SPAN_DAY] = "daily", [SPAN_MONTH] = "total"};
-    return members[slot];
-}
-
-/* … and how many there can be; days of a month are counted from 1. */
-static size_t row_count(enum span slot)
-{
-    static const size_t counts[] = {
-        [SPAN_MINUTE] = MONGO_MINUTES, [SPAN_HOUR] = 24, [SPAN_DAY] = 32, [SPAN_MONTH] = 1};
-    return counts[slot];
-}
-
-static void take_row(struct mongo_store *m, const struct scan *scan, size_t measure, size_t row,
-                     const bson_iter_t *value)
-{
-    const struct report *r = &m->reports[scan->report];
+    struct mongo_store *m = g->m;
+    const struct report *r = &m->reports[g->scan->report];
     int64_t *columns = &m->rows[row * r->column_count];
-    if (row >= row_count(scan->slot))
-        return;
     if (!m->row_is_there[row]) {
         memset(columns, 0, r->column_count * sizeof *columns);
         m->row_is_there[row] = 1;
@@ -152,39 +130,23 @@ static void take_row(struct mongo_store *m, const struct scan *scan, size_t meas
     mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
 }
 
-/* The slots of one measure: `base` is what of the document is its own. */
-static void take_measure(struct mongo_store *m, const struct scan *scan, size_t measure,
-                         const bson_iter_t *base)
+/* What is below a bucket's row, down to the slots; no deeper than spans are. */
+static void take_rows(const struct reading *g, size_t measure, enum span span, size_t row,
+                      const bson_iter_t *value)
 {
-    bson_iter_t at = *base, slots, minutes;
-    if (!bson_iter_find(&at, member_of(scan->slot)))
-        return;
-    if (scan->slot == SPAN_MONTH) {
-        take_row(m, scan, measure, 0, &at);
+    bson_iter_t at;
+    if (span == g->scan->slot) {
+        take_row(g, measure, row, value);
         return;
     }
-    if (!BSON_ITER_HOLDS_DOCUMENT(&at) || !bson_iter_recurse(&at, &slots))
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
         return;
-    while (bson_iter_next(&slots)) {
-        size_t slot = strtoul(bson_iter_key(&slots), NULL, 10);
-        if (scan->slot != SPAN_MINUTE) {
-            take_row(m, scan, measure, slot, &slots);
-            continue;
-        }
-        if (!BSON_ITER_HOLDS_DOCUMENT(&slots) || !bson_iter_recurse(&slots, &minutes))
-            continue;
-        while (bson_iter_next(&minutes))
-            take_row(m, scan, measure, slot * 60 + strtoul(bson_iter_key(&minutes), NULL, 10), &minutes);
+    enum span below = (enum span)(span - 1);
+    while (bson_iter_next(&at)) {
+        size_t inner = row;
+        if (mongo_row_below(below, bson_iter_key(&at), &inner))
+            take_rows(g, measure, below, inner, &at);
     }
-}
-
-static int64_t row_ms(enum span slot, int64_t date_ms, size_t row)
-{
-    if (slot == SPAN_MINUTE)
-        return date_ms + (int64_t)row * MINUTE_MS;
-    if (slot == SPAN_HOUR)
-        return date_ms + (int64_t)row * HOUR_MS;
-    return slot == SPAN_DAY ? date_ms + ((int64_t)row - 1) * DAY_MS : date_ms;
 }
 
 static bool date_of(const bson_t *document, int64_t *date_ms)
@@ -198,23 +160,18 @@ static bool date_of(const bson_t *document, int64_t *date_ms)
 }
 
 /* All slots of one document into m->rows. */
-static void read_slots(struct mongo_store *m, const struct scan *scan, const bson_t *document)
+static void read_slots(const struct reading *g, const bson_t *document)
 {
-    const struct report *r = &m->reports[scan->report];
-    memset(m->row_is_there, 0, row_count(scan->slot));
+    const struct scan *scan = g->scan;
+    const struct report *r = &g->m->reports[scan->report];
+    const struct mongo_report *more = &g->m->more[scan->report];
+    memset(g->m->row_is_there, 0, mongo_row_count(g->kind, scan->slot));
     for (size_t i = 0; i < r->measure_count; i++) {
-        bson_iter_t base, own;
-        if (!bson_iter_init(&base, document))
-            return;
-        if ((int)i == m->more[scan->report].plain) {
-            take_measure(m, scan, i, &base);
-            continue;
-        }
-        char name[MEASURE_NAME_BYTES + 2];
-        snprintf(name, sizeof name, "%s", m->more[scan->report].fields[i]);
-        name[strlen(name) - 1] = '\0';
-        if (bson_iter_find(&base, name) && BSON_ITER_HOLDS_DOCUMENT(&base) && bson_iter_recurse(&base, &own))
-            take_measure(m, scan, i, &own);
+        char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
+        bson_iter_t it, value;
+        snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->slot));
+        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
+            take_rows(g, i, g->kind->span, 0, &value);
     }
 }
 
@@ -234,29 +191,18 @@ static bool see_document(void *context, const bson_t *document)
     if (!date_of(document, &date_ms) || !take_name(g->m, scan->report, document, &g->key, &series) ||
         !series_set_has(&scan->series, series))
         return true;
-    read_slots(g->m, scan, document);
-    for (size_t row = 0; row < row_count(scan->slot); row++) {
-        int64_t at_ms = row_ms(scan->slot, date_ms, row);
+    read_slots(g, document);
+    for (size_t row = 0; row < mongo_row_count(g->kind, scan->slot); row++) {
+        int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
         if (g->m->row_is_there[row] && at_ms >= scan->from_ms && at_ms < scan->to_ms)
             g->fn(g->context, series, at_ms, &g->m->rows[row * columns]);
     }
     return true;
 }
 
-/* "20150517" or "201505". */
-static void write_time(bool of_day, int64_t ms, char buf[16])
-{
-    struct civil c = civil_from_ms(ms);
-    if (of_day)
-        snprintf(buf, 16, "%04d%02d%02d", c.year % 10000, c.month % 100, c.day % 100);
-    else
-        snprintf(buf, 16, "%04d%02d", c.year % 10000, c.month % 100);
-}
-
 /* A few documents of one series, by their names; false: there are too many. */
-static bool filter_by_id(struct mongo_store *m, const struct scan *scan, bson_t *filter)
+static bool filter_by_id(struct mongo_store *m, const struct scan *scan, enum span bucket, bson_t *filter)
 {
-    enum span bucket = is_of_days(scan->slot) ? SPAN_DAY : SPAN_MONTH;
     const struct slice *key = mongo_key(&m->more[scan->report], scan->series.one);
     int64_t at = span_floor(bucket, scan->from_ms);
     bson_t of, ids;
@@ -265,10 +211,9 @@ static bool filter_by_id(struct mongo_store *m, const struct scan *scan, bson_t 
     BSON_APPEND_ARRAY_BEGIN(&of, "$in", &ids);
     int n = 0;
     for (; at < scan->to_ms && n < BY_ID_MAX; at = span_next(bucket, at), n++) {
-        char time[16], index[16];
-        write_time(bucket == SPAN_DAY, at, time);
+        char time[MONGO_TIME_BYTES], index[16];
         snprintf(index, sizeof index, "%d", n);
-        mongo_id(&m->id, m, scan->report, time, key);
+        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time), key);
         bson_append_utf8(&ids, index, -1, m->id.ptr, (int)m->id.len);
     }
     bson_append_array_end(&of, &ids);
@@ -279,9 +224,8 @@ static bool filter_by_id(struct mongo_store *m, const struct scan *scan, bson_t 
 }
 
 /* Of one series by its metadata and the date; of all by `_id`, which begins with the time. */
-static void filter_by_time(struct mongo_store *m, const struct scan *scan, bson_t *filter)
+static void filter_by_time(struct mongo_store *m, const struct scan *scan, enum span bucket, bson_t *filter)
 {
-    enum span bucket = is_of_days(scan->slot) ? SPAN_DAY : SPAN_MONTH;
     int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
     bson_t of;
     bson_init(filter);
@@ -291,43 +235,46 @@ static void filter_by_time(struct mongo_store *m, const struct scan *scan, bson_
         BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
         BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
     } else {
-        char time[16];
-        write_time(bucket == SPAN_DAY, first_ms, time);
+        char time[MONGO_TIME_BYTES];
         BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
-        BSON_APPEND_UTF8(&of, "$gte", time);
-        write_time(bucket == SPAN_DAY, last_ms, time);
+        BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
         text_clear(&m->id);
-        text_printf(&m->id, "%s0", time); /* after all that goes on with "/" */
+        text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
         BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
     }
     bson_append_document_end(filter, &of);
 }
 
-static void project_slots(bson_t *to, const char *stem, const struct scan *scan)
+/* Of a range within one document, only what it touches, where slots have a level of keys above them. */
+static void project_slots(const struct reading *g, const char *stem, bson_t *to)
 {
+    const struct scan *scan = g->scan;
+    enum span whole = g->kind->span, below = (enum span)(whole - 1);
     char path[128];
-    int64_t from_hour = scan->from_ms / HOUR_MS, to_hour = (scan->to_ms + HOUR_MS - 1) / HOUR_MS;
-    if (scan->slot != SPAN_MINUTE || from_hour / 24 != (to_hour - 1) / 24 || to_hour <= from_hour) {
-        snprintf(path, sizeof path, "%s%s", stem, member_of(scan->slot));
+    bool is_part =
+        scan->slot < below && span_floor(whole, scan->from_ms) == span_floor(whole, scan->to_ms - 1);
+    snprintf(path, sizeof path, "%s%s", stem, mongo_member(scan->slot));
+    if (!is_part) {
         BSON_APPEND_BOOL(to, path, true);
         return;
     }
-    for (int64_t hour = from_hour; hour < to_hour; hour++) {
-        snprintf(path, sizeof path, "%sminute.%d", stem, (int)(hour % 24));
+    size_t len = strlen(path);
+    for (int64_t at = span_floor(below, scan->from_ms); at < scan->to_ms; at = span_next(below, at)) {
+        snprintf(path + len, sizeof path - len, ".%d", mongo_key_in(below, at));
         BSON_APPEND_BOOL(to, path, true);
     }
 }
 
 /* Only what the answer is made of. */
-static void write_projection(struct mongo_store *m, const struct scan *scan, bson_t *options)
+static void write_projection(const struct reading *g, bson_t *options)
 {
     bson_t projection;
     bson_init(options);
     BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &projection);
     BSON_APPEND_BOOL(&projection, "_id", false);
     BSON_APPEND_BOOL(&projection, "metadata", true);
-    for (size_t i = 0; i < m->reports[scan->report].measure_count; i++)
-        project_slots(&projection, m->more[scan->report].fields[i], scan);
+    for (size_t i = 0; i < g->m->reports[g->scan->report].measure_count; i++)
+        project_slots(g, g->m->more[g->scan->report].fields[i], &projection);
     bson_append_document_end(options, &projection);
 }
 
@@ -336,16 +283,17 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 {
     struct mongo_store *m = mongo_of(st);
     struct scan_stats own = {0};
-    struct reading g = {m, scan, fn, context, &own, {0}, false};
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
+    struct reading g = {m, scan, kind, fn, context, &own, {0}, false};
     char collection[MONGO_NAME_BYTES];
     bson_t filter, options;
     bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > m->more[scan->report].names.count;
     if (scan->from_ms == scan->to_ms || is_unknown)
         return true;
-    if (scan->series.kind != SERIES_ONE || !filter_by_id(m, scan, &filter))
-        filter_by_time(m, scan, &filter);
-    write_projection(m, scan, &options);
-    mongo_collection(m, scan->report, is_of_days(scan->slot) ? "day" : "month", collection);
+    if (scan->series.kind != SERIES_ONE || !filter_by_id(m, scan, kind->span, &filter))
+        filter_by_time(m, scan, kind->span, &filter);
+    write_projection(&g, &options);
+    mongo_collection(m, scan->report, span_name(kind->span), collection);
     bool good = mongo_find(m->client, collection, &filter, &options, see_document, &g, e);
     if (good && g.is_too_much)
         good =
@@ -380,18 +328,24 @@ static void see_minute(void *context, uint32_t series, int64_t slot_ms, const in
 
 static bool read_end(struct mongo_store *m, size_t report, int direction, struct ends *ends, struct err *e)
 {
+    enum span of_minutes = mongo_kind_for(&m->reports[report], SPAN_MINUTE)->span;
     char collection[MONGO_NAME_BYTES];
     bson_t all = BSON_INITIALIZER;
     int64_t date_ms = -1;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
                                "projection", "{", "metadata", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, mongo_collection(m, report, "day", collection), &all, options, see_date,
-                           &date_ms, e);
+    mongo_collection(m, report, span_name(of_minutes), collection);
+    bool good = mongo_find(m->client, collection, &all, options, see_date, &date_ms, e);
     bson_destroy(options);
     if (!good || date_ms < 0)
         return good;
     struct scan_stats stats = {0};
-    struct scan scan = {report, SPAN_MINUTE, date_ms, date_ms + DAY_MS, {.kind = SERIES_ALL}, UINT64_MAX};
+    struct scan scan = {.report = report,
+                        .slot = SPAN_MINUTE,
+                        .from_ms = date_ms,
+                        .to_ms = span_next(of_minutes, date_ms),
+                        .series = {.kind = SERIES_ALL},
+                        .rows_max = UINT64_MAX};
     return mongo_scan(&m->store, &scan, see_minute, ends, &stats, e);
 }
 

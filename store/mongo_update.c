@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOURS 24
-#define DAYS  32 /* by their number, from 1 */
-
 /* An update under construction. */
 struct update {
     struct mongo_store *m;
@@ -175,90 +172,58 @@ static uint32_t series_at(const struct mongo_store *m, size_t i)
     return (uint32_t)(m->items[i].key >> 32);
 }
 
-static uint32_t minute_at(const struct mongo_store *m, size_t i)
-{
-    return (uint32_t)m->items[i].key;
-}
-
 static int64_t ms_at(const struct mongo_store *m, size_t i)
 {
-    return (int64_t)minute_at(m, i) * MINUTE_MS;
+    return (int64_t)(uint32_t)m->items[i].key * MINUTE_MS;
 }
 
-/* The cells from *i on that are of the same series and minute, merged. */
-static void take_minute(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
+/* The cells from *i on that are of the same series and minute. */
+static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
-    const struct report *r = &m->reports[report];
     uint64_t key = m->items[*i].key;
-    memset(columns, 0, r->column_count * sizeof *columns);
     for (; *i < count && m->items[*i].key == key; ++*i)
-        report_merge(r, columns, m->cells[m->items[*i].index]->value);
+        report_merge(&m->reports[report], columns, m->cells[m->items[*i].index]->value);
 }
 
-static size_t write_day(struct update *u, size_t i, size_t count)
+/* One document, of the cells from `i` on; returns the first cell of the next. A slot that ends is written,
+ * and added to the one that it is in. */
+static size_t write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
 {
     struct mongo_store *m = u->m;
     const struct report *r = &m->reports[u->report];
-    int64_t columns[REPORT_COLUMNS_MAX], total[REPORT_COLUMNS_MAX] = {0}, hour[REPORT_COLUMNS_MAX] = {0};
-    uint32_t series = series_at(m, i), day = minute_at(m, i) / MONGO_MINUTES;
-    char slot[32], time[32];
-    begin(u);
-    while (i < count && series_at(m, i) == series && minute_at(m, i) / MONGO_MINUTES == day) {
-        uint32_t minute = minute_at(m, i) % MONGO_MINUTES;
-        take_minute(m, u->report, count, &i, columns);
-        snprintf(slot, sizeof slot, "minute.%u.%u", minute / 60, minute % 60);
-        add_slot(u, slot, columns);
-        report_merge(r, total, columns);
-        report_merge(r, hour, columns);
-        bool ends =
-            i == count || series_at(m, i) != series || minute_at(m, i) / 60 != day * HOURS + minute / 60;
-        if (ends) {
-            snprintf(slot, sizeof slot, "hourly.%u", minute / 60);
-            add_slot(u, slot, hour);
-            memset(hour, 0, sizeof hour);
-        }
-    }
-    add_slot(u, "daily", total);
-    struct civil c = civil_from_ms((int64_t)day * DAY_MS);
-    snprintf(time, sizeof time, "%04d%02d%02d", c.year, c.month, c.day);
-    end_bucket(u, series, time, (int64_t)day * DAY_MS);
-    return i;
-}
-
-static size_t write_month(struct update *u, size_t i, size_t count)
-{
-    struct mongo_store *m = u->m;
-    const struct report *r = &m->reports[u->report];
-    int64_t columns[REPORT_COLUMNS_MAX], total[REPORT_COLUMNS_MAX] = {0}, daily[REPORT_COLUMNS_MAX] = {0};
+    int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
     uint32_t series = series_at(m, i);
-    int64_t start = span_floor(SPAN_MONTH, ms_at(m, i)), next = span_next(SPAN_MONTH, start);
-    char slot[32], time[32];
+    int64_t start_ms = span_floor(k->span, ms_at(m, i)), next_ms = span_next(k->span, start_ms);
+    char path[MONGO_PATH_BYTES], time[MONGO_TIME_BYTES];
+    bool goes_on = true;
     begin(u);
-    while (i < count && series_at(m, i) == series && ms_at(m, i) < next) {
-        uint32_t day = minute_at(m, i) / MONGO_MINUTES;
-        take_minute(m, u->report, count, &i, columns);
-        report_merge(r, total, columns);
-        report_merge(r, daily, columns);
-        if (i == count || series_at(m, i) != series || minute_at(m, i) / MONGO_MINUTES != day) {
-            snprintf(slot, sizeof slot, "daily.%d", civil_from_ms((int64_t)day * DAY_MS).day);
-            add_slot(u, slot, daily);
-            memset(daily, 0, sizeof daily);
+    while (goes_on) {
+        int64_t at_ms = ms_at(m, i);
+        merge_cells(m, u->report, count, &i, sums[k->finest]);
+        goes_on = i < count && series_at(m, i) == series && ms_at(m, i) < next_ms;
+        for (enum span s = k->finest; s < k->span; s++) {
+            if (goes_on && span_floor(s, ms_at(m, i)) == span_floor(s, at_ms))
+                break;
+            add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
+            report_merge(r, sums[s + 1], sums[s]);
+            memset(sums[s], 0, sizeof sums[s]);
         }
     }
-    add_slot(u, "total", total);
-    struct civil c = civil_from_ms(start);
-    snprintf(time, sizeof time, "%04d%02d", c.year, c.month);
-    end_bucket(u, series, time, start);
+    add_slot(u, mongo_member(k->span), sums[k->span]);
+    end_bucket(u, series, mongo_time(k->span, start_ms, time), start_ms);
     return i;
 }
 
-static void write_cells(struct update *u, size_t count, const char *kind,
-                        size_t (*write)(struct update *u, size_t i, size_t count))
+static void write_documents(struct update *u, size_t cell_count)
 {
-    char name[MONGO_NAME_BYTES];
-    u->collection = mongo_collection(u->m, u->report, kind, name);
-    for (size_t i = 0; i < count;)
-        i = write(u, i, count);
+    size_t kind_count;
+    const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
+    for (size_t n = 0; n < kind_count; n++) {
+        char name[MONGO_NAME_BYTES];
+        u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
+        for (size_t i = 0; i < cell_count;)
+            i = write_document(u, &kinds[n], i, cell_count);
+    }
 }
 
 /* Those the server may not have; also its counts' own, so that they are found by their names. */
@@ -372,8 +337,7 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struc
         write_series(&u);
         size_t count = sort_cells(m, batch, u.report);
         others[u.report] = count_other(m, u.report, count);
-        write_cells(&u, count, "day", write_day);
-        write_cells(&u, count, "month", write_month);
+        write_documents(&u, count);
     }
     u.collection = MONGO_BOOKS;
     for (u.report = 0; u.report < m->store.report_count; u.report++) {

@@ -1,0 +1,97 @@
+#include "store/mongo_kind.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct mongo_kind kinds[] = {{SPAN_DAY, SPAN_MINUTE}, {SPAN_MONTH, SPAN_DAY}};
+
+static const struct level {
+    const char *member;
+    int first, count; /* keys in the bucket above */
+    int digits;       /* of the time of a document */
+} levels[SPAN_COUNT] = {
+    [SPAN_MINUTE] = {"minute", 0, 60, 12},
+    [SPAN_HOUR] = {"hourly", 0, 24, 10},
+    [SPAN_DAY] = {"daily", 1, 31, 8},
+    [SPAN_MONTH] = {"total", 1, 12, 6},
+};
+
+const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
+{
+    (void)r;
+    *count = COUNT_OF(kinds);
+    return kinds;
+}
+
+const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
+{
+    size_t count;
+    const struct mongo_kind *all = mongo_kinds(r, &count), *k = all + count - 1;
+    while (k > all && k->finest > slot)
+        k--;
+    ASSERT(k->finest <= slot && slot <= k->span);
+    return k;
+}
+
+const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
+{
+    struct civil c = civil_from_ms(ms);
+    snprintf(buf, MONGO_TIME_BYTES, "%04u%02u%02u%02u%02u", (unsigned)c.year % 10000u,
+             (unsigned)c.month % 100u, (unsigned)c.day % 100u, (unsigned)c.hour % 100u,
+             (unsigned)c.minute % 100u);
+    buf[levels[span].digits] = '\0';
+    return buf;
+}
+
+const char *mongo_member(enum span span)
+{
+    return levels[span].member;
+}
+
+static int key_of(enum span span, const struct civil *c)
+{
+    const int keys[SPAN_COUNT] = {
+        [SPAN_MINUTE] = c->minute, [SPAN_HOUR] = c->hour, [SPAN_DAY] = c->day, [SPAN_MONTH] = c->month};
+    return keys[span];
+}
+
+int mongo_key_in(enum span span, int64_t ms)
+{
+    struct civil c = civil_from_ms(ms);
+    return key_of(span, &c);
+}
+
+const char *mongo_path(const struct mongo_kind *k, enum span slot, int64_t ms, char buf[MONGO_PATH_BYTES])
+{
+    struct civil c = civil_from_ms(ms);
+    int len = snprintf(buf, MONGO_PATH_BYTES, "%s", levels[slot].member);
+    for (int s = (int)k->span - 1; s >= (int)slot; s--)
+        len += snprintf(buf + len, MONGO_PATH_BYTES - (size_t)len, ".%d", key_of((enum span)s, &c));
+    ASSERT(len < MONGO_PATH_BYTES);
+    return buf;
+}
+
+size_t mongo_row_count(const struct mongo_kind *k, enum span slot)
+{
+    size_t count = 1;
+    for (int s = (int)slot; s < (int)k->span; s++)
+        count *= (size_t)levels[s].count;
+    ASSERT(count <= MONGO_ROWS_MAX);
+    return count;
+}
+
+bool mongo_row_below(enum span span, const char *key, size_t *row)
+{
+    long n = strtol(key, NULL, 10) - levels[span].first;
+    if (n < 0 || n >= levels[span].count)
+        return false;
+    *row = *row * (size_t)levels[span].count + (size_t)n;
+    return true;
+}
+
+int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row)
+{
+    return row == 0 ? document_ms : document_ms + (int64_t)row * span_next(slot, 0);
+}

@@ -1,0 +1,47 @@
+/* mongo_kind.h - the kinds of documents that a report has: the one table by which they are written, read and
+ * indexed.
+ *
+ *   R.day    { daily, hourly.H, minute.H.M }      20101010
+ *   R.month  { total, daily.D }                   201010
+ *
+ * Rule : what counts a span has one name wherever it stands: minute, hourly, daily, total. A document has
+ * that of its own span as one value, and below it those of shorter spans, with a level of keys for every span
+ * in between: no level has more than 60. Days are counted from 1, all else from 0. Time : `_id` begins with
+ * the bucket's, as many digits of YYYYMMDDhhmm as tell it from the next.
+ */
+#pragma once
+
+#include "aggregate/report.h"
+#include "base/civil.h"
+
+#include <stddef.h>
+
+struct mongo_kind {
+    enum span span;   /* of a document; its collection is called by it */
+    enum span finest; /* of its slots */
+};
+
+/* From the shortest span to the longest; of each slot, the last kind that has it has it in the fewest
+ * documents. */
+const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
+/* That one; of a span without slots, the document of that span. */
+const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
+
+/* "20101010": what `_id` begins with. */
+#define MONGO_TIME_BYTES 16
+const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES]);
+
+/* Where counts of a span are, in all documents that have them: "minute". */
+const char *mongo_member(enum span span);
+/* By which key a bucket is found in the one above: 13 of the hour at 13:00. */
+int mongo_key_in(enum span span, int64_t ms);
+/* "minute.13.37"; of the document's own span "daily". */
+#define MONGO_PATH_BYTES 32
+const char *mongo_path(const struct mongo_kind *k, enum span slot, int64_t ms, char buf[MONGO_PATH_BYTES]);
+
+/* Slots in order, as rows: how many a document can have; which one a key leads to, from the row of the bucket
+ * above (false: none); and the time of one. */
+#define MONGO_ROWS_MAX 1440
+size_t mongo_row_count(const struct mongo_kind *k, enum span slot);
+bool mongo_row_below(enum span span, const char *key, size_t *row);
+int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row);
