@@ -1,10 +1,11 @@
 /* batch.h - a sealed, immutable set of deltas with the exact ranges of the sources that went into it.
  *
- * Shape  : one part per ingest thread; a part holds, per report, its cells (series, minute → columns)
+ * Shape  : one part per ingest thread; a part holds, per report, its cells (series, time → columns)
  *          and the keys of the series it met for the first time.
  *
- *            cells:  | series 7, minute 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × columns
+ *            cells:  | series 7, time 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × columns
  *
+ *          A cell is one minute long; one second in a report that says so (report_cell()).
  * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
  *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
  * Ranges : one of a file; one per partition that an ingest thread consumed from. Each has books of its own.
@@ -19,7 +20,7 @@
 
 struct cell {
     uint32_t series; /* number of the shard's */
-    uint32_t minute; /* since 1970; fits until the year 10136 */
+    uint32_t time;   /* minutes since 1970, until the year 10136; or seconds, until 2106 */
     int64_t value[]; /* the report's columns, see measure.h */
 };
 

@@ -12,6 +12,9 @@ const char *const report_dimension_names[] = {
     "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
     "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", "name",  NULL};
 
+const char *const report_layout_names[] = {
+    [LAYOUT_DAY] = "day", [LAYOUT_HOUR] = "hour", [LAYOUT_MINUTE] = "minute", NULL};
+
 bool report_is_name(struct slice name, size_t bytes)
 {
     if (name.len == 0 || name.len >= bytes || name.ptr[0] < 'a' || name.ptr[0] > 'z')
@@ -217,6 +220,8 @@ static char *write_definition(const struct report *r)
     }
     for (size_t i = 0; i < r->measure_count; i++)
         text_printf(&out, "measure %s %s\n", r->measures[i].name, r->measures[i].expression);
+    if (r->layout != LAYOUT_DAY)
+        text_printf(&out, "layout %s\n", report_layout_names[r->layout]);
     return out.ptr;
 }
 
@@ -247,6 +252,18 @@ static bool know_field(enum report_piece kind, struct slice text, struct err *e)
                    SLICE_ARGS(name), FIELD_OWN_MAX);
 }
 
+static bool read_layout(struct report *r, struct slice name, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    for (size_t i = 0; report_layout_names[i] != NULL; i++) {
+        if (slice_is(name, report_layout_names[i])) {
+            r->layout = (enum report_layout)i;
+            return true;
+        }
+    }
+    return err_set(e, EX_DATAERR, "found layout %s, expected hour or minute", suggest_quote(name, quote));
+}
+
 /* One line of a definition: its first word says what the rest is. */
 static bool read_line(struct report *r, struct slice line, struct err *e)
 {
@@ -259,6 +276,8 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
         return know_field(PIECE_DIMENSION, rest, e) && report_add_dimension(r, rest, e);
     if (slice_is(word, "where"))
         return know_field(PIECE_CONDITION, rest, e) && report_add_condition(r, rest, e);
+    if (slice_is(word, "layout"))
+        return read_layout(r, rest, e);
     const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
@@ -266,7 +285,8 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
         return know_field(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
     char quote[SUGGEST_QUOTE_BYTES];
-    return err_set(e, EX_DATAERR, "found %s, expected by, where or measure", suggest_quote(line, quote));
+    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure or layout",
+                   suggest_quote(line, quote));
 }
 
 static bool read_lines(struct report *r, struct slice definition, struct err *e)

@@ -9,9 +9,10 @@
  *              where status<400
  *              measure hits count
  *              measure bytes sum(bytes)
+ *              layout hour
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
- *            conditions sorted, each once.
+ *            conditions sorted, each once; no line for the layout of days.
  * Names    : of reports, sources, measures: [a-z][a-z0-9_]*; of a dimension: its text. A measure may not
  *            have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
@@ -21,6 +22,7 @@
 
 #include "aggregate/filter.h"
 #include "aggregate/measure.h"
+#include "base/civil.h"
 #include "base/err.h"
 #include "base/slice.h"
 
@@ -46,9 +48,14 @@ struct dimension {
     char name[32]; /* as written; also its name in queries and documents */
 };
 
+/* Into how long documents a database of documents puts it (store/mongo_kind.h); of minutes, seconds are
+ * counted. */
+enum report_layout { LAYOUT_DAY, LAYOUT_HOUR, LAYOUT_MINUTE };
+
 struct report {
     char name[REPORT_NAME_BYTES];
     int generation;
+    enum report_layout layout;
     uint32_t series_max; /* further ones go to the series `other`; not part of the identity */
     size_t dimension_count, measure_count, condition_count;
     struct dimension dimensions[REPORT_DIMENSIONS_MAX];
@@ -73,6 +80,17 @@ bool report_finish(struct report *r, struct err *e) MUST_CHECK;
 bool report_read(struct report *r, struct slice name, int generation, struct slice definition,
                  struct err *e) MUST_CHECK;
 void report_fini(struct report *r);
+
+/* The length of its cells: what it can be asked for at the finest. */
+static inline enum span report_cell(const struct report *r)
+{
+    return r->layout == LAYOUT_MINUTE ? SPAN_SECOND : SPAN_MINUTE;
+}
+
+static inline int64_t report_cell_ms(const struct report *r)
+{
+    return r->layout == LAYOUT_MINUTE ? SECOND_MS : MINUTE_MS;
+}
 
 /* -1 where there is none of that name. */
 int report_find_dimension(const struct report *r, struct slice name);
@@ -100,3 +118,5 @@ bool report_is_name(struct slice name, size_t bytes);
 /* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to
  * path:9. NULL at the end. */
 extern const char *const report_dimension_names[];
+/* By enum report_layout; NULL at the end. */
+extern const char *const report_layout_names[];

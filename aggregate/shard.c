@@ -27,8 +27,10 @@ struct table {
     struct slot *slots;   /* power of two, at most 3/4 full */
     size_t slot_mask;
     size_t series_count;
-    uint32_t *cell_index; /* (series, minute) → cell number + 1; 0: empty. Power of two, half full */
+    uint32_t *cell_index; /* (series, time) → cell number + 1; 0: empty. Power of two, half full */
     size_t cell_mask;
+    uint64_t cells_a_ms; /* × 2^64, rounded up; exact, since a time × what that adds stays below 2^64 */
+    uint64_t end_ms;     /* times before it have a cell */
 };
 
 struct shard {
@@ -71,10 +73,13 @@ static void table_init(struct table *t, const struct report *r)
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
     bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
                     r->measures[1].kind == MEASURE_SUM && r->is_additive;
+    uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
     *t = (struct table){.counts_and_sums = is_usual,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
-                        .cell_mask = SLOTS_MIN - 1};
+                        .cell_mask = SLOTS_MIN - 1,
+                        .cells_a_ms = UINT64_MAX / cell_ms + 1,
+                        .end_ms = end_ms < CIVIL_END_MS ? end_ms : CIVIL_END_MS};
     t->slots = xtable(SLOTS_MIN, sizeof *t->slots);
     t->cell_index = xtable(SLOTS_MIN, sizeof *t->cell_index);
 }
@@ -167,9 +172,9 @@ static inline struct series *find_series(struct shard *sh, size_t report, uint64
     return add_series(sh, report, &slots[at], hash, key);
 }
 
-static inline size_t cell_hash(uint32_t series, uint32_t minute)
+static inline size_t cell_hash(uint32_t series, uint32_t time)
 {
-    uint64_t h = ((uint64_t)series << 32 | minute) * 0x9E3779B97F4A7C15u;
+    uint64_t h = ((uint64_t)series << 32 | time) * 0x9E3779B97F4A7C15u;
     return (size_t)(h >> 32); /* the upper half depends on every bit of both */
 }
 
@@ -180,21 +185,21 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
     t->cell_index = xtable(t->cell_mask + 1, sizeof *t->cell_index);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
-        size_t at = cell_hash(c->series, c->minute) & t->cell_mask;
+        size_t at = cell_hash(c->series, c->time) & t->cell_mask;
         while (t->cell_index[at] != 0)
             at = (at + 1) & t->cell_mask;
         t->cell_index[at] = (uint32_t)i + 1;
     }
 }
 
-/* Another minute than the series saw last: look it up in the batch, or begin it. */
-static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t minute,
+/* Another time than the series saw last: look it up in the batch, or begin it. */
+static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t time,
                                size_t columns)
 {
-    size_t at = cell_hash(s->number, minute) & t->cell_mask;
+    size_t at = cell_hash(s->number, time) & t->cell_mask;
     while (t->cell_index[at] != 0) {
         struct cell *c = cells_at(cells, t->cell_index[at] - 1);
-        if (c->series == s->number && c->minute == minute) {
+        if (c->series == s->number && c->time == time) {
             s->last = t->cell_index[at] - 1;
             return c;
         }
@@ -207,7 +212,7 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
         cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
-    c->minute = minute;
+    c->time = time;
     for (size_t i = 0; i < columns; i++)
         c->value[i] = 0;
     if (cells->count * 2 > t->cell_mask)
@@ -215,16 +220,16 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     return c;
 }
 
-static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t minute)
+static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t time)
 {
     struct cells *cells = &sh->open->reports[report].cells;
     /* `last` may be of a batch that is sealed: it counts only where the cell is this series' indeed. */
     if (LIKELY(s->last < cells->count)) {
         struct cell *c = cells_at(cells, s->last);
-        if (c->series == s->number && c->minute == minute)
+        if (c->series == s->number && c->time == time)
             return c;
     }
-    return other_cell(&sh->tables[report], cells, s, minute, sh->reports[report].column_count);
+    return other_cell(&sh->tables[report], cells, s, time, sh->reports[report].column_count);
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -260,14 +265,15 @@ struct passage {
     const struct event *ev;
     struct slice key;
     uint64_t hash;
-    uint32_t minute;
+    uint32_t time;
     struct series *series;
 };
 
-static inline uint32_t minute_of(const struct event *ev)
+/* Its cell's: a division by the length of cells, which the report says, as a multiplication. */
+static inline uint32_t time_of(const struct table *t, const struct event *ev)
 {
-    ASSERT(ev->at_ms >= 0 && ev->at_ms < CIVIL_END_MS);
-    return (uint32_t)((uint64_t)ev->at_ms / MINUTE_MS);
+    ASSERT((uint64_t)ev->at_ms < t->end_ms);
+    return (uint32_t)((unsigned __int128)(uint64_t)ev->at_ms * t->cells_a_ms >> 64);
 }
 
 static inline struct slice key_of(struct shard *sh, size_t report, const struct event *ev, char *scratch)
@@ -292,7 +298,7 @@ static size_t start_passages(struct shard *sh, size_t report, const struct event
             continue;
         struct passage *p = &passages[passing++];
         p->ev = &events[i];
-        p->minute = minute_of(&events[i]);
+        p->time = time_of(t, &events[i]);
         p->key = key_of(sh, report, &events[i], sh->scratch + i * sh->scratch_bytes);
         p->hash = XXH3_64bits(p->key.ptr, p->key.len);
         __builtin_prefetch(&t->slots[p->hash & t->slot_mask]);
@@ -318,7 +324,7 @@ static void find_all_series(struct shard *sh, size_t report, struct passage *pas
         p->series = find_series(sh, report, p->hash, p->key);
         if (p->series->last < cells->count)
             __builtin_prefetch(cells_at(cells, p->series->last), 1);
-        __builtin_prefetch(&t->cell_index[cell_hash(p->series->number, p->minute) & t->cell_mask], 1);
+        __builtin_prefetch(&t->cell_index[cell_hash(p->series->number, p->time) & t->cell_mask], 1);
     }
 }
 
@@ -331,7 +337,7 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
         t->only = find_series(sh, report, 0, slice_of("", 0));
     for (size_t i = 0; i < count; i++) {
         if (passes(r, &events[i]))
-            add_measures(t, r, &events[i], find_cell(sh, report, t->only, minute_of(&events[i]))->value);
+            add_measures(t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i]))->value);
         else
             t->filtered++;
     }
@@ -354,7 +360,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
         find_all_series(sh, i, passages, passing);
         for (size_t k = 0; k < passing; k++) {
             struct passage *p = &passages[k];
-            add_measures(&sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->minute)->value);
+            add_measures(&sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->time)->value);
         }
     }
 }

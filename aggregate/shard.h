@@ -1,12 +1,12 @@
 /* shard.h - the coalescing table of one ingest thread: thousands of events become one delta a cell.
  *
- * Shape   : per report, a hash table  key → series  and a hash table  (series, minute) → cell.
+ * Shape   : per report, a hash table  key → series  and a hash table  (series, time) → cell.
  *
  *             slots [hash | series*] → series {number, last, key…}      stays until the table is full
- *                                          └→ cell {series, minute, values}   of the open batch
+ *                                          └→ cell {series, time, values}   of the open batch
  *
- *           An event of a known series in the minute that the series saw last touches one slot, one
- *           series and one cell; another minute goes through the cell index.
+ *           An event of a known series in the minute (or second) that the series saw last touches one slot,
+ *           one series and one cell; another one goes through the cell index.
  * Seal    : shard_seal() swaps the cells out whole; series stay, so that a known one costs nothing in
  *           the next batch. Two parts exist: while one is being applied the other fills.
  * Limits  : cells_max per report and batch, series_max per report, key_bytes_max; shard_is_full() asks

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static const char *const span_names[SPAN_COUNT] = {"minute", "hour", "day", "month"};
+static const char *const span_names[SPAN_COUNT] = {"second", "minute", "hour", "day", "month"};
 
 int64_t civil_days(int year, int month, int day)
 {
@@ -28,7 +28,7 @@ int64_t civil_to_ms(const struct civil *c)
 {
     int64_t days = civil_days(c->year, c->month, c->day);
     return days * DAY_MS + (int64_t)c->hour * HOUR_MS + (int64_t)c->minute * MINUTE_MS +
-           (int64_t)c->second * 1000 + c->ms;
+           (int64_t)c->second * SECOND_MS + c->ms;
 }
 
 static int64_t floor_to(int64_t ms, int64_t unit)
@@ -54,8 +54,8 @@ struct civil civil_from_ms(int64_t ms)
         .day = doy - (153 * mp + 2) / 5 + 1,
         .hour = rest / HOUR_MS,
         .minute = rest % HOUR_MS / MINUTE_MS,
-        .second = rest % MINUTE_MS / 1000,
-        .ms = rest % 1000,
+        .second = rest % MINUTE_MS / SECOND_MS,
+        .ms = rest % SECOND_MS,
     };
 }
 
@@ -90,6 +90,8 @@ int64_t civil_month_start(int64_t month_index)
 int64_t span_floor(enum span span, int64_t ms)
 {
     switch (span) {
+    case SPAN_SECOND:
+        return floor_to(ms, SECOND_MS);
     case SPAN_MINUTE:
         return floor_to(ms, MINUTE_MS);
     case SPAN_HOUR:
@@ -104,7 +106,7 @@ int64_t span_floor(enum span span, int64_t ms)
 
 int64_t span_next(enum span span, int64_t start_ms)
 {
-    static const int64_t lengths[] = {MINUTE_MS, HOUR_MS, DAY_MS};
+    static const int64_t lengths[] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS};
     if (span == SPAN_MONTH)
         return civil_month_start(civil_month_index(start_ms) + 1);
     ASSERT((unsigned)span < COUNT_OF(lengths));

@@ -14,6 +14,7 @@
 #define CIVIL_YEAR_MIN 1970
 #define CIVIL_YEAR_MAX 9999
 #define CIVIL_END_MS   253402300800000 /* 10000-01-01T00:00:00Z */
+#define SECOND_MS      1000
 #define MINUTE_MS      60000
 #define HOUR_MS        3600000
 #define DAY_MS         86400000
@@ -24,7 +25,7 @@ struct civil {
 };
 
 /* A bucket's length. SPAN_MONTH is the only one that varies. */
-enum span { SPAN_MINUTE, SPAN_HOUR, SPAN_DAY, SPAN_MONTH, SPAN_COUNT };
+enum span { SPAN_SECOND, SPAN_MINUTE, SPAN_HOUR, SPAN_DAY, SPAN_MONTH, SPAN_COUNT };
 
 /* Days since 1970-01-01 of a valid date. */
 int64_t civil_days(int year, int month, int day);

@@ -85,7 +85,21 @@ static const char kafka_text[] =
 static const char reports_text[] =
     "\n"
     "A report is known by its name and `generation`. Once something was counted under them, other `by`,\n"
-    "`where` or `measures` are refused until `generation` is raised.\n"
+    "`where`, `measures` or `layout` are refused until `generation` is raised.\n"
+    "\n"
+    "**Layout**: how long a time the finest documents of a series have, in MongoDB. Those of longer spans "
+    "come\n"
+    "beside them, down to what they hold. `tallyd query` answers from any of them by minute, hour, day and\n"
+    "month.\n"
+    "\n"
+    "| layout | documents, and what they hold |\n"
+    "|---|---|\n"
+    "| `day` | days by hour and minute; months by day: the fewest documents |\n"
+    "| `hour` | hours by minute; days by hour; months by day: smaller ones, such as gauges of many machines "
+    "|\n"
+    "| `minute` | minutes by second; hours by minute; days by hour; months by day: one more document a "
+    "minute "
+    "and series, for charts and queries by second. It needs MongoDB |\n"
     "\n"
     "**Dimensions** (at most 8). `path` is without its query string, `target` with it; `path:2` is the first "
     "two\n"
@@ -145,6 +159,7 @@ static const char *type_name(enum key_type type)
         return "text";
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
+    case KEY_LAYOUT:
         return "word";
     case KEY_DECODE:
     case KEY_DIMENSIONS:

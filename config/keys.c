@@ -6,12 +6,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define KIB       ((int64_t)1 << 10)
-#define MIB       ((int64_t)1 << 20)
-#define GIB       ((int64_t)1 << 30)
-#define SECOND_MS 1000
-#define YES       true
-#define NO        false
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+#define YES true
+#define NO  false
 
 #define MEMBER_BYTES(type, member) sizeof(((struct type *)NULL)->member)
 
@@ -64,7 +63,17 @@ static const char *const booleans[] = {"false", "true", NULL};
 
 const char *const *keys_choices(const struct key *k)
 {
-    return k->type == KEY_SOURCE_TYPE ? source_types : k->type == KEY_LOG_LEVEL ? log_levels : booleans;
+    switch (k->type) {
+    case KEY_SOURCE_TYPE:
+        return source_types;
+    case KEY_LOG_LEVEL:
+        return log_levels;
+    case KEY_LAYOUT:
+        return report_layout_names;
+    default:
+        ASSERT(k->type == KEY_BOOLEAN);
+        return booleans;
+    }
 }
 
 const struct key_unit *keys_units(const struct key *k)
@@ -177,6 +186,7 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
+    case KEY_LAYOUT:
         add_choices(k, out);
         return;
     case KEY_TEXT:
@@ -264,6 +274,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
+    case KEY_LAYOUT:
         text_puts(out, keys_choices(k)[get_number(k, base)]);
         return;
     case KEY_TEXT:

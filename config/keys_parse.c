@@ -201,6 +201,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_BOOLEAN:
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
+    case KEY_LAYOUT:
         return parse_choice(k, text, reference, base, e);
     case KEY_TEXT:
     case KEY_PATH:

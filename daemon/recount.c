@@ -105,7 +105,7 @@ void recount_init(struct recount *rc, const struct report *report, size_t dimens
     rc->keys = xcalloc(PLACES_MIN, sizeof *rc->keys);
     rc->scratch = xmalloc(DIMENSION_KEY_BYTES(dimension_bytes_max));
     arena_init(&rc->arena, (size_t)64 << 10);
-    recount_cells_init(&rc->minutes, 1, report->column_count);
+    recount_cells_init(&rc->cells, 1, report->column_count);
 }
 
 void recount_fini(struct recount *rc)
@@ -114,7 +114,7 @@ void recount_fini(struct recount *rc)
     free(rc->key_of);
     free(rc->scratch);
     arena_fini(&rc->arena);
-    recount_cells_fini(&rc->minutes);
+    recount_cells_fini(&rc->cells);
 }
 
 static struct recount_key *key_place(const struct recount *rc, struct slice key)
@@ -211,7 +211,7 @@ bool recount_add(struct recount *rc, const struct event *ev)
             return false;
     }
     uint32_t series = series_of(rc, dimension_key(r, ev, rc->dimension_bytes_max, rc->scratch));
-    struct recount_cell *c = recount_cells_get(&rc->minutes, series, span_floor(SPAN_MINUTE, ev->at_ms));
+    struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         if (m->kind == MEASURE_COUNT)
@@ -224,8 +224,8 @@ bool recount_add(struct recount *rc, const struct event *ev)
 
 void recount_sum(const struct recount *rc, enum span slot, struct recount_cells *into)
 {
-    for (size_t i = 0; i <= rc->minutes.mask; i++) {
-        const struct recount_cell *from = recount_cells_at(&rc->minutes, i);
+    for (size_t i = 0; i <= rc->cells.mask; i++) {
+        const struct recount_cell *from = recount_cells_at(&rc->cells, i);
         if (from->slot_ms < 0)
             continue;
         struct recount_cell *to = recount_cells_get(into, from->series, span_floor(slot, from->slot_ms));

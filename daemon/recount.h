@@ -54,7 +54,7 @@ struct recount {
     struct slice *key_of; /* by series */
     size_t series_count, key_capacity;
     struct arena arena;
-    struct recount_cells minutes;
+    struct recount_cells cells; /* as long as the report's */
     size_t dimension_bytes_max;
     char *scratch;
 };
@@ -65,5 +65,5 @@ void recount_fini(struct recount *rc);
 bool recount_add(struct recount *rc, const struct event *ev);
 /* The series of a key; UINT32_MAX where there is none. */
 uint32_t recount_series(const struct recount *rc, struct slice key);
-/* The minutes summed up by longer slots, into an empty table. */
+/* The cells summed up by longer slots, into an empty table. */
 void recount_sum(const struct recount *rc, enum span slot, struct recount_cells *into);

@@ -436,7 +436,7 @@ bool verify_buckets(struct verify *v, struct err *e)
         n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
         n.number_of[n.count++] = OTHER;
         bool good = store_series_each(v->store, r, note_series, &n, e);
-        for (enum span slot = SPAN_MINUTE; good && slot < SPAN_COUNT; slot++)
+        for (enum span slot = report_cell(v->recounts[r].report); good && slot < SPAN_COUNT; slot++)
             good = compare_slots(v, r, slot, n.number_of, (uint32_t)n.count, e);
         free(n.number_of);
         free(n.seen);

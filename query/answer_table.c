@@ -35,15 +35,23 @@ static void put_label(struct slice s, int width, struct text *out)
     text_printf(out, "%*s", width - chars, "");
 }
 
-/* As much of the ISO form as the span needs: "2015-05", "2015-05-17", "2015-05-17 10:05". */
+/* As much of the ISO form as the span needs: "2015-05", "2015-05-17", "2015-05-17 10:05", ":03" with it. */
 static const char *short_time(enum span span, int64_t ms, char buf[TIME_BYTES])
 {
-    static const size_t lengths[SPAN_COUNT] = {16, 16, 10, 7};
+    static const size_t lengths[SPAN_COUNT] = {19, 16, 16, 10, 7};
     char iso[CIVIL_ISO_BYTES];
     civil_iso(ms, iso);
     iso[10] = ' ';
     snprintf(buf, TIME_BYTES, "%.*s", (int)lengths[span], iso);
     return buf;
+}
+
+/* Of the ends of the range. */
+static enum span unit_of(const struct answer *a)
+{
+    bool has_seconds =
+        span_floor(SPAN_MINUTE, a->from_ms) != a->from_ms || span_floor(SPAN_MINUTE, a->to_ms) != a->to_ms;
+    return has_seconds ? SPAN_SECOND : SPAN_MINUTE;
 }
 
 static size_t label_count(const struct answer *a)
@@ -60,7 +68,7 @@ static struct slice label_of(const struct answer *a, size_t row, size_t column, 
 {
     if (a->of_series)
         return answer_dimension(a, row, column);
-    return slice_text(short_time(a->has_step ? a->step : SPAN_MINUTE, answer_time(a, row), buf));
+    return slice_text(short_time(a->has_step ? a->step : unit_of(a), answer_time(a, row), buf));
 }
 
 static int label_width(const struct answer *a, size_t column)
@@ -112,8 +120,8 @@ static void put_bar(int128 value, int128 most, struct text *out)
 static void put_title(const struct answer *a, struct text *out)
 {
     char from[TIME_BYTES], to[TIME_BYTES];
-    text_printf(out, "%s, %s to %s UTC", a->report->name, short_time(SPAN_MINUTE, a->from_ms, from),
-                short_time(SPAN_MINUTE, a->to_ms, to));
+    text_printf(out, "%s, %s to %s UTC", a->report->name, short_time(unit_of(a), a->from_ms, from),
+                short_time(unit_of(a), a->to_ms, to));
     if (a->has_step)
         text_printf(out, ", by %s", span_name(a->step));
     text_putc(out, '\n');

@@ -30,15 +30,15 @@ struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms)
     return p;
 }
 
-struct plan plan_sum(int64_t from_ms, int64_t to_ms)
+struct plan plan_sum(enum span finest, int64_t from_ms, int64_t to_ms)
 {
     struct plan p = {0};
-    ASSERT(span_floor(SPAN_MINUTE, from_ms) == from_ms && span_floor(SPAN_MINUTE, to_ms) == to_ms);
-    for (int s = SPAN_MINUTE; s < SPAN_MONTH; s++) {
+    ASSERT(span_floor(finest, from_ms) == from_ms && span_floor(finest, to_ms) == to_ms);
+    for (int s = (int)finest; s < SPAN_MONTH; s++) {
         int64_t next_ms = plan_ceil((enum span)(s + 1), from_ms), end_ms = span_floor((enum span)s, to_ms);
         add_tile(&p, (enum span)s, &from_ms, next_ms < end_ms ? next_ms : end_ms);
     }
-    for (int s = SPAN_MONTH; s >= SPAN_MINUTE; s--)
+    for (int s = SPAN_MONTH; s >= (int)finest; s--)
         add_tile(&p, (enum span)s, &from_ms, span_floor((enum span)s, to_ms));
     ASSERT(from_ms >= to_ms);
     return p;

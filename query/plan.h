@@ -4,7 +4,8 @@
  *     | minutes |     hours      |    days       |   months    | days   |   hours   | min. |
  *
  * A step reads the slots of its own length. A sum over any range is tiled: up to the next hour by minutes,
- * up to the next day by hours, and so on up to months, and down again.
+ * up to the next day by hours, and so on up to months, and down again. Of a report that counts seconds it
+ * begins and ends with those.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ struct plan {
 
 /* Pre: the range begins and ends at starts of `step`s. */
 struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms);
-/* Pre: the range begins and ends at starts of minutes. */
-struct plan plan_sum(int64_t from_ms, int64_t to_ms);
+/* Pre: the range begins and ends at starts of `finest`s, which are the shortest slots read. */
+struct plan plan_sum(enum span finest, int64_t from_ms, int64_t to_ms);
 /* The start of the bucket that begins at `ms` or next after it. */
 int64_t plan_ceil(enum span span, int64_t ms);

@@ -76,12 +76,18 @@ static bool bind_range(struct bound *b, struct err *e)
 {
     const struct query *q = b->query;
     char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
-    enum span unit = q->has_step ? q->step : SPAN_MINUTE;
+    enum span finest = report_cell(b->answer.report), unit = q->has_step ? q->step : finest;
     int64_t to_ms = q->to_ms >= 0 ? q->to_ms : q->now_ms;
     int64_t from_ms = q->from_ms >= 0 ? q->from_ms : to_ms > HOUR_MS ? to_ms - HOUR_MS : 0;
     if (to_ms > CIVIL_END_MS || from_ms >= to_ms)
         return err_set(e, EX_USAGE, "the range is empty: from %s is not before to %s",
                        civil_iso(from_ms, from), civil_iso(to_ms, to));
+    if (unit < finest)
+        return err_set(
+            e, EX_USAGE,
+            "step: report %s has no seconds, as one of `layout: minute` has: ask it by minute, hour, "
+            "day or month",
+            b->answer.report->name);
     b->answer.has_step = q->has_step;
     b->answer.step = q->step;
     b->answer.from_ms = span_floor(unit, from_ms);
@@ -163,8 +169,8 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     stats->every_series = match.set.kind == SERIES_ALL;
     stats->series_matched = match.count;
     if (stats->every_series || match.count > 0)
-        stats->plan =
-            q->has_step ? plan_steps(a->step, a->from_ms, a->to_ms) : plan_sum(a->from_ms, a->to_ms);
+        stats->plan = q->has_step ? plan_steps(a->step, a->from_ms, a->to_ms)
+                                  : plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
     top_init(&b.top, a);
     bool good = find_rows(&b, &match.set, stats, e);
     if (good)

@@ -5,7 +5,7 @@
  * Answers : with a step, one row per step of the range; with `top`, the series with the greatest values;
  *           else one row over the whole range. Counts and sums of nothing are 0, other measures of nothing
  *           absent (answer.h). A row is always whole buckets: `from` is moved down, and `to`, which is
- *           exclusive, up to a start of the step (of a minute where there is no step).
+ *           exclusive, up to a start of the step (without one, of the report's cells: minutes or seconds).
  * Owner   : a query borrows the text of its parameters.
  * Errors  : EX_USAGE: the question is wrong, in words for whoever asked; EX_UNAVAILABLE: the answer passes
  *           a limit; others are the store's.

@@ -30,7 +30,7 @@ struct table {
     struct index by_key;
     struct series_map map;
     struct cells cells; /* series: the store's number */
-    struct index by_minute;
+    struct index by_time;
 };
 
 struct book {
@@ -128,22 +128,22 @@ static bool resolve(void *context, size_t report, struct slice key, uint32_t *nu
     return true;
 }
 
-static struct cell *cell_of(struct table *t, uint32_t series, uint32_t minute)
+static struct cell *cell_of(struct table *t, uint32_t series, uint32_t time)
 {
-    uint32_t name[2] = {series, minute}, element;
+    uint32_t name[2] = {series, time}, element;
     uint32_t hash = hash_of(name, sizeof name);
     size_t at = hash;
-    while (next_of(&t->by_minute, hash, &at, &element)) {
+    while (next_of(&t->by_time, hash, &at, &element)) {
         struct cell *c = cells_at(&t->cells, element);
-        if (c->series == series && c->minute == minute)
+        if (c->series == series && c->time == time)
             return c;
     }
-    put_into(&t->by_minute, hash, t->cells.count);
+    put_into(&t->by_time, hash, t->cells.count);
     t->cells.data = xgrow(t->cells.data, &t->cells.capacity, t->cells.count + 1, t->cells.stride);
     struct cell *c = cells_at(&t->cells, t->cells.count++);
     memset(c, 0, t->cells.stride);
     c->series = series;
-    c->minute = minute;
+    c->time = time;
     return c;
 }
 
@@ -224,7 +224,7 @@ static bool add_part_report(struct mem *m, size_t report, const struct part *par
         return false;
     for (size_t i = 0; i < pr->cells.count; i++) {
         const struct cell *from = cells_at(&pr->cells, i);
-        struct cell *to = cell_of(t, series_map_number(&t->map, part, from->series), from->minute);
+        struct cell *to = cell_of(t, series_map_number(&t->map, part, from->series), from->time);
         report_merge(r, to->value, from->value);
         if (to->series == STORE_SERIES_OTHER)
             book_add(m, &of_report, r->name, "other", store_cell_count(r, from));
@@ -300,10 +300,11 @@ static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, voi
                      struct scan_stats *stats, struct err *e)
 {
     const struct cells *cells = &((struct mem *)st)->tables[scan->report].cells;
+    int64_t cell_ms = report_cell_ms(&st->reports[scan->report]);
     uint64_t rows = 0;
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
-        int64_t at_ms = (int64_t)c->minute * MINUTE_MS;
+        int64_t at_ms = c->time * cell_ms;
         if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !series_set_has(&scan->series, c->series))
             continue;
         if (rows++ == scan->rows_max)
@@ -377,7 +378,8 @@ static bool mem_first_last(struct store *st, size_t report, int64_t *first_ms, i
     (void)e;
     *first_ms = *last_ms = -1;
     for (size_t i = 0; i < cells->count; i++) {
-        int64_t at_ms = (int64_t)cells_at(cells, i)->minute * MINUTE_MS;
+        int64_t at_ms =
+            span_floor(SPAN_MINUTE, cells_at(cells, i)->time * report_cell_ms(&st->reports[report]));
         *first_ms = i == 0 || at_ms < *first_ms ? at_ms : *first_ms;
         *last_ms = at_ms > *last_ms ? at_ms : *last_ms;
     }
@@ -392,7 +394,7 @@ static void mem_close(struct store *st)
         free(m->tables[r].keys);
         free(m->tables[r].by_key.slots);
         free(m->tables[r].cells.data);
-        free(m->tables[r].by_minute.slots);
+        free(m->tables[r].by_time.slots);
         report_fini(&m->reports[r]);
     }
     arena_fini(&m->keys);

@@ -8,6 +8,9 @@
  *                  bytes: { daily: 4652, hourly: …, minute: … },
  *                  applied: { w0: 42 }, modified: ISODate(…), v: 1 }
  *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
+ *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
+ *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
+ *                these two where the report's `layout` has them: mongo_kind.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
  *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
@@ -15,6 +18,7 @@
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }
  *
+ * Dates   : metadata.date is the start of what a document counts, whatever it counts: a TTL index may end it.
  * Counts  : the first count of a report has its plain place; every other measure is a sub-document of that
  *           shape. A number is int64; of fractions { units, micros }; a mean { units, count }; a last
  *           { t, o, v }; min and max are in the field's unit (millionths, where it has fractions).

@@ -5,24 +5,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct mongo_kind kinds[] = {{SPAN_DAY, SPAN_MINUTE}, {SPAN_MONTH, SPAN_DAY}};
+static const struct layout {
+    size_t count;
+    struct mongo_kind kinds[MONGO_KINDS_MAX];
+} layouts[] = {
+    [LAYOUT_DAY] = {2, {{SPAN_DAY, SPAN_MINUTE}, {SPAN_MONTH, SPAN_DAY}}},
+    [LAYOUT_HOUR] = {3, {{SPAN_HOUR, SPAN_MINUTE}, {SPAN_DAY, SPAN_HOUR}, {SPAN_MONTH, SPAN_DAY}}},
+    [LAYOUT_MINUTE] = {4,
+                       {{SPAN_MINUTE, SPAN_SECOND},
+                        {SPAN_HOUR, SPAN_MINUTE},
+                        {SPAN_DAY, SPAN_HOUR},
+                        {SPAN_MONTH, SPAN_DAY}}},
+};
 
 static const struct level {
     const char *member;
     int first, count; /* keys in the bucket above */
     int digits;       /* of the time of a document */
 } levels[SPAN_COUNT] = {
-    [SPAN_MINUTE] = {"minute", 0, 60, 12},
-    [SPAN_HOUR] = {"hourly", 0, 24, 10},
-    [SPAN_DAY] = {"daily", 1, 31, 8},
+    [SPAN_SECOND] = {"second", 0, 60, 14}, [SPAN_MINUTE] = {"minute", 0, 60, 12},
+    [SPAN_HOUR] = {"hourly", 0, 24, 10},   [SPAN_DAY] = {"daily", 1, 31, 8},
     [SPAN_MONTH] = {"total", 1, 12, 6},
 };
 
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
 {
-    (void)r;
-    *count = COUNT_OF(kinds);
-    return kinds;
+    const struct layout *l = &layouts[r->layout];
+    *count = l->count;
+    return l->kinds;
 }
 
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
@@ -52,8 +62,11 @@ const char *mongo_member(enum span span)
 
 static int key_of(enum span span, const struct civil *c)
 {
-    const int keys[SPAN_COUNT] = {
-        [SPAN_MINUTE] = c->minute, [SPAN_HOUR] = c->hour, [SPAN_DAY] = c->day, [SPAN_MONTH] = c->month};
+    const int keys[SPAN_COUNT] = {[SPAN_SECOND] = c->second,
+                                  [SPAN_MINUTE] = c->minute,
+                                  [SPAN_HOUR] = c->hour,
+                                  [SPAN_DAY] = c->day,
+                                  [SPAN_MONTH] = c->month};
     return keys[span];
 }
 

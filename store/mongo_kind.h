@@ -1,13 +1,17 @@
-/* mongo_kind.h - the kinds of documents that a report has: the one table by which they are written, read and
+/* mongo_kind.h - the kinds of documents of a report: the one table by which they are written, read and
  * indexed.
  *
- *   R.day    { daily, hourly.H, minute.H.M }      20101010
- *   R.month  { total, daily.D }                   201010
+ *   layout day:     R.day    { daily, hourly.H, minute.H.M }    20101010
+ *                   R.month  { total, daily.D }                 201010
+ *   layout hour:    R.hour   { hourly, minute.M }               2010101013
+ *                   R.day    { daily, hourly.H }                and R.month
+ *   layout minute:  R.minute { minute, second.S }               201010101337
+ *                   R.hour   { hourly, minute.M }               and R.day, R.month as of `hour`
  *
- * Rule : what counts a span has one name wherever it stands: minute, hourly, daily, total. A document has
- * that of its own span as one value, and below it those of shorter spans, with a level of keys for every span
- * in between: no level has more than 60. Days are counted from 1, all else from 0. Time : `_id` begins with
- * the bucket's, as many digits of YYYYMMDDhhmm as tell it from the next.
+ * Rule : counts of a span have one name wherever they stand: second, minute, hourly, daily, total. In the
+ *        document of that span they are one value; in one of a longer span, as many as it has of them, by
+ *        a key for each span in between. So no level has more than 60 keys. Days are counted from 1.
+ * Time : `_id` begins with the bucket's, as many digits of YYYYMMDDhhmm as tell it from the next.
  */
 #pragma once
 
@@ -21,6 +25,7 @@ struct mongo_kind {
     enum span finest; /* of its slots */
 };
 
+#define MONGO_KINDS_MAX 4
 /* From the shortest span to the longest; of each slot, the last kind that has it has it in the fewest
  * documents. */
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);

@@ -134,7 +134,7 @@ static void end_bucket(struct update *u, uint32_t series, const char *time, int6
     bson_destroy(&filter);
 }
 
-/* ---- cells of one report, sorted by series and minute */
+/* ---- cells of one report, sorted by series and time */
 
 static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_t report)
 {
@@ -156,7 +156,7 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
             const struct cell *c = cells_at(cells, i);
             uint32_t series = series_map_number(&m->more[report].map, part, c->series);
             m->cells[n] = c;
-            m->items[n] = (struct radix_item){(uint64_t)series << 32 | c->minute, (uint32_t)n};
+            m->items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
         }
     }
     if (count > 0 && radix_sort(m->items, m->scratch, count) == m->scratch) {
@@ -172,12 +172,12 @@ static uint32_t series_at(const struct mongo_store *m, size_t i)
     return (uint32_t)(m->items[i].key >> 32);
 }
 
-static int64_t ms_at(const struct mongo_store *m, size_t i)
+static int64_t ms_at(const struct update *u, size_t i)
 {
-    return (int64_t)(uint32_t)m->items[i].key * MINUTE_MS;
+    return (uint32_t)u->m->items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
-/* The cells from *i on that are of the same series and minute. */
+/* The cells from *i on that are of the same series and time. */
 static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
     uint64_t key = m->items[*i].key;
@@ -193,16 +193,16 @@ static size_t write_document(struct update *u, const struct mongo_kind *k, size_
     const struct report *r = &m->reports[u->report];
     int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
     uint32_t series = series_at(m, i);
-    int64_t start_ms = span_floor(k->span, ms_at(m, i)), next_ms = span_next(k->span, start_ms);
+    int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
     char path[MONGO_PATH_BYTES], time[MONGO_TIME_BYTES];
     bool goes_on = true;
     begin(u);
     while (goes_on) {
-        int64_t at_ms = ms_at(m, i);
+        int64_t at_ms = ms_at(u, i);
         merge_cells(m, u->report, count, &i, sums[k->finest]);
-        goes_on = i < count && series_at(m, i) == series && ms_at(m, i) < next_ms;
+        goes_on = i < count && series_at(m, i) == series && ms_at(u, i) < next_ms;
         for (enum span s = k->finest; s < k->span; s++) {
-            if (goes_on && span_floor(s, ms_at(m, i)) == span_floor(s, at_ms))
+            if (goes_on && span_floor(s, ms_at(u, i)) == span_floor(s, at_ms))
                 break;
             add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
             report_merge(r, sums[s + 1], sums[s]);

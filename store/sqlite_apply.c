@@ -105,7 +105,7 @@ static bool is_fresh(const struct batch *batch, size_t report)
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct cells *cells = &batch->parts[p]->reports[report].cells;
         for (size_t i = 0; i < cells->count; i++) {
-            uint32_t minute = cells_at(cells, i)->minute;
+            uint32_t minute = cells_at(cells, i)->time;
             size_t k = 0;
             while (k < count && seen[k] != minute)
                 k++;
@@ -129,8 +129,8 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         uint32_t number = series_map_number(&t->map, part, c->series);
-        uint64_t key = level == LEVEL_FRESH ? items_key(c->minute, number, 0)
-                                            : items_key(c->minute / 60, number, c->minute % 60);
+        uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
+                                            : items_key(c->time / 60, number, c->time % 60);
         int64_t *values = items_add(it, key, columns);
         for (size_t k = 0; k < columns; k++)
             values[k] = c->value[k];

@@ -239,6 +239,16 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
     return execute(st, sql, "adding a report's tables", e);
 }
 
+/* Its rows end with minutes. */
+static bool check_layout(const struct sqlite_store *st, const struct report *r, struct err *e)
+{
+    return report_cell(r) == SPAN_MINUTE ||
+           err_set(e, EX_CONFIG,
+                   "report \"%s\" counts seconds (`layout: minute`), and %s keeps none: that needs a MongoDB "
+                   "store; or say `layout: day`",
+                   r->name, st->path);
+}
+
 /* Find the report in the file, or add it; another definition under its name and generation is refused. */
 static bool register_report(struct sqlite_store *st, const struct report *r, int64_t *id, struct err *e)
 {
@@ -283,7 +293,7 @@ static bool open_reports(struct sqlite_store *st, const struct report *reports, 
 {
     for (size_t i = 0; i < count; i++) {
         int64_t id;
-        if (!register_report(st, &reports[i], &id, e))
+        if (!check_layout(st, &reports[i], e) || !register_report(st, &reports[i], &id, e))
             return false;
         add_report(st, id);
         if (!report_read(&st->reports[i], slice_text(reports[i].name), reports[i].generation,
@@ -307,7 +317,8 @@ static bool read_reports(struct sqlite_store *st, struct err *e)
     while (good && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         add_report(st, sqlite3_column_int64(s, 0));
         good = report_read(&st->reports[st->base.report_count - 1], slice_text(sqlite_text(s, 1)),
-                           sqlite3_column_int(s, 2), slice_text(sqlite_text(s, 3)), e);
+                           sqlite3_column_int(s, 2), slice_text(sqlite_text(s, 3)), e) &&
+               check_layout(st, &st->reports[st->base.report_count - 1], e);
     }
     if (good && rc != SQLITE_DONE)
         good = sqlite_fail(st, e, "reading the reports");

@@ -106,7 +106,8 @@ bool store_tidy(struct store *st, bool all, struct err *e)
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e)
 {
-    ASSERT(scan->report < st->report_count && (unsigned)scan->slot < SPAN_COUNT);
+    ASSERT(scan->report < st->report_count);
+    ASSERT(scan->slot >= report_cell(&st->reports[scan->report]) && scan->slot < SPAN_COUNT);
     ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
     ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);

@@ -10,6 +10,7 @@
  * Threads : a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in a
  *           server a source belongs to the writer that took it last. Any number of STORE_READ handles may
  *           read beside it, each call from one snapshot.
+ * Spans   : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse it.
  * Errors  : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch was
  *           dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
  *           EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a

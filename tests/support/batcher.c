@@ -90,18 +90,18 @@ static struct series *series_of(struct known *k, struct part_report *pr, struct 
     return s;
 }
 
-static struct cell *cell_of(struct cells *cells, uint32_t series, uint32_t minute)
+static struct cell *cell_of(struct cells *cells, uint32_t series, uint32_t time)
 {
     for (size_t i = 0; i < cells->count; i++) {
         struct cell *c = cells_at(cells, i);
-        if (c->series == series && c->minute == minute)
+        if (c->series == series && c->time == time)
             return c;
     }
     cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
     struct cell *c = cells_at(cells, cells->count++);
     memset(c, 0, cells->stride);
     c->series = series;
-    c->minute = minute;
+    c->time = time;
     return c;
 }
 
@@ -111,7 +111,7 @@ void batcher_add(struct batcher *b, uint32_t shard, size_t report, const char *k
     ASSERT(shard < b->shard_count && report < b->report_count);
     struct part_report *pr = &b->parts[shard].reports[report];
     struct series *s = series_of(&b->known[shard * b->report_count + report], pr, slice_text(key));
-    struct cell *c = cell_of(&pr->cells, s->number, (uint32_t)(at_ms / MINUTE_MS));
+    struct cell *c = cell_of(&pr->cells, s->number, (uint32_t)(at_ms / report_cell_ms(&b->reports[report])));
     report_merge(&b->reports[report], c->value, values);
 }
 

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "base/civil.h"
 
+#include <stdlib.h>
+
 static void make(struct report *r, const char *name, const char *const *dimensions)
 {
     struct err e;
@@ -18,6 +20,17 @@ void fixture_reports(struct report reports[FIXTURE_COUNT])
     make(&reports[FIXTURE_SITE], "site", (const char *const[]){NULL});
     make(&reports[FIXTURE_PAGES], "pages", (const char *const[]){"path", NULL});
     make(&reports[FIXTURE_CLIENTS], "clients", (const char *const[]){"host", "method", "status", NULL});
+}
+
+void fixture_lay_out(struct report reports[FIXTURE_COUNT], enum report_layout layout)
+{
+    struct err e;
+    for (size_t i = 0; i < FIXTURE_COUNT; i++) {
+        free(reports[i].definition);
+        reports[i].definition = NULL;
+        reports[i].layout = layout;
+        ASSERT(report_finish(&reports[i], &e));
+    }
 }
 
 void fixture_free(struct report reports[FIXTURE_COUNT])

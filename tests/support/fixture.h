@@ -13,6 +13,8 @@ enum {
 
 /* Measures are hits and bytes everywhere. */
 void fixture_reports(struct report reports[FIXTURE_COUNT]);
+/* The same in another layout. */
+void fixture_lay_out(struct report reports[FIXTURE_COUNT], enum report_layout layout);
 void fixture_free(struct report reports[FIXTURE_COUNT]);
 
 /* [auto] */

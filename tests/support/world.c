@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct world_kind world_kinds[] = {{"mem", false}, {"sqlite", true}, {"mongodb", true}};
+const struct world_kind world_kinds[] = {
+    {"mem", "mem", false, LAYOUT_DAY},
+    {"sqlite", "sqlite", true, LAYOUT_DAY},
+    {"mem of seconds", "mem", false, LAYOUT_MINUTE},
+    {"mongodb", "mongodb", true, LAYOUT_DAY},
+    {"mongodb of hours", "mongodb", true, LAYOUT_HOUR},
+    {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE},
+};
 const struct world_kind *world_kind = &world_kinds[0];
 const struct series_set world_every_series = {.kind = SERIES_ALL};
 
@@ -20,12 +27,20 @@ static const char *server(void)
 
 size_t world_kind_count(void)
 {
-    return COUNT_OF(world_kinds) - (server() == NULL);
+    size_t count = COUNT_OF(world_kinds);
+    while (server() == NULL && strcmp(world_kinds[count - 1].scheme, "mongodb") == 0)
+        count--;
+    return count;
 }
 
-static bool is_in_server(void)
+bool world_is_in_server(void)
 {
-    return strcmp(world_kind->name, "mongodb") == 0;
+    return strcmp(world_kind->scheme, "mongodb") == 0;
+}
+
+int64_t world_end_ms(void)
+{
+    return world_kind->layout == LAYOUT_MINUTE ? UINT32_MAX * (int64_t)SECOND_MS : CIVIL_END_MS;
 }
 
 static void must(bool ok, const struct err *e)
@@ -47,16 +62,17 @@ int world_setup(void **state)
 {
     struct world *w = xcalloc(1, sizeof *w);
     fixture_reports(w->reports);
-    if (is_in_server()) {
+    fixture_lay_out(w->reports, world_kind->layout);
+    if (world_is_in_server()) {
         static int number;
         printf("mongodb: %s\n", server());
         snprintf(w->url, sizeof w->url, "%s/test_%d_%d", server(), getpid(), number++);
     } else if (world_kind->on_disk) {
         snprintf(w->dir, sizeof w->dir, "/tmp/tallyd-test-XXXXXX");
         ASSERT(mkdtemp(w->dir) != NULL);
-        snprintf(w->url, sizeof w->url, "%s:%s/store.db", world_kind->name, w->dir);
+        snprintf(w->url, sizeof w->url, "%s:%s/store.db", world_kind->scheme, w->dir);
     } else {
-        snprintf(w->url, sizeof w->url, "%s:", world_kind->name);
+        snprintf(w->url, sizeof w->url, "%s:", world_kind->scheme);
     }
     open_store(w);
     *state = w;
@@ -93,7 +109,7 @@ int world_teardown(void **state)
     store_close(w->store);
     batcher_free(w->batcher);
     fixture_free(w->reports);
-    if (is_in_server())
+    if (world_is_in_server())
         drop_database(w->url);
     else if (world_kind->on_disk)
         remove_dir(w->dir);

@@ -12,13 +12,18 @@
 
 struct world_kind {
     const char *name;
-    bool on_disk; /* or in a server: it outlives the handle */
+    const char *scheme; /* of its URL */
+    bool on_disk;       /* or in a server: it outlives the handle */
+    enum report_layout layout;
 };
 
 extern const struct world_kind world_kinds[];
 /* All kinds; MongoDB only where TALLYD_TEST_MONGODB=mongodb://HOST:PORT names a server. */
 size_t world_kind_count(void);
 extern const struct world_kind *world_kind;
+bool world_is_in_server(void);
+/* Cells of its reports hold times before this. */
+int64_t world_end_ms(void);
 
 struct world {
     char dir[64];  /* emptied and removed at the end */

@@ -9,8 +9,8 @@ from harness import ROOT
 from mongocase import MongoCase, main, mongo
 
 # By server: it is they that take the time.
-PROGRAMS = (("test_store_random",),
-            ("test_store_contract", "test_store_disk", "test_store_ranges", "test_query_random"))
+PROGRAMS = (("test_store_random", "test_query_random"),
+            ("test_store_contract", "test_store_disk", "test_store_ranges"))
 END_S = 200
 
 

@@ -92,6 +92,7 @@ static void test_config_reads_every_kind(void **state)
                                   "    by: [path:2, status_class]\n"
                                   "    where: [status<400, 'method=POST|GET']\n"
                                   "    measures: {n: count}\n"
+                                  "    layout: hour\n"
                                   "    series_max: 30000000\n"
                                   "    generation: 7\n"
                                   "limits: {line_max: 64KiB, future_max: 0s, dimension_max: 64}\n"
@@ -105,9 +106,8 @@ static void test_config_reads_every_kind(void **state)
     expect_decode(&c->sources[0].decode, "[vhost_combined]");
     assert_int_equal(c->sources[1].type, SOURCE_STDIN);
     assert_int_equal(c->report_count, 2);
-    assert_string_equal(
-        c->reports[1].definition,
-        "by path:2\nby status_class\nwhere method=GET|POST\nwhere status<400\nmeasure n count\n");
+    assert_string_equal(c->reports[1].definition, "by path:2\nby status_class\nwhere method=GET|POST\nwhere "
+                                                  "status<400\nmeasure n count\nlayout hour\n");
     assert_true(c->reports[1].series_max == 30000000);
     assert_int_equal(c->reports[1].generation, 7);
     assert_int_equal(c->limits.line_max, 65536);
@@ -237,6 +237,9 @@ static const char *const bad_files[][2] = {
     {"reports: {r: {by: [path], measures: {path: count}}}",
      "f.yaml:1:11: reports.r: found measure \"path\" beside a dimension of that name, expected another "
      "name\n"},
+    {"reports: {r: {layout: minutes}}",
+     "f.yaml:1:23: reports.r.layout: found \"minutes\", expected day, hour or minute (did you mean "
+     "\"minute\"?)\n"},
     {"reports: {r: {series_max: 0, generation: 0}}",
      "f.yaml:1:27: reports.r.series_max: found \"0\", expected a number from 1 to 67000000\n"
      "f.yaml:1:42: reports.r.generation: found \"0\", expected a number from 1 to 1000000\n"},
@@ -404,7 +407,8 @@ static void test_config_print_reads_back(void **state)
         "stdin}}",
         "sources: {a: {path: \"$${x} $$${ $ {}\"}}",
         "reports: {r: {by: [path:9, host], where: ['agent!=*\"x\\y\"*|# a', status=-|5*, bytes>1], "
-        "measures: {n: count, m: count, b: sum(bytes)}, series_max: 67000000, generation: 1000000}}",
+        "measures: {n: count, m: count, b: sum(bytes)}, layout: minute, series_max: 67000000, generation: "
+        "1000000}}",
         "limits: {line_max: 1000000, future_max: 36h, dimension_max: 1025}\naggregate: {flush: 1001ms}",
         "http: {enabled: false, listen: 'localhost:65535', timeout: 90s}\nlog: {level: error}",
     };

@@ -309,7 +309,7 @@ static void check_steps(struct game *g)
     roll_question(g, &w, &measure);
     q->has_step = roll(g, 4) > 0;
     bool is_short = q->to_ms - q->from_ms < DAY_MS;
-    q->step = is_short ? (enum span)roll(g, SPAN_COUNT) : (enum span)(SPAN_HOUR + roll(g, 3));
+    q->step = is_short ? (enum span)(SPAN_MINUTE + roll(g, 4)) : (enum span)(SPAN_HOUR + roll(g, 3));
     enum span unit = q->has_step ? q->step : SPAN_MINUTE;
     int64_t at_ms = span_floor(unit, q->from_ms), end_ms = plan_ceil(unit, q->to_ms);
     text_puts(&expected, "time,value\n");

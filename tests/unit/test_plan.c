@@ -35,19 +35,20 @@ static void check_cover(const struct plan *p, int64_t from_ms, int64_t to_ms)
     assert_int_equal(from_ms, to_ms);
 }
 
-/* The fewest slots that cover a range, by looking at every way from each minute on. */
-static int64_t fewest(int64_t from_ms, int64_t to_ms)
+/* The fewest slots that cover a range, by looking at every way from each of the shortest on. */
+static int64_t fewest(enum span finest, int64_t from_ms, int64_t to_ms)
 {
-    size_t minutes = (size_t)((to_ms - from_ms) / MINUTE_MS);
-    int64_t *least = xcalloc(minutes + 1, sizeof *least);
-    for (size_t m = minutes; m-- > 0;) {
-        int64_t at_ms = from_ms + (int64_t)m * MINUTE_MS;
+    int64_t unit_ms = span_next(finest, 0);
+    size_t units = (size_t)((to_ms - from_ms) / unit_ms);
+    int64_t *least = xcalloc(units + 1, sizeof *least);
+    for (size_t m = units; m-- > 0;) {
+        int64_t at_ms = from_ms + (int64_t)m * unit_ms;
         least[m] = INT64_MAX;
-        for (int s = 0; s < SPAN_COUNT; s++) {
+        for (int s = (int)finest; s < SPAN_COUNT; s++) {
             int64_t next_ms = span_next((enum span)s, at_ms);
             if (span_floor((enum span)s, at_ms) != at_ms || next_ms > to_ms)
                 continue;
-            int64_t slots = 1 + least[(next_ms - from_ms) / MINUTE_MS];
+            int64_t slots = 1 + least[(next_ms - from_ms) / unit_ms];
             least[m] = slots < least[m] ? slots : least[m];
         }
     }
@@ -58,7 +59,7 @@ static int64_t fewest(int64_t from_ms, int64_t to_ms)
 
 static void check_sum(const char *from, const char *to, int64_t slots)
 {
-    struct plan p = plan_sum(fixture_ms(from), fixture_ms(to));
+    struct plan p = plan_sum(SPAN_MINUTE, fixture_ms(from), fixture_ms(to));
     check_cover(&p, fixture_ms(from), fixture_ms(to));
     assert_int_equal(slots_of(&p), slots);
 }
@@ -75,8 +76,8 @@ static void test_sum_reads_whole_slots_whole(void **state)
     check_sum("2016-02-28T23:59", "2016-03-01T00:01", 1 + 1 + 1);
     check_sum("2015-05-17T10:20", "2015-05-17T10:40", 20);
     check_sum("9999-12-01", "9999-12-31T23:59", 30 + 23 + 59);
-    assert_int_equal(plan_sum(0, 0).tile_count, 0);
-    assert_int_equal(plan_sum(0, CIVIL_END_MS).tile_count, 1);
+    assert_int_equal(plan_sum(SPAN_SECOND, 0, 0).tile_count, 0);
+    assert_int_equal(plan_sum(SPAN_SECOND, 0, CIVIL_END_MS).tile_count, 1);
 }
 
 static void test_sum_of_any_range_reads_the_fewest_slots(void **state)
@@ -85,16 +86,18 @@ static void test_sum_of_any_range_reads_the_fewest_slots(void **state)
     struct dice d = dice_new("plan");
     static const int64_t lengths[] = {2 * HOUR_MS, 3LL * DAY_MS, 40LL * DAY_MS, 70LL * DAY_MS};
     for (int i = 0; i < 200; i++) {
+        enum span finest = i % 4 < 2 ? (enum span)dice_roll(&d, 2) : SPAN_MINUTE; /* of few seconds only */
         int64_t from_ms = dice_roll(&d, CIVIL_END_MS - 100LL * DAY_MS);
         int64_t to_ms = from_ms + dice_roll(&d, lengths[i % 4]) + MINUTE_MS;
-        enum span edge = (enum span)dice_roll(&d, SPAN_COUNT); /* edges of slots are where it may go wrong */
-        from_ms = span_floor(edge, from_ms);
-        to_ms = span_floor((enum span)dice_roll(&d, edge + 1), to_ms);
+        /* edges of slots are where it may go wrong */
+        int spans = SPAN_COUNT - (int)finest, edge = (int)dice_roll(&d, spans);
+        from_ms = span_floor(finest + (enum span)edge, from_ms);
+        to_ms = span_floor(finest + (enum span)dice_roll(&d, edge + 1), to_ms);
         if (to_ms <= from_ms)
             continue;
-        struct plan p = plan_sum(from_ms, to_ms);
+        struct plan p = plan_sum(finest, from_ms, to_ms);
         check_cover(&p, from_ms, to_ms);
-        assert_int_equal(slots_of(&p), fewest(from_ms, to_ms));
+        assert_int_equal(slots_of(&p), fewest(finest, from_ms, to_ms));
     }
 }
 

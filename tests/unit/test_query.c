@@ -247,7 +247,9 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     check_refused(*state, PARAMETERS("report=pages", "filter=path=/a", "filter=path=/b"), EX_USAGE,
                   "path is given twice");
     check_refused(*state, PARAMETERS("report=pages", "step=week"), EX_USAGE,
-                  "there are minute, hour, day, month");
+                  "there are second, minute, hour, day, month");
+    check_refused(*state, PARAMETERS("report=pages", "step=second"), EX_USAGE,
+                  "step: report pages has no seconds, as one of `layout: minute` has");
     check_refused(*state, PARAMETERS("report=pages", "format=xml"), EX_USAGE, "there are table, csv, json");
     check_refused(*state, PARAMETERS("report=pages", "form=csv"), EX_USAGE, "unknown parameter \"form\"");
     check_refused(*state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");
@@ -277,6 +279,7 @@ static void test_limits_refuse_what_is_too_much(void **state)
     q.limits.points_max = 100000;
     q.report = slice_text("pages");
     q.has_step = true;
+    q.step = SPAN_MINUTE;
     q.from_ms = fixture_ms("2016-01-01");
     q.to_ms = fixture_ms("2016-03-01");
     assert_false(query_run(w->store, &q, &out, &stats, &e));
@@ -340,6 +343,44 @@ static void test_explain_says_what_was_read(void **state)
     text_fini(&plan);
 }
 
+/* Of a report that counts seconds: every step, and sums from any second to any other. */
+static void test_seconds_are_answered_where_they_are_counted(void **state)
+{
+    struct world *w = *state;
+    struct text out = {0};
+    struct query_stats stats;
+    struct err e = {0};
+    for (int i = 0; i < 4; i++)
+        batcher_add(w->batcher, 0, FIXTURE_PAGES, "/a", fixture_ms("2015-05-18T10:04:58") + i * 1300,
+                    (int64_t[]){1, 10});
+    world_apply(w, 1);
+    check_answer(w,
+                 PARAMETERS("report=pages", "from=2015-05-18T10:04:57", "to=2015-05-18T10:05:02.500",
+                            "step=second", "format=csv"),
+                 "time,value\n2015-05-18T10:04:57Z,0\n2015-05-18T10:04:58Z,1\n2015-05-18T10:04:59Z,1\n"
+                 "2015-05-18T10:05:00Z,1\n2015-05-18T10:05:01Z,1\n2015-05-18T10:05:02Z,0\n");
+    check_answer(w,
+                 PARAMETERS("report=pages", "from=2015-05-18T10:04", "to=2015-05-18T10:06", "step=minute",
+                            "format=csv"),
+                 "time,value\n2015-05-18T10:04:00Z,2\n2015-05-18T10:05:00Z,2\n");
+    check_answer(w, PARAMETERS("report=pages", "from=2015-05-18T10:04:59", "to=2015-05-18T10:05:01"),
+                 "pages, 2015-05-18 10:04:59 to 2015-05-18 10:05:01 UTC\n"
+                 "from                 hits\n"
+                 "2015-05-18 10:04:59     2\n");
+    assert_true(ask(w, PARAMETERS("report=pages", "from=2015-05-17T23:59:59", "to=2015-05-19T00:00:01"), &out,
+                    &stats, &e));
+    assert_int_equal(stats.plan.tile_count, 3);
+    assert_int_equal(stats.plan.tiles[0].slot, SPAN_SECOND);
+    assert_int_equal(stats.plan.tiles[1].slot, SPAN_DAY);
+    text_fini(&out);
+}
+
+static int setup_of_seconds(void **state)
+{
+    world_kind = &world_kinds[2];
+    return setup(state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
 
 int main(void)
@@ -358,6 +399,8 @@ int main(void)
         TEST(test_tiles_of_a_sum_share_the_limit_of_rows),
         TEST(test_page_never_seen_reads_nothing),
         TEST(test_explain_says_what_was_read),
+        cmocka_unit_test_setup_teardown(test_seconds_are_answered_where_they_are_counted, setup_of_seconds,
+                                        world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

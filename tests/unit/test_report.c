@@ -199,6 +199,10 @@ static void test_report_read_refuses_what_is_not_its_own(void **state)
         "by\n",
         "by path\n\nmeasure hits count\n",
         "by path\nmeasure path count\n",
+        "layout hour\nmeasure hits count\n",
+        "measure hits count\nlayout day\n", /* which has no line */
+        "measure hits count\nlayout week\n",
+        "measure hits count\nlayout\n",
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct report r;
@@ -277,6 +281,25 @@ static void add_random_pieces(struct report *r, unsigned *seed)
     }
 }
 
+static void test_report_layout_is_part_of_the_definition(void **state)
+{
+    (void)state;
+    static const char *const definitions[] = {
+        "measure hits count\nmeasure bytes sum(bytes)\n",
+        "measure hits count\nmeasure bytes sum(bytes)\nlayout hour\n",
+        "measure hits count\nmeasure bytes sum(bytes)\nlayout minute\n",
+    };
+    struct err e;
+    for (int i = 0; i < 3; i++) {
+        struct report r = empty("r");
+        r.layout = (enum report_layout)i;
+        must(report_finish(&r, &e), &e);
+        assert_string_equal(r.definition, definitions[i]);
+        assert_int_equal(report_cell(&r), i == 2 ? SPAN_SECOND : SPAN_MINUTE);
+        report_fini(&r);
+    }
+}
+
 static void test_report_definition_reads_back(void **state)
 {
     (void)state;
@@ -285,6 +308,7 @@ static void test_report_definition_reads_back(void **state)
         struct report r = empty("r"), again;
         struct err e;
         add_random_pieces(&r, &seed);
+        r.layout = (enum report_layout)(rand_r(&seed) % 3);
         must(report_finish(&r, &e), &e);
         must(report_read(&again, slice_text("r"), 1, slice_text(r.definition), &e), &e);
         assert_string_equal(r.definition, again.definition);
@@ -292,6 +316,7 @@ static void test_report_definition_reads_back(void **state)
         assert_memory_equal(r.measures, again.measures, r.measure_count * sizeof *r.measures);
         assert_memory_equal(r.conditions, again.conditions, r.condition_count * sizeof *r.conditions);
         assert_int_equal(r.condition_count, again.condition_count);
+        assert_int_equal(r.layout, again.layout);
         report_fini(&r);
         report_fini(&again);
     }
@@ -309,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_report_refuses_pieces),
         cmocka_unit_test(test_report_limits),
         cmocka_unit_test(test_report_read_refuses_what_is_not_its_own),
+        cmocka_unit_test(test_report_layout_is_part_of_the_definition),
         cmocka_unit_test(test_report_definition_reads_back),
         cmocka_unit_test(test_report_piece_field_finds_the_name),
         cmocka_unit_test(test_report_read_takes_any_field),

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#define REPORTS         6
+#define REPORTS         7
+#define END_MS          (UINT32_MAX * (int64_t)SECOND_MS) /* of seconds in a cell */
 #define DIMENSION_BYTES 40
 
 static struct report reports[REPORTS];
@@ -22,6 +23,7 @@ static void make_report(struct report *r, const char *name, const char *const *d
 {
     struct err e;
     assert_true(report_init(r, slice_text(name), 1, &e));
+    r->layout = strcmp(name, "seconds") == 0 ? LAYOUT_MINUTE : LAYOUT_DAY;
     for (; *dimensions != NULL; dimensions++)
         assert_true(report_add_dimension(r, slice_text(*dimensions), &e));
     if (condition != NULL)
@@ -47,6 +49,7 @@ static int setup_all(void **state)
                 sums);
     make_report(&reports[4], "nothing", (const char *const[]){"agent", NULL}, "method=NONE", NULL);
     make_report(&reports[5], "gauges", (const char *const[]){"host", NULL}, "value>-4.5", gauges);
+    make_report(&reports[6], "seconds", (const char *const[]){"path:1", NULL}, NULL, gauges);
     return 0;
 }
 
@@ -85,7 +88,7 @@ static void roll_event(struct game *g, struct event *ev, char text[256], int64_t
     static const char *const statuses[] = {"200", "304", "404", "500"};
     struct dice *d = &g->dice;
     memset(ev, 0, sizeof *ev);
-    ev->at_ms = dice_roll(d, 200) == 0 ? dice_roll(d, CIVIL_END_MS)
+    ev->at_ms = dice_roll(d, 200) == 0 ? dice_roll(d, END_MS)
                                        : now_ms - dice_roll(d, dice_roll(d, 8) == 0 ? HOUR_MS : 3000);
     const char *host = hosts[dice_roll(d, 4)], *status = statuses[dice_roll(d, 4)];
     set_field(ev, FIELD_HOST, host, strlen(host), false);
@@ -178,7 +181,7 @@ static void take_report(struct game *g, size_t r, const struct part_report *pr)
         uint32_t series = recount_series(&g->naive[r], slice_of(s->key, s->key_len));
         assert_int_not_equal(series, UINT32_MAX);
         struct recount_cell *to =
-            recount_cells_get(&g->taken[r].minutes, series, c->minute * (int64_t)MINUTE_MS);
+            recount_cells_get(&g->taken[r].cells, series, c->time * report_cell_ms(&reports[r]));
         report_merge(&reports[r], to->columns, c->value);
     }
 }
@@ -224,7 +227,7 @@ static void seal(struct game *g)
 static void check_equal(struct game *g)
 {
     for (size_t r = 0; r < REPORTS; r++) {
-        const struct recount_cells *naive = &g->naive[r].minutes, *taken = &g->taken[r].minutes;
+        const struct recount_cells *naive = &g->naive[r].cells, *taken = &g->taken[r].cells;
         for (size_t i = 0; i <= naive->mask; i++) {
             const struct recount_cell *want = recount_cells_at(naive, i);
             if (want->slot_ms < 0)

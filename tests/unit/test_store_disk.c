@@ -281,6 +281,23 @@ static void test_changed_report_needs_a_new_generation(void **state)
     report_fini(&changed);
 }
 
+/* Its rows end with minutes; hours are nothing but another identity there. */
+static void test_file_refuses_seconds(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    char url[sizeof w->url + 16];
+    snprintf(url, sizeof url, "sqlite:%s/other.db", w->dir);
+    fixture_lay_out(w->reports, LAYOUT_MINUTE);
+    assert_null(store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e));
+    assert_int_equal(e.code, EX_CONFIG);
+    assert_non_null(strstr(e.text, "that needs a MongoDB store"));
+    fixture_lay_out(w->reports, LAYOUT_HOUR);
+    struct store *st = store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
+    assert_non_null(st);
+    store_close(st);
+}
+
 /* A dictionary that outgrows its memory within a batch must not give a key of that batch a second number. */
 static void test_forgetful_dictionary_numbers_each_key_once(void **state)
 {
@@ -347,6 +364,7 @@ int main(void)
     };
     const struct CMUnitTest of_file[] = {
         TEST(test_second_writer_is_refused),
+        TEST(test_file_refuses_seconds),
         TEST(test_forgetful_dictionary_numbers_each_key_once),
     };
     const struct CMUnitTest of_server[] = {
