@@ -1,7 +1,7 @@
 """What the tests with a MongoDB server share: the server, logs of few pages, and a judge that reads documents.
 
-The judge knows nothing of tallyd but what store/mongo.h says of documents: it reads them by pymongo and compares every
-minute, hour, day and month with a recount of the logs.
+The judge knows nothing of tallyd but what store/mongo.h and mongo_kind.h say of documents: it reads them by pymongo and
+compares every second, minute, hour, day and month in any of them with a recount of the logs.
 """
 
 import collections
@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, Case, recount
+from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, Case
 
 try:
     import pymongo
@@ -28,8 +28,18 @@ EX_UNAVAILABLE = 69
 PASSING = (EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL)  # an import may end so when its store is away
 LINE = '198.51.100.%d - - [%02d/Jan/2026:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" 200 %s "-" "Mozilla/5.0 %s"\n'
 FIRST_DAY = 5
+# A report of each layout. What is counted of a line is {report: (its dimension, of a path)}.
+REPORTS = """\
+reports:
+  pages: {by: [path]}
+  site: {}
+  segments: {by: ["path:1"], layout: hour}
+  moments: {layout: minute}
+"""
+DIMENSIONS = {"pages": ("path", lambda path: path), "site": (None, lambda path: None),
+              "segments": ("path:1", lambda path: "/" + path.split("/")[1]), "moments": (None, lambda path: None)}
 # An import reads 256 KiB at least before it writes: long lines make many batches of few of them.
-CONFIG = b"aggregate: {batch_size: 64KiB}\n"
+CONFIG = (REPORTS + "aggregate: {batch_size: 64KiB}\n").encode()
 AGENT, LINES_A_BATCH = "x" * 2000, 130
 
 
@@ -48,40 +58,52 @@ def log(dice, lines, pages=6, days=2, minutes=6):
     return "".join(out).encode()
 
 
-def total_of(*logs):
-    """What harness.recount() says of all of them."""
+# By layout: the kinds of documents, and what they have slots of.
+KINDS = {"day": {"day": ("minute", "hour"), "month": ("day",)},
+         "hour": {"hour": ("minute",), "day": ("hour",), "month": ("day",)},
+         "minute": {"minute": ("second",), "hour": ("minute",), "day": ("hour",), "month": ("day",)}}
+LAYOUTS = {"pages": "day", "site": "day", "segments": "hour", "moments": "minute"}
+MEMBERS = {"second": "second", "minute": "minute", "hour": "hourly", "day": "daily", "month": "total"}
+# Times are told by as much of "2026-01-05T12:03:07" as their span needs; what follows comes behind a sign.
+SPANS = ("month", "day", "hour", "minute", "second")
+LENGTHS, SIGNS = (7, 10, 13, 16, 19), ("", "-", "T", ":", ":")
+LOGGED = re.compile(rb'\S+ \S+ \S+ \[(\d+)/Jan/(\d+):(\S+) \+0000\] "\S+ ([^ ?"]+)[^"]*" \d+ (\d+|-) ')
+
+
+def recount(*logs):
+    """{("2026-01-05T12:03:07", path): [hits, bytes]} of all of them, by nothing that tallyd has."""
     total = collections.defaultdict(lambda: [0, 0])
-    for one in logs:
-        for cell, (hits, size) in recount(one).items():
-            total[cell][0] += hits
-            total[cell][1] += size
+    for line in b"".join(logs).splitlines():
+        day, year, clock, path, size = LOGGED.match(line).groups()
+        cell = total[f"{int(year)}-01-{int(day):02}T{clock.decode()}", path.decode()]
+        cell[0] += 1
+        cell[1] += 0 if size == b"-" else int(size)
     return dict(total)
 
 
-def add_up(cells, keep):
-    """Coarser cells: keep(minute, path) is what remains of their names."""
+def add_up(cells, span, of_path=lambda path: path):
+    """The same by longer spans, and by what is kept of a path."""
     sums = collections.defaultdict(lambda: [0, 0])
-    for (minute, path), (hits, size) in cells.items():
-        cell = sums[keep(minute, path)]
+    for (at, path), (hits, size) in cells.items():
+        cell = sums[at[:LENGTHS[SPANS.index(span)]], of_path(path)]
         cell[0] += hits
         cell[1] += size
     return dict(sums)
 
 
-def leaves(document, *names):
-    """{(the names below, …): [hits, bytes]} of a document's counts, where they are."""
+def leaves(document, name):
+    """{(the keys below, …): [hits, bytes]} of a document's counts at a member."""
     found = collections.defaultdict(lambda: [0, 0])
 
     def walk(value, path, column):
         if isinstance(value, dict):
-            for name, below in value.items():
-                walk(below, (*path, name), column)
+            for key, below in value.items():
+                walk(below, (*path, key), column)
         else:
             found[path][column] += value
 
-    for name in names:
-        walk(document.get(name, {}), (), 0)
-        walk(document.get("bytes", {}).get(name, {}), (), 1)
+    walk(document.get(name, {}), (), 0)
+    walk(document.get("bytes", {}).get(name, {}), (), 1)
     return dict(found)
 
 
@@ -106,7 +128,10 @@ class MongoCase(Case):
     def anew(self):
         """Another, empty database."""
         MongoCase.databases += 1
-        self.name = f"t{MongoCase.databases}"
+        self.use(f"t{MongoCase.databases}")
+
+    def use(self, name):
+        self.name = name
         self.store = f"{self.server.url}/{self.name}"
         self.base = self.client[self.name]
 
@@ -152,43 +177,26 @@ class MongoCase(Case):
 
     # ---- is it exact?
 
-    def stored_days(self, report):
-        """{(minute, path): [hits, bytes]} of the minutes; hours and days of each document must be their sums."""
+    def stored(self, report, kind, slot):
+        """{(time, value of the dimension): [hits, bytes]} of the slots in the documents of one kind."""
         cells = {}
-        for document in self.base[f"{report}.day"].find():
-            path, day = document["metadata"].get("path"), document["metadata"]["date"]
-            minutes = {(int(hour), int(minute)): cell for (hour, minute), cell in leaves(document, "minute").items()}
-            hours = collections.defaultdict(lambda: [0, 0])
-            for (hour, _), (hits, size) in minutes.items():
-                hours[hour][0] += hits
-                hours[hour][1] += size
-            stored = {int(hour): cell for (hour,), cell in leaves(document, "hourly").items()}
-            self.assertEqual(busy(hours), busy(stored), document["_id"])
-            sums = [sum(cell[column] for cell in minutes.values()) for column in (0, 1)]
-            self.assertEqual({(): sums}, leaves(document, "daily"), document["_id"])
-            for (hour, minute), cell in minutes.items():
-                cells[f"{day:%Y-%m-%d}T{hour:02}:{minute:02}:00Z", path] = cell
-        return busy(cells)
-
-    def stored_months(self, report):
-        """The same by days; the total of each document must be their sum."""
-        cells = {}
-        for document in self.base[f"{report}.month"].find():
-            path, month = document["metadata"].get("path"), document["metadata"]["date"]
-            days = {int(day): cell for (day,), cell in leaves(document, "daily").items()}
-            sums = [sum(cell[column] for cell in days.values()) for column in (0, 1)]
-            self.assertEqual({(): sums}, leaves(document, "total"), document["_id"])
-            for day, cell in days.items():
-                cells[f"{month:%Y-%m}-{day:02}", path] = cell
+        dimension = DIMENSIONS[report][0]
+        for document in self.base[f"{report}.{kind}"].find():
+            date = document["metadata"]["date"].isoformat()[:LENGTHS[SPANS.index(kind)]]
+            signs = SIGNS[SPANS.index(kind) + 1:]
+            for keys, cell in leaves(document, MEMBERS[slot]).items():
+                at = date + "".join(f"{sign}{int(key):02}" for sign, key in zip(signs, keys))
+                cells[at, document["metadata"].get(dimension)] = cell
         return busy(cells)
 
     def check(self, *logs, files=()):
         """The documents say exactly what these logs do, and verify says the same of `files`."""
-        expected = total_of(*logs)
-        self.assertEqual(expected, self.stored_days("pages"))
-        self.assertEqual(add_up(expected, lambda minute, path: (minute, None)), self.stored_days("site"))
-        self.assertEqual(add_up(expected, lambda minute, path: (minute[:10], path)), self.stored_months("pages"))
-        self.assertEqual(add_up(expected, lambda minute, path: (minute[:10], None)), self.stored_months("site"))
+        expected = recount(*logs)
+        for report, (_, of_path) in DIMENSIONS.items():
+            for kind, slots in KINDS[LAYOUTS[report]].items():
+                for slot in (*slots, kind):
+                    with self.subTest(report=report, documents=kind, by=slot):
+                        self.assertEqual(add_up(expected, slot, of_path), self.stored(report, kind, slot))
         self.assertEqual({path for _, path in expected},
                          {one["metadata"]["path"] for one in self.base["pages.series"].find()})
         if files:

@@ -14,7 +14,8 @@ import string
 import time
 
 from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, ROOT, DaemonCase, dice, traffic
-from mongocase import CONFIG, FIRST_DAY, LINE, LINES_A_BATCH, PASSING, MongoCase, add_up, log, main, proxy, total_of
+from mongocase import (CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, PASSING, REPORTS, MongoCase, add_up, log,
+                       main, proxy, recount)
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
@@ -31,7 +32,7 @@ def failpoints():
 class Import(MongoCase):
     def test_answers_what_the_embedded_store_answers(self):
         self.write("a.log", traffic(300))
-        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.tallyd("import", "a.log")
         self.count("a.log")
         self.assertEqual(self.answers(), self.answers(self.store))
         self.assertEqual(300, self.total(store=self.store))
@@ -85,18 +86,16 @@ class Documents(MongoCase):
         self.log = log(dice(), 800, pages=5, days=4, minutes=20)
         self.write("a.log", self.log)
         self.count("a.log")
-        self.cells = total_of(self.log)
+        self.cells = recount(self.log)
         self.page = "/1/page-1.html"
         self.escaped = "%2F1%2Fpage-1.html"
 
-    def hits(self, keep):
-        """{keep(minute): hits} of the page, by recount"""
-        sums = add_up({cell: counts for cell, counts in self.cells.items() if cell[1] == self.page},
-                      lambda minute, path: keep(minute))
-        return {name: counts[0] for name, counts in sums.items()}
+    def hits(self, span):
+        """{time: hits} of the page, by recount"""
+        return {at: hits for (at, path), (hits, _) in add_up(self.cells, span).items() if path == self.page}
 
     def test_an_hour_by_minute_is_a_part_of_one_document(self):
-        wanted = self.hits(lambda minute: minute)
+        wanted = self.hits("minute")
         hour = max(wanted)[:13]  # the last with anything in it
         found = self.base["pages.day"].find_one({"_id": f"{hour[:10].replace('-', '')}/{self.escaped}"},
                                                 {"minute." + str(int(hour[11:])): 1})
@@ -108,7 +107,7 @@ class Documents(MongoCase):
     def test_a_day_by_hour_is_one_document(self):
         found = self.base["pages.day"].find_one({"metadata.path": self.page,
                                                  "metadata.date": datetime.datetime(2026, 1, 6)}, {"hourly": 1})
-        wanted = self.hits(lambda minute: minute[:13])
+        wanted = self.hits("hour")
         self.assertEqual({int(at[11:]): hits for at, hits in wanted.items() if at.startswith("2026-01-06")},
                          {int(at): hits for at, hits in found["hourly"].items()})
 
@@ -123,30 +122,52 @@ class Documents(MongoCase):
             for hour, hits in one["hourly"].items():
                 found[f"{dates[-1]:%Y-%m-%d}T{int(hour):02}"] = hits
         self.assertEqual([begin, begin + datetime.timedelta(1)], dates)
-        wanted = self.hits(lambda minute: minute[:13])
+        wanted = self.hits("hour")
         self.assertEqual({at: hits for at, hits in wanted.items() if "2026-01-06" <= at[:10] < "2026-01-08"}, found)
 
     def test_a_month_by_day_is_one_document(self):
         found = self.base["pages.month"].find_one({"_id": f"202601/{self.escaped}"})
-        wanted = self.hits(lambda minute: minute[:10])
+        wanted = self.hits("day")
         self.assertEqual({int(at[8:]): hits for at, hits in wanted.items()},
                          {int(day): hits for day, hits in found["daily"].items()})
         self.assertEqual(sum(wanted.values()), found["total"])
 
     def test_documents_are_sorted_by_time_and_say_what_they_are(self):
-        for collection in "pages.day", "pages.month", "site.day", "site.month":
-            found = list(self.base[collection].find().sort("_id", 1))
-            dates = [one["metadata"]["date"] for one in found]
-            self.assertEqual(sorted(dates), dates)
-            for one in found:
-                date = one["metadata"]["date"]
-                self.assertEqual((0, 0, 0, 0), (date.hour, date.minute, date.second, date.microsecond))
-                self.assertEqual(1, date.day if collection.endswith("month") else 1)
-                self.assertTrue(one["_id"].startswith(f"{date:%Y%m}" if collection.endswith("month")
-                                                      else f"{date:%Y%m%d}"), one["_id"])
-                self.assertEqual(1, one["v"])
-                self.assertIsInstance(one["modified"], datetime.datetime)
-                self.assertGreaterEqual(one["applied"]["w0"], 1)
+        digits = {"month": "%Y%m", "day": "%Y%m%d", "hour": "%Y%m%d%H", "minute": "%Y%m%d%H%M"}
+        for report, layout in LAYOUTS.items():
+            for kind in KINDS[layout]:
+                found = list(self.base[f"{report}.{kind}"].find().sort("_id", 1))
+                dates = [one["metadata"]["date"] for one in found]
+                self.assertEqual(sorted(dates), dates)
+                self.assertGreater(len(found), 0)
+                for one in found:
+                    date = one["metadata"]["date"]
+                    time, *_ = one["_id"].split("/")
+                    self.assertEqual(date.strftime(digits[kind]), time)
+                    self.assertEqual(datetime.datetime.strptime(time, digits[kind]), date)
+                    self.assertEqual(1, one["v"])
+                    self.assertIsInstance(one["modified"], datetime.datetime)
+                    self.assertGreaterEqual(one["applied"]["w0"], 1)
+
+    def test_verify_sees_every_span_of_every_layout(self):
+        """One figure changed in one document, where that span is read from."""
+        places = (("moments", "minute", "second", "second"), ("moments", "hour", "minute", "minute"),
+                  ("moments", "day", "hourly", "hour"), ("moments", "month", "daily", "day"),
+                  ("segments", "hour", "minute", "minute"), ("segments", "month", "total", "month"),
+                  ("pages", "day", "minute", "minute"))
+        for report, kind, member, span in places:
+            with self.subTest(report=report, kind=kind, member=member):
+                collection = self.base[f"{report}.{kind}"]
+                one = collection.find_one()
+                path, value = member, one[member]
+                while isinstance(value, dict):
+                    key = next(iter(value))
+                    path, value = f"{path}.{key}", value[key]
+                collection.update_one({"_id": one["_id"]}, {"$inc": {path: 1}})
+                said = self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "a.log", status=1)
+                self.assertRegex(said, rf"{report} .* by {span}: stored {value + 1}, recounted {value}\n")
+                self.assertIn("1 difference", said)
+                collection.update_one({"_id": one["_id"]}, {"$inc": {path: -1}})
 
 
 class OfOneLog(MongoCase):
@@ -259,6 +280,7 @@ class Daemon(MongoCase, DaemonCase):
         self.between = proxy.Proxy(self.server.port)
         self.addCleanup(self.between.close)
         self.write("tallyd.yaml", f"""\
+{REPORTS}
 store: {{url: "mongodb://127.0.0.1:{self.between.port}/{self.name}{SHORT}"}}
 sources: {{access: {{path: a.log}}}}
 aggregate: {{flush: 100ms}}
@@ -330,7 +352,7 @@ http: {{listen: "127.0.0.1:0"}}
         long_ago = datetime.datetime(2020, 1, 1)
         self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": long_ago}})
         self.write("b.log", other := log(self.dice, 50))
-        self.tallyd("import", "--store", self.store, "b.log")
+        self.count("b.log", url=self.store)
         self.append(b"".join(self.rest))
         self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.log))
         self.stop()
@@ -346,6 +368,7 @@ class Beginning(MongoCase, DaemonCase):
         """The daemon runs: it waits for the store then as it does at any other time."""
         self.write("a.log", b"")
         self.write("tallyd.yaml", f"""\
+{REPORTS}
 store: {{url: "{self.store}{SHORT}"}}
 sources: {{access: {{path: a.log}}}}
 http: {{listen: "127.0.0.1:0"}}
