@@ -73,12 +73,15 @@ void mongo_id(struct text *out, const struct mongo_store *m, size_t report, cons
 
 void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key)
 {
+    size_t count = m->reports[report].dimension_count;
     if (key == NULL) {
         BSON_APPEND_BOOL(to, "metadata.other", true);
+        for (size_t d = 0; d < count; d++) /* in full, since they may be a shard key */
+            BSON_APPEND_NULL(to, m->more[report].dimensions[d]);
         return;
     }
     struct slice rest = *key;
-    for (size_t d = 0; d < m->reports[report].dimension_count; d++) {
+    for (size_t d = 0; d < count; d++) {
         struct slice text = next_text(&rest);
         bson_append_utf8(to, m->more[report].dimensions[d], -1, text.len > 0 ? text.ptr : "", (int)text.len);
     }
