@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "ingest/decode.h"
 #include "ingest/kafka_conf.h"
+#include "store/store.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 #define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
@@ -75,6 +76,7 @@ struct config {
     struct {
         char *url; /* "sqlite:tallyd.db" */
         int64_t connections;
+        enum store_validation validation;
     } store;
     struct {
         int64_t flush_ms;      /* run: a batch is sealed so often, … */

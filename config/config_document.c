@@ -160,6 +160,7 @@ static const char *type_name(enum key_type type)
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
+    case KEY_VALIDATION:
         return "word";
     case KEY_DECODE:
     case KEY_DIMENSIONS:

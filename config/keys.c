@@ -59,6 +59,8 @@ static const char *const log_levels[] = {[LOG_LEVEL_DEBUG] = "debug",
                                          [LOG_LEVEL_WARN] = "warn",
                                          [LOG_LEVEL_ERROR] = "error",
                                          NULL};
+static const char *const validations[] = {
+    [VALIDATION_OFF] = "off", [VALIDATION_WARN] = "warn", [VALIDATION_ERROR] = "error", NULL};
 static const char *const booleans[] = {"false", "true", NULL};
 
 const char *const *keys_choices(const struct key *k)
@@ -70,6 +72,8 @@ const char *const *keys_choices(const struct key *k)
         return log_levels;
     case KEY_LAYOUT:
         return report_layout_names;
+    case KEY_VALIDATION:
+        return validations;
     default:
         ASSERT(k->type == KEY_BOOLEAN);
         return booleans;
@@ -187,6 +191,7 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
+    case KEY_VALIDATION:
         add_choices(k, out);
         return;
     case KEY_TEXT:
@@ -275,6 +280,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
+    case KEY_VALIDATION:
         text_puts(out, keys_choices(k)[get_number(k, base)]);
         return;
     case KEY_TEXT:

@@ -29,6 +29,7 @@ enum key_type {
     KEY_SOURCE_TYPE,
     KEY_LOG_LEVEL,
     KEY_LAYOUT,
+    KEY_VALIDATION,
     KEY_DECODE, /* from here on lists and mappings: built by decode_add_…() … */
     KEY_FIELDS,
     KEY_PROPERTIES,

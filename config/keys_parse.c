@@ -202,6 +202,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
+    case KEY_VALIDATION:
         return parse_choice(k, text, reference, base, e);
     case KEY_TEXT:
     case KEY_PATH:

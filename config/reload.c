@@ -14,7 +14,7 @@ static void list(struct text *out, const char *section, const char *name, const 
 static bool is_plain(const struct key *k)
 {
     return k->type == KEY_SIZE || k->type == KEY_DURATION || k->type == KEY_INTEGER ||
-           k->type == KEY_BOOLEAN || k->type == KEY_LOG_LEVEL;
+           k->type == KEY_BOOLEAN || k->type == KEY_LOG_LEVEL || k->type == KEY_VALIDATION;
 }
 
 static void take(const struct key *k, struct slice value, const char *name, void *base, struct reload *found)

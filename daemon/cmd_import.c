@@ -131,7 +131,9 @@ static int parse_options(struct import *im, int argc, char **argv)
 static bool open_stores(struct import *im, struct err *e)
 {
     const struct config *c = im->config;
-    im->store = store_open(im->dry_run ? "mem:" : c->store.url, STORE_WRITE, c->reports, c->report_count, e);
+    const struct store_options options = setup_store(c);
+    im->store =
+        store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
     if (im->store == NULL)
         return false;
     store_set_connections(im->store, (size_t)c->store.connections);

@@ -390,8 +390,9 @@ static bool count_topics(struct run *run, struct err *e)
 static bool open_store(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
+    const struct store_options options = setup_store(c);
     for (int tries = 0;; tries++) {
-        run->store = store_open(c->store.url, STORE_WRITE, c->reports, c->report_count, e);
+        run->store = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
         if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE ||
             atomic_load(run->service.stop))
             break;

@@ -32,6 +32,11 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     };
 }
 
+struct store_options setup_store(const struct config *c)
+{
+    return (struct store_options){.validation = c->store.validation};
+}
+
 struct kafka_options setup_kafka(const struct config *c)
 {
     return (struct kafka_options){

@@ -24,19 +24,22 @@
  *           { t, o, v }; min and max are in the field's unit (millionths, where it has fractions).
  * `_id`   : a time, and the dimensions with / and % percent-encoded, cut at 900 bytes with a hash: to find
  *           documents and to sort them. What they are of is in `metadata`. The series `other` is "/%other",
- *           with metadata.other. Names that are taken get an underscore: metadata.date_, daily_.
+ *           with metadata.other; its dimensions are null. Names that are taken get an underscore: daily_.
  * Speed   : a batch is carried out over several connections, by as many threads while that lasts.
  * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
  * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
  *           applies `series_max` to the series that it knows: together they may exceed it.
+ * Checks  : the server is told at start what documents look like (mongo_catalog.h); what others damage is in
+ *           its log, or refused, as `validation` says.
  * Limits  : the ledger is one document of at most 16 MB: some ten thousand files or partitions.
  */
 #pragma once
 
 #include "store/store.h"
 
-struct store *mongo_open(const char *uri, enum store_mode mode, const struct report *reports,
-                         size_t report_count, struct err *e);
+/* `options`: of a writer. */
+struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
+                         const struct report *reports, size_t report_count, struct err *e);
 bool mongo_is_url(const char *url);
 
 /* A writer's names of series, of KEY_BYTES each; beside them it sorts the cells of a batch and packs its log,

@@ -9,34 +9,28 @@
 
 #include <stdio.h>
 
-#define INDEX                  "tallyd_series_date"
 #define CODE_OPTIONS_CONFLICT  85
 #define CODE_KEY_SPEC_CONFLICT 86
 
-static bool create(struct mongo_store *m, size_t report, const char *kind, struct err *e)
+bool mongo_create_index(struct mongo_store *m, const char *collection, const char *name, const bson_t *key,
+                        enum mongo_index *state, struct err *e)
 {
-    char collection[MONGO_NAME_BYTES];
-    bson_t command, indexes, one, key, reply;
+    bson_t command, indexes, one, reply;
+    bson_iter_t code;
     bson_init(&command);
-    BSON_APPEND_UTF8(&command, "createIndexes", mongo_collection(m, report, kind, collection));
+    BSON_APPEND_UTF8(&command, "createIndexes", collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &indexes);
     BSON_APPEND_DOCUMENT_BEGIN(&indexes, "0", &one);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "key", &key);
-    for (size_t d = 0; d < m->reports[report].dimension_count; d++)
-        BSON_APPEND_INT32(&key, m->more[report].dimensions[d], 1);
-    BSON_APPEND_INT32(&key, "metadata.date", 1);
-    bson_append_document_end(&one, &key);
-    BSON_APPEND_UTF8(&one, "name", INDEX);
+    BSON_APPEND_DOCUMENT(&one, "key", key);
+    BSON_APPEND_UTF8(&one, "name", name);
     bson_append_document_end(&indexes, &one);
     bson_append_array_end(&command, &indexes);
     bool good = mongo_write(m->client, &command, &reply, e);
-    bson_iter_t code;
+    *state = INDEX_IS_THERE;
     if (!good && bson_iter_init_find(&code, &reply, "code") &&
         (bson_iter_as_int64(&code) == CODE_OPTIONS_CONFLICT ||
          bson_iter_as_int64(&code) == CODE_KEY_SPEC_CONFLICT)) {
-        char quoted[LOG_QUOTE_BYTES];
-        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", collection,
-                 log_quote(e->text, quoted));
+        *state = INDEX_DIFFERS;
         good = true;
     }
     bson_destroy(&reply);
@@ -44,13 +38,21 @@ static bool create(struct mongo_store *m, size_t report, const char *kind, struc
     return good;
 }
 
-bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e)
+static bool create(void *context, const struct mongo_collection *c, struct err *e)
 {
-    size_t count;
-    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
-    for (size_t i = 0; i < count; i++) {
-        if (!create(m, report, span_name(kinds[i].span), e))
-            return false;
-    }
-    return true;
+    struct mongo_store *m = context;
+    char quoted[LOG_QUOTE_BYTES];
+    enum mongo_index state = INDEX_IS_THERE;
+    bson_t key;
+    bool good = !mongo_index_key(m, c, &key) || mongo_create_index(m, c->name, MONGO_INDEX, &key, &state, e);
+    if (good && state == INDEX_DIFFERS)
+        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", c->name,
+                 log_quote(e->text, quoted));
+    bson_destroy(&key);
+    return good;
+}
+
+bool mongo_create_indexes(struct mongo_store *m, struct err *e)
+{
+    return mongo_each_collection(m, create, m, e);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/radix.h"
 #include "store/mongo.h"
+#include "store/mongo_catalog.h"
 #include "store/mongo_client.h"
 #include "store/mongo_kind.h"
 #include "store/mongo_log.h"
@@ -17,7 +18,6 @@
 #define MONGO_BOOKS      "books"
 #define MONGO_REPORTS    "reports"
 #define MONGO_SLOTS      64
-#define MONGO_NAME_BYTES (REPORT_NAME_BYTES + 24) /* of a collection: "pages~2.month" */
 #define MONGO_SLOT_BYTES 8
 #define MONGO_SCHEMA     1
 
@@ -100,6 +100,14 @@ static inline struct mongo_store *mongo_of(struct store *st)
     return (struct mongo_store *)st;
 }
 
+/* ---- mongo_open.c */
+
+/* A handle that knows no report yet; nothing was asked of the server. */
+struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e);
+/* Copied. */
+bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e);
+void mongo_free(struct mongo_store *m);
+
 /* ---- mongo_document.c: what documents are called and hold */
 
 /* The collection of a report: "pages.day". */
@@ -110,7 +118,8 @@ void mongo_escape(struct text *out, struct slice s, const char *which);
 /* "20150517/site-1/%2Fa.html", or without `time`: "site-1/%2Fa.html". `key` NULL: of `other`. */
 void mongo_id(struct text *out, const struct mongo_store *m, size_t report, const char *time,
               const struct slice *key);
-/* The metadata of a series: its dimensions; of `other`: other: true. As "metadata.path" into a filter, … */
+/* The metadata of a series: its dimensions; of `other`: nulls, and other: true. As "metadata.path" into a
+ * filter, … */
 void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key);
 /* … and back, from a document's `metadata`, as a key. False: it is none of this report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
@@ -189,7 +198,27 @@ void mongo_send_fini(struct mongo_store *m);
 
 /* ---- mongo_index.c */
 
-bool mongo_create_indexes(struct mongo_store *m, size_t report, struct err *e);
+enum mongo_index { INDEX_MISSING, INDEX_IS_THERE, INDEX_DIFFERS };
+/* At start: of all collections; one that differs is told, and left alone. */
+bool mongo_create_indexes(struct mongo_store *m, struct err *e);
+/* One. *state afterwards: it is there, or another one differs, as *e says. */
+bool mongo_create_index(struct mongo_store *m, const char *collection, const char *name, const bson_t *key,
+                        enum mongo_index *state, struct err *e);
+
+/* ---- mongo_validator.c */
+
+enum mongo_validator { VALIDATOR_IS_THERE, VALIDATOR_NO_COLLECTION, VALIDATOR_DIFFERS, VALIDATOR_FOREIGN };
+/* At start. */
+bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e);
+/* One, of a collection that has a schema: how it is, … */
+bool mongo_find_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
+                          enum mongo_validator *state, struct err *e);
+/* … make it so, `create`: with its collection, … */
+bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
+                          bool create, struct err *e);
+/* … and by which command. */
+void mongo_validator_command(const struct mongo_store *m, const struct mongo_collection *c,
+                             enum store_validation v, bool create, bool whole, bson_t *command);
 
 /* ---- mongo_saturate.c */
 

@@ -80,6 +80,16 @@ static void add_report(struct mongo_store *m, const struct report *r)
     name_fields(more, r);
 }
 
+bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
+{
+    struct report own;
+    if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
+        return false;
+    own.series_max = r->series_max;
+    add_report(m, &own);
+    return true;
+}
+
 /* ---- reports */
 
 struct known {
@@ -173,15 +183,10 @@ static bool check_report(struct mongo_store *m, const struct report *r, bool *is
 /* Find it in the database, or add it, and look again: another may have been quicker. */
 static bool register_report(struct mongo_store *m, const struct report *r, struct err *e)
 {
-    struct report own;
     bool is_there;
-    if (!check_report(m, r, &is_there, e) ||
-        (!is_there && (!store_report(m, r, e) || !check_report(m, r, &is_there, e))) ||
-        !report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
-        return false;
-    own.series_max = r->series_max;
-    add_report(m, &own);
-    return true;
+    return check_report(m, r, &is_there, e) &&
+           (is_there || (store_report(m, r, e) && check_report(m, r, &is_there, e))) &&
+           mongo_add_report(m, r, e);
 }
 
 static bool count_series(struct mongo_store *m, size_t report, struct err *e)
@@ -211,15 +216,18 @@ static bool take_limits(struct mongo_store *m, struct err *e)
     return true;
 }
 
-static bool open_writer(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
+static bool open_writer(struct mongo_store *m, const struct store_options *options,
+                        const struct report *reports, size_t count, struct err *e)
 {
     if (!take_limits(m, e))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!register_report(m, &reports[i], e) || !mongo_create_indexes(m, i, e))
+        if (!register_report(m, &reports[i], e))
             return false;
     }
-    if (!mongo_need_slot(m, e))
+    /* Validators first: what makes a collection needs less of a right than what changes it. */
+    if (!mongo_set_validators(m, options->validation, e) || !mongo_create_indexes(m, e) ||
+        !mongo_need_slot(m, e))
         return false;
     for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
         if (!count_series(m, i, e))
@@ -244,7 +252,7 @@ static void free_report(struct mongo_report *more)
     mongo_names_fini(&more->names);
 }
 
-static void free_store(struct mongo_store *m)
+void mongo_free(struct mongo_store *m)
 {
     for (size_t r = 0; r < m->store.report_count; r++) {
         free_report(&m->more[r]);
@@ -277,7 +285,7 @@ static void mongo_close(struct store *st)
     struct err ignored;
     if (m->slot[0] != '\0' && mongo_tidy(st, true, &ignored))
         (void)!mongo_set_lease(m, 0, &ignored);
-    free_store(m);
+    mongo_free(m);
 }
 
 static void mongo_set_connections(struct store *st, size_t connections)
@@ -302,10 +310,9 @@ static const struct store_ops mongo_ops = {
     .set_connections = mongo_set_connections,
 };
 
-struct store *mongo_open(const char *uri, enum store_mode mode, const struct report *reports,
-                         size_t report_count, struct err *e)
+struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
 {
-    struct mongo_client *client = mongo_client_open(uri, mode == STORE_WRITE, e);
+    struct mongo_client *client = mongo_client_open(uri, primary, e);
     if (client == NULL)
         return NULL;
     struct mongo_store *m = xcalloc(1, sizeof *m);
@@ -317,8 +324,17 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct rep
     m->is_done = true;
     m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
     m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
-    if (mode == STORE_WRITE ? open_writer(m, reports, report_count, e) : open_reader(m, e))
+    return m;
+}
+
+struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
+                         const struct report *reports, size_t report_count, struct err *e)
+{
+    struct mongo_store *m = mongo_new(uri, mode == STORE_WRITE, e);
+    if (m == NULL)
+        return NULL;
+    if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e) : open_reader(m, e))
         return &m->store;
-    free_store(m);
+    mongo_free(m);
     return NULL;
 }

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
-                         size_t report_count, struct err *e)
+static struct store *open_store(const char *url, enum store_mode mode, const struct store_options *options,
+                                const struct report *reports, size_t report_count, struct err *e)
 {
     static const char sqlite[] = "sqlite:";
     const size_t prefix = strlen(sqlite);
@@ -18,9 +18,22 @@ struct store *store_open(const char *url, enum store_mode mode, const struct rep
     if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')
         return sqlite_open(url + prefix, mode, reports, report_count, e);
     if (mongo_is_url(url))
-        return mongo_open(url, mode, reports, report_count, e);
+        return mongo_open(url, mode, options, reports, report_count, e);
     err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH, mongodb://HOST/DATABASE or mem:", url);
     return NULL;
+}
+
+struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
+                         size_t report_count, struct err *e)
+{
+    const struct store_options none = {VALIDATION_OFF};
+    return open_store(url, mode, &none, reports, report_count, e);
+}
+
+struct store *store_open_with(const char *url, const struct store_options *options,
+                              const struct report *reports, size_t report_count, struct err *e)
+{
+    return open_store(url, STORE_WRITE, options, reports, report_count, e);
 }
 
 void store_close(struct store *st)

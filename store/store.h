@@ -78,6 +78,14 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 
+/* What a server does with documents that others have damaged. */
+enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
+
+/* What a writer may ask for of some stores; zeros: nothing. */
+struct store_options {
+    enum store_validation validation;
+};
+
 struct store;
 
 struct store_ops {
@@ -110,6 +118,9 @@ struct store {
  * in the store. */
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e) MUST_CHECK;
+/* The same for writing, with options. */
+struct store *store_open_with(const char *url, const struct store_options *options,
+                              const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 void store_close(struct store *st);
 /* The URL as it may be shown: without user and password. */
 #define STORE_URL_BYTES 256

@@ -39,7 +39,8 @@ reports:
 DIMENSIONS = {"pages": ("path", lambda path: path), "site": (None, lambda path: None),
               "segments": ("path:1", lambda path: "/" + path.split("/")[1]), "moments": (None, lambda path: None)}
 # An import reads 256 KiB at least before it writes: long lines make many batches of few of them.
-CONFIG = (REPORTS + "aggregate: {batch_size: 64KiB}\n").encode()
+CONFIG = (REPORTS + "aggregate: {batch_size: 64KiB}\n"
+          "store: {validation: error}\n").encode()  # what is written must pass
 AGENT, LINES_A_BATCH = "x" * 2000, 130
 
 

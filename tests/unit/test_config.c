@@ -77,6 +77,7 @@ static void test_config_default_is_the_built_in_one(void **state)
     assert_true(c->http.enabled);
     assert_string_equal(c->http.listen, "127.0.0.1:8080");
     assert_int_equal(c->log.level, LOG_LEVEL_INFO);
+    assert_int_equal(c->store.validation, VALIDATION_WARN);
     config_free(c);
 }
 
@@ -99,6 +100,7 @@ static void test_config_reads_every_kind(void **state)
                                   "aggregate: {flush: 500ms}\n"
                                   "http: {enabled: false, listen: '[::1]:0'}\n"
                                   "log: {level: debug}\n"
+                                  "store: {validation: off}\n"
                                   "query:\n");
     assert_string_equal(c->file, "f.yaml");
     assert_int_equal(c->source_count, 2);
@@ -117,6 +119,7 @@ static void test_config_reads_every_kind(void **state)
     assert_false(c->http.enabled);
     assert_string_equal(c->http.listen, "[::1]:0");
     assert_int_equal(c->log.level, LOG_LEVEL_DEBUG);
+    assert_int_equal(c->store.validation, VALIDATION_OFF);
     assert_string_equal(c->store.url, "sqlite:tallyd.db");
     config_free(c);
 }
