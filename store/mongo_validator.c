@@ -106,8 +106,9 @@ static bool run(struct mongo_store *m, const bson_t *command, struct err *e)
     return good;
 }
 
-bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
-                          bool create, struct err *e)
+/* As much as the server knows of: the whole, or what has names. */
+static bool make(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
+                 bool create, struct err *e)
 {
     bool good = false;
     for (int whole = 1; whole >= 0 && !good; whole--) {
@@ -119,6 +120,16 @@ bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *
             return false;
     }
     return good;
+}
+
+/* FerretDB makes a collection and forgets its validator: so it is asked. */
+bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
+                          bool create, struct err *e)
+{
+    enum mongo_validator state = VALIDATOR_DIFFERS;
+    if (create && (!make(m, c, v, true, e) || !mongo_find_validator(m, c, v, &state, e)))
+        return false;
+    return state != VALIDATOR_DIFFERS || make(m, c, v, false, e);
 }
 
 struct setting {
