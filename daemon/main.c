@@ -17,6 +17,7 @@ static const char usage[] =
     "  query REPORT   read counts back: by minute, hour, day or month, or the top of them\n"
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"
+    "  admin          what a MongoDB database needs: indexes, shard keys, validators\n"
     "\n"
     "`tallyd COMMAND --help` tells more. Without -c FILE everything has a default: reports `site` and "
     "`pages`\n"
@@ -28,11 +29,8 @@ static const char usage[] =
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"check", cmd_check},
-                {"import", cmd_import},
-                {"query", cmd_query},
-                {"run", cmd_run},
-                {"verify", cmd_verify}};
+} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import},
+                {"query", cmd_query}, {"run", cmd_run},     {"verify", cmd_verify}};
 
 /* What was said on standard output must have arrived. */
 static int finish(int status)

@@ -210,6 +210,11 @@ const char *mongo_client_name(const struct mongo_client *c)
     return c->name;
 }
 
+const char *mongo_client_database(const struct mongo_client *c)
+{
+    return c->database;
+}
+
 /* The name of a command is its first key. */
 static const char *name_of(const bson_t *command)
 {
@@ -217,12 +222,18 @@ static const char *name_of(const bson_t *command)
     return bson_iter_init(&it, command) && bson_iter_next(&it) ? bson_iter_key(&it) : "?";
 }
 
-bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
+                   struct err *e)
 {
     bson_error_t error;
-    return lib.mongoc_client_read_command_with_opts(c->client, c->database, command, NULL, NULL, reply,
+    return lib.mongoc_client_read_command_with_opts(c->client, database, command, NULL, NULL, reply,
                                                     &error) ||
            fail(c, &error, name_of(command), e);
+}
+
+bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    return mongo_read_in(c, c->database, command, reply, e);
 }
 
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)

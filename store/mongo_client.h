@@ -37,11 +37,15 @@ struct mongo_limits {
 bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e) MUST_CHECK;
 /* Without its password. */
 const char *mongo_client_name(const struct mongo_client *c);
+const char *mongo_client_database(const struct mongo_client *c);
 
 /* `reply` is initialised in any case; the caller destroys it. Errors of single documents ("writeErrors") are
  * not looked at, … */
 bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+/* The first in another database. */
+bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
+                   struct err *e) MUST_CHECK;
 /* … but by this, one by one: returns false. */
 bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e);
 

@@ -1,0 +1,122 @@
+#include "daemon/commands.h"
+
+#include "daemon/options.h"
+#include "store/mongo.h"
+#include "store/mongo_admin.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+
+static const char usage[] =
+    "usage: tallyd admin indexes|shard|validator [OPTIONS]\n"
+    "\n"
+    "Says what a MongoDB database needs for what is configured, as commands for its shell, each with the\n"
+    "reason, and what of it is there already. What is there and differs is left alone.\n"
+    "\n"
+    "  indexes             those that charts are found by; `run` and `import` make them, too\n"
+    "  shard               the shard keys of a sharded cluster\n"
+    "  validator           the $jsonSchema of each collection, as store.validation says; `run` and\n"
+    "                      `import` make them, too\n"
+    "\n"
+    "      --apply         do it, instead of saying it; again, it changes nothing\n"
+    "  -c, --config FILE   configuration (default: built in)\n"
+    "      --store URL     store (default: that of the configuration)\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "  tallyd admin shard -c tallyd.yaml\n"
+    "  tallyd admin indexes --apply -c tallyd.yaml\n";
+
+enum { OPT_APPLY = 256, OPT_STORE };
+
+static const struct option long_options[] = {
+    {"apply", no_argument, NULL, OPT_APPLY},
+    {"config", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, OPT_STORE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct arguments {
+    const char *config_file, *store_url;
+    enum mongo_admin what;
+    bool apply;
+};
+
+static int bad_usage(const char *what)
+{
+    fprintf(stderr, "tallyd admin: %s; `tallyd admin --help` tells more\n", what);
+    return EX_USAGE;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    static const char *const names[] = {
+        [ADMIN_INDEXES] = "indexes", [ADMIN_SHARD] = "shard", [ADMIN_VALIDATOR] = "validator"};
+    for (size_t i = 0; count == 1 && i < COUNT_OF(names); i++) {
+        if (strcmp(operands[0], names[i]) == 0) {
+            args->what = (enum mongo_admin)i;
+            return 0;
+        }
+    }
+    return bad_usage("expected one of indexes, shard and validator");
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
+        switch (o) {
+        case OPT_APPLY:
+            args->apply = true;
+            break;
+        case OPT_STORE:
+            args->store_url = optarg;
+            break;
+        case 'c':
+            args->config_file = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    return take_operands(args, argc - optind, argv + optind);
+}
+
+static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
+{
+    const struct mongo_task task = {args->what, args->apply, c->store.validation, c->reports,
+                                    c->report_count};
+    char shown[STORE_URL_BYTES];
+    struct text out = {0};
+    if (!mongo_is_url(c->store.url))
+        return err_set(e, EX_USAGE,
+                       "found the store %s, expected one in MongoDB: others need nothing of this",
+                       store_show(c->store.url, shown));
+    bool good = mongo_admin(c->store.url, &task, &out, e);
+    bool is_said = fwrite(out.ptr, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    text_fini(&out);
+    if (good && !is_said)
+        return err_set(e, EX_IOERR, "cannot write: %s", strerror(errno));
+    return good;
+}
+
+int cmd_admin(int argc, char **argv)
+{
+    struct arguments args = {0};
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == -1 ? EX_OK : code;
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    bool good = administrate(&args, c, &e);
+    if (!good)
+        fprintf(stderr, "tallyd admin: %s\n", e.text);
+    config_free(c);
+    return good ? EX_OK : e.code;
+}
