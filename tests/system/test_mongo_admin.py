@@ -23,7 +23,10 @@ REPORTS = """\
 reports:
   site: {}
   pages: {by: [path]}
-  sections: {by: [method, "path:1", status], measures: {n: count, worst: max(bytes), mean: mean(bytes), now: last(bytes)}}
+  sections:
+    by: [method, "path:1", status]
+    measures: {n: count, worst: max(bytes), mean: mean(bytes), now: last(bytes)}
+    layout: minute
 """
 DAYS = ("site.day", "pages.day", "sections.day")
 
@@ -49,7 +52,8 @@ class AdminCase(MongoCase):
         self.write("a.log", self.log)
 
     def validation(self, word):
-        self.write("tallyd.yaml", f"aggregate: {{batch_size: 64KiB}}\nstore: {{validation: {word}}}\n{REPORTS}".encode())
+        config = f"aggregate: {{batch_size: 64KiB}}\nstore: {{validation: {word}}}\n{REPORTS}"
+        self.write("tallyd.yaml", config.encode())
 
     def admin(self, *arguments, url=None, **options):
         return self.tallyd("admin", *arguments, "-c", "tallyd.yaml", "--store", url or self.store, **options)
@@ -157,7 +161,7 @@ class Indexes(AdminCase):
         self.fail(["createIndexes"], UNAUTHORIZED, {"times": 1})
         out = self.admin("indexes", "--apply", status=EX_NOPERM)
         self.assertIn("// site.day: failed\n", out)
-        self.assertEqual(5, out.count("was made"))
+        self.assertEqual(7, out.count("was made"))
 
 
 class Validators(AdminCase):
@@ -183,8 +187,10 @@ class Validators(AdminCase):
         for name in "applied", "modified", "v", "metadata", "metadata.date":
             self.refused("pages.day", {"$unset": {name: 1}})
         for name, value in (("mean.daily", 7), ("mean.daily.units", 1.5), ("mean.hourly.3.count", "1"),
-                            ("worst.daily", 1.5), ("now.minute.3.4.t", 5), ("now.daily.v", 1.5)):
+                            ("worst.daily", 1.5), ("now.daily.v", 1.5)):
             self.refused("sections.day", {"$set": {name: value}})
+        self.refused("sections.hour", {"$set": {"now.minute.4.t": 5}})
+        self.refused("sections.minute", {"$set": {"second.4": 7}})
         self.refused("pages.month", {"$set": {"daily.5": "7"}})
         self.refused("pages.series", {"$set": {"metadata.path": 7}})
         self.refused("books", {"$set": {"entries.consumed": "7"}})
@@ -200,6 +206,24 @@ class Validators(AdminCase):
         self.assertTrue(self.is_taken("pages.day", {"$set": {"note": "ours"}}))
         self.check(self.log, files=["a.log"])
 
+    def test_fractions_pass_too(self):
+        self.write("tallyd.yaml", b"""\
+store: {validation: error}
+reports:
+  loads:
+    by: [name]
+    measures: {n: count, sum: sum(value), mean: mean(value), low: min(value), high: max(value), now: last(value)}
+""")
+        self.write("a.json", "".join(f'{{"name": "load", "ts": {1767600000 + 7 * i}, "value": {i - 9}.{i}}}\n'
+                                     for i in range(20)).encode())
+        self.count("--decode", "metric", "a.json")
+        self.count("--decode", "metric", self.write("b.json", self.read("a.json").replace(b"load", b"rain")))
+        found = self.base["loads.day"].find_one({"metadata.name": "rain"})
+        self.assertEqual(20, found["daily"])
+        self.assertEqual({"units", "micros", "count"}, set(found["mean"]["daily"]))
+        for name in "sum.hourly.8.micros", "mean.daily.units", "low.daily", "now.minute.8.0.v":
+            self.refused("loads.day", {"$set": {name: 1.5}})
+
     def test_it_is_as_configured_at_every_start(self):
         for word in "warn", "error", "off", "warn", "off":
             with self.subTest(validation=word):
@@ -207,7 +231,7 @@ class Validators(AdminCase):
                 self.count("a.log")
                 found = self.actions()
                 self.assertEqual(set() if word == "off" else {word}, set(found.values()))
-                self.assertEqual(0 if word == "off" else 10, len(found))
+                self.assertEqual(0 if word == "off" else 12, len(found))
         self.assertTrue(self.is_taken("pages.day", {"$set": {"daily": "7"}}))
 
     def test_what_is_there_is_not_made_again(self):
@@ -263,21 +287,21 @@ class Validators(AdminCase):
 
 class Shards(AdminCase):
     def test_keys(self):
-        self.assertEqual(f"""\
-sh.enableSharding("{self.name}")
-db.getSiblingDB("{self.name}").getCollection("pages.day").createIndex({{ "metadata.path" : 1, "metadata.date" : 1 }}, {{ "name" : "tallyd_series_date" }})
-sh.shardCollection("{self.name}.pages.day", {{ "metadata.path" : 1, "metadata.date" : 1 }})
-db.getSiblingDB("{self.name}").getCollection("pages.month").createIndex({{ "metadata.path" : 1, "metadata.date" : 1 }}, {{ "name" : "tallyd_series_date" }})
-sh.shardCollection("{self.name}.pages.month", {{ "metadata.path" : 1, "metadata.date" : 1 }})
-sh.shardCollection("{self.name}.pages.series", {{ "_id" : 1 }})
-db.getSiblingDB("{self.name}").getCollection("sections.day").createIndex({{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }}, {{ "name" : "tallyd_series_date" }})
-sh.shardCollection("{self.name}.sections.day", {{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }})
-db.getSiblingDB("{self.name}").getCollection("sections.month").createIndex({{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }}, {{ "name" : "tallyd_series_date" }})
-sh.shardCollection("{self.name}.sections.month", {{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }})
-sh.shardCollection("{self.name}.sections.series", {{ "_id" : 1 }})
-db.getSiblingDB("{self.name}").getCollection("batches").createIndex({{ "_id" : "hashed" }}, {{ "name" : "_id_hashed" }})
-sh.shardCollection("{self.name}.batches", {{ "_id" : "hashed" }})
-""", "".join(f"{line}\n" for line in self.admin("shard").splitlines() if line and not line.startswith("//")))
+        pages = '{ "metadata.path" : 1, "metadata.date" : 1 }'
+        sections = '{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }'
+        expected = [f'sh.enableSharding("{self.name}")']
+        for name, key, index in (
+                ("pages.day", pages, INDEX), ("pages.month", pages, INDEX), ("pages.series", '{ "_id" : 1 }', None),
+                ("sections.minute", sections, INDEX), ("sections.hour", sections, INDEX),
+                ("sections.day", sections, INDEX), ("sections.month", sections, INDEX),
+                ("sections.series", '{ "_id" : 1 }', None),
+                ("batches", '{ "_id" : "hashed" }', "_id_hashed")):
+            if index:
+                expected.append(f'db.getSiblingDB("{self.name}").getCollection("{name}").createIndex({key}, '
+                                f'{{ "name" : "{index}" }})')
+            expected.append(f'sh.shardCollection("{self.name}.{name}", {key})')
+        self.assertEqual(expected, [line for line in self.admin("shard").splitlines()
+                                    if line and not line.startswith("//")])
 
     def test_every_collection_has_a_reason(self):
         self.count("a.log")
@@ -299,7 +323,7 @@ sh.shardCollection("{self.name}.batches", {{ "_id" : "hashed" }})
 
     def test_a_server_that_cannot_says_so(self):
         self.assertEqual("", self.admin("shard", "--apply", status=EX_UNAVAILABLE))
-        self.assertRegex(self.err, "no sharded cluster; store.url must name a mongos: .*no such command: 'enableSharding'")
+        self.assertRegex(self.err, "store.url must name a mongos: .*no such command: 'enableSharding'")
         self.assertEqual([], self.base.list_collection_names())
         self.assertIn("no mongos", self.admin("shard"))
 
