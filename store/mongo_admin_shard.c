@@ -7,9 +7,7 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
                       const char **why)
 {
     static const char *const reasons[] = {
-        [HOLDS_DOCUMENTS] =
-            "a chart of one series asks one shard, or few in order of the date; a new day is written "
-            "on all shards, since series are everywhere",
+        [HOLDS_DOCUMENTS] = "a chart of one series asks one shard; a new day goes to all, as series do",
         [HOLDS_SERIES] = "each is found by its _id, which grows with no clock",
         [HOLDS_BATCHES] = "written, and soon deleted: only a hash spreads what is there for a second",
         [HOLDS_BOOKS] = "not sharded: a small document for each partition of a source",
@@ -123,7 +121,7 @@ bool mongo_admin_shard(struct mongo_admin_run *r, const struct mongo_collection 
     bool good = true;
     name_namespace(r, c, &name);
     if (!shard_key(r->m, c, &key, &why)) {
-        text_printf(r->out, r->task->apply ? "%s: %s\n" : "\n// %s: %s\n", c->name, why);
+        text_printf(r->out, "%s%s: %s\n", r->task->apply ? "" : "\n// ", c->name, why);
     } else {
         good = !r->is_sharded || find_shard_key(r, name.ptr, &key, &state, e);
         if (good && r->task->apply)
