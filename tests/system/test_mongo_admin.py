@@ -8,7 +8,7 @@ Of sharding only the text is tested: no server at hand shards.
 import re
 
 from harness import EX_NOINPUT, EX_NOPERM, EX_USAGE, dice
-from mongocase import EX_UNAVAILABLE, LINES_A_BATCH, MongoCase, log, main
+from mongocase import EX_UNAVAILABLE, LINES_A_BATCH, REPORTS, MongoCase, log, main
 
 try:
     import bson.json_util
@@ -19,16 +19,14 @@ except ImportError:
 REFUSED = (121, 525074461)  # the second is FerretDB's
 UNAUTHORIZED, FAILED_TO_PARSE = 13, 9
 INDEX = "tallyd_series_date"
-REPORTS = """\
-reports:
-  site: {}
-  pages: {by: [path]}
+OWN = REPORTS + """\
   sections:
     by: [method, "path:1", status]
     measures: {n: count, worst: max(bytes), mean: mean(bytes), now: last(bytes)}
-    layout: minute
 """
-DAYS = ("site.day", "pages.day", "sections.day")
+# Of these reports, and books.
+INDEXES, VALIDATORS = 13, 19
+DAYS = ("pages.day", "site.day", "sections.day")
 
 
 def documents_of(line):
@@ -52,7 +50,7 @@ class AdminCase(MongoCase):
         self.write("a.log", self.log)
 
     def validation(self, word):
-        config = f"aggregate: {{batch_size: 64KiB}}\nstore: {{validation: {word}}}\n{REPORTS}"
+        config = f"aggregate: {{batch_size: 64KiB}}\nstore: {{validation: {word}}}\n{OWN}"
         self.write("tallyd.yaml", config.encode())
 
     def admin(self, *arguments, url=None, **options):
@@ -86,19 +84,19 @@ class AdminCase(MongoCase):
 
 class SameForAll(AdminCase):
     def test_what_is_printed_is_what_is_done(self):
-        for what in "indexes", "validator":
+        for what, count in ("indexes", INDEXES), ("validator", VALIDATORS):
             with self.subTest(what=what):
                 self.anew()
-                self.assertGreaterEqual(len(self.paste(self.admin(what))), 6)
+                self.assertEqual(count, len(self.paste(self.admin(what))))
                 printed = self.state()
                 self.anew()
                 done = self.admin(what, "--apply")
                 self.assertEqual(printed, self.state())
-                self.assertEqual(len(printed), done.count("was made"))
+                self.assertEqual(count, done.count("was made"))
                 again = self.admin(what, "--apply")
                 self.assertEqual(printed, self.state())
-                self.assertEqual(len(printed), again.count("is there"))
-                self.assertEqual(len(printed), self.admin(what).count("; is there\n"))
+                self.assertEqual(count, again.count("is there"))
+                self.assertEqual(count, self.admin(what).count("; is there\n"))
 
     def test_what_start_makes_is_the_same(self):
         self.admin("indexes", "--apply")
@@ -160,8 +158,8 @@ class Indexes(AdminCase):
     def test_a_refusal_is_told_and_the_rest_is_made(self):
         self.fail(["createIndexes"], UNAUTHORIZED, {"times": 1})
         out = self.admin("indexes", "--apply", status=EX_NOPERM)
-        self.assertIn("// site.day: failed\n", out)
-        self.assertEqual(7, out.count("was made"))
+        self.assertIn("// pages.day: failed\n", out)
+        self.assertEqual(INDEXES - 1, out.count("was made"))
 
 
 class Validators(AdminCase):
@@ -187,10 +185,10 @@ class Validators(AdminCase):
         for name in "applied", "modified", "v", "metadata", "metadata.date":
             self.refused("pages.day", {"$unset": {name: 1}})
         for name, value in (("mean.daily", 7), ("mean.daily.units", 1.5), ("mean.hourly.3.count", "1"),
-                            ("worst.daily", 1.5), ("now.daily.v", 1.5)):
+                            ("worst.daily", 1.5), ("now.minute.3.4.t", 5), ("now.daily.v", 1.5)):
             self.refused("sections.day", {"$set": {name: value}})
-        self.refused("sections.hour", {"$set": {"now.minute.4.t": 5}})
-        self.refused("sections.minute", {"$set": {"second.4": 7}})
+        self.refused("segments.hour", {"$set": {"bytes.minute.4": 7.5}})
+        self.refused("moments.minute", {"$set": {"second.4": 7}})
         self.refused("pages.month", {"$set": {"daily.5": "7"}})
         self.refused("pages.series", {"$set": {"metadata.path": 7}})
         self.refused("books", {"$set": {"entries.consumed": "7"}})
@@ -231,7 +229,7 @@ reports:
                 self.count("a.log")
                 found = self.actions()
                 self.assertEqual(set() if word == "off" else {word}, set(found.values()))
-                self.assertEqual(0 if word == "off" else 12, len(found))
+                self.assertEqual(0 if word == "off" else VALIDATORS, len(found))
         self.assertTrue(self.is_taken("pages.day", {"$set": {"daily": "7"}}))
 
     def test_what_is_there_is_not_made_again(self):
@@ -254,11 +252,11 @@ reports:
     def test_a_server_that_knows_less_checks_less(self):
         self.fail(["create"], FAILED_TO_PARSE, {"times": 1})
         self.count("a.log")
-        schemas = {name: str(self.base[name].options()["validator"]) for name in DAYS}
-        self.assertEqual([False, True, True], ["additionalProperties" in schemas[name] for name in DAYS])
-        self.refused("site.day", {"$set": {"daily": "1"}})
-        self.assertTrue(self.is_taken("site.day", {"$set": {"hourly.3": "1"}}))
-        self.assertIn("site.day: validator is there", self.admin("validator", "--apply"))
+        schemas = [str(self.base[name].options()["validator"]) for name in DAYS]
+        self.assertEqual([False, True, True], ["additionalProperties" in schema for schema in schemas])
+        self.refused("pages.day", {"$set": {"daily": "1"}})
+        self.assertTrue(self.is_taken("pages.day", {"$set": {"hourly.3": "1"}}))
+        self.assertIn("pages.day: validator is there", self.admin("validator", "--apply"))
 
     def test_somebody_elses_is_left(self):
         own = {"metadata.path": {"$exists": True}}
@@ -286,20 +284,21 @@ reports:
 
 
 class Shards(AdminCase):
+    def shard(self, name, key, index):
+        create = (f'db.getSiblingDB("{self.name}").getCollection("{name}").createIndex({key}, '
+                  f'{{ "name" : "{index}" }})')
+        return ([create] if index else []) + [f'sh.shardCollection("{self.name}.{name}", {key})']
+
     def test_keys(self):
-        pages = '{ "metadata.path" : 1, "metadata.date" : 1 }'
-        sections = '{ "metadata.method" : 1, "metadata.path:1" : 1, "metadata.status" : 1, "metadata.date" : 1 }'
         expected = [f'sh.enableSharding("{self.name}")']
-        for name, key, index in (
-                ("pages.day", pages, INDEX), ("pages.month", pages, INDEX), ("pages.series", '{ "_id" : 1 }', None),
-                ("sections.minute", sections, INDEX), ("sections.hour", sections, INDEX),
-                ("sections.day", sections, INDEX), ("sections.month", sections, INDEX),
-                ("sections.series", '{ "_id" : 1 }', None),
-                ("batches", '{ "_id" : "hashed" }', "_id_hashed")):
-            if index:
-                expected.append(f'db.getSiblingDB("{self.name}").getCollection("{name}").createIndex({key}, '
-                                f'{{ "name" : "{index}" }})')
-            expected.append(f'sh.shardCollection("{self.name}.{name}", {key})')
+        for report, kinds, fields in (("pages", ["day", "month"], ["path"]),
+                                      ("segments", ["hour", "day", "month"], ["path:1"]),
+                                      ("sections", ["day", "month"], ["method", "path:1", "status"])):
+            key = "{ " + ", ".join(f'"metadata.{field}" : 1' for field in [*fields, "date"]) + " }"
+            for kind in kinds:
+                expected += self.shard(f"{report}.{kind}", key, INDEX)
+            expected += self.shard(f"{report}.series", '{ "_id" : 1 }', None)
+        expected += self.shard("batches", '{ "_id" : "hashed" }', "_id_hashed")
         self.assertEqual(expected, [line for line in self.admin("shard").splitlines()
                                     if line and not line.startswith("//")])
 
@@ -310,7 +309,7 @@ class Shards(AdminCase):
 
     def test_every_document_has_its_whole_key(self):
         """That of `other`, too: or else no upsert of it could find its shard."""
-        self.write("tallyd.yaml", REPORTS.replace("path]", "path], series_max: 2").encode())
+        self.write("tallyd.yaml", REPORTS.replace("[path]", "[path], series_max: 2").encode())
         self.count("a.log")
         self.assertEqual(1, len({one["_id"] for one in self.base["pages.month"].find({"metadata.other": True})}))
         for name, key in re.findall(r'sh\.shardCollection\("\w+\.([\w.]+)", ({.*})\)', self.admin("shard")):
