@@ -136,7 +136,6 @@ static bool open_stores(struct import *im, struct err *e)
         store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
     if (im->store == NULL)
         return false;
-    store_set_connections(im->store, (size_t)c->store.connections);
     im->positions = im->store;
     if (!im->dry_run)
         return true;

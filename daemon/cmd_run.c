@@ -401,8 +401,6 @@ static bool open_store(struct run *run, struct err *e)
         nanosleep(&(struct timespec){.tv_sec = tries < STORE_WAIT_MAX_S ? tries + 1 : STORE_WAIT_MAX_S},
                   NULL);
     }
-    if (run->store != NULL)
-        store_set_connections(run->store, (size_t)c->store.connections);
     return run->store != NULL;
 }
 

@@ -219,6 +219,9 @@ static bool take_limits(struct mongo_store *m, struct err *e)
 static bool open_writer(struct mongo_store *m, const struct store_options *options,
                         const struct report *reports, size_t count, struct err *e)
 {
+    ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
+    if (options->connections > 0)
+        m->connections = options->connections;
     if (!take_limits(m, e))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -288,12 +291,6 @@ static void mongo_close(struct store *st)
     mongo_free(m);
 }
 
-static void mongo_set_connections(struct store *st, size_t connections)
-{
-    ASSERT(connections > 0 && connections <= MONGO_CONNECTIONS_MAX);
-    mongo_of(st)->connections = connections;
-}
-
 static const struct store_ops mongo_ops = {
     .close = mongo_close,
     .claim = mongo_claim,
@@ -307,7 +304,6 @@ static const struct store_ops mongo_ops = {
     .positions = mongo_positions,
     .books = mongo_books,
     .first_last = mongo_first_last,
-    .set_connections = mongo_set_connections,
 };
 
 struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)

@@ -26,7 +26,7 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e)
 {
-    const struct store_options none = {VALIDATION_OFF};
+    const struct store_options none = {0};
     return open_store(url, mode, &none, reports, report_count, e);
 }
 
@@ -50,12 +50,6 @@ const char *store_show(const char *url, char buf[STORE_URL_BYTES])
     else
         snprintf(buf, STORE_URL_BYTES, "%s", url);
     return buf;
-}
-
-void store_set_connections(struct store *st, size_t connections)
-{
-    if (st->ops->set_connections != NULL)
-        st->ops->set_connections(st, connections);
 }
 
 static void check_batch(const struct store *st, const struct batch *batch)

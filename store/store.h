@@ -84,6 +84,7 @@ enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 /* What a writer may ask for of some stores; zeros: nothing. */
 struct store_options {
     enum store_validation validation;
+    size_t connections; /* to a server, over which a batch is applied; 0: as the store likes */
 };
 
 struct store;
@@ -103,7 +104,6 @@ struct store_ops {
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
     bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
-    void (*set_connections)(struct store *st, size_t connections); /* NULL: there are none */
 };
 
 struct store {
@@ -125,9 +125,6 @@ void store_close(struct store *st);
 /* The URL as it may be shown: without user and password. */
 #define STORE_URL_BYTES 256
 const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
-
-/* Of a server: over how many connections a batch is applied, from the next one on. */
-void store_set_connections(struct store *st, size_t connections);
 
 /* Make partitions, named by `source` and `partition` of their ranges, this handle's own: whoever had them
  * counts nothing of them any more. Of each, `from` and `to` become how far it is counted, -1 where nothing of

@@ -52,7 +52,7 @@ static void must(bool ok, const struct err *e)
 
 static void open_store(struct world *w)
 {
-    const struct store_options options = {VALIDATION_ERROR}; /* what is written must pass */
+    const struct store_options options = {.validation = VALIDATION_ERROR}; /* what is written must pass */
     struct err e;
     w->store = store_open_with(w->url, &options, w->reports, FIXTURE_COUNT, &e);
     must(w->store != NULL, &e);
