@@ -282,12 +282,18 @@ void mongo_free(struct mongo_store *m)
     free(m);
 }
 
+static bool give_back(struct mongo_store *m, struct err *e)
+{
+    return mongo_tidy(&m->store, true, e) && mongo_set_lease(m, 0, e);
+}
+
 static void mongo_close(struct store *st)
 {
     struct mongo_store *m = mongo_of(st);
     struct err ignored;
-    if (m->slot[0] != '\0' && mongo_tidy(st, true, &ignored))
-        (void)!mongo_set_lease(m, 0, &ignored);
+    /* Twice: that a connection has broken meanwhile is noticed only by its next use. */
+    if (m->slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
+        (void)!give_back(m, &ignored);
     mongo_free(m);
 }
 

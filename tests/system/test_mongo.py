@@ -337,6 +337,21 @@ http: {{listen: "127.0.0.1:0"}}
         self.assertIn(b"store_failed", self.read("log"))
         self.check_end()
 
+    def is_counted(self):
+        try:
+            self.check(self.log)
+        except AssertionError:
+            return False
+        return True
+
+    def test_connections_that_broke_before_the_end(self):
+        """Its last word is that nothing is open."""
+        self.append(b"".join(self.rest))
+        self.wait_for(self.is_counted, bool)
+        self.between.cut()
+        self.stop()
+        self.check_at_rest()
+
     def test_the_server_is_killed(self):
         deaths = self.dice.sample(range(len(self.rest)), 3)
         for number, piece in enumerate(self.rest):
