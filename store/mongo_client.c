@@ -54,8 +54,8 @@ static void be_silent(mongoc_log_level_t level, const char *domain, const char *
 
 static void begin(void)
 {
+    lib.mongoc_log_set_handler(be_silent, NULL); /* before it has a word to say */
     lib.mongoc_init();
-    lib.mongoc_log_set_handler(be_silent, NULL);
 }
 
 /* Codes of a server that is no primary (any more), is going down, has no room, or reaches too few of its
