@@ -148,11 +148,13 @@ class Fleet(MongoKafkaCase):
             self.join()
         self.wait_balanced()
         first, second = self.daemons
+        taken = self.read(first.log_name).count(b"event=partitions_taken")  # when the second one came
         self.server.process.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: self.server.process.send_signal(signal.SIGCONT))
         self.feed(3)
         self.leave(second, signal.SIGKILL)
-        self.wait_for(lambda: self.read(first.log_name), lambda said: b"event=partitions_taken" in said, alive=False)
+        self.wait_for(lambda: self.read(first.log_name).count(b"event=partitions_taken"), lambda found: found > taken,
+                      alive=False)
         time.sleep(1)
         self.server.process.send_signal(signal.SIGCONT)
         self.wait_for(lambda: self.read(first.log_name), lambda said: b"(kafka.revoke_timeout)" in said, alive=False)
