@@ -26,12 +26,12 @@ from secantus import PYTHON, SecantusPython, SecantusRust  # noqa: F401 (PYTHON 
 
 SERVERS = {"secantus-py": SecantusPython, "secantus": SecantusRust, "ferretdb": FerretDB}
 CHOSEN = os.environ.get("TALLYD_MONGO") or "secantus-py"
+if CHOSEN not in SERVERS:
+    sys.exit(f'TALLYD_MONGO: found "{CHOSEN}", expected one of {", ".join(SERVERS)}')
 
 
 def install(name=CHOSEN):
     """It, and the environment of PYTHON."""
-    if name not in SERVERS:
-        raise Missing(f'found "{name}" for a MongoDB server, expected one of {", ".join(SERVERS)}')
     SecantusPython.install()
     SERVERS[name].install()
 

@@ -34,7 +34,7 @@ def run(argv, what, timeout_s, given="", **env):
     said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
         lines = [line for line in said.splitlines() if line.strip()]
-        lines = [line for line in lines if "error" in line.lower()] or lines
+        lines = [line for line in lines if "error" in line.lower() or line.startswith("E: ")] or lines
         raise Missing(f"{what} failed: {lines[0] if lines else f'exit status {done.returncode}'}")
     return said
 
