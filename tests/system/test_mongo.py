@@ -19,6 +19,7 @@ from mongocase import (CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, P
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
+DEADLOCK = 16908292  # as FerretDB says it: 40P01
 # Of the driver: a reply that does not come is waited for so long, and a server that is away.
 SHORT = "?socketTimeoutMS=700&connectTimeoutMS=700&serverSelectionTimeoutMS=1500"
 
@@ -324,7 +325,7 @@ http: {{listen: "127.0.0.1:0"}}
 
     def test_commands_are_refused(self):
         """Some before they are carried out; with an error of the write concern, though they are."""
-        answers = [{"errorCode": code} for code in (91, 189, 10107, 11602)] + [
+        answers = [{"errorCode": code} for code in (91, 189, 10107, 11602, DEADLOCK)] + [
             {"closeConnection": True}, {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}}]
         for piece in self.rest:
             self.client.admin.command("configureFailPoint", "failCommand", mode={"times": self.dice.randrange(1, 4)},
