@@ -2,9 +2,12 @@
  * does not take at once.
  *
  * Exact   : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
- * other: each document has a guard of its own. Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server
- * takes if that is less. The bytes are those of the log; a command has fewer. One update may be longer: it
- * goes alone. Threads : one per chunk, which has a client of its own.
+ *           other: each document has a guard of its own.
+ * Alike   : updates that differ in nothing but their document first go together, as one update of many. It
+ *           makes no document, so those that turn out not to have been applied go one by one.
+ * Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those of
+ *           the log; a command has fewer. One update may be longer: it goes alone.
+ * Threads : one per chunk, which has a client of its own.
  */
 #pragma once
 
@@ -19,6 +22,7 @@ struct mongo_chunk {
     char collection[MONGO_NAME_BYTES];
     struct text raw; /* of updates, one behind the other, … */
     size_t at[MONGO_CHUNK_UPDATES];
+    const char *ids[MONGO_CHUNK_UPDATES]; /* in it, of their documents, while it is applied */
     size_t count;
 };
 
