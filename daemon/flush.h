@@ -1,8 +1,9 @@
 /* flush.h - how long `run` gathers before it writes, as the store can take it.
  *
  * Rule   : the interval is twice as long as the last batch took to apply, so that writing takes half of the
- * time; but never below `min` or above `max`, and from one batch to the next no less than half of what it was
- *          and no more than double. A longer interval is less work: more events are of one counter.
+ *          time; but never below `min` or above `max`, and from one batch to the next no less than half of
+ *          what it was and no more than double. A longer interval is less work: more events are of one
+ *          counter.
  * Age    : an event waits for the end of its interval, and then for its batch: while the store keeps up it is
  *          counted within twice `max`.
  * Units  : ms. `max` below `min` means `min`: then nothing adapts.
