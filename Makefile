@@ -37,8 +37,8 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(if $(filter tsan,$(FLAVOUR)),$(BUIL
 # Everything but main(): what tests, fuzzers and benchmarks link.
 LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
 # What format, lint and compile_commands.json look at.
-ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c bench/kafka/*.c tests/*/*.c)
-ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h tests/*/*.h)
+ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c bench/kafka/*.c bench/mongo/*.c tests/*/*.c)
+ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h bench/kafka/*.h bench/mongo/*.h tests/*/*.h)
 SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh bench/*.sh)
 
 all: $(BUILD)/tallyd ## build build/tallyd (the default)
@@ -66,6 +66,18 @@ $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
 KAFKA_TOOLS := $(BUILD)/kafka_bare $(BUILD)/kafka_load $(BUILD)/kafka_pace
 
 $(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o $(BUILD)/obj/bench/site.o
+	@$(LINK)
+
+# Of the benchmark of MongoDB: bench/mongo/naive.c is build/mongo_naive.
+MONGO_TOOLS := $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_feed
+
+$(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
+	@$(LINK)
+
+$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart: LIBS := -lmongoc-1.0
+# Its own functions come before these, to count round trips.
+$(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write insert update_one find,-Wl,--wrap=mongo_$f)
+$(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
 	@$(LINK)
 
 # A test is any tests/unit/test_*.c: found, never listed.
@@ -202,6 +214,9 @@ bench: all build/traffic build/bench_hot build/bench_json ## measure against the
 bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real Kafka broker, into the same file
 	@python3 bench/kafka/run.py
 
+bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
+	@python3 bench/mongo/run.py
+
 # ---- the code's own rules
 
 format: ## rewrite the C sources in the project's layout
@@ -264,7 +279,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka bench-mongo format \
         format-check lint deps-check size-check docs docs-check install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

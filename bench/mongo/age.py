@@ -1,0 +1,128 @@
+"""How old is an event when it is stored: `tallyd run` on a pipe that is fed in time, watched from its database."""
+
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.request
+
+import measure
+
+POLL_S, END_S = 0.02, 120
+PATHS = 100_000  # of bench/site.h, drawn by Zipf's law with exponent 1
+SAMPLES = 50_000
+
+
+def pages_of(events):
+    """How many pages so many events are of, on average."""
+    weight = sum(1 / rank for rank in range(1, PATHS + 1))
+    return sum(-math.expm1(-events / (weight * rank)) for rank in range(1, PATHS + 1))
+
+
+def events_of(documents):
+    """How many events it takes to touch so many documents of days and months; at most what touches nearly all."""
+    low, high = 1.0, 1e8
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if 2 * pages_of(middle) < documents else (low, middle)
+    return low
+
+
+class Daemon:
+    """A `tallyd run` in a directory of its own, on standard input."""
+
+    def __init__(self, build, work, url, aggregate):
+        self.program, self.dir = os.path.join(build, "tallyd"), os.path.join(work, "daemon")
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir)
+        with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
+            config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"}}\n'
+                         f'aggregate: {{{aggregate}}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
+                         "reports: {pages: {by: [path], measures: {hits: count}}}\n")
+
+    def start(self, stdin):
+        with open(os.path.join(self.dir, "log"), "wb") as log:
+            self.process = subprocess.Popen([self.program, "run", "-c", "tallyd.yaml"], cwd=self.dir, stdin=stdin,
+                                            stdout=log, stderr=log)
+
+    def said(self):
+        with open(os.path.join(self.dir, "log"), encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def check(self):
+        if self.process.poll() is not None:
+            tail = self.said().strip().splitlines()[-1:] or ["no message"]
+            raise measure.Failed(f"the daemon ended with status {self.process.returncode}: {tail[0]}")
+
+    def metrics(self):
+        """{name: value} of those without labels."""
+        host = re.search(r"event=started .*listen=(\S+)", self.said())
+        if not host:
+            return {}
+        with urllib.request.urlopen(f"http://{host[1]}/metrics", timeout=10) as reply:
+            return {name: float(value) for name, value in re.findall(r"(?m)^(\w+) (\S+)$", reply.read().decode())}
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(60)
+        finally:
+            self.process.kill()
+
+
+class Run:
+    """One feed of `rate` events a second."""
+
+    def __init__(self, rate, seconds):
+        self.rate, self.seconds = rate, seconds
+        self.seen = []  # (when, events stored)
+        self.metrics = {}
+
+    def watch(self, base, daemon):
+        """Until all is stored. The books of a batch are the last of its updates to be sent."""
+        before = consumed(base)
+        feed = subprocess.Popen([os.path.join(os.path.dirname(daemon.program), "mongo_feed"), str(self.rate),
+                                 str(self.seconds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            daemon.start(feed.stdout)
+            feed.stdout.close()  # it is the daemon's
+            self.start_ms = int(feed.stderr.readline())
+            until = time.time() + self.seconds + END_S
+            while not self.seen or self.seen[-1][1] < self.rate * self.seconds:
+                daemon.check()
+                if time.time() > until:
+                    raise measure.Failed(f"{self.seen[-1][1]:,} of {self.rate * self.seconds:,} events were stored within "
+                                         f"{self.seconds + END_S} s")
+                stored = consumed(base) - before
+                if not self.seen or stored > self.seen[-1][1]:
+                    self.seen.append((1000 * time.time(), stored))
+                    self.metrics = daemon.metrics()
+                time.sleep(POLL_S)
+            self.behind_ms = int(feed.stderr.readline())
+        finally:
+            feed.kill()
+            feed.wait()
+            daemon.end()
+
+    def ages_s(self, skip_s):
+        """Sorted, of events evenly drawn, but for those of the first seconds."""
+        ages, at, total = [], 0, self.rate * self.seconds
+        for number in range(int(self.rate * skip_s), total, max(1, total // SAMPLES)):
+            while self.seen[at][1] <= number:
+                at += 1
+            ages.append((self.seen[at][0] - self.start_ms) / 1000 - number / self.rate)
+        return sorted(ages)
+
+
+def consumed(base):
+    """Of all standard inputs together: each run has one of its own."""
+    books = base.books.find({}, {"source": 1, "entries.consumed": 1})
+    return sum(book.get("entries", {}).get("consumed", 0) for book in books if book.get("source", "").startswith("stdin:"))
+
+
+def percentile(ages, share):
+    return ages[min(len(ages) - 1, int(share * len(ages)))]

@@ -1,0 +1,285 @@
+"""make bench-mongo: tallyd into servers of MongoDB's protocol, and writes the tables, reached or not.
+
+On each server, one after the other: the literature's way, two upserts for every event (naive.c); batches by the store in turn
+with a bare loop of the same upserts (apply.c); a chart by the store in turn with a bare find (chart.c); and the daemon, fed
+in time at the highest rate at which the age of events keeps below a limit (age.py). All write with the same write concern,
+w: majority and j: true. What the documents say at the end is compared with the books: where it differs, or a server could not be
+measured, the exit status is 1. A missed figure is no failure.
+"""
+
+import argparse
+import datetime
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests", "servers")]
+
+import age  # noqa: E402
+import measure  # noqa: E402
+import mongo  # noqa: E402
+
+try:
+    import pymongo
+except ImportError:
+    pymongo = None  # main() begins again by a Python that has it
+
+WORK = os.path.join(ROOT, ".cache", "bench", "mongo")
+CONCERN = "?w=majority&journal=true&retryWrites=false"
+# Events of a batch of the interleaved rounds, so that a round takes some seconds; and before, so that most documents are there.
+SERVERS = {"ferretdb": ("FerretDB 2", 20_000, 400_000), "secantus": ("SecantusDB", 5_000, 20_000)}
+NAIVE_CONNECTIONS, CONNECTIONS, ROUNDS, CHARTS = 8, 4, 7, 1000
+NAIVE_S, PACED, PACED_S = 15, 1000, 30
+# Of each limit of an event's age: how long the daemon is fed, and how many rates are tried.
+LIMITS = {1: (12, 3), 10: (45, 3), 60: (90, 2)}
+RATE_MAX = 400_000
+PAGE = "/index.html"  # the first of the site
+# The literature's, of 1,000 updates a second for 30 s: mean, p95 and p99, with MMAPv1 and with WiredTiger.
+LITERATURE_MS = "1.06, 1.5, 1.8; 1.11, 1.87, 2.48"
+BOUND_TIMES, BOUND_APPLY, BOUND_TRIPS, BOUND_SHARE, BOUND_CHART = 100, 0.8, 2, 0.05, 1.2
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Measure tallyd with servers of MongoDB's protocol; write bench/RESULTS.md.")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"interleaved rounds (default {ROUNDS})")
+    parser.add_argument("--servers", nargs="+", choices=list(SERVERS), default=list(SERVERS), help="which (default all)")
+    parser.add_argument("--limits", nargs="*", type=int, choices=list(LIMITS), default=list(LIMITS),
+                        help="of the age of events, in seconds (default all)")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="where the programs are (default build)")
+    parser.add_argument("--results", default=os.path.join(ROOT, "bench", "RESULTS.md"), help="file to write a part of")
+    return parser.parse_args()
+
+
+def say(text):
+    print(f"bench-mongo: {text}", file=sys.stderr, flush=True)
+
+
+class Bench:
+    """All that is measured on one server."""
+
+    def __init__(self, arguments, name):
+        self.arguments, (self.label, self.batch, self.before) = arguments, SERVERS[name]
+        self.server = mongo.Server(os.path.join(WORK, name), name)
+        self.ages = {}  # by limit: (rate, Run) of the highest rate that kept it, or None
+
+    def url(self, database):
+        return f"{self.server.url}/{database}{CONCERN}"
+
+    def program(self, name, database, *words):
+        """The numbers of each line that it prints, and a line's first word if that is none."""
+        argv = [os.path.join(self.arguments.build, name), self.url(database), *map(str, words)]
+        return [line.split() for line in measure.run(argv).out.splitlines()]
+
+    def measure_naive(self):
+        (events, seconds), times = self.program("mongo_naive", "naive", NAIVE_CONNECTIONS, NAIVE_S)
+        self.naive_rate, self.naive_ms = int(events) / float(seconds), [float(ms) for ms in times]
+        say(f"{self.label}: naive {self.naive_rate:,.0f} events/s")
+        (events, seconds), times = self.program("mongo_naive", "paced", NAIVE_CONNECTIONS, PACED_S, PACED)
+        self.paced_rate, self.paced_ms = int(events) / float(seconds), [float(ms) for ms in times]
+        say(f"{self.label}: paced {self.paced_rate:,.0f} updates/s, p99 {self.paced_ms[3]:.1f} ms")
+
+    def measure_apply(self):
+        lines = self.program("mongo_apply", "tallyd", self.batch, self.arguments.rounds, CONNECTIONS, self.before)
+        self.rounds = [[float(number) for number in line[1:]] for line in lines if line[0] == "round"]
+        trips, seconds = next(line[1:] for line in lines if line[0] == "protocol")
+        self.trips = int(trips) / len(self.rounds)
+        self.share = float(seconds) / sum(of[1] for of in self.rounds)
+        self.house = next(line[1:] for line in lines if line[0] == "house")
+        self.asked = next(int(line[1]) for line in lines if line[0] == "asked")
+        self.tallyd_rate, self.bare_rate, self.bare_1_rate = (
+            statistics.median(of[0] / of[column] for of in self.rounds) for column in (1, 2, 3))
+        self.apply_ratio = statistics.median(of[2] / of[1] for of in self.rounds)
+        say(f"{self.label}: {self.tallyd_rate:,.0f} documents/s, bare {self.bare_rate:,.0f}, ratio {self.apply_ratio:.2f}, "
+            f"round trips {self.trips:.2f}, {100 * self.share:.1f} %")
+
+    def measure_chart(self):
+        [line] = self.program("mongo_chart", "tallyd", "pages", PAGE, CHARTS)
+        self.chart_us, self.find_us, self.chart_documents = float(line[0]), float(line[1]), int(line[2])
+        say(f"{self.label}: chart {self.chart_us:.0f} us, find {self.find_us:.0f} us, {self.chart_documents} documents")
+
+    def feed(self, rate, seconds, aggregate):
+        run = age.Run(rate, seconds)
+        run.watch(self.base, age.Daemon(self.arguments.build, WORK, self.url("tallyd"), aggregate))
+        return run
+
+    def measure_age(self, limit_s):
+        """From what the documents a second allow up or down, to a rate at which the p99 keeps the limit, but is not far from it."""
+        seconds, tries = LIMITS[limit_s]
+        interval_ms = 1000 * limit_s // 2
+        self.ages[limit_s] = None
+        rate = age.events_of(self.tallyd_rate * interval_ms / 1000) * 1000 / interval_ms
+        for _ in range(tries):
+            rate = max(100, min(int(rate) // 100 * 100, RATE_MAX))
+            run = self.feed(rate, seconds, f"flush: {min(1000, interval_ms // 2)}ms, flush_max: {interval_ms}ms")
+            run.ages = run.ages_s(seconds / 3)
+            p99_s = age.percentile(run.ages, 0.99)
+            say(f"{self.label}: {rate:,} events/s: age p50 {age.percentile(run.ages, 0.5):.2f} s, p99 {p99_s:.2f} s, "
+                f"limit {limit_s} s, flush {run.metrics.get('tallyd_flush_interval_seconds')} s")
+            kept, before = p99_s <= limit_s, self.ages[limit_s]
+            if kept:
+                self.ages[limit_s] = run
+            if (kept and p99_s > 0.75 * limit_s) or (before and not kept) or (kept and rate == RATE_MAX):
+                return
+            rate *= max(0.5, min(3.0, (0.9 * limit_s / p99_s) ** 1.5))
+
+    def measure_daemon_paced(self):
+        self.daemon_paced = self.feed(PACED, PACED_S, "flush: 1s")
+        self.daemon_paced.ages = self.daemon_paced.ages_s(2)
+
+    def wrong(self):
+        """What the documents say, all of them, is what the books do."""
+        counted = sum(book["reports"]["pages"].get("counted", 0) for book in self.base.books.find({"reports": {"$exists": True}}))
+        found = {"books": counted}
+        for collection, field in (("pages.day", "daily"), ("pages.month", "total")):
+            found[collection] = next(iter(self.base[collection].aggregate([{"$group": {"_id": None, "n": {"$sum": f"${field}"}}}])))["n"]
+        return [] if len(set(found.values())) == 1 else [f"{self.label}: " + ", ".join(f"{k}: {v:,}" for k, v in found.items())]
+
+    def run(self):
+        """What was found wrong."""
+        self.server.start()
+        try:
+            self.base = pymongo.MongoClient(self.server.url)["tallyd"]
+            self.measure_naive()
+            self.measure_apply()
+            self.measure_chart()
+            for limit_s in self.arguments.limits:
+                self.measure_age(limit_s)
+            self.measure_daemon_paced()
+            return self.wrong()
+        finally:
+            self.server.kill()
+
+
+# ---- the tables
+
+
+def verdict(text, reached):
+    return f"{text}, {'reached' if reached else '**missed**'}"
+
+
+def age_cell(bench, limit_s):
+    run = bench.ages.get(limit_s)
+    if run is None:
+        return "no rate that was tried kept it" + (", **missed**" if limit_s == 10 else "")
+    times = run.rate / bench.naive_rate
+    text = f"{times:.0f} × ({run.rate:,} events/s)"
+    return verdict(text, times >= BOUND_TIMES) if limit_s == 10 else text
+
+
+def figures(benches):
+    rows = [["figure", "at least", *(bench.label for bench in benches)]]
+
+    def add(figure, least, cell):
+        rows.append([figure, least, *(cell(bench) for bench in benches)])
+
+    for limit_s in benches[0].arguments.limits:
+        add(f"events/s at an age of p99 ≤ {limit_s} s, against two upserts per event", f"≥ {BOUND_TIMES} ×" if limit_s == 10 else
+            "report it", lambda b, limit_s=limit_s: age_cell(b, limit_s))
+    add("documents/s applied, against a bare loop of the same upserts", f"≥ {BOUND_APPLY} ×",
+        lambda b: verdict(f"{b.apply_ratio:.2f} ×", b.apply_ratio >= BOUND_APPLY))
+    add("the protocol's round trips per flush", f"≤ {BOUND_TRIPS}", lambda b: verdict(f"{b.trips:.2f}", b.trips <= BOUND_TRIPS))
+    add("the protocol's share of a flush's time", f"≤ {BOUND_SHARE:.0%}",
+        lambda b: verdict(f"{100 * b.share:.1f} %", b.share <= BOUND_SHARE))
+    add("one page's last hour: documents read", "1", lambda b: verdict(str(b.chart_documents), b.chart_documents == 1))
+    add("one page's last hour: median latency, against a bare find", f"≤ {BOUND_CHART} ×",
+        lambda b: verdict(f"{b.chart_us / b.find_us:.2f} ×", b.chart_us / b.find_us <= BOUND_CHART))
+    add(f"{PACED:,} updates/s for {PACED_S} s, one by one: mean, p95, p99 (the literature's: {LITERATURE_MS})", "report it",
+        lambda b: f"{b.paced_ms[0]:.2f}, {b.paced_ms[2]:.2f}, {b.paced_ms[3]:.2f} ms; {b.paced_rate:,.0f} updates/s")
+    add("the same load through the daemon: a flush", "report it",
+        lambda b: f"{mean_apply_ms(b.daemon_paced):.0f} ms on average; age of an event {shares(b.daemon_paced)}")
+    return rows
+
+
+def mean_apply_ms(run):
+    return 1000 * run.metrics["tallyd_apply_duration_seconds_sum"] / run.metrics["tallyd_apply_duration_seconds_count"]
+
+
+def shares(run):
+    return ", ".join(f"p{share * 100:g} {age.percentile(run.ages, share):.2f} s" for share in (0.5, 0.95, 0.99))
+
+
+def beside(benches):
+    rows = [["what", *(bench.label for bench in benches)]]
+
+    def add(what, cell):
+        rows.append([what, *(cell(bench) for bench in benches)])
+
+    add(f"two upserts per event, {NAIVE_CONNECTIONS} connections", lambda b: f"{b.naive_rate:,.0f} events/s; an upsert "
+        f"{b.naive_ms[0]:.2f} ms on average, p99 {b.naive_ms[3]:.2f} ms")
+    add("events of a batch, documents", lambda b: f"{b.batch:,}, {statistics.median(of[0] for of in b.rounds):,.0f}")
+    add(f"documents/s: the store, {CONNECTIONS} connections", lambda b: f"{b.tallyd_rate:,.0f}")
+    add(f"documents/s: the bare loop, {CONNECTIONS} connections", lambda b: f"{b.bare_rate:,.0f}")
+    add("documents/s: the bare loop, one connection", lambda b: f"{b.bare_1_rate:,.0f}")
+    add("log of a batch", lambda b: f"{statistics.median(of[4] for of in b.rounds) / 1024:,.0f} KiB")
+    add("chunks of a batch with new documents, so that it was asked which were there",
+        lambda b: f"{b.asked / len(b.rounds):.1f}")
+    add("housekeeping of all rounds: the lease, deleted logs", lambda b: f"{b.house[0]} round trips, {float(b.house[1]):.2f} s")
+    add("one page's last hour: the store, a bare find", lambda b: f"{b.chart_us:.0f} µs, {b.find_us:.0f} µs")
+    for limit_s in benches[0].arguments.limits:
+        add(f"age of an event at the rate that kept p99 ≤ {limit_s} s", lambda b, limit_s=limit_s: shares(b.ages[limit_s]) +
+            f"; flush interval {b.ages[limit_s].metrics['tallyd_flush_interval_seconds']:.2f} s" if b.ages[limit_s] else "")
+    return rows
+
+
+def report(arguments, benches, wrong, load_average):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    about = [fact for fact in measure.machine(WORK) if fact[0] not in ("mawk", "GoAccess", "valgrind", "SQLite")]
+    about += [("libmongoc", measure.first_line("pkg-config", "--modversion", "libmongoc-1.0")),
+              ("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
+    differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
+    equal = "At the end the sums of all documents of days and of months were what the books say."
+    seconds = ", ".join(f"{LIMITS[limit_s][0]} s for {limit_s} s" for limit_s in arguments.limits)
+    return f"""
+{measure.table(figures(benches))}
+
+Servers, programs and daemon share the machine; `w: majority`, `j: true` everywhere; pages by Zipf's law (1.0) over
+{age.PATHS:,} paths in lines of 212 bytes; a report by path with one count, as the literature's documents have. Two upserts per
+event: {NAIVE_S} s of `bench/mongo/naive.c`. The daemon: `tallyd run` on a pipe, fed in time by `bench/mongo/feed.c` ({seconds}, of which the
+first third is not counted), at a rate taken from the documents a second measured before, and lowered until the limit was kept:
+higher ones may be possible. Most updates of a flush are then alike, and go together: with a second measure, as bytes, few would be,
+and the rate a fraction. The age is that of an event from when it was due until the books of its batch, which are the last of
+its updates to be sent, were first seen in the database. Documents/s: {arguments.rounds} rounds in turn, medians of their ratios; the bare
+loop has the same updates without guard and `applied`, in bulks of 1,000 over as many connections, but neither log nor ledger.
+
+{differ if wrong else equal}
+
+{measure.table(beside(benches))}
+
+{measure.table([["what", "value"]] + [list(fact) for fact in about])}
+"""
+
+
+def run_all(arguments):
+    load_average = os.getloadavg()[0]
+    benches, wrong = [], []
+    for name in arguments.servers:
+        mongo.install(name)
+        benches.append(Bench(arguments, name))
+        wrong += benches[-1].run()
+    return wrong, report(arguments, benches, wrong, load_average)
+
+
+def main():
+    arguments = parse_arguments()
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    try:
+        mongo.install()
+        if pymongo is None:
+            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
+        wrong, text = run_all(arguments)
+    except (measure.Failed, mongo.Missing, pymongo.errors.PyMongoError, OSError, ValueError, subprocess.SubprocessError) as error:
+        sys.exit(f"bench-mongo: {error}")
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
+    print(text)
+    measure.write_part(arguments.results, "make bench-mongo", text)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
