@@ -17,8 +17,8 @@ static void test_documents_are_those_of_the_drawing(void **state)
     static const char *const drawn[] = {
         "20101010{daily hourly.13 minute.13.37} 201010{total daily.10}",
         "2010101013{hourly minute.37} 20101010{daily hourly.13} 201010{total daily.10}",
-        "201010101337{minute second.9} 2010101013{hourly minute.37} 20101010{daily hourly.13} "
-        "201010{total daily.10}",
+        ("201010101337{minute second.9} 2010101013{hourly minute.37} 20101010{daily hourly.13} "
+         "201010{total daily.10}"),
     };
     int64_t at_ms = fixture_ms("2010-10-10T13:37:09.500");
     for (int layout = 0; layout < 3; layout++) {
