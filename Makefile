@@ -147,7 +147,7 @@ RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLY
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
               'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
               $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_kafka mongo_fleet mongo_contract, \
-                'TALLYD_MONGO=$s TALLYD_ROUNDS=20 tests/system/test_$t.py')) \
+                'TALLYD_MONGO=$s TALLYD_ROUNDS=12 tests/system/test_$t.py')) \
               $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
