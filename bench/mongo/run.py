@@ -107,7 +107,7 @@ class Bench:
         return run
 
     def measure_age(self, limit_s):
-        """From what the documents a second allow up or down, to a rate at which the p99 keeps the limit, but is not far from it."""
+        """From what the documents a second allow up or down, to a rate at which the p99 keeps the limit, not far from it."""
         seconds, tries = LIMITS[limit_s]
         interval_ms = 1000 * limit_s // 2
         self.ages[limit_s] = None
@@ -135,7 +135,8 @@ class Bench:
         counted = sum(book["reports"]["pages"].get("counted", 0) for book in self.base.books.find({"reports": {"$exists": True}}))
         found = {"books": counted}
         for collection, field in (("pages.day", "daily"), ("pages.month", "total")):
-            found[collection] = next(iter(self.base[collection].aggregate([{"$group": {"_id": None, "n": {"$sum": f"${field}"}}}])))["n"]
+            [total] = self.base[collection].aggregate([{"$group": {"_id": None, "n": {"$sum": f"${field}"}}}])
+            found[collection] = total["n"]
         return [] if len(set(found.values())) == 1 else [f"{self.label}: " + ", ".join(f"{k}: {v:,}" for k, v in found.items())]
 
     def run(self):
@@ -238,13 +239,17 @@ def report(arguments, benches, wrong, load_average):
 {measure.table(figures(benches))}
 
 Servers, programs and daemon share the machine; `w: majority`, `j: true` everywhere; pages by Zipf's law (1.0) over
-{age.PATHS:,} paths in lines of 212 bytes; a report by path with one count, as the literature's documents have. Two upserts per
-event: {NAIVE_S} s of `bench/mongo/naive.c`. The daemon: `tallyd run` on a pipe, fed in time by `bench/mongo/feed.c` ({seconds}, of which the
-first third is not counted), at a rate taken from the documents a second measured before, and lowered until the limit was kept:
-higher ones may be possible. Most updates of a flush are then alike, and go together: with a second measure, as bytes, few would be,
-and the rate a fraction; and it is less while documents are new, as in the first minutes of a day. The age is that of an event from when it was due until the books of its batch, which are the last of
-its updates to be sent, were first seen in the database. Documents/s: {arguments.rounds} rounds in turn, medians of their ratios; the bare
-loop has the same updates without guard and `applied`, in bulks of 1,000 over as many connections, but neither log nor ledger.
+{age.PATHS:,} paths in lines of 212 bytes; a report by path with one count, as the literature's documents have.
+
+Two upserts per event: {NAIVE_S} s of `bench/mongo/naive.c`. The daemon: `tallyd run` on a pipe, fed in time by
+`bench/mongo/feed.c` ({seconds}, of which the first third is not counted), first at a rate taken from the documents
+a second measured before, then at others until one kept the limit: higher ones may be possible. Most updates of a flush are
+then alike, and go together: with a second measure, as bytes, few would be, and the rate a fraction; and it is less while
+documents are new, as in the first minutes of a day. The age is that of an event from when it was due until the books of its
+batch, which are the last of its updates to be sent, were first seen in the database.
+
+Documents/s: {arguments.rounds} rounds in turn, medians of their ratios; the bare loop has the same updates without guard and
+`applied`, in bulks of 1,000 over as many connections, but neither log nor ledger.
 
 {differ if wrong else equal}
 
