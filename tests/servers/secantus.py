@@ -21,7 +21,7 @@ RUST_INSTALL_S = 1800  # it is half an hour's work for one core that others use,
 
 
 class SecantusPython(MongoServer):
-    REPLICA_SET, FAIL_COMMAND = "secantus", True
+    REPLICA_SET, FAIL_COMMAND, IS_SLOW = "secantus", True, True
 
     @staticmethod
     def install():

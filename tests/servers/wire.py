@@ -22,6 +22,7 @@ class MongoServer(Program):
     NAME = "MongoDB server"
     REPLICA_SET = ""  # what it says that it is one of
     FAIL_COMMAND = False  # can it be told to refuse commands?
+    IS_SLOW = False
 
     @staticmethod
     def install():

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct world_kind world_kinds[] = {
+struct world_kind world_kinds[] = {
     {"mem", "mem", false, LAYOUT_DAY},
     {"sqlite", "sqlite", true, LAYOUT_DAY},
     {"mem of seconds", "mem", false, LAYOUT_MINUTE},
@@ -25,11 +25,22 @@ static const char *server(void)
     return getenv("TALLYD_TEST_MONGODB");
 }
 
+static bool is_wanted(const struct world_kind *kind)
+{
+    const char *only = getenv("TALLYD_TEST_KIND");
+    return strcmp(kind->scheme, "mongodb") != 0 ||
+           (server() != NULL && (only == NULL || strcmp(only, kind->name) == 0));
+}
+
 size_t world_kind_count(void)
 {
-    size_t count = COUNT_OF(world_kinds);
-    while (server() == NULL && strcmp(world_kinds[count - 1].scheme, "mongodb") == 0)
-        count--;
+    static size_t count; /* of those that are wanted; they are moved to the front */
+    if (count > 0)
+        return count;
+    for (size_t i = 0; i < COUNT_OF(world_kinds); i++) {
+        if (is_wanted(&world_kinds[i]))
+            world_kinds[count++] = world_kinds[i];
+    }
     return count;
 }
 

@@ -17,8 +17,9 @@ struct world_kind {
     enum report_layout layout;
 };
 
-extern const struct world_kind world_kinds[];
-/* All kinds; MongoDB only where TALLYD_TEST_MONGODB=mongodb://HOST:PORT names a server. */
+extern struct world_kind world_kinds[];
+/* All kinds; those in MongoDB only where TALLYD_TEST_MONGODB=mongodb://HOST:PORT names a server, and where
+ * TALLYD_TEST_KIND is given, of these only that one. */
 size_t world_kind_count(void);
 extern const struct world_kind *world_kind;
 bool world_is_in_server(void);
