@@ -188,7 +188,7 @@ class Fleet(MongoKafkaCase):
         self.send(50)
         for daemon in self.daemons:
             address = re.search(r"listen=(\S+)", self.read(daemon.log_name).decode())[1]
-            self.assertTrue(json.loads(get(f"http://{address}/api/v1/status"))["ready"])
+            self.wait_for(lambda address=address: json.loads(get(f"http://{address}/api/v1/status"))["ready"], bool)
         self.check_fleet()
 
     def test_new_partitions(self):
