@@ -135,7 +135,9 @@ UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_
 # Of flavour $1, each program behind the command $2.
 unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
               $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
-SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
+# The longest first, so that none is left to run alone at the end.
+LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_fleet kafka kafka_topics service mongo_contract mongo_kafka)
+SYSTEM_TESTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/system/test_*.py tests/system/test_*.sh))
 RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
 RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'

@@ -354,7 +354,7 @@ bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
     size_t which[MONGO_CHUNK_UPDATES], n = c->count;
     int64_t matched;
     list(c, which);
-    if (adds(c) && !send_together(c, which, &n, e))
+    if (!c->one_by_one && adds(c) && !send_together(c, which, &n, e))
         return false;
     for (int tries = 0; n > 0 && tries < CHUNK_TRIES; tries++) {
         if (!send(c, which, &n, true, &matched, e) || (n > 0 && !settle_duplicates(c, which, &n, e)))

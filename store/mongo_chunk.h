@@ -4,7 +4,8 @@
  * Exact   : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
  *           other: each document has a guard of its own.
  * Alike   : updates that differ in nothing but their document first go together, as one update of many. It
- *           makes no document, so those that turn out not to have been applied go one by one.
+ *           makes no document, so those that turn out not to have been applied go one by one. Not through a
+ *           router: it names no shard key, so that each shard would be asked.
  * Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those of
  *           the log; a command has fewer. One update may be longer: it goes alone.
  * Threads : one per chunk, which has a client of its own.
@@ -19,6 +20,7 @@
 struct mongo_chunk {
     struct mongo_client *client;
     const struct mongo_open *of; /* the batch */
+    bool one_by_one;             /* not together what is alike */
     char collection[MONGO_NAME_BYTES];
     struct text raw; /* of updates, one behind the other, … */
     size_t at[MONGO_CHUNK_UPDATES];

@@ -217,6 +217,7 @@ bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, st
     const bson_t *hello = lib.mongoc_server_description_hello_response(server);
     limits->updates = limit_of(hello, "maxWriteBatchSize", UPDATES_DEFAULT);
     limits->bytes = limit_of(hello, "maxBsonObjectSize", BYTES_DEFAULT);
+    limits->is_router = bson_has_field(hello, "msg"); /* "isdbgrid" */
     lib.mongoc_server_description_destroy(server);
     return true;
 }

@@ -31,6 +31,7 @@ void mongo_client_close(struct mongo_client *c);
 struct mongo_limits {
     size_t updates;
     size_t bytes;
+    bool is_router; /* of a sharded cluster: it asks each shard unless it is told the shard key */
 };
 
 /* … as it said when the connection was made. */

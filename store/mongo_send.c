@@ -111,6 +111,7 @@ bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice
     for (size_t i = 0; good && i < m->connections; i++) {
         senders[i].sending = &s;
         senders[i].chunk.of = of;
+        senders[i].chunk.one_by_one = m->limits.is_router;
         good = open_client(m, i, &senders[i].chunk.client, e);
     }
     /* What a thread would do that cannot be made, the others do. */

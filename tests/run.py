@@ -5,7 +5,7 @@
 
 A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]"; a --timeout holds for those after it. A test passes
 with exit status 0; 77 is a skip, whose reason is the last line it printed; all else is a failure, of which all output
-is shown. Tests run side by side, one per processor, in the order given. The last line counts them:
+is shown. Tests run side by side, one more than there are processors, since most wait for a server, in the order given. The last line counts them:
 
     12 passed, 0 failed, 1 skipped
 
@@ -107,7 +107,7 @@ def main():
     global stopping
     counts = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     tests = parse(sys.argv[1:])
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         try:
             for done in concurrent.futures.as_completed([pool.submit(run, test) for test in tests]):
                 show(*done.result())

@@ -190,14 +190,19 @@ class MongoCase(Case):
                 cells[at, document["metadata"].get(dimension)] = cell
         return busy(cells)
 
-    def check(self, *logs, files=()):
-        """The documents say exactly what these logs do, and verify says the same of `files`."""
-        expected = recount(*logs)
+    def compared(self, expected):
+        """For each report, kind of documents, and slot in them: what is expected, and what is stored."""
         for report, (_, of_path) in DIMENSIONS.items():
             for kind, slots in KINDS[LAYOUTS[report]].items():
                 for slot in (*slots, kind):
-                    with self.subTest(report=report, documents=kind, by=slot):
-                        self.assertEqual(add_up(expected, slot, of_path), self.stored(report, kind, slot))
+                    yield (report, kind, slot), add_up(expected, slot, of_path), self.stored(report, kind, slot)
+
+    def check(self, *logs, files=()):
+        """The documents say exactly what these logs do, and verify says the same of `files`."""
+        expected = recount(*logs)
+        for (report, kind, slot), counts, stored in self.compared(expected):
+            with self.subTest(report=report, documents=kind, by=slot):
+                self.assertEqual(counts, stored)
         self.assertEqual({path for _, path in expected},
                          {one["metadata"]["path"] for one in self.base["pages.series"].find()})
         if files:
