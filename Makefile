@@ -170,10 +170,10 @@ unit: $(UNIT_BUILD) ## build and run the unit tests
 quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
-check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 5 minutes at most
+check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 6 minutes
 	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
-check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 30 minutes at most
+check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 45 minutes
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \

@@ -17,8 +17,9 @@ from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, Case
 
 try:
     import pymongo
+    from bson.int64 import Int64
 except ImportError:
-    pymongo = None  # main() begins again by a Python that has it
+    pymongo = Int64 = None  # main() begins again by a Python that has it
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import mongo  # noqa: E402 (found only now)
