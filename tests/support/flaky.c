@@ -34,5 +34,7 @@ static const struct store_ops ops = {.apply = apply, .tidy = tidy, .positions = 
 
 void flaky_init(struct flaky *f, struct store *below)
 {
-    *f = (struct flaky){.store = {&ops, below->reports, below->report_count}, .under = below};
+    *f =
+        (struct flaky){.store = {.ops = &ops, .reports = below->reports, .report_count = below->report_count},
+                       .under = below};
 }
