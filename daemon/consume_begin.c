@@ -85,6 +85,16 @@ static bool begin_partitions(struct consume *c, struct err *e)
     return good;
 }
 
+/* A topic is another one than when the session began: only the next session can go on with it. */
+static bool has_outdated(const struct consume *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        if (c->topics[i].is_outdated)
+            return true;
+    }
+    return false;
+}
+
 bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -93,7 +103,9 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
     bool good = begin_partitions(c, e);
     if (!good && !e->retryable)
         return false;
-    if (!good)
+    if (!good && has_outdated(c))
+        intake_fail(in, e);
+    else if (!good)
         log_limited(LOG_LEVEL_WARN, "waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
     pthread_mutex_lock(&c->shared.lock);
     for (size_t i = 0; good && i < in->given_count; i++)

@@ -89,7 +89,7 @@ int topic_incarnation(const char *topic, const char *source)
 struct search {
     struct topic *topics;
     size_t count;
-    const struct topic *changed; /* another incarnation of it than intakes are counting */
+    struct topic *changed; /* another incarnation of it than intakes are counting */
 };
 
 static bool find_incarnation(void *context, const struct position *position)
@@ -363,7 +363,7 @@ bool topics_look(struct topic *topics, size_t count, struct store *store, struct
 {
     struct search s = {.topics = topics, .count = count};
     for (size_t i = 0; i < count; i++) {
-        topics[i].is_fixed = false;
+        topics[i].is_fixed = topics[i].is_outdated = false;
         topics[i].known = 0;
     }
     if (!store_positions(store, find_incarnation, &s, e) || !store_positions(store, find_known, &s, e))
@@ -428,7 +428,7 @@ static bool renew(struct topic *t, struct err *e)
         topic_renew(t);
         return true;
     }
-    t->must_renew = true;
+    t->must_renew = t->is_outdated = true;
     return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created", t->name);
 }
 
@@ -439,9 +439,11 @@ bool topics_begin(struct topic *topics, size_t count, struct store *store, struc
     struct topic *other;
     if (!store_positions(store, find_incarnation, &s, e))
         return false;
-    if (s.changed != NULL)
+    if (s.changed != NULL) {
+        s.changed->is_outdated = true;
         return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created, which another tallyd accepted",
                                  s.changed->name);
+    }
     while (!begin_once(topics, count, store, k, options, &other, e)) {
         if (other == NULL || !other->is_accepted || !renew(other, e))
             return false;

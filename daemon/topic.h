@@ -46,7 +46,7 @@ struct topic {
     int incarnation;                 /* from 1 */
     bool is_known, is_accepted;      /* the store has some partition of it; --accept names it */
     bool is_fixed;                   /* intakes read it: only its partitions that begin may change */
-    bool must_renew;                 /* … so this waits until they have ended */
+    bool is_outdated, must_renew;    /* … so the session is to end, and this waits for that */
     struct partition *partitions;
     int32_t count, capacity;
     int32_t known; /* so many, at least, the store has seen */

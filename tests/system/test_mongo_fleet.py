@@ -14,8 +14,8 @@ import urllib.request
 
 import kafkacase
 import mongocase
-from harness import EX_OK, TIMEOUT_S
-from kafkacase import Feed
+from harness import EX_DATAERR, EX_OK, TIMEOUT_S
+from kafkacase import Feed, Recount
 from mongokafkacase import MongoKafkaCase
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
@@ -200,6 +200,28 @@ class Fleet(MongoKafkaCase):
         feed.add_partitions(4)
         self.send(200)
         self.check_fleet()
+
+    def test_a_topic_created_anew(self):
+        """It is refused by each, until it is accepted; then it is counted beside the old one."""
+        feed, = self.feeds
+        self.send(200)
+        for _ in range(2):
+            self.join()
+        self.wait_counted(feed)
+        while self.daemons:
+            self.leave(self.daemons[0], signal.SIGTERM)
+        before = self.total()
+        self.broker.delete_topic(feed.topic)
+        self.broker.create_topic(feed.topic, PARTITIONS)
+        feed.logs = [[] for _ in range(PARTITIONS)]
+        self.send(300)
+        self.refused(EX_DATAERR, "re-created", f"--accept {feed.topic}")
+        for _ in range(2):
+            self.join("--accept", feed.topic, consuming=False)
+        feed.source = f"kafka:{feed.topic}~2"
+        self.wait_counted(feed)
+        self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
+        self.wait_for(lambda: self.book(feed.source, "consumed"), lambda found: found == 300)
 
     def test_first_start_at_the_latest(self):
         """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""
