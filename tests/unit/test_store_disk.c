@@ -77,7 +77,7 @@ static void claim(struct store *st, struct range *r, const char *partition)
 {
     struct err e = {0};
     *r = (struct range){.source = "access"};
-    strcpy(r->partition, partition);
+    snprintf(r->partition, sizeof r->partition, "%s", partition);
     if (!store_claim(st, r, 1, &e))
         printf("%s\n", e.text);
 }
