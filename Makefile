@@ -141,11 +141,11 @@ SYSTEM_TESTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/system/test_
 RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
 RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
-RUN_LINT   := --timeout=900 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh \
+RUN_LINT   := --timeout=1800 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh \
               'mandoc -Tlint -Wwarning $(wildcard docs/*.[1-8])'
 # The address of a thread's memory must be one that the sanitizer knows.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
-RUN_LONG   := --timeout=900 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
+RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
               'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
               $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_kafka mongo_fleet mongo_contract, \

@@ -339,7 +339,20 @@ class Cluster:
         return judge
 
     def create_topic(self, name, partitions=4, **config):
-        """`config` is Kafka's, with _ for a dot or by dictionary: cleanup_policy="compact"."""
+        """`config` is Kafka's, with _ for a dot or by dictionary: cleanup_policy="compact". A broker that was slow to say that it
+        lives is fenced for a moment."""
+        until = time.monotonic() + WAIT_MS / 1000
+        while True:
+            try:
+                self._create_topic(name, partitions, config)
+                break
+            except Failed as error:
+                if "fenced" not in str(error) or time.monotonic() > until:
+                    raise
+            time.sleep(0.1)
+        self.wait_for_leaders(name, partitions)
+
+    def _create_topic(self, name, partitions, config):
         said = ctypes.create_string_buffer(512)
         new = rk.NewTopic_new(name.encode(), partitions, 1, said, len(said))
         if not new:
@@ -348,7 +361,6 @@ class Cluster:
             check(rk.NewTopic_set_config(new, key.replace("_", ".").encode(), str(value).encode()))
         self._admin(rk.CreateTopics, new, rk.NewTopic_destroy,
                     self._topic_result(rk.event_CreateTopics_result, rk.CreateTopics_result_topics))
-        self.wait_for_leaders(name, partitions)
 
     def delete_topic(self, name):
         self._admin(rk.DeleteTopics, rk.DeleteTopic_new(name.encode()), rk.DeleteTopic_destroy,
