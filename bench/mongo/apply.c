@@ -116,16 +116,16 @@ static void fail(const struct err *e)
 static void open_bench(struct bench *b, const char *url, size_t connections)
 {
     static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512};
+    const struct store_options options = {.validation = VALIDATION_WARN, .connections = connections};
     struct err e;
     if (!report_init(&b->report, slice_text("pages"), 1, &e) ||
         !report_add_dimension(&b->report, slice_text("path"), &e) ||
         !report_add_measure(&b->report, slice_text("hits"), slice_text("count"), &e) ||
         !report_finish(&b->report, &e))
         fail(&e);
-    b->store = store_open(url, STORE_WRITE, &b->report, 1, &e);
+    b->store = store_open_with(url, &options, &b->report, 1, &e);
     if (!b->store)
         fail(&e);
-    store_set_connections(b->store, connections);
     b->shard = shard_new(0, &b->report, 1, &limits);
     b->visits = visits_new(SEED);
     b->at_s = time(NULL);
