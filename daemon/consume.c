@@ -308,9 +308,10 @@ static void join_threads(struct consume *c)
 static void log_session_end(struct consume *c, const struct err *why)
 {
     char quoted[LOG_QUOTE_BYTES];
-    log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"beginning anew from the store\"",
-                log_quote(why->text, quoted));
-    writer_sleep(&c->writer, AGAIN_MS);
+    log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"%s\"", log_quote(why->text, quoted),
+                is_stopping(c) ? "stopping" : "beginning anew from the store");
+    if (!is_stopping(c))
+        writer_sleep(&c->writer, AGAIN_MS);
 }
 
 /* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
@@ -370,7 +371,7 @@ static bool run_session(struct consume *c, struct err *e)
     consume_close(c);
     if (good) {
         good = heed_failures(c, e);
-    } else if (!is_stopping(c) && is_taken_over(c, e)) {
+    } else if (is_taken_over(c, e)) {
         log_session_end(c, e);
         good = true;
     }

@@ -32,8 +32,8 @@ class MongoKafkaCase(KafkaCase):
         self.write("empty.log", b"")
         self.feeds = ()
 
-    def configure_mongo(self, name="tallyd.yaml", member="", more=""):
-        self.configure(self.feeds, f"store: {{url: \"{self.url}\"}}\n{more}", member=member, name=name)
+    def configure_mongo(self, name="tallyd.yaml", member="", more="", **options):
+        self.configure(self.feeds, f"store: {{url: \"{self.url}\"}}\n{more}", member=member, name=name, **options)
 
     # ---- what KafkaCase reads from a file
 

@@ -36,8 +36,8 @@ class Fleet(MongoKafkaCase):
         self.daemons = []
         self.begin()
 
-    def begin(self, strategy=COOPERATIVE, more=""):
-        self.configure_mongo(member=f", properties: {{session.timeout.ms: {1000 * SESSION_S}, heartbeat.interval.ms: 200, "
+    def begin(self, strategy=COOPERATIVE, more="", flush="100ms"):
+        self.configure_mongo(flush=flush, member=f", properties: {{session.timeout.ms: {1000 * SESSION_S}, heartbeat.interval.ms: 200, "
                                     f"partition.assignment.strategy: \"{strategy}\"}}{more}")
 
     # ---- daemons: each knows the name of its log
@@ -139,6 +139,24 @@ class Fleet(MongoKafkaCase):
         self.wait_balanced()
         self.assertIsNone(sleeper.poll())
         self.assertIn(b"event=session_ended", self.read(sleeper.log_name))
+        self.check_fleet()
+
+    def test_stopped_when_others_went_on_with_its_batch(self):
+        """It has nothing left to store: that is no failure."""
+        self.begin(flush="2s")
+        for _ in range(2):
+            self.join()
+        self.wait_balanced()
+        sleeper, other = self.daemons
+        self.send(200)
+        sleeper.send_signal(signal.SIGSTOP)
+        self.wait_for(lambda: self.of(other), lambda found: found == PARTITIONS)
+        self.wait_counted(*self.feeds)
+        sleeper.send_signal(signal.SIGTERM)
+        sleeper.send_signal(signal.SIGCONT)
+        self.daemons.remove(sleeper)
+        sleeper.wait(TIMEOUT_S)
+        self.assertEqual(EX_OK, sleeper.returncode, self.read(sleeper.log_name).decode())
         self.check_fleet()
 
     def test_taken_while_the_store_is_away(self):
