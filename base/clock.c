@@ -1,7 +1,5 @@
 #include "base/clock.h"
 
-#include <time.h>
-
 static int64_t read_ms(clockid_t id)
 {
     struct timespec t;
@@ -36,4 +34,14 @@ static int64_t fake_mono_ms(const struct clock *c)
 struct clock clock_fake(int64_t wall_ms)
 {
     return (struct clock){.wall_ms = fake_wall_ms, .mono_ms = fake_mono_ms, .fake_wall_ms = wall_ms};
+}
+
+struct timespec clock_timespec(int64_t mono_ms)
+{
+    return (struct timespec){.tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000};
+}
+
+struct timespec clock_timespec_in(int64_t for_ms)
+{
+    return clock_timespec(clock_mono_ms(&clock_system) + for_ms);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 struct clock {
     int64_t (*wall_ms)(const struct clock *c);
@@ -26,3 +27,8 @@ static inline int64_t clock_mono_ms(const struct clock *c)
 {
     return c->mono_ms(c);
 }
+
+/* A time of the system's monotonic clock as pthread_cond_timedwait() takes it, … */
+struct timespec clock_timespec(int64_t mono_ms);
+/* … and one so far from now. */
+struct timespec clock_timespec_in(int64_t for_ms);

@@ -146,11 +146,7 @@ static bool wants_writer(const struct intake *in, int64_t now_ms)
 static struct intake *wait_intake(struct consume *c, bool *ended, bool *failed)
 {
     struct intake *found = NULL;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WRITER_TICK_MS / 2 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
     pthread_mutex_lock(&c->shared.lock);
     for (int attempt = 0; attempt < 2 && found == NULL; attempt++) {
         *ended = true;

@@ -1,6 +1,7 @@
 #include "daemon/intake.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -8,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
                  size_t topic_count, struct beat *beat)
@@ -271,7 +271,7 @@ static void take_message(struct intake *in, rd_kafka_message_t *m)
 static bool take_back(struct intake *in, int64_t until_ms)
 {
     struct intake_shared *sh = in->shared;
-    const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    const struct timespec until = clock_timespec(until_ms);
     int error = 0;
     pthread_mutex_lock(&sh->lock);
     while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon) && error == 0) {

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define WAIT_MS 100
 
@@ -41,10 +40,9 @@ static bool ask_writer(struct intake *in)
     in->request_ms = 0;
     pthread_cond_signal(&sh->sealed);
     while (in->request == REQUEST_MADE && !has_ended(in)) {
-        int64_t until_ms = clock_mono_ms(&clock_system) + WAIT_MS;
+        const struct timespec until = clock_timespec_in(WAIT_MS);
         beat_rest(in->beat);
-        pthread_cond_timedwait(&sh->applied, &sh->lock,
-                               &(struct timespec){until_ms / 1000, until_ms % 1000 * 1000000});
+        pthread_cond_timedwait(&sh->applied, &sh->lock, &until);
         beat_turn(in->beat);
     }
     bool granted = in->request == REQUEST_GRANTED;

@@ -394,22 +394,12 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     return true;
 }
 
-static struct timespec deadline_in(int64_t ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += ms * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
 /* Wait for the next sealed stripe, or a tick. False: there will be none. */
 static bool wait_sealed(struct pipeline *p, bool *sealed)
 {
     pthread_mutex_lock(&p->lock);
     while (!(*sealed = p->next_apply < p->stripe && is_sealed(p, p->next_apply)) && !all_ended(p)) {
-        struct timespec until = deadline_in(WRITER_TICK_MS);
+        struct timespec until = clock_timespec_in(WRITER_TICK_MS);
         if (pthread_cond_timedwait(&p->sealed, &p->lock, &until) == ETIMEDOUT)
             break;
     }

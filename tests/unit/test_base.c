@@ -229,6 +229,18 @@ static void test_fake_clock_stands_still(void **state)
     assert_true(clock_mono_ms(&clock_system) >= before);
 }
 
+static void test_times_of_the_clock_as_threads_wait_for_them(void **state)
+{
+    (void)state;
+    struct timespec at = clock_timespec(1999);
+    assert_int_equal(at.tv_sec, 1);
+    assert_int_equal(at.tv_nsec, 999000000);
+    int64_t before_ms = clock_mono_ms(&clock_system);
+    at = clock_timespec_in(2500);
+    int64_t at_ms = (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+    assert_true(at_ms >= before_ms + 2500 && at_ms <= clock_mono_ms(&clock_system) + 2500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_growing_array_keeps_its_elements),
         cmocka_unit_test(test_log_values_are_one_clean_line),
         cmocka_unit_test(test_fake_clock_stands_still),
+        cmocka_unit_test(test_times_of_the_clock_as_threads_wait_for_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
