@@ -47,11 +47,9 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
 static bool ask_server(struct mongo_admin_run *r, struct err *e)
 {
     bson_t reply;
-    bson_iter_t msg;
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
     r->is_there = mongo_read(r->m->client, command, &reply, e);
-    r->is_sharded = r->is_there && bson_iter_init_find(&msg, &reply, "msg") && BSON_ITER_HOLDS_UTF8(&msg) &&
-                    strcmp(bson_iter_utf8(&msg, NULL), "isdbgrid") == 0;
+    r->is_sharded = r->is_there && mongo_is_router(&reply);
     bson_destroy(&reply);
     bson_destroy(command);
     return r->is_there || (!r->task->apply && e->retryable);

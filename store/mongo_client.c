@@ -208,6 +208,13 @@ static size_t limit_of(const bson_t *hello, const char *name, int64_t otherwise)
     return (size_t)(limit > 0 ? limit : otherwise);
 }
 
+bool mongo_is_router(const bson_t *hello)
+{
+    bson_iter_t msg;
+    return bson_iter_init_find(&msg, hello, "msg") && BSON_ITER_HOLDS_UTF8(&msg) &&
+           strcmp(bson_iter_utf8(&msg, NULL), "isdbgrid") == 0;
+}
+
 bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e)
 {
     bson_error_t error;
@@ -217,7 +224,7 @@ bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, st
     const bson_t *hello = lib.mongoc_server_description_hello_response(server);
     limits->updates = limit_of(hello, "maxWriteBatchSize", UPDATES_DEFAULT);
     limits->bytes = limit_of(hello, "maxBsonObjectSize", BYTES_DEFAULT);
-    limits->is_router = bson_has_field(hello, "msg"); /* "isdbgrid" */
+    limits->is_router = mongo_is_router(hello);
     lib.mongoc_server_description_destroy(server);
     return true;
 }

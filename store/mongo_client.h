@@ -36,6 +36,8 @@ struct mongo_limits {
 
 /* … as it said when the connection was made. */
 bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e) MUST_CHECK;
+/* Is it a router that says so of itself, in answer to "hello"? */
+bool mongo_is_router(const bson_t *hello);
 /* Without its password. */
 const char *mongo_client_name(const struct mongo_client *c);
 const char *mongo_client_database(const struct mongo_client *c);
