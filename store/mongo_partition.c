@@ -33,6 +33,34 @@ struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct
     return NULL;
 }
 
+static const char *text_at(const bson_t *document, const char *path)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                               : "";
+}
+
+/* A partition as the ledger has it. False: claimed only, nothing of it was counted; `r` is left alone. */
+static bool read_position(const bson_iter_t *member, struct range *r)
+{
+    uint32_t len;
+    const uint8_t *bytes;
+    bson_t partition;
+    if (!BSON_ITER_HOLDS_DOCUMENT(member))
+        return false;
+    bson_iter_document(member, &len, &bytes);
+    if (!bson_init_static(&partition, bytes, len) || mongo_number_at(&partition, "next", -1) < 0)
+        return false;
+    snprintf(r->source, sizeof r->source, "%s", text_at(&partition, "source"));
+    snprintf(r->partition, sizeof r->partition, "%s", text_at(&partition, "partition"));
+    snprintf(r->label, sizeof r->label, "%s", text_at(&partition, "label"));
+    r->to = mongo_number_at(&partition, "next", -1);
+    r->tail_hash = (uint64_t)mongo_number_at(&partition, "tail_hash", 0);
+    r->tail_len = (uint32_t)mongo_number_at(&partition, "tail_len", 0);
+    r->latest_ms = mongo_number_at(&partition, "latest_ms", 0);
+    return true;
+}
+
 /* ---- claims: some partitions at once */
 
 struct claims {
@@ -90,13 +118,6 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
             return false;
     }
     return true;
-}
-
-static const char *text_at(const bson_t *document, const char *path)
-{
-    bson_iter_t it;
-    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
-                                                                               : "";
 }
 
 /* From a document of `books`: up to where each report counts the partition. */
@@ -168,17 +189,17 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     return good && (found || mongo_lose_slot(m, e));
 }
 
-/* A partition as the ledger has it. */
-static void read_position(struct mongo_store *m, const struct mongo_partition *p, const bson_t *ledger,
-                          struct range *r)
+/* Where the partition is to go on, and by which epoch. */
+static void take_claim(struct mongo_store *m, struct mongo_partition *p, const bson_t *ledger,
+                       struct range *r)
 {
-    r->from = r->to = mongo_number_at(ledger, mongo_partition_member(m, p, "next"), -1);
-    if (r->to < 0)
-        return;
-    snprintf(r->label, sizeof r->label, "%s", text_at(ledger, mongo_partition_member(m, p, "label")));
-    r->tail_hash = (uint64_t)mongo_number_at(ledger, mongo_partition_member(m, p, "tail_hash"), 0);
-    r->tail_len = (uint32_t)mongo_number_at(ledger, mongo_partition_member(m, p, "tail_len"), 0);
-    r->latest_ms = mongo_number_at(ledger, mongo_partition_member(m, p, "latest_ms"), 0);
+    bson_iter_t member;
+    text_clear(&m->id);
+    text_printf(&m->id, "partitions.%s", p->key);
+    r->to = -1;
+    p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_position(&member, r);
+    r->from = p->next = r->to;
+    p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
 }
 
 void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p)
@@ -212,10 +233,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
             free_partition(p);
             continue;
         }
-        read_position(m, p, &ledger, &ranges[i]);
-        p->epoch = mongo_number_at(&ledger, mongo_partition_member(m, p, "epoch"), 0);
-        p->next = ranges[i].to;
-        p->is_new = p->next < 0;
+        take_claim(m, p, &ledger, &ranges[i]);
         keep_partition(m, &ranges[i], p);
     }
     bson_destroy(&ledger);
@@ -245,23 +263,6 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
 
 /* ---- positions */
 
-static void read_text(const bson_iter_t *document, const char *name, char *buf, size_t bytes)
-{
-    bson_iter_t at;
-    const char *text =
-        bson_iter_recurse(document, &at) && bson_iter_find(&at, name) && BSON_ITER_HOLDS_UTF8(&at)
-            ? bson_iter_utf8(&at, NULL)
-            : "";
-    snprintf(buf, bytes, "%s", text);
-}
-
-static int64_t read_number(const bson_iter_t *document, const char *name, int64_t otherwise)
-{
-    bson_iter_t at;
-    return bson_iter_recurse(document, &at) && bson_iter_find(&at, name) ? bson_iter_as_int64(&at)
-                                                                         : otherwise;
-}
-
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     bson_t ledger;
@@ -269,14 +270,8 @@ bool mongo_positions(struct store *st, position_fn *fn, void *context, struct er
     bool good = mongo_read_ledger(mongo_of(st), &ledger, e), more = true;
     if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
         while (more && bson_iter_next(&at)) {
-            struct position p = {.range = {.to = read_number(&at, "next", -1),
-                                           .tail_hash = (uint64_t)read_number(&at, "tail_hash", 0),
-                                           .tail_len = (uint32_t)read_number(&at, "tail_len", 0),
-                                           .latest_ms = read_number(&at, "latest_ms", 0)}};
-            read_text(&at, "source", p.range.source, sizeof p.range.source);
-            read_text(&at, "partition", p.range.partition, sizeof p.range.partition);
-            read_text(&at, "label", p.range.label, sizeof p.range.label);
-            if (p.range.to >= 0) /* claimed only: nothing was counted */
+            struct position p = {0};
+            if (read_position(&at, &p.range))
                 more = fn(context, &p);
         }
     }
