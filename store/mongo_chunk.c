@@ -153,17 +153,14 @@ static bool take_out(void *context, const bson_t *document)
 static bool drop_applied(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     struct looking looking = {c, which, n};
-    char path[MONGO_SLOT_BYTES + 16], name[16];
-    bson_t filter, of, ids, options, projection;
+    char path[MONGO_SLOT_BYTES + 16];
+    struct mongo_ids ids;
+    bson_t filter, of, options, projection;
     bson_init(&filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
-    BSON_APPEND_ARRAY_BEGIN(&of, "$in", &ids);
-    for (size_t i = 0; i < *n; i++) {
-        snprintf(name, sizeof name, "%u", (unsigned)i);
-        BSON_APPEND_UTF8(&ids, name, c->ids[which[i]]);
-    }
-    bson_append_array_end(&of, &ids);
-    bson_append_document_end(&filter, &of);
+    mongo_ids_begin(&ids, &filter);
+    for (size_t i = 0; i < *n; i++)
+        mongo_ids_add(&ids, slice_text(c->ids[which[i]]));
+    mongo_ids_end(&ids, &filter);
     snprintf(path, sizeof path, "applied.%s", c->of->slot);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, path, &of);
     BSON_APPEND_INT64(&of, "$gte", c->of->seq);
@@ -257,17 +254,13 @@ static void append_guard(const struct mongo_chunk *c, size_t i, bson_t *to)
 
 static void write_alike(const struct mongo_chunk *c, const struct alike *order, size_t n, bson_t *one)
 {
-    char name[16];
-    bson_t q, of, ids, update;
+    struct mongo_ids ids;
+    bson_t q, update;
     BSON_APPEND_DOCUMENT_BEGIN(one, "q", &q);
-    BSON_APPEND_DOCUMENT_BEGIN(&q, "_id", &of);
-    BSON_APPEND_ARRAY_BEGIN(&of, "$in", &ids);
-    for (size_t i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "%u", (unsigned)i);
-        BSON_APPEND_UTF8(&ids, name, c->ids[order[i].index]);
-    }
-    bson_append_array_end(&of, &ids);
-    bson_append_document_end(&q, &of);
+    mongo_ids_begin(&ids, &q);
+    for (size_t i = 0; i < n; i++)
+        mongo_ids_add(&ids, slice_text(c->ids[order[i].index]));
+    mongo_ids_end(&ids, &q);
     append_guard(c, order[0].index, &q);
     bson_append_document_end(one, &q);
     update_at(c, order[0].index, &update);

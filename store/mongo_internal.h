@@ -118,6 +118,14 @@ void mongo_escape(struct text *out, struct slice s, const char *which);
 /* "20150517/site-1/%2Fa.html", or without `time`: "site-1/%2Fa.html". `key` NULL: of `other`. */
 void mongo_id(struct text *out, const struct mongo_store *m, size_t report, const char *time,
               const struct slice *key);
+/* Several of them in a filter, as { _id: { $in: [ … ] } }: what is added is copied. */
+struct mongo_ids {
+    bson_t in, list;
+    uint32_t count;
+};
+void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter);
+void mongo_ids_add(struct mongo_ids *ids, struct slice id);
+void mongo_ids_end(struct mongo_ids *ids, bson_t *filter);
 /* The metadata of a series: its dimensions; of `other`: nulls, and other: true. As "metadata.path" into a
  * filter, … */
 void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key);

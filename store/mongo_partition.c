@@ -140,20 +140,17 @@ static bool take_until(void *context, const bson_t *book)
 
 static bool read_until(struct claims *c, struct err *e)
 {
-    char index[24];
-    bson_t filter, in, ids;
+    bson_t filter;
+    struct mongo_ids ids;
     struct text *id = &c->m->id;
     bson_init(&filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &in);
-    BSON_APPEND_ARRAY_BEGIN(&in, "$in", &ids);
+    mongo_ids_begin(&ids, &filter);
     for (size_t i = 0; i < c->count; i++) {
         text_clear(id);
         text_printf(id, "%s/%s", c->partitions[i].source, c->partitions[i].partition);
-        snprintf(index, sizeof index, "%zu", i);
-        bson_append_utf8(&ids, index, -1, id->ptr, (int)id->len);
+        mongo_ids_add(&ids, slice_of(id->ptr, id->len));
     }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    mongo_ids_end(&ids, &filter);
     bool good = mongo_find(c->m->client, MONGO_BOOKS, &filter, NULL, take_until, c, e);
     bson_destroy(&filter);
     return good;

@@ -205,19 +205,15 @@ static bool filter_by_id(struct mongo_store *m, const struct scan *scan, enum sp
 {
     const struct slice *key = mongo_key(&m->more[scan->report], scan->series.one);
     int64_t at = span_floor(bucket, scan->from_ms);
-    bson_t of, ids;
+    struct mongo_ids ids;
     bson_init(filter);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
-    BSON_APPEND_ARRAY_BEGIN(&of, "$in", &ids);
-    int n = 0;
-    for (; at < scan->to_ms && n < BY_ID_MAX; at = span_next(bucket, at), n++) {
-        char time[MONGO_TIME_BYTES], index[16];
-        snprintf(index, sizeof index, "%d", n);
+    mongo_ids_begin(&ids, filter);
+    for (; at < scan->to_ms && ids.count < BY_ID_MAX; at = span_next(bucket, at)) {
+        char time[MONGO_TIME_BYTES];
         mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time), key);
-        bson_append_utf8(&ids, index, -1, m->id.ptr, (int)m->id.len);
+        mongo_ids_add(&ids, slice_of(m->id.ptr, m->id.len));
     }
-    bson_append_array_end(&of, &ids);
-    bson_append_document_end(filter, &of);
+    mongo_ids_end(&ids, filter);
     if (at < scan->to_ms)
         bson_destroy(filter);
     return at >= scan->to_ms;
