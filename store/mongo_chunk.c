@@ -268,11 +268,20 @@ static void write_alike(const struct mongo_chunk *c, const struct alike *order, 
     BSON_APPEND_BOOL(one, "multi", true);
 }
 
-/* Those of each kind as one update of several documents, if they are not too few. False: all are. */
-static bool write_together(const struct mongo_chunk *c, const struct alike *order, bson_t *command)
+static bool has_alike(const struct mongo_chunk *c, const struct alike *order)
+{
+    for (size_t from = 0, to; from < c->count; from = to) {
+        to = end_of_alike(c, order, from);
+        if (to - from >= ALIKE_MIN)
+            return true;
+    }
+    return false;
+}
+
+/* Those of each kind as one update of several documents, if they are not too few. */
+static void write_together(const struct mongo_chunk *c, const struct alike *order, bson_t *command)
 {
     bson_t updates, one;
-    bool is_worth_it = false;
     uint32_t n = 0;
     begin_command(c, command, &updates);
     for (size_t from = 0, to; from < c->count; from = to) {
@@ -280,7 +289,6 @@ static bool write_together(const struct mongo_chunk *c, const struct alike *orde
         const char *key;
         to = end_of_alike(c, order, from);
         bool together = to - from >= ALIKE_MIN;
-        is_worth_it |= together;
         for (size_t i = from; i < to; i = together ? to : i + 1) {
             size_t len = bson_uint32_to_string(n++, &key, room, sizeof room);
             bson_append_document_begin(&updates, key, (int)len, &one);
@@ -292,7 +300,6 @@ static bool write_together(const struct mongo_chunk *c, const struct alike *orde
         }
     }
     bson_append_array_end(command, &updates);
-    return is_worth_it;
 }
 
 /* Does it add to a document? Else it makes one, which is not there yet. */
@@ -317,19 +324,17 @@ static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n,
         order[i] = (struct alike){XXH3_64bits(change.ptr, change.len), i};
     }
     qsort(order, *n, sizeof *order, compare_alike);
-    bool is_worth_it = write_together(c, order, &command), good = true;
-    if (is_worth_it) {
-        good = mongo_write(c->client, &command, &reply, e);
-        int64_t done = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
-        bool is_whole = done == (int64_t)*n && !bson_has_field(&reply, "writeErrors");
-        bson_destroy(&reply);
-        if (is_whole)
-            *n = 0;
-        else
-            good = good && drop_applied(c, which, n, e);
-    }
+    if (!has_alike(c, order))
+        return true;
+    write_together(c, order, &command);
+    bool good = mongo_write(c->client, &command, &reply, e);
+    int64_t done = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    bool is_whole = done == (int64_t)*n && !bson_has_field(&reply, "writeErrors");
+    bson_destroy(&reply);
     bson_destroy(&command);
-    return good;
+    if (is_whole)
+        *n = 0;
+    return good && (is_whole || drop_applied(c, which, n, e));
 }
 
 static void list(struct mongo_chunk *c, size_t *which)
