@@ -9,6 +9,13 @@ void mongo_admin_json(struct text *out, const bson_t *document)
     bson_free(json);
 }
 
+void mongo_admin_database(struct mongo_admin_run *r)
+{
+    text_puts(r->out, "db.getSiblingDB(");
+    text_json(r->out, slice_text(mongo_client_database(r->m->client)));
+    text_putc(r->out, ')');
+}
+
 bool mongo_admin_is_key(const bson_t *wanted, const bson_iter_t *found)
 {
     bson_iter_t a, b;

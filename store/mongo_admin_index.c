@@ -4,20 +4,13 @@
 
 #define CODE_NAMESPACE_NOT_FOUND 26
 
-static void add_collection(struct mongo_admin_run *r, const struct mongo_collection *c)
-{
-    text_puts(r->out, "db.getSiblingDB(");
-    text_json(r->out, slice_text(mongo_client_database(r->m->client)));
-    text_puts(r->out, ").getCollection(");
-    text_json(r->out, slice_text(c->name));
-    text_puts(r->out, ")");
-}
-
 void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
                               const bson_t *key)
 {
-    add_collection(r, c);
-    text_puts(r->out, ".createIndex(");
+    mongo_admin_database(r);
+    text_puts(r->out, ".getCollection(");
+    text_json(r->out, slice_text(c->name));
+    text_puts(r->out, ").createIndex(");
     mongo_admin_json(r->out, key);
     text_printf(r->out, ", { \"name\" : \"%s\" })\n", name);
 }

@@ -18,6 +18,8 @@ struct mongo_admin_run {
 
 /* As a shell takes it. */
 void mongo_admin_json(struct text *out, const bson_t *document);
+/* "db.getSiblingDB(…)": the database, whichever the shell is in. */
+void mongo_admin_database(struct mongo_admin_run *r);
 /* Is a key found in a server the one that is wanted? It may give back 1, 1.0 or NumberLong(1). */
 bool mongo_admin_is_key(const bson_t *wanted, const bson_iter_t *found);
 

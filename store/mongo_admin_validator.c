@@ -28,9 +28,9 @@ static void print_validator(struct mongo_admin_run *r, const struct mongo_collec
     if (v == VALIDATION_OFF && state != VALIDATOR_DIFFERS)
         return;
     mongo_validator_command(r->m, c, v, state == VALIDATOR_NO_COLLECTION, true, &command);
-    text_printf(r->out, "%sdb.getSiblingDB(", state == VALIDATOR_FOREIGN ? "// " : "");
-    text_json(r->out, slice_text(mongo_client_database(r->m->client)));
-    text_puts(r->out, ").runCommand(");
+    text_puts(r->out, state == VALIDATOR_FOREIGN ? "// " : "");
+    mongo_admin_database(r);
+    text_puts(r->out, ".runCommand(");
     mongo_admin_json(r->out, &command);
     text_puts(r->out, ")\n");
     bson_destroy(&command);
