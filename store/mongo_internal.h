@@ -200,7 +200,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
 
 /* ---- mongo_send.c */
 
-/* Carry out the log of a batch, over all connections of the handle. On failure some of it has been. */
+/* Carry out the log of a batch, over several connections of the handle. On failure some of it has been. */
 bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e);
 void mongo_send_fini(struct mongo_store *m);
 

@@ -1,6 +1,7 @@
-/* The log of a batch over several connections at once: each has a thread while the batch is carried out,
- * which takes from the log, under a lock, the next chunk, and sends it. So what is unpacked is one chunk a
- * connection, and chunks begin in the order of the log: new series before documents, books last. */
+/* The log of a batch over several connections at once, as many as it has chunks for: each has a thread while
+ * the batch is carried out, which sends its first chunk, and then takes from the log, under a lock, the next
+ * one. So what is unpacked is one chunk a connection, and chunks begin in the order of the log: new series
+ * before documents, books last. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
@@ -65,29 +66,35 @@ static void fail(struct sending *s, const struct err *e)
     s->has_failed = true;
 }
 
-/* False: there is none, or it is to end. */
+/* One from the log, unless one is at hand. False: there is none, or it is to end. */
 static bool take_chunk(struct sending *s, struct mongo_chunk *c)
 {
     struct err e;
     pthread_mutex_lock(&s->lock);
-    if (!s->has_failed && !fill(s, c, &e))
+    if (!s->has_failed && c->count == 0 && !fill(s, c, &e))
         fail(s, &e);
     bool good = !s->has_failed && c->count > 0;
     pthread_mutex_unlock(&s->lock);
     return good;
 }
 
-static void *run(void *context)
+static bool send_chunk(struct sender *sender)
 {
-    struct sender *sender = context;
     struct sending *s = sender->sending;
     struct err e;
-    while (take_chunk(s, &sender->chunk)) {
-        if (mongo_chunk_apply(&sender->chunk, &e))
-            continue;
-        pthread_mutex_lock(&s->lock);
-        fail(s, &e);
-        pthread_mutex_unlock(&s->lock);
+    if (!take_chunk(s, &sender->chunk))
+        return false;
+    if (mongo_chunk_apply(&sender->chunk, &e))
+        return true;
+    pthread_mutex_lock(&s->lock);
+    fail(s, &e);
+    pthread_mutex_unlock(&s->lock);
+    return false;
+}
+
+static void *run(void *context)
+{
+    while (send_chunk(context)) {
     }
     return NULL;
 }
@@ -101,25 +108,45 @@ static bool open_client(struct mongo_store *m, size_t i, struct mongo_client **c
     return *client != NULL;
 }
 
+/* Only for as many as there are chunks a connection is made: a small batch is one. */
+static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, struct sending *s,
+                         struct sender *senders, size_t *count, struct err *e)
+{
+    for (*count = 0; *count < m->connections; ++*count) {
+        struct sender *sender = &senders[*count];
+        sender->sending = s;
+        sender->chunk.of = of;
+        sender->chunk.one_by_one = m->limits.is_router;
+        if (!take_chunk(s, &sender->chunk))
+            break;
+        if (!open_client(m, *count, &sender->chunk.client, e))
+            return false;
+    }
+    return true;
+}
+
+/* The caller's first chunk, then those of threads that could not be made, then what is left. */
+static void send_rest(struct sender *senders, size_t started, size_t count)
+{
+    bool more = send_chunk(&senders[0]);
+    for (size_t i = started; more && i < count; i++)
+        more = send_chunk(&senders[i]);
+    if (more)
+        run(&senders[0]);
+}
+
 bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e)
 {
     struct sending s = {.limits = &m->limits, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct sender *senders = xcalloc(m->connections, sizeof *senders);
-    size_t started = 1;
-    bool good = true;
+    size_t count, started = 1;
     mongo_log_open(&s.log, packed);
-    for (size_t i = 0; good && i < m->connections; i++) {
-        senders[i].sending = &s;
-        senders[i].chunk.of = of;
-        senders[i].chunk.one_by_one = m->limits.is_router;
-        good = open_client(m, i, &senders[i].chunk.client, e);
-    }
-    /* What a thread would do that cannot be made, the others do. */
-    while (good && started < m->connections &&
+    bool good = fill_senders(m, of, &s, senders, &count, e);
+    while (good && started < count &&
            pthread_create(&senders[started].thread, NULL, run, &senders[started]) == 0)
         pthread_setname_np(senders[started++].thread, "tallyd-sender");
-    if (good)
-        run(&senders[0]);
+    if (good && count > 0)
+        send_rest(senders, started, count);
     for (size_t i = 1; i < started; i++)
         pthread_join(senders[i].thread, NULL);
     if (s.has_failed)
