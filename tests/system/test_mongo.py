@@ -267,6 +267,10 @@ class Alike(MongoCase):
             out += [LINE % (1, FIRST_DAY, hour, minute, i % 60, path, 7, AGENT) for i, path in enumerate(paths)]
         return "".join(out).encode()
 
+    def count_lines(self, lines):
+        self.write("a.log", lines)
+        self.count("a.log")
+
     def hits(self, *logs, span="minute"):
         return {cell: hits for cell, (hits, _) in add_up(recount(*logs), span).items()}
 
@@ -281,26 +285,22 @@ class Alike(MongoCase):
         lines = b""
         for hour in (1, 2):
             lines += self.lines(hour)
-            self.write("a.log", lines)
-            self.count("a.log")
+            self.count_lines(lines)
             self.check_hits(lines)
 
     def test_documents_that_are_gone_are_made_anew(self):
         first, second = self.lines(1), self.lines(2)
-        self.write("a.log", first)
-        self.count("a.log")
+        self.count_lines(first)
         gone = {f"/page-{i}.html" for i in range(0, self.PAGES, 3)}
         self.base["pages.day"].delete_many({"metadata.path": {"$in": list(gone)}})
-        self.write("a.log", first + second)
-        self.count("a.log")
+        self.count_lines(first + second)
         expected = {cell: hits for cell, hits in self.hits(first + second).items()
                     if not (cell[1] in gone and "T01:" in cell[0])}
         self.assertEqual(expected, self.stored_hits())
 
     def test_killed_in_between(self):
         first = self.lines(1)
-        self.write("a.log", first)
-        self.count("a.log")
+        self.count_lines(first)
         lines = first + self.lines(2)
         self.write("a.log", lines)
         environment = {**os.environ, "TALLYD_FAILPOINT": f"mongo.applying:{self.dice.randrange(1, 4)}"}
@@ -312,12 +312,10 @@ class Alike(MongoCase):
     def test_a_sum_at_its_end(self):
         """The server refuses one of those that are alike: the others are counted, and it stays at the end."""
         first, second = self.lines(1), self.lines(2)
-        self.write("a.log", first)
-        self.count("a.log")
+        self.count_lines(first)
         full = {"metadata.path": "/page-3.html"}
         self.base["pages.month"].update_one(full, {"$set": {"total": 2**63 - 1}})
-        self.write("a.log", first + second)
-        self.count("a.log")
+        self.count_lines(first + second)
         self.assertEqual(2**63 - 1, self.base["pages.month"].find_one(full)["total"])
         total = self.hits(first + second, span="month")["2026-01", "/page-3.html"]
         self.base["pages.month"].update_one(full, {"$set": {"total": Int64(total)}})
