@@ -6,11 +6,13 @@ import platform
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 
 SAMPLE_EVERY_S = 0.004
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Failed(Exception):
@@ -74,6 +76,18 @@ def run(argv, watch_memory=False, env=None):
             raise Failed(f"{os.path.basename(argv[0])} ended with status {process.returncode}: {tail[0]}")
         cpu_s = usage.ru_utime + usage.ru_stime
         return Run(wall_s, cpu_s, peak[0], write_bytes, wchar, out.read().decode(errors="replace"))
+
+
+def add_arguments(parser):
+    """Those of every benchmark."""
+    build, results = os.path.join(os.path.dirname(HERE), "build"), os.path.join(HERE, "RESULTS.md")
+    parser.add_argument("--build", default=build, help="where the programs are (default build)")
+    parser.add_argument("--results", default=results, help="file to write a part of")
+
+
+def say(name, text):
+    """What the benchmark is doing, to whoever waits."""
+    print(f"{name}: {text}", file=sys.stderr, flush=True)
 
 
 def warm(path):

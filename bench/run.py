@@ -9,6 +9,7 @@ be measured stands in the table with the reason.
 import argparse
 import datetime
 import filecmp
+import functools
 import hashlib
 import os
 import sqlite3
@@ -25,6 +26,7 @@ ROOT = os.path.dirname(HERE)
 CACHE = os.path.join(ROOT, ".cache")
 WORK = os.path.join(CACHE, "bench")
 JSON_EVENTS = 4000
+say = functools.partial(measure.say, "bench")
 
 
 def parse_arguments():
@@ -33,17 +35,12 @@ def parse_arguments():
     parser.add_argument("--lines", type=int, default=5_000_000, help="lines of the log (default 5,000,000)")
     parser.add_argument("--sample", type=int, default=200, help="paths compared by minute; 0 is all (default 200)")
     parser.add_argument("--hot-lines", type=int, default=200_000, help="N of callgrind's N and 2N (default 200,000)")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="where the programs are (default build)")
-    parser.add_argument("--results", default=os.path.join(HERE, "RESULTS.md"), help="file to write")
+    measure.add_arguments(parser)
     arguments = parser.parse_args()
     for name in ("rounds", "lines", "hot_lines"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
     return arguments
-
-
-def say(text):
-    print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
 def log_file(build, lines):

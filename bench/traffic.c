@@ -8,6 +8,7 @@
 #define _DEFAULT_SOURCE 1
 
 #include "site.h"
+#include "wall.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -111,17 +112,10 @@ static double live_rate(const struct options *op, struct site *st, double t)
     return op->rate * (1 + 0.3 * sin(t / 211) + 0.2 * sin(t / 61) + 0.1 * sin(t / 7) + 0.4 * noise);
 }
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The same steps make up the past, at full speed, and the present. */
 static void write_live(const struct options *op, struct site *st, struct out *ou)
 {
-    int64_t now_ms = clock_ms(), at_ms = now_ms - op->backfill_s * 1000;
+    int64_t now_ms = wall_ms(), at_ms = now_ms - op->backfill_s * 1000;
     double due = 0;
 
     while (!stopped) {
@@ -132,7 +126,7 @@ static void write_live(const struct options *op, struct site *st, struct out *ou
         }
         out_flush(ou);
         nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
-        now_ms = clock_ms();
+        now_ms = wall_ms();
         if (now_ms - at_ms > GAP_MS_MAX || now_ms < at_ms - GAP_MS_MAX)
             at_ms = now_ms;
     }

@@ -13,14 +13,13 @@
  */
 #include "bench/kafka/client.h"
 #include "bench/site.h"
+#include "bench/wall.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
 enum {
     TICK_MS = 10,
@@ -49,20 +48,6 @@ struct pace {
     char (*lines)[SITE_LINE_BYTES_MAX];
 };
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void sleep_until(int64_t at_ms)
-{
-    struct timespec at = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
-    while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR) {
-    }
-}
-
 /* What will be sent at `at_ms` is written before, so that sending takes no time. */
 static void prepare(struct pace *pa, int64_t start_ms, int64_t at_ms, char *key)
 {
@@ -87,9 +72,9 @@ static int64_t run(struct pace *pa, int64_t start_ms, int64_t seconds)
     for (int64_t tick = 0; tick < seconds * 1000 / TICK_MS; tick++) {
         int64_t at_ms = start_ms + tick * TICK_MS;
         prepare(pa, start_ms, at_ms, key);
-        sleep_until(at_ms);
-        if (clock_ms() - at_ms > behind_ms)
-            behind_ms = clock_ms() - at_ms;
+        wall_sleep_until(at_ms);
+        if (wall_ms() - at_ms > behind_ms)
+            behind_ms = wall_ms() - at_ms;
         client_send(pa->rk, pa->rkt, pa->messages, pa->per_tick);
     }
     client_flush(pa->rk);
@@ -114,7 +99,7 @@ int main(int argc, char **argv)
     pa.lines = malloc((size_t)pa.per_tick * sizeof(*pa.lines));
     if (!pa.lines)
         client_fail("malloc", "out of memory");
-    int64_t start_ms = clock_ms() / 1000 * 1000 + 2000;
+    int64_t start_ms = wall_ms() / 1000 * 1000 + 2000;
     printf("%" PRId64 " %d %d %d\n", start_ms, PACE_SLOT_MS, PACE_SLOTS,
            pa.per_tick * PACE_SLOT_MS / TICK_MS);
     fflush(stdout);

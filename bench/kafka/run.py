@@ -11,6 +11,7 @@ import collections
 import contextlib
 import csv
 import datetime
+import functools
 import http.client
 import os
 import re
@@ -37,6 +38,7 @@ COUNT_S_MAX = 600  # of one round
 POLL_S = 0.02
 RESTARTS = 10
 BOUND_MIB, BOUND_RATIO, BOUND_AGE_S, BOUND_RESTART_S = 400, 0.7, 1.5, 1.0
+say = functools.partial(measure.say, "bench-kafka")
 
 
 def parse_arguments():
@@ -45,13 +47,8 @@ def parse_arguments():
     parser.add_argument("--messages", type=int, default=10_000_000, help="messages of a topic (default 10,000,000)")
     parser.add_argument("--rate", type=int, default=50_000, help="messages a second, for the age (default 50,000)")
     parser.add_argument("--seconds", type=int, default=60, help="for the age and the restarts (default 60)")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="where the programs are (default build)")
-    parser.add_argument("--results", default=os.path.join(ROOT, "bench", "RESULTS.md"), help="file to write a part of")
+    measure.add_arguments(parser)
     return parser.parse_args()
-
-
-def say(text):
-    print(f"bench-kafka: {text}", file=sys.stderr, flush=True)
 
 
 class Daemon:

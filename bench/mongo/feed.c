@@ -11,6 +11,7 @@
  *     BEHIND_MS        how late the last line was
  */
 #include "bench/site.h"
+#include "bench/wall.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,24 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TICK_MS = 10, SEED = 1, AHEAD_MS = 500 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void sleep_until(int64_t at_ms)
-{
-    struct timespec at = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
-    while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR) {
-    }
-}
 
 static void write_all(const char *bytes, size_t len)
 {
@@ -64,16 +50,16 @@ int main(int argc, char **argv)
     if (!lines)
         return EX_OSERR;
     signal(SIGPIPE, SIG_IGN);
-    int64_t start_ms = clock_ms() + AHEAD_MS;
+    int64_t start_ms = wall_ms() + AHEAD_MS;
     fprintf(stderr, "%" PRId64 "\n", start_ms);
     for (int64_t ms = 0; ms < seconds * 1000; ms += TICK_MS) {
         size_t len = 0;
         for (int64_t due = rate * (ms + TICK_MS) / 1000; written < due; written++)
             len += site_encode(site, (start_ms + ms) / 1000, lines + len);
-        sleep_until(start_ms + ms);
+        wall_sleep_until(start_ms + ms);
         write_all(lines, len);
     }
-    fprintf(stderr, "%" PRId64 "\n", clock_ms() - start_ms - seconds * 1000);
+    fprintf(stderr, "%" PRId64 "\n", wall_ms() - start_ms - seconds * 1000);
     free(lines);
     site_free(site);
     return EX_OK;

@@ -9,6 +9,7 @@ measured, the exit status is 1. A missed figure is no failure.
 
 import argparse
 import datetime
+import functools
 import os
 import shutil
 import statistics
@@ -41,6 +42,7 @@ PAGE = "/index.html"  # the first of the site
 # The literature's, of 1,000 updates a second for 30 s: mean, p95 and p99, with MMAPv1 and with WiredTiger.
 LITERATURE_MS = "1.06, 1.5, 1.8; 1.11, 1.87, 2.48"
 BOUND_TIMES, BOUND_APPLY, BOUND_TRIPS, BOUND_SHARE, BOUND_CHART = 100, 0.8, 2, 0.05, 1.2
+say = functools.partial(measure.say, "bench-mongo")
 
 
 def parse_arguments():
@@ -49,13 +51,8 @@ def parse_arguments():
     parser.add_argument("--servers", nargs="+", choices=list(SERVERS), default=list(SERVERS), help="which (default all)")
     parser.add_argument("--limits", nargs="*", type=int, choices=list(LIMITS), default=list(LIMITS),
                         help="of the age of events, in seconds (default all)")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="where the programs are (default build)")
-    parser.add_argument("--results", default=os.path.join(ROOT, "bench", "RESULTS.md"), help="file to write a part of")
+    measure.add_arguments(parser)
     return parser.parse_args()
-
-
-def say(text):
-    print(f"bench-mongo: {text}", file=sys.stderr, flush=True)
 
 
 class Bench:
