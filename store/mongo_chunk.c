@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
+#include "store/mongo_new.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include <xxhash.h>
 
 #define CHUNK_TRIES 5
-#define ALIKE_MIN   4 /* fewer go one by one */
+#define ALIKE_MIN   4  /* fewer go one by one */
+#define NEW_SHARE   16 /* one of so many is new: then it is looked which, of the next chunk */
 
 /* A bson_t points into itself: it cannot be returned. */
 static void update_at(const struct mongo_chunk *c, size_t i, bson_t *update)
@@ -111,75 +113,190 @@ static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n,
     return true;
 }
 
-static bool send(const struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, int64_t *matched,
+static bool send(struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, int64_t *matched,
                  struct err *e)
 {
     bson_t command, reply;
-    bson_iter_t it;
+    bson_iter_t it, upserted;
     write_command(c, which, *n, upsert, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
     *matched = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    if (good && bson_iter_init_find(&it, &reply, "upserted") && bson_iter_recurse(&it, &upserted)) {
+        while (bson_iter_next(&upserted))
+            c->made++;
+    }
     good = good && take_failures(c, which, n, &reply, e);
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;
 }
 
-/* ---- which have been applied? */
+/* ---- which are there? */
 
 struct looking {
     const struct mongo_chunk *chunk;
-    size_t *which, *n;
+    size_t *sorted; /* by their ids */
+    size_t count;
+    bool *is_found; /* by index in the chunk */
 };
 
-/* It is none of those that are left. */
-static bool take_out(void *context, const bson_t *document)
+static int compare_ids(const void *a, const void *b, void *chunk)
+{
+    const struct mongo_chunk *c = chunk;
+    return strcmp(c->ids[*(const size_t *)a], c->ids[*(const size_t *)b]);
+}
+
+static bool take_found(void *context, const bson_t *document)
 {
     struct looking *l = context;
     bson_iter_t it;
     const char *id = bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it)
                          ? bson_iter_utf8(&it, NULL)
                          : "";
-    for (size_t i = 0; i < *l->n; i++) {
-        if (strcmp(l->chunk->ids[l->which[i]], id) == 0) {
-            l->which[i] = l->which[--*l->n];
+    for (size_t low = 0, high = l->count; low < high;) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(id, l->chunk->ids[l->sorted[middle]]);
+        if (order == 0) {
+            l->is_found[l->sorted[middle]] = true;
             break;
         }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return true;
 }
 
-/* Those of `which` that have not been: *n of them afterwards. */
-static bool drop_applied(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+static void write_look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied,
+                       bson_t *filter)
 {
-    struct looking looking = {c, which, n};
     char path[MONGO_SLOT_BYTES + 16];
     struct mongo_ids ids;
-    bson_t filter, of, options, projection;
-    bson_init(&filter);
-    mongo_ids_begin(&ids, &filter);
-    for (size_t i = 0; i < *n; i++)
+    bson_t of;
+    bson_init(filter);
+    mongo_ids_begin(&ids, filter);
+    for (size_t i = 0; i < n; i++)
         mongo_ids_add(&ids, slice_text(c->ids[which[i]]));
-    mongo_ids_end(&ids, &filter);
+    mongo_ids_end(&ids, filter);
+    if (!applied)
+        return;
     snprintf(path, sizeof path, "applied.%s", c->of->slot);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, path, &of);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, path, &of);
     BSON_APPEND_INT64(&of, "$gte", c->of->seq);
-    bson_append_document_end(&filter, &of);
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &projection);
-    BSON_APPEND_BOOL(&projection, "_id", true);
-    bson_append_document_end(&options, &projection);
-    bool good = mongo_find(c->client, c->collection, &filter, &options, take_out, &looking, e);
-    bson_destroy(&options);
+    bson_append_document_end(filter, &of);
+}
+
+/* Of `which`, those whose documents are there, or have the update `applied`, in is_found. */
+static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied, bool *is_found,
+                 struct err *e)
+{
+    size_t sorted[MONGO_CHUNK_UPDATES];
+    struct looking looking = {c, sorted, n, is_found};
+    bson_t filter;
+    memset(is_found, 0, c->count * sizeof *is_found);
+    memcpy(sorted, which, n * sizeof *which);
+    qsort_r(sorted, n, sizeof *sorted, compare_ids, (void *)c);
+    write_look(c, which, n, applied, &filter);
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "batchSize", BCON_INT32((int32_t)n));
+    bool good = mongo_find(c->client, c->collection, &filter, options, take_found, &looking, e);
+    bson_destroy(options);
     bson_destroy(&filter);
     return good;
+}
+
+/* Those of `which` that are marked, or that are not: *n of them afterwards. */
+static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        if (mark[which[i]] == marked)
+            which[kept++] = which[i];
+    }
+    *n = kept;
+}
+
+/* Those of `which` that have not been applied: *n of them afterwards. */
+static bool drop_applied(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+{
+    bool is_applied[MONGO_CHUNK_UPDATES];
+    if (!look(c, which, *n, true, is_applied, e))
+        return false;
+    keep(which, n, is_applied, false);
+    return true;
+}
+
+/* ---- new documents */
+
+static void write_insert(const struct mongo_chunk *c, const size_t *which, size_t n, bson_t *command)
+{
+    bson_t documents, update, document;
+    bson_init(command);
+    BSON_APPEND_UTF8(command, "insert", c->collection);
+    BSON_APPEND_BOOL(command, "ordered", false);
+    BSON_APPEND_ARRAY_BEGIN(command, "documents", &documents);
+    for (size_t i = 0; i < n; i++) {
+        char room[16];
+        const char *key;
+        size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        update_at(c, which[i], &update);
+        mongo_new_document(&update, &document);
+        bson_append_document(&documents, key, (int)len, &document);
+        bson_destroy(&document);
+    }
+    bson_append_array_end(command, &documents);
+}
+
+/* Make the documents of `which`: those that the server did not take, for whatever reason, are left, *n of
+ * them. */
+static bool insert(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+{
+    bool is_left[MONGO_CHUNK_UPDATES] = {false};
+    bson_t command, reply;
+    bson_iter_t errors, at, index;
+    write_insert(c, which, *n, &command);
+    bool good = mongo_write(c->client, &command, &reply, e);
+    if (good && bson_iter_init_find(&errors, &reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
+        while (bson_iter_next(&at)) {
+            int64_t i = bson_iter_recurse(&at, &index) && bson_iter_find(&index, "index")
+                            ? bson_iter_as_int64(&index)
+                            : -1;
+            if (i >= 0 && i < (int64_t)*n)
+                is_left[which[i]] = true;
+        }
+    }
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    if (good)
+        keep(which, n, is_left, true);
+    return good;
+}
+
+/* Make those documents of `which` that are not there; the others are left. */
+static bool insert_missing(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+{
+    bool is_there[MONGO_CHUNK_UPDATES];
+    size_t missing[MONGO_CHUNK_UPDATES], count = *n;
+    if (!look(c, which, *n, false, is_there, e))
+        return false;
+    memcpy(missing, which, *n * sizeof *which);
+    keep(missing, &count, is_there, false);
+    if (count > 0 && !insert(c, missing, &count, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        is_there[missing[i]] = true; /* somebody else made it, or it is refused */
+    size_t before = *n;
+    keep(which, n, is_there, true);
+    c->made += before - *n;
+    return true;
 }
 
 /* ---- one by one */
 
 /* A duplicate key has two causes: it had been applied, or another writer made the document in the same
  * moment. */
-static bool settle_duplicates(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+static bool settle_duplicates(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     size_t all[MONGO_CHUNK_UPDATES], failed = *n;
     int64_t matched;
@@ -314,7 +431,8 @@ static bool adds(const struct mongo_chunk *c)
 /* A server plans an update of a thousand documents once: several times as fast as a thousand updates. It
  * makes no document, and says only how many there were; so what is missing, or was refused, or had been
  * applied before, is found out, and *n of `which` are left for the way that knows how to deal with each. */
-static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n, bool *together,
+                          struct err *e)
 {
     struct alike order[MONGO_CHUNK_UPDATES];
     bson_t command, reply;
@@ -324,7 +442,8 @@ static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n,
         order[i] = (struct alike){XXH3_64bits(change.ptr, change.len), i};
     }
     qsort(order, *n, sizeof *order, compare_alike);
-    if (!has_alike(c, order))
+    *together = has_alike(c, order);
+    if (!*together)
         return true;
     write_together(c, order, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
@@ -347,12 +466,26 @@ static void list(struct mongo_chunk *c, size_t *which)
     }
 }
 
+/* First the ways that take many at once; what they leave goes one by one. */
+static bool apply_many(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+{
+    bool together = false;
+    if (!adds(c))
+        return insert(c, which, n, e);
+    if (!c->one_by_one && !send_together(c, which, n, &together, e))
+        return false;
+    if (*n == 0)
+        return true;
+    return together ? insert(c, which, n, e) : !c->finds_new || insert_missing(c, which, n, e);
+}
+
 bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
 {
     size_t which[MONGO_CHUNK_UPDATES], n = c->count;
     int64_t matched;
     list(c, which);
-    if (!c->one_by_one && adds(c) && !send_together(c, which, &n, e))
+    c->made = 0;
+    if (!apply_many(c, which, &n, e))
         return false;
     for (int tries = 0; n > 0 && tries < CHUNK_TRIES; tries++) {
         if (!send(c, which, &n, true, &matched, e) || (n > 0 && !settle_duplicates(c, which, &n, e)))
@@ -360,6 +493,7 @@ bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
     }
     if (n > 0)
         return refuse_id(c, which[0], e);
+    c->finds_new = c->made * NEW_SHARE > c->count;
     c->count = 0;
     text_clear(&c->raw);
     failpoint(FAILPOINT_MONGO_APPLYING);

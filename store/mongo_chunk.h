@@ -4,11 +4,12 @@
  * Exact   : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
  *           other: each document has a guard of its own.
  * Alike   : updates that differ in nothing but their document first go together, as one update of many. It
- *           makes no document, so those that turn out not to have been applied go one by one. Not through a
- *           router: it names no shard key, so that each shard would be asked.
- * Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those of
- *           the log; a command has fewer. One update may be longer: it goes alone.
- * Threads : one per chunk, which has a client of its own.
+ *           makes no document. Not through a router: it names no shard key, so that each shard would be
+ * asked. New     : documents that are not there are inserted together; which they are turns out where alike
+ * updates went together, and is asked where the chunk before made many. Else    : what the server took in
+ * neither way goes one by one, as an upsert. Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server
+ * takes if that is less. The bytes are those of the log; a command has fewer. One update may be longer: it
+ * goes alone. Threads : one per chunk, which has a client of its own.
  */
 #pragma once
 
@@ -26,6 +27,8 @@ struct mongo_chunk {
     size_t at[MONGO_CHUNK_UPDATES];
     const char *ids[MONGO_CHUNK_UPDATES]; /* in it, of their documents, while it is applied */
     size_t count;
+    size_t made;    /* documents, that were not there */
+    bool finds_new; /* many of the chunk before were: it is worth looking for them */
 };
 
 /* Done when it returns true; the chunk is empty then. */

@@ -82,6 +82,7 @@ struct mongo_store {
 
     /* scratch */
     struct radix_item *items, *scratch;
+    struct radix_item *documents; /* by what is done to them */
     const struct cell **cells;
     size_t item_capacity;
     struct text id;

@@ -276,6 +276,7 @@ void mongo_free(struct mongo_store *m)
     free(m->more);
     free(m->items);
     free(m->scratch);
+    free(m->documents);
     free(m->cells);
     free(m->rows);
     free(m->row_is_there);

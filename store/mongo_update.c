@@ -3,9 +3,11 @@
 #include "base/mem.h"
 #include "store/mongo_internal.h"
 
+#define XXH_INLINE_ALL
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 /* An update under construction. */
 struct update {
@@ -147,6 +149,7 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
         m->items = xrealloc(m->items, count * sizeof *m->items);
         m->scratch = xrealloc(m->scratch, count * sizeof *m->scratch);
         m->cells = xrealloc(m->cells, count * sizeof *m->cells);
+        m->documents = xrealloc(m->documents, count * sizeof *m->documents);
     }
     size_t n = 0;
     for (size_t p = 0; p < batch->part_count; p++) {
@@ -185,9 +188,8 @@ static void merge_cells(const struct mongo_store *m, size_t report, size_t count
         report_merge(&m->reports[report], columns, m->cells[m->items[*i].index]->value);
 }
 
-/* One document, of the cells from `i` on; returns the first cell of the next. A slot that ends is written,
- * and added to the one that it is in. */
-static size_t write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
+/* One document, of the cells from `i` on. A slot that ends is written, and added to the one that it is in. */
+static void write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
 {
     struct mongo_store *m = u->m;
     const struct report *r = &m->reports[u->report];
@@ -211,7 +213,43 @@ static size_t write_document(struct update *u, const struct mongo_kind *k, size_
     }
     add_slot(u, mongo_member(k->span), sums[k->span]);
     end_bucket(u, series, mongo_time(k->span, start_ms, time), start_ms);
+}
+
+static bool is_within(const struct update *u, size_t i, size_t count, uint32_t series, int64_t end_ms)
+{
+    return i < count && series_at(u->m, i) == series && ms_at(u, i) < end_ms;
+}
+
+/* A hash of what the document's update does, the same for all that are alike. Returns the first cell of the
+ * next. */
+static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
+                            uint64_t *signature)
+{
+    uint32_t series = series_at(u->m, i);
+    int64_t end_ms = span_next(k->span, span_floor(k->span, ms_at(u, i)));
+    *signature = 0;
+    while (is_within(u, i, count, series, end_ms)) {
+        int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
+        int64_t next_ms = span_next(k->finest, slot[0]);
+        while (is_within(u, i, count, series, next_ms))
+            merge_cells(u->m, u->report, count, &i, slot + 1);
+        *signature = XXH3_64bits_withSeed(slot, sizeof slot, *signature);
+    }
     return i;
+}
+
+/* Those that are alike one behind the other, so that they go together (mongo_chunk.h). */
+static void write_kind(struct update *u, const struct mongo_kind *k, size_t cell_count)
+{
+    struct mongo_store *m = u->m;
+    size_t count = 0;
+    for (size_t i = 0; i < cell_count; count++) {
+        m->documents[count].index = (uint32_t)i;
+        i = sign_document(u, k, i, cell_count, &m->documents[count].key);
+    }
+    const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        write_document(u, k, sorted[i].index, cell_count);
 }
 
 static void write_documents(struct update *u, size_t cell_count)
@@ -221,8 +259,7 @@ static void write_documents(struct update *u, size_t cell_count)
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
-        for (size_t i = 0; i < cell_count;)
-            i = write_document(u, &kinds[n], i, cell_count);
+        write_kind(u, &kinds[n], cell_count);
     }
 }
 

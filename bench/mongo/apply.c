@@ -67,7 +67,8 @@ bool __wrap_mongo_write(struct mongo_client *c, const bson_t *command, bson_t *r
 {
     double begun_s = visits_now_s();
     bool good = __real_mongo_write(c, command, reply, e);
-    return bson_has_field(command, "updates") ? good : note(begun_s, good);
+    bool is_apply = bson_has_field(command, "updates") || bson_has_field(command, "documents");
+    return is_apply ? good : note(begun_s, good);
 }
 
 bool __wrap_mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,

@@ -216,6 +216,11 @@ class Crash(OfOneLog):
                     self.end(process, KILLED)
                 self.check_end()
 
+    def wait_begun(self, process):
+        """Until something is counted."""
+        while process.poll() is None and not self.nexts():
+            time.sleep(0.005)
+
     def test_killed_at_random_moments(self):
         whole_s, within = self.timed("a.log"), 0
         for number in range(1, ROUNDS + 1):
@@ -224,6 +229,8 @@ class Crash(OfOneLog):
                 process = None
                 while process is None or (process.returncode != EX_OK and self.dice.random() < 0.5):
                     process = self.begin("a.log")
+                    if self.dice.random() < 0.7:
+                        self.wait_begun(process)
                     time.sleep(self.dice.random() * whole_s)
                     process.kill()
                     self.end(process, EX_OK, KILLED)
@@ -320,6 +327,23 @@ class Alike(MongoCase):
         total = self.hits(first + second, span="month")["2026-01", "/page-3.html"]
         self.base["pages.month"].update_one(full, {"$set": {"total": Int64(total)}})
         self.check_hits(first + second)
+
+
+class New(MongoCase):
+    """No two updates are alike, and most documents are new: after a command of such, those that are not there go in as they are."""
+
+    def lines(self, day, pages):
+        return "".join(LINE % (1, day, 3, 4, 5, f"/page-{i}.html", self.dice.randrange(10**6), "x") for i in pages).encode()
+
+    def test_new_documents_among_old_ones(self):
+        self.dice = dice()
+        self.write("tallyd.yaml", CONFIG.replace(b"error}", b"error, connections: 1}"))
+        lines = b""
+        for day, pages in (FIRST_DAY, range(0, 60, 2)), (FIRST_DAY + 1, range(60)):
+            lines += self.lines(day, pages)
+            self.write("a.log", lines)
+            self.count("a.log")
+            self.check(lines)
 
 
 def fault_of(dice, hello=False):
