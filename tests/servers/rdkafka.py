@@ -11,7 +11,7 @@ import time
 Message = collections.namedtuple("Message", "partition offset key value headers timestamp_ms")
 
 LIBRARY = "librdkafka.so.1"
-WAIT_MS = 30000
+WAIT_MS = 60000
 PRODUCER, CONSUMER = 0, 1
 F_COPY = 2
 ERR_NO_ERROR, ERR_PARTITION_EOF, ERR_QUEUE_FULL, ERR_FATAL, ERR_NOT_LEADER = 0, -191, -184, -150, 6
