@@ -76,6 +76,7 @@ struct config {
     struct {
         char *url; /* "sqlite:tallyd.db" */
         int64_t connections;
+        bool indexes;
         enum store_validation validation;
     } store;
     struct {

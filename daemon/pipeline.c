@@ -180,12 +180,23 @@ static void close_stripe(struct pipeline *p)
     p->seal_wanted = false;
 }
 
+/* Has the writer nothing to do? */
+static bool is_idle(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    bool is_idle = p->next_apply == p->stripe;
+    pthread_mutex_unlock(&p->lock);
+    return is_idle;
+}
+
+/* One that would only wait for the writer grows instead where that adapts: less work, and no event is older.
+ */
 static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
 {
     if (s->begun_ms == 0)
         return false;
     return p->seal_wanted || reader_offset(p->reader) - s->from >= p->options.stripe_bytes ||
-           mono_ms - s->begun_ms >= p->limits.stripe_ms;
+           (mono_ms - s->begun_ms >= p->limits.stripe_ms && (p->options.flush == NULL || is_idle(p)));
 }
 
 /* Take the next block for worker `w`; events later than *latest_ms are in the future by its stripe's wall

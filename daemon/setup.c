@@ -35,7 +35,8 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
 struct store_options setup_store(const struct config *c)
 {
     return (struct store_options){.validation = c->store.validation,
-                                  .connections = (size_t)c->store.connections};
+                                  .connections = (size_t)c->store.connections,
+                                  .without_indexes = !c->store.indexes};
 }
 
 struct kafka_options setup_kafka(const struct config *c)

@@ -3,7 +3,8 @@
  *   { metadata.path: 1, metadata.date: 1 }   one series over a range of dates; equality before range
  *
  * Documents of all series are found by `_id`, which begins with the time. The index is made at start where it
- * is missing. Another one of the same name is somebody's choice: told, and left alone. */
+ * is missing, unless store.indexes says no. Another one of the same name is somebody's choice: told, and left
+ * alone. */
 #include "base/log.h"
 #include "store/mongo_internal.h"
 

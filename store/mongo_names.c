@@ -62,6 +62,6 @@ uint32_t mongo_names_add(struct mongo_names *n, struct slice key)
         slot = slot_of(n, hash, key);
     }
     n->names = xgrow(n->names, &n->capacity, n->count + 1, sizeof *n->names);
-    n->names[n->count++] = (struct mongo_name){hash, arena_copy(&n->keys, key), false};
+    n->names[n->count++] = (struct mongo_name){.hash = hash, .key = arena_copy(&n->keys, key)};
     return *slot = (uint32_t)n->count;
 }

@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "base/slice.h"
 
+#include "store/mongo_kind.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +18,8 @@ struct mongo_name {
     uint64_t hash;
     struct slice key;
     bool is_stored; /* the database is known to have it */
+    /* Of each kind, the bucket whose document this handle wrote last: its minute, from 1; 0: none. */
+    uint32_t written[MONGO_KINDS_MAX];
 };
 
 struct mongo_names {

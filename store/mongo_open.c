@@ -229,8 +229,8 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
             return false;
     }
     /* Validators first: what makes a collection needs less of a right than what changes it. */
-    if (!mongo_set_validators(m, options->validation, e) || !mongo_create_indexes(m, e) ||
-        !mongo_need_slot(m, e))
+    if (!mongo_set_validators(m, options->validation, e) ||
+        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_need_slot(m, e))
         return false;
     for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
         if (!count_series(m, i, e))

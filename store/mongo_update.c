@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#define MAYBE_NEW (UINT64_C(1) << 63)
+
 /* An update under construction. */
 struct update {
     struct mongo_store *m;
@@ -238,14 +240,31 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
     return i;
 }
 
-/* Those that are alike one behind the other, so that they go together (mongo_chunk.h). */
-static void write_kind(struct update *u, const struct mongo_kind *k, size_t cell_count)
+/* Was it written before? Most likely it is there then. */
+static bool note_written(struct update *u, size_t kind, uint32_t series, int64_t start_ms)
+{
+    if (series == STORE_SERIES_OTHER)
+        return false;
+    uint32_t *written = &mongo_names_at(&u->m->more[u->report].names, series)->written[kind];
+    uint32_t minute = (uint32_t)(start_ms / MINUTE_MS + 1);
+    bool was = *written == minute;
+    *written = minute;
+    return was;
+}
+
+/* Those that are alike one behind the other, so that they go together, and behind all others those that may
+ * be new: where none is, nobody has to ask which (mongo_chunk.h). */
+static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
 {
     struct mongo_store *m = u->m;
     size_t count = 0;
     for (size_t i = 0; i < cell_count; count++) {
-        m->documents[count].index = (uint32_t)i;
-        i = sign_document(u, k, i, cell_count, &m->documents[count].key);
+        uint64_t signature;
+        bool was_written = note_written(u, kind, series_at(m, i), span_floor(k->span, ms_at(u, i)));
+        size_t next = sign_document(u, k, i, cell_count, &signature);
+        m->documents[count] =
+            (struct radix_item){signature >> 1 | (was_written ? 0 : MAYBE_NEW), (uint32_t)i};
+        i = next;
     }
     const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
@@ -259,7 +278,7 @@ static void write_documents(struct update *u, size_t cell_count)
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
-        write_kind(u, &kinds[n], cell_count);
+        write_kind(u, &kinds[n], n, cell_count);
     }
 }
 

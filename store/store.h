@@ -84,7 +84,8 @@ enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 /* What a writer may ask for of some stores; zeros: nothing. */
 struct store_options {
     enum store_validation validation;
-    size_t connections; /* to a server, over which a batch is applied; 0: as the store likes */
+    size_t connections;   /* to a server, over which a batch is applied; 0: as the store likes */
+    bool without_indexes; /* but those that it needs itself */
 };
 
 struct store;

@@ -11,7 +11,7 @@ import urllib.request
 
 import measure
 
-POLL_S, END_S = 0.02, 120
+POLL_S, END_S = 0.1, 120
 PATHS = 100_000  # of bench/site.h, drawn by Zipf's law with exponent 1
 SAMPLES = 50_000
 
@@ -34,12 +34,12 @@ def events_of(documents):
 class Daemon:
     """A `tallyd run` in a directory of its own, on standard input."""
 
-    def __init__(self, build, work, url, aggregate):
+    def __init__(self, build, work, url, aggregate, store=""):
         self.program, self.dir = os.path.join(build, "tallyd"), os.path.join(work, "daemon")
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)
         with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
-            config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"}}\n'
+            config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
                          f'aggregate: {{{aggregate}}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
                          "reports: {pages: {by: [path], measures: {hits: count}}}\n")
 

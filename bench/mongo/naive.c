@@ -187,23 +187,6 @@ static void print(const struct worker *workers, int count)
     free(all);
 }
 
-/* The literature's, and the one that tallyd makes. */
-static void create_indexes(mongoc_client_pool_t *pool, const char *database)
-{
-    static const char *const names[] = {"pages.day", "pages.month", "pages.minute"};
-    mongoc_client_t *client = mongoc_client_pool_pop(pool);
-    bson_error_t error;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(names[i]), "indexes", "[", "{", "key", "{",
-                                   "metadata.path", BCON_INT32(1), "metadata.date", BCON_INT32(1), "}",
-                                   "name", BCON_UTF8("path_date"), "}", "]");
-        if (!mongoc_client_write_command_with_opts(client, database, command, NULL, NULL, &error))
-            visits_fail(names[i], error.message);
-        bson_destroy(command);
-    }
-    mongoc_client_pool_push(pool, client);
-}
-
 int main(int argc, char **argv)
 {
     static struct worker workers[CONNECTIONS_MAX];
@@ -217,7 +200,6 @@ int main(int argc, char **argv)
     if (count < 1 || count > CONNECTIONS_MAX)
         visits_fail("CONNECTIONS", "out of range");
     mongoc_client_pool_t *pool = visits_pool(argv[1], &database);
-    create_indexes(pool, database);
     for (int i = 0; i < count; i++) {
         workers[i] = (struct worker){.pool = pool,
                                      .database = database,

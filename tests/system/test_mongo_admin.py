@@ -126,6 +126,14 @@ class SameForAll(AdminCase):
 
 
 class Indexes(AdminCase):
+    def test_none_is_made_where_none_is_wanted(self):
+        self.write("tallyd.yaml", f"store: {{indexes: false}}\n{OWN}".encode())
+        self.count("a.log")
+        self.assertEqual({"_id_"}, set(self.base["pages.day"].index_information()))
+        self.assertIn(f"pages.day: {INDEX} was made\n", self.admin("indexes", "--apply"))
+        self.count("a.log")
+        self.assertIn(INDEX, self.base["pages.day"].index_information())
+
     def test_another_of_the_same_name_is_left(self):
         self.base["pages.day"].create_index([("metadata.date", 1)], name=INDEX)
         out = self.admin("indexes")
