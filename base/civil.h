@@ -47,3 +47,5 @@ char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES]);
 /* What users write: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if absent);
  * epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
 bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms);
+/* The same; `is_local`: it says no offset, so *ms is what a clock shows, be it of UTC or of a zone. */
+bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local);

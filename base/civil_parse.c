@@ -96,7 +96,7 @@ static bool take_time(struct slice *s, struct civil *c)
     return c->hour <= 23 && c->minute <= 59 && c->second <= 60;
 }
 
-static bool parse_date(struct slice s, int64_t *ms)
+static bool parse_date(struct slice s, int64_t *ms, bool *is_local)
 {
     struct civil c = {0};
     int64_t offset_ms;
@@ -108,17 +108,25 @@ static bool parse_date(struct slice s, int64_t *ms)
         return false;
     if ((take_char(&s, 'T') || take_char(&s, ' ')) && !take_time(&s, &c))
         return false;
+    *is_local = s.len == 0;
     if (!take_zone(&s, &offset_ms) || s.len != 0)
         return false;
     *ms = civil_to_ms(&c) - offset_ms;
     return *ms >= 0 && *ms <= CIVIL_END_MS;
 }
 
-bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms)
+bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local)
 {
+    *is_local = false;
     if (slice_is(text, "now")) {
         *ms = now_ms;
         return true;
     }
-    return parse_back(text, now_ms, ms) || parse_epoch(text, ms) || parse_date(text, ms);
+    return parse_back(text, now_ms, ms) || parse_epoch(text, ms) || parse_date(text, ms, is_local);
+}
+
+bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms)
+{
+    bool is_local;
+    return civil_parse_local(text, now_ms, ms, &is_local);
 }
