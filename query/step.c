@@ -1,0 +1,162 @@
+#include "query/step.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define DIGITS_MAX      5                      /* of STEP_COUNT_MAX */
+#define FIRST_MONDAY_MS (-3 * (int64_t)DAY_MS) /* of the week of 1970-01-01 */
+
+const char *const step_units[] = {"second", "minute", "hour", "day", "week", "month", "year", NULL};
+
+/* months: a unit of so many; else it is of a fixed length, of the clock if not of time. */
+static const struct unit {
+    const char *letters;
+    int64_t length_ms;
+    int64_t months;
+} units[STEP_UNIT_COUNT] = {
+    [STEP_SECOND] = {"s", SECOND_MS, 0},
+    [STEP_MINUTE] = {"m", MINUTE_MS, 0},
+    [STEP_HOUR] = {"h", HOUR_MS, 0},
+    [STEP_DAY] = {"d", DAY_MS, 0},
+    [STEP_WEEK] = {"w", 7 * (int64_t)DAY_MS, 0},
+    [STEP_MONTH] = {"mo", 2629746000, 1}, /* 365.2425 / 12 days */
+    [STEP_YEAR] = {"y", 31556952000, 12},
+};
+
+static bool take_count(struct slice *text, int64_t *count)
+{
+    size_t n = 0;
+    *count = 0;
+    for (; n < text->len && n < DIGITS_MAX && text->ptr[n] >= '0' && text->ptr[n] <= '9'; n++)
+        *count = *count * 10 + (text->ptr[n] - '0');
+    *text = slice_of(text->ptr + n, text->len - n);
+    return *count > 0;
+}
+
+bool step_parse(struct slice text, struct step *step)
+{
+    int64_t count;
+    for (int u = 0; u < STEP_UNIT_COUNT; u++) {
+        if (slice_is(text, step_units[u])) {
+            *step = (struct step){(enum step_unit)u, 1};
+            return true;
+        }
+    }
+    if (text.len == 0 || !take_count(&text, &count))
+        return false;
+    for (int u = 0; u < STEP_UNIT_COUNT; u++) {
+        if (slice_is(text, units[u].letters)) {
+            *step = (struct step){(enum step_unit)u, count};
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *step_name(const struct step *step, char buf[STEP_NAME_BYTES])
+{
+    if (step->count == 1)
+        return step_units[step->unit];
+    snprintf(buf, STEP_NAME_BYTES, "%" PRId64 "%s", step->count, units[step->unit].letters);
+    return buf;
+}
+
+int64_t step_ms(const struct step *step)
+{
+    ASSERT(step->count >= 1 && step->count <= STEP_COUNT_MAX && (unsigned)step->unit < STEP_UNIT_COUNT);
+    return step->count * units[step->unit].length_ms;
+}
+
+static int64_t floor_div(int64_t value, int64_t unit)
+{
+    int64_t rest = value % unit;
+    return value / unit - (rest < 0);
+}
+
+static int64_t floor_to(int64_t value, int64_t unit)
+{
+    return floor_div(value, unit) * unit;
+}
+
+static bool is_of_time(const struct step *step)
+{
+    return step->unit <= STEP_HOUR;
+}
+
+/* A day does not have a whole number of them. */
+static bool is_elapsed(const struct step *step)
+{
+    return is_of_time(step) && DAY_MS % step_ms(step) != 0;
+}
+
+static bool is_within_hour(const struct step *step)
+{
+    return is_of_time(step) && HOUR_MS % step_ms(step) == 0;
+}
+
+/* ---- of the clock: local times in, local times out */
+
+static int64_t month_start(int64_t month)
+{
+    int64_t year = floor_div(month, 12);
+    return civil_days((int)(1970 + year), (int)(month - year * 12) + 1, 1) * DAY_MS;
+}
+
+static int64_t months_floor(int64_t local_ms, int64_t count)
+{
+    struct civil c = civil_from_ms(local_ms);
+    return floor_to((c.year - CIVIL_YEAR_MIN) * 12 + c.month - 1, count);
+}
+
+static int64_t local_floor(const struct step *step, int64_t local_ms)
+{
+    int64_t months = step->count * units[step->unit].months;
+    int64_t origin_ms = step->unit == STEP_WEEK ? FIRST_MONDAY_MS : 0;
+    if (months > 0)
+        return month_start(months_floor(local_ms, months));
+    return floor_to(local_ms - origin_ms, step_ms(step)) + origin_ms;
+}
+
+static int64_t local_next(const struct step *step, int64_t start_ms)
+{
+    int64_t months = step->count * units[step->unit].months;
+    return months > 0 ? month_start(months_floor(start_ms, months) + months) : start_ms + step_ms(step);
+}
+
+/* ---- of instants */
+
+int64_t step_floor(const struct step *step, const struct zone *z, int64_t ms)
+{
+    const struct zone_stretch *s = zone_stretch_at(z, ms);
+    if (is_elapsed(step))
+        return floor_to(ms, step_ms(step));
+    int64_t local_ms = local_floor(step, ms + s->offset_ms), start_ms, next_ms;
+    if (is_within_hour(step)) {
+        start_ms = local_ms - s->offset_ms;
+        return start_ms > s->from_ms ? start_ms : s->from_ms;
+    }
+    start_ms = zone_instant(z, local_ms);
+    /* The clock may have been put back over the start of another one, which has begun nevertheless. */
+    while ((next_ms = zone_instant(z, local_ms = local_next(step, local_ms))) <= ms)
+        start_ms = next_ms;
+    ASSERT(start_ms <= ms);
+    return start_ms;
+}
+
+int64_t step_next(const struct step *step, const struct zone *z, int64_t start_ms)
+{
+    const struct zone_stretch *s = zone_stretch_at(z, start_ms);
+    if (is_elapsed(step))
+        return start_ms + step_ms(step);
+    int64_t local_ms = local_floor(step, start_ms + s->offset_ms), next_ms;
+    if (is_within_hour(step)) {
+        next_ms = local_ms + step_ms(step) - s->offset_ms;
+        return next_ms < s->to_ms ? next_ms : s->to_ms;
+    }
+    do
+        next_ms = zone_instant(z, local_ms = local_next(step, local_ms));
+    while (next_ms <= start_ms);
+    return next_ms;
+}
