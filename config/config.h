@@ -100,6 +100,7 @@ struct config {
         int64_t rows_max;   /* rows read by one query */
         int64_t points_max; /* steps in one answer */
         int64_t series_max; /* series in one answer */
+        int64_t response_bytes_max;
     } query;
     struct {
         bool enabled;

@@ -21,9 +21,12 @@ static const char usage[] =
     "      --from TIME         first moment (default: an hour before --to), moved back to the start of its "
     "step\n"
     "      --to TIME           end, exclusive (default: now)\n"
-    "      --step STEP         minute, hour, day or month: a row each (default: one row for the whole "
-    "range);\n"
-    "                          second, of a report of `layout: minute`\n"
+    "      --step STEP         minute, hour, day, week, month or year, or several: 15m, 6h, 2w, 3mo: a row "
+    "each\n"
+    "                          (default: one row for the whole range); second, of a report of `layout: "
+    "minute`\n"
+    "      --tz ZONE           days, weeks, months and years of a time zone, as Europe/Berlin (default: "
+    "UTC)\n"
     "      --top N             the N series with the most, instead of rows of time\n"
     "      --format FORMAT     table (default), csv or json\n"
     "      --explain           say on standard error what was read\n"
@@ -34,10 +37,12 @@ static const char usage[] =
     "Numbers are exact. What min, max, last and mean say of no event is absent: - in a table, empty in CSV,\n"
     "null in JSON.\n"
     "\n"
-    "TIME is UTC: 2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
+    "TIME is of the time zone: 2015-05-17, 2015-05-17T10:05, or with an offset 2015-05-17T10:05+02:00; or\n"
+    "seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
     "\n"
     "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
     "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n"
+    "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
 enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE };
@@ -48,6 +53,7 @@ static const struct option long_options[] = {
     {"from", required_argument, NULL, OPT_PARAMETER},
     {"to", required_argument, NULL, OPT_PARAMETER},
     {"step", required_argument, NULL, OPT_PARAMETER},
+    {"tz", required_argument, NULL, OPT_PARAMETER},
     {"top", required_argument, NULL, OPT_PARAMETER},
     {"format", required_argument, NULL, OPT_PARAMETER},
     {"explain", no_argument, NULL, OPT_EXPLAIN},
@@ -136,7 +142,7 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
 {
     struct query_limits limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max,
-                                  (uint64_t)c->query.series_max};
+                                  (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max};
     query_init(q, clock_wall_ms(&clock_system), &limits);
     q->bars = isatty(STDOUT_FILENO);
     for (size_t i = 0; i < args->parameter_count; i++) {

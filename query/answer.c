@@ -33,20 +33,20 @@ const char *answer_text(const struct answer *a, size_t row, size_t measure, cons
 size_t answer_row(const struct answer *a, int64_t slot_ms)
 {
     ASSERT(slot_ms >= a->from_ms && slot_ms < a->to_ms);
-    if (!a->has_step)
-        return 0;
-    if (a->step == SPAN_MONTH)
-        return (size_t)(civil_month_index(slot_ms) - civil_month_index(a->from_ms));
-    return (size_t)((slot_ms - a->from_ms) / span_next(a->step, 0));
+    /* Steps are nearly of one length: it is that row, or one beside it. */
+    size_t row =
+        (size_t)((double)(slot_ms - a->from_ms) / (double)(a->to_ms - a->from_ms) * (double)a->row_count);
+    row = row < a->row_count ? row : a->row_count - 1;
+    while (slot_ms < a->starts[row])
+        row--;
+    while (row + 1 < a->row_count && slot_ms >= a->starts[row + 1])
+        row++;
+    return row;
 }
 
 int64_t answer_time(const struct answer *a, size_t row)
 {
-    if (!a->has_step)
-        return a->from_ms;
-    if (a->step == SPAN_MONTH)
-        return civil_month_start(civil_month_index(a->from_ms) + (int64_t)row);
-    return a->from_ms + (int64_t)row * span_next(a->step, 0);
+    return a->starts[row];
 }
 
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension)
@@ -59,9 +59,9 @@ struct slice answer_dimension(const struct answer *a, size_t row, size_t dimensi
     return text;
 }
 
-static void write_csv(const struct answer *a, struct text *out)
+static size_t write_csv(const struct answer *a, size_t bytes_max, struct text *out)
 {
-    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
+    char iso[ZONE_ISO_BYTES], number[NUMBER_BYTES];
     size_t dimensions = a->report->dimension_count;
     for (size_t d = 0; a->of_series && d < dimensions; d++)
         text_printf(out, "%s%s", d > 0 ? "," : "", a->report->dimensions[d].name);
@@ -78,17 +78,20 @@ static void write_csv(const struct answer *a, struct text *out)
             text_csv(out, answer_dimension(a, row, d));
         }
         if (!a->of_series)
-            text_puts(out, civil_iso(answer_time(a, row), iso));
+            text_puts(out, zone_iso(a->zone, answer_time(a, row), iso));
         for (size_t m = 0; m < a->measure_count; m++)
             text_printf(out, "%s%s", m == 0 && a->of_series && dimensions == 0 ? "" : ",",
                         answer_text(a, row, m, "", number));
         text_putc(out, '\n');
+        if (out->len > bytes_max)
+            return row;
     }
+    return a->row_count;
 }
 
 static void write_json_head(const struct answer *a, struct text *out)
 {
-    char iso[CIVIL_ISO_BYTES];
+    char iso[ZONE_ISO_BYTES], name[STEP_NAME_BYTES];
     text_puts(out, "{\"report\":");
     text_json(out, slice_text(a->report->name));
     text_puts(out, ",\"measures\":[");
@@ -99,11 +102,13 @@ static void write_json_head(const struct answer *a, struct text *out)
     }
     text_puts(out, "],\"step\":");
     if (a->has_step)
-        text_printf(out, "\"%s\"", span_name(a->step));
+        text_printf(out, "\"%s\"", step_name(&a->step, name));
     else
         text_puts(out, "null");
-    text_printf(out, ",\"from\":\"%s\"", civil_iso(a->from_ms, iso));
-    text_printf(out, ",\"to\":\"%s\"", civil_iso(a->to_ms, iso));
+    if (a->zone != &zone_utc)
+        text_printf(out, ",\"tz\":\"%s\"", a->zone->name);
+    text_printf(out, ",\"from\":\"%s\"", zone_iso(a->zone, a->from_ms, iso));
+    text_printf(out, ",\"to\":\"%s\"", zone_iso(a->zone, a->to_ms, iso));
 }
 
 static void write_json_series(const struct answer *a, size_t row, struct text *out)
@@ -119,9 +124,9 @@ static void write_json_series(const struct answer *a, size_t row, struct text *o
     text_puts(out, "},\"values\":[");
 }
 
-static void write_json(const struct answer *a, struct text *out)
+static size_t write_json(const struct answer *a, size_t bytes_max, struct text *out)
 {
-    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
+    char iso[ZONE_ISO_BYTES], number[NUMBER_BYTES];
     write_json_head(a, out);
     text_puts(out, a->of_series ? ",\"top\":[" : ",\"values\":[");
     for (size_t row = 0; row < a->row_count; row++) {
@@ -130,26 +135,28 @@ static void write_json(const struct answer *a, struct text *out)
         if (a->of_series)
             write_json_series(a, row, out);
         else
-            text_printf(out, "[\"%s\"", civil_iso(answer_time(a, row), iso));
+            text_printf(out, "[\"%s\"", zone_iso(a->zone, answer_time(a, row), iso));
         for (size_t m = 0; m < a->measure_count; m++)
             text_printf(out, "%s%s", m > 0 || !a->of_series ? "," : "",
                         answer_text(a, row, m, "null", number));
         text_puts(out, a->of_series ? "]}" : "]");
+        if (out->len > bytes_max)
+            return row;
     }
     text_puts(out, "]}\n");
+    return a->row_count;
 }
 
-void answer_write(const struct answer *a, enum query_format format, bool bars, struct text *out)
+size_t answer_write(const struct answer *a, enum query_format format, bool bars, size_t bytes_max,
+                    struct text *out)
 {
     switch (format) {
     case QUERY_TABLE:
-        answer_table(a, bars, out);
-        return;
+        return answer_table(a, bars, bytes_max, out);
     case QUERY_CSV:
-        write_csv(a, out);
-        return;
+        return write_csv(a, bytes_max, out);
     default:
         ASSERT(format == QUERY_JSON);
-        write_json(a, out);
+        return write_json(a, bytes_max, out);
     }
 }

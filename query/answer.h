@@ -5,11 +5,13 @@
  *          2015-05-17T00:00:00Z,31          /favicon.ico,807       of them each has its own name
  *   json   {"report":"pages","measures":["hits"],"step":"day","from":"2015-05-17T00:00:00Z","to":…,
  *           "values":[["2015-05-17T00:00:00Z",31],…]}                                    a row per step
+ *          in a zone other than UTC, after the step: "tz":"Europe/Berlin"
  *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
  *
- * Rows   : of time, from `from_ms` by `step` (one row where there is none); or of series, with their keys.
+ * Rows   : of time, by `step` (one row where there is none); or of series, with their keys.
  * Values : exact, as decimal fractions. What min, max, last and mean say where there was no event is absent:
  *          `-` in a table, empty in CSV, null in JSON.
+ * Times  : of the zone, in CSV and JSON with its offset: 2015-05-17T00:00:00+02:00.
  */
 #pragma once
 
@@ -23,8 +25,10 @@ struct answer {
     size_t column_count;               /* of a row: those of all of them */
     bool every_measure;                /* asked for by "all" */
     bool has_step;
-    enum span step;
+    struct step step;
+    const struct zone *zone;
     int64_t from_ms, to_ms;
+    int64_t *starts; /* by row, where the rows are of time; owned by who made it */
     bool of_series;
     struct slice *keys; /* by row, where the rows are of series */
     size_t row_count;
@@ -40,11 +44,14 @@ bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *va
 /* The same as text, `absent` where it is. */
 const char *answer_text(const struct answer *a, size_t row, size_t measure, const char *absent,
                         char buf[NUMBER_BYTES]);
-void answer_write(const struct answer *a, enum query_format format, bool bars, struct text *out);
+/* Adds the text to `out`, until it has more than `bytes_max`. Returns the rows that are not beyond: all, if
+ * all is well. */
+size_t answer_write(const struct answer *a, enum query_format format, bool bars, size_t bytes_max,
+                    struct text *out);
 /* The row of a slot, and the start of a row. */
 size_t answer_row(const struct answer *a, int64_t slot_ms);
 int64_t answer_time(const struct answer *a, size_t row);
 /* The text of a dimension in a key: STORE_OTHER_KEY in each for the series `other`. */
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
 /* As a table; of answer_table.c. */
-void answer_table(const struct answer *a, bool bars, struct text *out);
+size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out);

@@ -2,10 +2,11 @@
 #include "query/answer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define LABEL_CHARS_MAX 60 /* longer text of a dimension is cut: CSV and JSON have it whole */
 #define BAR_CHARS       24
-#define TIME_BYTES      24
+#define TIME_BYTES      48
 #define ABSENT          "-"
 
 /* Characters of UTF-8 text. */
@@ -35,23 +36,33 @@ static void put_label(struct slice s, int width, struct text *out)
     text_printf(out, "%*s", width - chars, "");
 }
 
-/* As much of the ISO form as the span needs: "2015-05", "2015-05-17", "2015-05-17 10:05", ":03" with it. */
-static const char *short_time(enum span span, int64_t ms, char buf[TIME_BYTES])
+/* As much of the ISO form as the unit needs: "2015-05", "2015-05-17", "2015-05-17 10:05", ":03" with it. */
+static const char *short_time(const struct answer *a, enum step_unit unit, int64_t ms, char buf[TIME_BYTES])
 {
-    static const size_t lengths[SPAN_COUNT] = {19, 16, 16, 10, 7};
-    char iso[CIVIL_ISO_BYTES];
-    civil_iso(ms, iso);
+    static const int lengths[STEP_UNIT_COUNT] = {19, 16, 16, 10, 10, 7, 4};
+    char iso[ZONE_ISO_BYTES];
+    zone_iso(a->zone, ms, iso);
     iso[10] = ' ';
-    snprintf(buf, TIME_BYTES, "%.*s", (int)lengths[span], iso);
+    snprintf(buf, TIME_BYTES, "%.*s", lengths[unit], iso);
+    return buf;
+}
+
+/* Of a row: with the offset where the clock alone might say the same twice. */
+static const char *row_time(const struct answer *a, enum step_unit unit, int64_t ms, char buf[TIME_BYTES])
+{
+    char iso[ZONE_ISO_BYTES];
+    short_time(a, unit, ms, buf);
+    if (a->zone != &zone_utc && unit <= STEP_HOUR)
+        strcat(buf, zone_iso(a->zone, ms, iso) + CIVIL_ISO_BYTES - 2);
     return buf;
 }
 
 /* Of the ends of the range. */
-static enum span unit_of(const struct answer *a)
+static enum step_unit unit_of(const struct answer *a)
 {
     bool has_seconds =
         span_floor(SPAN_MINUTE, a->from_ms) != a->from_ms || span_floor(SPAN_MINUTE, a->to_ms) != a->to_ms;
-    return has_seconds ? SPAN_SECOND : SPAN_MINUTE;
+    return has_seconds ? STEP_SECOND : STEP_MINUTE;
 }
 
 static size_t label_count(const struct answer *a)
@@ -68,7 +79,7 @@ static struct slice label_of(const struct answer *a, size_t row, size_t column, 
 {
     if (a->of_series)
         return answer_dimension(a, row, column);
-    return slice_text(short_time(a->has_step ? a->step : unit_of(a), answer_time(a, row), buf));
+    return slice_text(row_time(a, a->has_step ? a->step.unit : unit_of(a), answer_time(a, row), buf));
 }
 
 static int label_width(const struct answer *a, size_t column)
@@ -119,15 +130,15 @@ static void put_bar(int128 value, int128 most, struct text *out)
 
 static void put_title(const struct answer *a, struct text *out)
 {
-    char from[TIME_BYTES], to[TIME_BYTES];
-    text_printf(out, "%s, %s to %s UTC", a->report->name, short_time(unit_of(a), a->from_ms, from),
-                short_time(unit_of(a), a->to_ms, to));
+    char from[TIME_BYTES], to[TIME_BYTES], name[STEP_NAME_BYTES];
+    text_printf(out, "%s, %s to %s %s", a->report->name, short_time(a, unit_of(a), a->from_ms, from),
+                short_time(a, unit_of(a), a->to_ms, to), a->zone->name);
     if (a->has_step)
-        text_printf(out, ", by %s", span_name(a->step));
+        text_printf(out, ", by %s", step_name(&a->step, name));
     text_putc(out, '\n');
 }
 
-void answer_table(const struct answer *a, bool bars, struct text *out)
+size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out)
 {
     int label_widths[REPORT_DIMENSIONS_MAX], value_widths[REPORT_MEASURES_MAX];
     char buf[TIME_BYTES], number[NUMBER_BYTES];
@@ -152,5 +163,8 @@ void answer_table(const struct answer *a, bool bars, struct text *out)
         if (bars)
             put_bar(length_of(a, row), most, out);
         text_putc(out, '\n');
+        if (out->len > bytes_max)
+            return row;
     }
+    return a->row_count;
 }

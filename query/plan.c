@@ -30,15 +30,26 @@ struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms)
     return p;
 }
 
+/* The longest slots of which one may fit, so that those of the calendar are looked at where they matter. */
+static int longest_within(enum span finest, int64_t for_ms)
+{
+    static const int64_t shortest[SPAN_COUNT] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, 28 * (int64_t)DAY_MS};
+    int span = SPAN_MONTH;
+    while (span > (int)finest && shortest[span] > for_ms)
+        span--;
+    return span;
+}
+
 struct plan plan_sum(enum span finest, int64_t from_ms, int64_t to_ms)
 {
     struct plan p = {0};
+    int longest = longest_within(finest, to_ms - from_ms);
     ASSERT(span_floor(finest, from_ms) == from_ms && span_floor(finest, to_ms) == to_ms);
-    for (int s = (int)finest; s < SPAN_MONTH; s++) {
+    for (int s = (int)finest; s < longest; s++) {
         int64_t next_ms = plan_ceil((enum span)(s + 1), from_ms), end_ms = span_floor((enum span)s, to_ms);
         add_tile(&p, (enum span)s, &from_ms, next_ms < end_ms ? next_ms : end_ms);
     }
-    for (int s = SPAN_MONTH; s >= (int)finest; s--)
+    for (int s = longest; s >= (int)finest; s--)
         add_tile(&p, (enum span)s, &from_ms, span_floor((enum span)s, to_ms));
     ASSERT(from_ms >= to_ms);
     return p;

@@ -2,8 +2,9 @@
 
 #include "base/mem.h"
 #include "base/suggest.h"
-#include "query/answer.h"
+#include "query/advice.h"
 #include "query/match.h"
+#include "query/tiles.h"
 #include "query/top.h"
 #include "query/unknown.h"
 
@@ -72,76 +73,185 @@ static bool bind_filters(struct bound *b, struct err *e)
     return true;
 }
 
+static bool is_known_then(const struct zone *z, int64_t to_ms, struct err *e)
+{
+    return to_ms <= z->end_ms ||
+           err_set(e, EX_USAGE,
+                   "to: the rules of time zone %s are known until 2038: ask for an earlier end, or in UTC",
+                   z->name);
+}
+
 static bool bind_range(struct bound *b, struct err *e)
 {
     const struct query *q = b->query;
-    char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
-    enum span finest = report_cell(b->answer.report), unit = q->has_step ? q->step : finest;
-    int64_t to_ms = q->to_ms >= 0 ? q->to_ms : q->now_ms;
-    int64_t from_ms = q->from_ms >= 0 ? q->from_ms : to_ms > HOUR_MS ? to_ms - HOUR_MS : 0;
-    if (to_ms > CIVIL_END_MS || from_ms >= to_ms)
+    struct answer *a = &b->answer;
+    char from[ZONE_ISO_BYTES], to[ZONE_ISO_BYTES];
+    a->zone = q->zone;
+    a->has_step = q->has_step;
+    a->step = q->step;
+    a->to_ms = q->to_ms >= 0 ? q->to_ms : q->now_ms;
+    a->from_ms = q->from_ms >= 0 ? q->from_ms : a->to_ms > HOUR_MS ? a->to_ms - HOUR_MS : 0;
+    if (a->to_ms > CIVIL_END_MS || a->from_ms >= a->to_ms)
         return err_set(e, EX_USAGE, "the range is empty: from %s is not before to %s",
-                       civil_iso(from_ms, from), civil_iso(to_ms, to));
-    if (unit < finest)
+                       zone_iso(q->zone, a->from_ms, from), zone_iso(q->zone, a->to_ms, to));
+    if (q->has_step && q->step.unit <= STEP_HOUR && step_ms(&q->step) % report_cell_ms(a->report) != 0)
         return err_set(
             e, EX_USAGE,
-            "step: report %s has no seconds, as one of `layout: minute` has: ask it by minute, hour, "
-            "day or month",
-            b->answer.report->name);
-    b->answer.has_step = q->has_step;
-    b->answer.step = q->step;
-    b->answer.from_ms = span_floor(unit, from_ms);
-    b->answer.to_ms = plan_ceil(unit, to_ms);
+            "step: report %s has no seconds, as one of `layout: minute` has: ask it by whole minutes, hour, "
+            "day, week, month or year",
+            a->report->name);
+    return is_known_then(q->zone, a->to_ms, e);
+}
+
+static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
+{
+    char iso[ZONE_ISO_BYTES];
+    return ms % report_cell_ms(a->report) == 0 ||
+           err_set(e, EX_UNAVAILABLE,
+                   "a step would begin at %s, within a minute, and report %s has whole ones of UTC: ask for "
+                   "another range, or in UTC",
+                   zone_iso(a->zone, ms, iso), a->report->name);
+}
+
+/* So many rows are too many. */
+static bool refuse_steps(const struct bound *b, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    uint64_t most = b->query->limits.points_max;
+    const char *step = advice_step(a, step_ms(&a->step), most);
+    return err_set(e, EX_UNAVAILABLE,
+                   "the answer has %" PRId64 " steps, more than %" PRIu64
+                   " (query.points_max): ask for a shorter range%s%s",
+                   (a->to_ms - a->from_ms) / step_ms(&a->step), most, step != NULL ? ", or by " : "",
+                   step != NULL ? step : "");
+}
+
+/* Rows of steps, from the start of the first to the end of the last. */
+static bool make_steps(struct bound *b, struct err *e)
+{
+    struct answer *a = &b->answer;
+    size_t capacity = 0;
+    int64_t at_ms = step_floor(&a->step, a->zone, a->from_ms);
+    while (at_ms < a->to_ms) {
+        if (!is_of_cells(a, at_ms, e))
+            return false;
+        if (a->row_count == b->query->limits.points_max)
+            return refuse_steps(b, e);
+        a->starts = xgrow(a->starts, &capacity, a->row_count + 1, sizeof *a->starts);
+        a->starts[a->row_count++] = at_ms;
+        at_ms = step_next(&a->step, a->zone, at_ms);
+    }
+    a->from_ms = a->starts[0];
+    a->to_ms = at_ms < CIVIL_END_MS ? at_ms : CIVIL_END_MS;
+    return is_of_cells(a, a->to_ms, e);
+}
+
+/* One row, of whole cells. */
+static void make_one(struct answer *a)
+{
+    enum span cell = report_cell(a->report);
+    a->from_ms = span_floor(cell, a->from_ms);
+    a->to_ms = plan_ceil(cell, a->to_ms);
+    a->starts = xmalloc(sizeof *a->starts);
+    a->starts[0] = a->from_ms;
+    a->row_count = 1;
+}
+
+static bool make_rows(struct bound *b, struct err *e)
+{
+    struct answer *a = &b->answer;
+    if (!a->has_step)
+        make_one(a);
+    else if (!make_steps(b, e))
+        return false;
+    if (!a->of_series)
+        a->columns = xcalloc(a->row_count * a->column_count, sizeof *a->columns);
     return true;
 }
 
-static bool make_rows(struct answer *a, const struct query *q, struct err *e)
+/* One scan of some. */
+struct scanning {
+    struct bound *bound;
+    const struct tiles_scan *scan;
+};
+
+static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
-    a->row_count = answer_row(a, a->to_ms - 1) + 1;
-    if (a->row_count > q->limits.points_max)
-        return err_set(e, EX_UNAVAILABLE,
-                       "the answer has %zu steps, more than %" PRIu64
-                       " (query.points_max): ask for a shorter range or a coarser step",
-                       a->row_count, q->limits.points_max);
-    a->columns = xcalloc(a->row_count * a->column_count, sizeof *a->columns);
-    return true;
+    const struct scanning *g = context;
+    struct answer *a = &g->bound->answer;
+    if (g->scan->tile_count > 1 && !tiles_has(g->scan, slot_ms))
+        return;
+    if (a->of_series)
+        top_add(&g->bound->top, series, values);
+    else
+        answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
-static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+/* A step longer than that of the answer, which reads longer slots than these. */
+static const char *coarser_step(const struct answer *a, enum span slot)
 {
-    struct answer *a = context;
-    (void)series;
-    answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
+    /* of UTC, and of zones, where edges of days are read as hours or minutes */
+    static const char *const names[2][SPAN_COUNT] = {{"minute", "hour", "day", "month", NULL},
+                                                     {"hour", "day", "week", "year", NULL}};
+    const char *name = names[a->zone != &zone_utc][slot];
+    struct step step;
+    if (!a->has_step || name == NULL || !step_parse(slice_text(name), &step))
+        return NULL;
+    return step_ms(&step) > step_ms(&a->step) ? name : NULL;
 }
 
-static void add_to_top(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+/* The store's limit was passed by a scan of these slots. */
+static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
 {
-    (void)slot_ms;
-    top_add(context, series, values);
+    const struct answer *a = &b->answer;
+    const char *step = coarser_step(a, slot);
+    const char *report = a->of_series ? NULL : advice_report(b->store, a, b->values);
+    return err_set(e, EX_UNAVAILABLE,
+                   "the answer takes more than %" PRIu64
+                   " rows of the store (query.rows_max): ask for a shorter range%s%s%s%s",
+                   b->query->limits.rows_max, step != NULL ? ", or by " : "", step != NULL ? step : "",
+                   report != NULL ? ", or of report " : "", report != NULL ? report : "");
 }
 
-static bool scan_tiles(const struct bound *b, const struct series_set *set, scan_fn *fn, void *context,
-                       struct query_stats *stats, struct err *e)
+static bool run_scans(struct bound *b, const struct series_set *set, const struct tiles_scan *scans,
+                      size_t count, struct query_stats *stats, struct err *e)
 {
     uint64_t rows_left = b->query->limits.rows_max;
-    for (size_t i = 0; i < stats->plan.tile_count; i++) {
-        const struct plan_tile *tile = &stats->plan.tiles[i];
-        struct scan scan = {b->report, tile->slot, tile->from_ms, tile->to_ms, *set, rows_left};
-        if (!store_scan(b->store, &scan, fn, context, &stats->reads[i], e))
-            return false;
-        rows_left -= stats->reads[i].rows;
+    for (size_t i = 0; i < count; i++) {
+        const struct tiles_scan *ts = &scans[i];
+        struct scanning g = {b, ts};
+        struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_left};
+        struct query_read read = {ts->slot, ts->from_ms, ts->to_ms, {0}};
+        if (!store_scan(b->store, &scan, add_slot, &g, &read.stats, e))
+            return e->code == EX_UNAVAILABLE ? refuse_rows(b, ts->slot, e) : false;
+        rows_left -= read.stats.rows;
+        stats->total.rows += read.stats.rows;
+        stats->total.bytes += read.stats.bytes;
+        if (i < QUERY_READS_MAX)
+            stats->reads[i] = read;
+        stats->scan_count++;
     }
     return true;
 }
 
-/* Scan what matches into the rows of the answer. */
-static bool find_rows(struct bound *b, const struct series_set *set, struct query_stats *stats, struct err *e)
+/* Scan what matches, if anything does. */
+static bool read_rows(struct bound *b, const struct match *match, struct query_stats *stats, struct err *e)
 {
-    struct answer *a = &b->answer;
-    if (!a->of_series)
-        return make_rows(a, b->query, e) && scan_tiles(b, set, add_to_row, a, stats, e);
-    return scan_tiles(b, set, add_to_top, &b->top, stats, e) &&
-           top_finish(&b->top, b->store, b->report, b->query->top, a, e);
+    const struct answer *a = &b->answer;
+    struct tiles tiles = {0};
+    size_t count;
+    stats->every_series = match->set.kind == SERIES_ALL;
+    stats->series_matched = match->count;
+    if (!stats->every_series && match->count == 0)
+        return true;
+    for (size_t i = 0; i < a->row_count; i++)
+        tiles_add(&tiles, report_cell(a->report), a->starts[i],
+                  i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
+    struct tiles_scan *scans = tiles_scans(&tiles, &count);
+    bool good = run_scans(b, &match->set, scans, count, stats, e);
+    free(scans);
+    tiles_fini(&tiles);
+    return good;
 }
 
 static bool bind_all(struct bound *b, struct err *e)
@@ -153,52 +263,78 @@ static bool bind_all(struct bound *b, struct err *e)
     return bind_report(b, e) && bind_measures(b, e) && bind_filters(b, e) && bind_range(b, e);
 }
 
+static bool write_answer(const struct bound *b, struct text *out, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    uint64_t most = b->query->limits.bytes_max;
+    size_t before = out->len, rows;
+    rows = answer_write(a, b->query->format, b->query->bars, most > 0 ? before + most : SIZE_MAX, out);
+    if (rows == a->row_count)
+        return true;
+    const char *step = a->has_step ? advice_step(a, step_ms(&a->step), rows) : NULL;
+    out->len = before;
+    out->ptr[before] = '\0';
+    if (a->of_series)
+        return err_set(e, EX_UNAVAILABLE,
+                       "the answer is longer than %" PRIu64 " bytes (query.response_max): ask for top %zu",
+                       most, rows);
+    return err_set(e, EX_UNAVAILABLE,
+                   "the answer is longer than %" PRIu64
+                   " bytes (query.response_max): ask for a shorter range%s%s",
+                   most, step != NULL ? ", or by " : "", step != NULL ? step : "");
+}
+
+static bool run_bound(struct bound *b, struct text *out, struct query_stats *stats, struct err *e)
+{
+    struct match match = {0};
+    bool good = make_rows(b, e) && match_series(&match, b->store, b->report, b->values, e) &&
+                read_rows(b, &match, stats, e);
+    match_fini(&match);
+    if (good && b->answer.of_series)
+        good = top_finish(&b->top, b->store, b->report, b->query->top, &b->answer, e);
+    return good && write_answer(b, out, e);
+}
+
 bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
                struct err *e)
 {
     struct bound b = {.query = q, .store = st};
-    struct answer *a = &b.answer;
-    struct match match;
     *stats = (struct query_stats){0};
     if (!bind_all(&b, e))
         return false;
-    if (!match_series(&match, st, b.report, b.values, e)) {
-        match_fini(&match);
-        return false;
-    }
-    stats->every_series = match.set.kind == SERIES_ALL;
-    stats->series_matched = match.count;
-    if (stats->every_series || match.count > 0)
-        stats->plan = q->has_step ? plan_steps(a->step, a->from_ms, a->to_ms)
-                                  : plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
-    top_init(&b.top, a);
-    bool good = find_rows(&b, &match.set, stats, e);
-    if (good)
-        answer_write(a, q->format, q->bars, out);
-    match_fini(&match);
+    top_init(&b.top, &b.answer);
+    bool good = run_bound(&b, out, stats, e);
     top_fini(&b.top);
-    free(a->columns);
-    free(a->keys);
+    free(b.answer.starts);
+    free(b.answer.columns);
+    free(b.answer.keys);
     return good;
+}
+
+static void explain_head(const struct query *q, const struct query_stats *stats, struct text *out)
+{
+    char name[STEP_NAME_BYTES];
+    text_printf(out, "report %.*s, ", SLICE_ARGS(q->report));
+    if (stats->every_series)
+        text_puts(out, "every series");
+    else
+        text_printf(out, "%" PRIu64 " series matched", stats->series_matched);
+    if (q->has_step)
+        text_printf(out, ", by %s of %s", step_name(&q->step, name), q->zone->name);
+    text_putc(out, '\n');
 }
 
 void query_explain(const struct query *q, const struct query_stats *stats, struct text *out)
 {
     char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
-    struct scan_stats total = {0};
-    text_printf(out, "report %.*s, ", SLICE_ARGS(q->report));
-    if (stats->every_series)
-        text_puts(out, "every series\n");
-    else
-        text_printf(out, "%" PRIu64 " series matched\n", stats->series_matched);
-    for (size_t i = 0; i < stats->plan.tile_count; i++) {
-        const struct plan_tile *tile = &stats->plan.tiles[i];
-        const struct scan_stats *read = &stats->reads[i];
+    explain_head(q, stats, out);
+    for (size_t i = 0; i < stats->scan_count && i < QUERY_READS_MAX; i++) {
+        const struct query_read *read = &stats->reads[i];
         text_printf(out, "  %-6s slots %s to %s: %" PRIu64 " rows, %" PRIu64 " bytes\n",
-                    span_name(tile->slot), civil_iso(tile->from_ms, from), civil_iso(tile->to_ms, to),
-                    read->rows, read->bytes);
-        total.rows += read->rows;
-        total.bytes += read->bytes;
+                    span_name(read->slot), civil_iso(read->from_ms, from), civil_iso(read->to_ms, to),
+                    read->stats.rows, read->stats.bytes);
     }
-    text_printf(out, "read %" PRIu64 " rows, %" PRIu64 " bytes\n", total.rows, total.bytes);
+    if (stats->scan_count > QUERY_READS_MAX)
+        text_printf(out, "  and %zu scans more\n", stats->scan_count - QUERY_READS_MAX);
+    text_printf(out, "read %" PRIu64 " rows, %" PRIu64 " bytes\n", stats->total.rows, stats->total.bytes);
 }

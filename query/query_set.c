@@ -3,11 +3,12 @@
 #include "query/query.h"
 #include "query/unknown.h"
 
+#define STEP_HELP "a number and s, m, h, d, w, mo or y: 15m, 6h, 2w"
 #define TIME_HELP "2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d"
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits)
 {
-    *q = (struct query){.limits = *limits, .now_ms = now_ms, .from_ms = -1, .to_ms = -1};
+    *q = (struct query){.limits = *limits, .now_ms = now_ms, .zone = &zone_utc, .from_ms = -1, .to_ms = -1};
 }
 
 static bool set_report(struct query *q, struct slice value, struct err *e)
@@ -42,28 +43,41 @@ static bool set_filter(struct query *q, struct slice value, struct err *e)
 static bool set_time(const struct query *q, const char *name, struct slice value, int64_t *ms, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES];
-    return civil_parse(value, q->now_ms, ms) ||
+    return zone_parse(q->zone, value, q->now_ms, ms) ||
            err_set(e, EX_USAGE, "%s: found %s, expected a time: " TIME_HELP, name,
                    suggest_quote(value, quoted));
 }
 
 static bool set_from(struct query *q, struct slice value, struct err *e)
 {
+    q->from = value;
     return set_time(q, "from", value, &q->from_ms, e);
 }
 
 static bool set_to(struct query *q, struct slice value, struct err *e)
 {
+    q->to = value;
     return set_time(q, "to", value, &q->to_ms, e);
+}
+
+static bool set_zone(struct query *q, struct slice value, struct err *e)
+{
+    const struct zone *z = zone_find(value, e);
+    if (z == NULL)
+        return err_prefix(e, "tz");
+    q->zone = z;
+    return (q->from.ptr == NULL || set_from(q, q->from, e)) && (q->to.ptr == NULL || set_to(q, q->to, e));
 }
 
 static bool set_step(struct query *q, struct slice value, struct err *e)
 {
-    const char *names[SPAN_COUNT + 1] = {0};
-    for (int i = 0; i < SPAN_COUNT; i++)
-        names[i] = span_name((enum span)i);
+    char quoted[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     q->has_step = true;
-    return span_parse(value, &q->step) || unknown_name(e, "step", value, names);
+    return step_parse(value, &q->step) ||
+           err_set(e, EX_USAGE,
+                   "unknown step %s%s: there are second, minute, hour, day, week, month, year, and "
+                   "several: " STEP_HELP,
+                   suggest_quote(value, quoted), suggest_hint(value, step_units, hint));
 }
 
 static bool set_top(struct query *q, struct slice value, struct err *e)
@@ -99,13 +113,14 @@ static bool set_bars(struct query *q, struct slice value, struct err *e)
     return q->bars || slice_is(value, "no") || unknown_name(e, "bars", value, names);
 }
 
-const char *const query_parameters[] = {"report", "measure", "filter", "from", "to",
-                                        "step",   "top",     "format", "bars", NULL};
+const char *const query_parameters[] = {"report", "measure", "filter", "from", "to", "step",
+                                        "tz",     "top",     "format", "bars", NULL};
 
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static bool (*const setters[])(struct query *, struct slice, struct err *) = {
-        set_report, set_measure, set_filter, set_from, set_to, set_step, set_top, set_format, set_bars};
+        set_report, set_measure, set_filter, set_from,   set_to,
+        set_step,   set_zone,    set_top,    set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
     for (size_t i = 0; i < COUNT_OF(setters); i++) {
         if (slice_is(name, query_parameters[i]))

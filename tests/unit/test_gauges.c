@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "ingest/record.h"
 #include "query/match.h"
+#include "query/plan.h"
 #include "query/query.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
@@ -262,7 +263,7 @@ static void put_value(const struct game *g, const struct wanted *w, size_t measu
 
 static void roll_question(struct game *g, struct wanted *w, size_t *measure)
 {
-    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000};
+    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000, 0};
     struct query *q = &g->query;
     query_init(q, 0, &limits);
     *w = (struct wanted){.name = -1, .user = -1};
@@ -309,8 +310,9 @@ static void check_steps(struct game *g)
     roll_question(g, &w, &measure);
     q->has_step = roll(g, 4) > 0;
     bool is_short = q->to_ms - q->from_ms < DAY_MS;
-    q->step = is_short ? (enum span)(SPAN_MINUTE + roll(g, 4)) : (enum span)(SPAN_HOUR + roll(g, 3));
-    enum span unit = q->has_step ? q->step : SPAN_MINUTE;
+    enum span step = is_short ? (enum span)(SPAN_MINUTE + roll(g, 4)) : (enum span)(SPAN_HOUR + roll(g, 3));
+    assert_true(step_parse(slice_text(span_name(step)), &q->step));
+    enum span unit = q->has_step ? step : SPAN_MINUTE;
     int64_t at_ms = span_floor(unit, q->from_ms), end_ms = plan_ceil(unit, q->to_ms);
     text_puts(&expected, "time,value\n");
     for (; at_ms < end_ms; at_ms = w.to_ms) {

@@ -246,8 +246,14 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     check_refused(*state, PARAMETERS("report=pages", "filter=path"), EX_USAGE, "expected DIMENSION=VALUE");
     check_refused(*state, PARAMETERS("report=pages", "filter=path=/a", "filter=path=/b"), EX_USAGE,
                   "path is given twice");
-    check_refused(*state, PARAMETERS("report=pages", "step=week"), EX_USAGE,
-                  "there are second, minute, hour, day, month");
+    check_refused(
+        *state, PARAMETERS("report=pages", "step=weak"), EX_USAGE,
+        "unknown step \"weak\" (did you mean \"week\"?): there are second, minute, hour, day, week, ");
+    check_refused(*state, PARAMETERS("report=pages", "step=90s"), EX_USAGE, "report pages has no seconds");
+    check_refused(*state, PARAMETERS("report=pages", "tz=Berlin"), EX_USAGE,
+                  "tz: unknown time zone \"Berlin\" (did you mean \"Europe/Berlin\"?)");
+    check_refused(*state, PARAMETERS("report=pages", "tz=Europe/Berlin", "to=2040-01-01"), EX_USAGE,
+                  "Europe/Berlin are known until 2038");
     check_refused(*state, PARAMETERS("report=pages", "step=second"), EX_USAGE,
                   "step: report pages has no seconds, as one of `layout: minute` has");
     check_refused(*state, PARAMETERS("report=pages", "format=xml"), EX_USAGE, "there are table, csv, json");
@@ -262,11 +268,69 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     check_refused(*state, PARAMETERS("report=pages", "top=1", "step=day"), EX_USAGE, "does not go with");
 }
 
+static void test_days_of_a_zone_are_its_own(void **state)
+{
+    struct world *w = *state;
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-24T21:59", 1); /* the 24th of Berlin */
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-24T22:00", 1);
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T00:30", 1);
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T01:30", 1);
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T22:59", 1);
+    world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T23:00", 1); /* the 26th */
+    world_apply(w, 1);
+    check_answer(w,
+                 PARAMETERS("report=pages", "filter=path=/dst", "from=2015-10-24", "to=2015-10-27",
+                            "step=day", "format=csv", "tz=Europe/Berlin"),
+                 "time,value\n"
+                 "2015-10-24T00:00:00+02:00,1\n"
+                 "2015-10-25T00:00:00+02:00,4\n"
+                 "2015-10-26T00:00:00+01:00,1\n");
+    check_answer(w,
+                 PARAMETERS("tz=Europe/Berlin", "report=pages", "from=2015-10-25T02:00",
+                            "to=2015-10-25T03:00", "step=hour", "format=table"),
+                 "pages, 2015-10-25 02:00 to 2015-10-25 03:00 Europe/Berlin, by hour\n"
+                 "time                    hits\n"
+                 "2015-10-25 02:00+02:00     1\n"
+                 "2015-10-25 02:00+01:00     1\n");
+    check_answer(w,
+                 PARAMETERS("report=pages", "from=2015-10-20", "to=2015-10-31", "step=week",
+                            "tz=Asia/Kathmandu", "format=json"),
+                 "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":\"week\",\"tz\":\"Asia/Kathmandu\","
+                 "\"from\":\"2015-10-19T00:00:00+05:45\",\"to\":\"2015-11-02T00:00:00+05:45\",\"values\":["
+                 "[\"2015-10-19T00:00:00+05:45\",4],[\"2015-10-26T00:00:00+05:45\",2]]}\n");
+    check_answer(
+        w, PARAMETERS("report=pages", "from=2015-10-25", "to=2015-10-26", "tz=Europe/Berlin", "format=csv"),
+        "time,value\n2015-10-25T00:00:00+02:00,4\n");
+}
+
+static void test_what_a_zone_cannot_say_exactly_is_refused(void **state)
+{
+    check_refused(
+        *state,
+        PARAMETERS("report=pages", "from=1971-01-01", "to=1971-01-03", "step=day", "tz=Africa/Monrovia"),
+        EX_UNAVAILABLE, "1971-01-01T00:00:00-00:44:30, within a minute, and report pages has whole ones");
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=1972-01-08", "to=1972-01-09", "step=day",
+                            "tz=Africa/Monrovia", "format=csv"),
+                 "time,value\n1972-01-08T00:00:00+00:00,0\n");
+}
+
+static void test_first_and_last_steps_reach_beyond_what_is_counted(void **state)
+{
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=1970-01-02", "to=1970-01-03", "step=week", "format=csv"),
+                 "time,value\n1969-12-29T00:00:00Z,0\n");
+    check_answer(*state,
+                 PARAMETERS("report=pages", "from=9999-01-02", "to=9999-12-31", "step=9y", "format=csv"),
+                 "time,value\n9998-01-01T00:00:00Z,0\n");
+}
+
 static void test_limits_refuse_what_is_too_much(void **state)
 {
     struct world *w = *state;
     check_refused(w, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-18", "step=minute"),
-                  EX_UNAVAILABLE, "1440 steps");
+                  EX_UNAVAILABLE,
+                  "1440 steps, more than 100 (query.points_max): ask for a shorter range, or by 15m");
     for (int64_t hour = 0; hour < 1200; hour++)
         batcher_add(w->batcher, 0, FIXTURE_PAGES, "/a", fixture_ms("2016-01-01") + hour * HOUR_MS,
                     (int64_t[]){1, 1});
@@ -279,12 +343,61 @@ static void test_limits_refuse_what_is_too_much(void **state)
     q.limits.points_max = 100000;
     q.report = slice_text("pages");
     q.has_step = true;
-    q.step = SPAN_MINUTE;
+    q.step = (struct step){STEP_MINUTE, 1};
     q.from_ms = fixture_ms("2016-01-01");
     q.to_ms = fixture_ms("2016-03-01");
     assert_false(query_run(w->store, &q, &out, &stats, &e));
     assert_int_equal(e.code, EX_UNAVAILABLE);
-    assert_non_null(strstr(e.text, "rows"));
+    assert_non_null(
+        strstr(e.text, "1000 rows of the store (query.rows_max): ask for a shorter range, or by hour"));
+    text_fini(&out);
+}
+
+static void test_what_is_refused_may_be_asked_of_another_report(void **state)
+{
+    struct world *w = *state;
+    for (int64_t hour = 0; hour < 1001; hour++)
+        batcher_add(w->batcher, 0, FIXTURE_CLIENTS, "h\tGET\t200", fixture_ms("2016-01-01") + hour * HOUR_MS,
+                    (int64_t[]){1, 1});
+    world_apply(w, 1);
+    check_refused(w, PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=day"),
+                  EX_UNAVAILABLE, "ask for a shorter range, or by month, or of report site");
+    check_refused(
+        w, PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=month", "filter=host=h"),
+        EX_UNAVAILABLE, "(query.rows_max): ask for a shorter range");
+}
+
+static void test_long_answers_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct text out = {0};
+    struct query_stats stats;
+    struct err e;
+    struct query q;
+    query_init(&q, 0, &limits);
+    q.limits.bytes_max = 600;
+    q.report = slice_text("pages");
+    q.from_ms = fixture_ms("2015-05-17");
+    q.to_ms = fixture_ms("2015-05-19");
+    q.has_step = true;
+    q.step = (struct step){STEP_HOUR, 1};
+    text_puts(&out, "before");
+    for (int format = QUERY_TABLE; format <= QUERY_JSON; format++) {
+        q.format = (enum query_format)format;
+        assert_false(query_run(w->store, &q, &out, &stats, &e));
+        assert_int_equal(e.code, EX_UNAVAILABLE);
+        assert_non_null(strstr(e.text, "600 bytes (query.response_max): ask for a shorter range, or by 6h"));
+        assert_string_equal(out.ptr, "before");
+    }
+    q.step = (struct step){STEP_HOUR, 6};
+    assert_true(query_run(w->store, &q, &out, &stats, &e));
+    assert_in_range(out.len, 100, 606);
+    q.has_step = false;
+    q.top = 3;
+    q.to_ms = fixture_ms("2015-05-21");
+    q.limits.bytes_max = 220;
+    assert_false(query_run(w->store, &q, &out, &stats, &e));
+    assert_non_null(strstr(e.text, "220 bytes (query.response_max): ask for top 2"));
     text_fini(&out);
 }
 
@@ -316,7 +429,7 @@ static void test_page_never_seen_reads_nothing(void **state)
                     &out, &stats, &e));
     assert_false(stats.every_series);
     assert_int_equal(stats.series_matched, 0);
-    assert_int_equal(stats.plan.tile_count, 0);
+    assert_int_equal(stats.scan_count, 0);
     assert_non_null(strstr(out.ptr, "2015-05-20T10:29:00Z,0\n2015-05-20T10:30:00Z,0\n"));
     text_fini(&out);
 }
@@ -369,9 +482,9 @@ static void test_seconds_are_answered_where_they_are_counted(void **state)
                  "2015-05-18 10:04:59     2\n");
     assert_true(ask(w, PARAMETERS("report=pages", "from=2015-05-17T23:59:59", "to=2015-05-19T00:00:01"), &out,
                     &stats, &e));
-    assert_int_equal(stats.plan.tile_count, 3);
-    assert_int_equal(stats.plan.tiles[0].slot, SPAN_SECOND);
-    assert_int_equal(stats.plan.tiles[1].slot, SPAN_DAY);
+    assert_int_equal(stats.scan_count, 3);
+    assert_int_equal(stats.reads[0].slot, SPAN_SECOND);
+    assert_int_equal(stats.reads[1].slot, SPAN_DAY);
     text_fini(&out);
 }
 
@@ -395,7 +508,12 @@ int main(void)
         TEST(test_table_is_aligned),
         TEST(test_table_cuts_long_text_and_draws_bars),
         TEST(test_wrong_questions_are_answered_with_what_exists),
+        TEST(test_days_of_a_zone_are_its_own),
+        TEST(test_what_a_zone_cannot_say_exactly_is_refused),
+        TEST(test_first_and_last_steps_reach_beyond_what_is_counted),
         TEST(test_limits_refuse_what_is_too_much),
+        TEST(test_what_is_refused_may_be_asked_of_another_report),
+        TEST(test_long_answers_are_refused),
         TEST(test_tiles_of_a_sum_share_the_limit_of_rows),
         TEST(test_page_never_seen_reads_nothing),
         TEST(test_explain_says_what_was_read),

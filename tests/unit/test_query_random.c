@@ -1,8 +1,11 @@
-/* Any question over any counts, on every store: the answer equals a naive recount. */
+/* Any question over any counts, by any step of any time zone, on every store: the answer equals a naive
+ * recount. */
 #include "query/match.h"
+#include "query/plan.h"
 #include "query/query.h"
 #include "tests/support/dice.h"
 #include "tests/support/model.h"
+#include "tests/support/wall.h"
 #include "tests/support/world.h"
 
 #include <inttypes.h>
@@ -26,12 +29,16 @@ struct game {
     struct model model;
     char keys[KEYS_MAX][32];
     struct query query;
+    int64_t from_ms; /* of the first count */
 };
 
 static void fill(struct game *g, struct world *w)
 {
-    int64_t from_ms = fixture_ms("2015-12-20"), length_ms = 75LL * DAY_MS;
+    /* a new year and a leap day; clocks put forward, and back */
+    static const char *const begins[] = {"2015-12-20", "2015-02-20", "2015-09-15"};
+    int64_t from_ms = fixture_ms(begins[dice_roll(&g->dice, 3)]), length_ms = 75LL * DAY_MS;
     struct err e;
+    g->from_ms = from_ms;
     for (size_t i = 0; i < KEYS_MAX; i++)
         snprintf(g->keys[i], sizeof g->keys[i], "%s\t%s\t%s", hosts[i % 5], methods[i / 5 % 3],
                  statuses[i / 15]);
@@ -51,13 +58,13 @@ static void fill(struct game *g, struct world *w)
 
 static void roll_question(struct game *g)
 {
-    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000};
+    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000, 0};
     struct query *q = &g->query;
     query_init(q, 0, &limits);
     q->report = slice_text("clients");
     q->measure = slice_text(dice_roll(&g->dice, 2) == 0 ? "hits" : "bytes");
     q->format = QUERY_CSV;
-    q->from_ms = fixture_ms("2015-12-15") + dice_roll(&g->dice, 80LL * DAY_MS);
+    q->from_ms = g->from_ms - 5LL * DAY_MS + dice_roll(&g->dice, 80LL * DAY_MS);
     q->to_ms = q->from_ms + 1 + dice_roll(&g->dice, dice_roll(&g->dice, 2) == 0 ? DAY_MS : 80LL * DAY_MS);
     if (dice_roll(&g->dice, 2) == 0)
         q->filters[q->filter_count++] =
@@ -100,20 +107,34 @@ static void answer(struct game *g, struct world *w, struct text *out)
         fail_msg("%s", e.text);
 }
 
+static void roll_step(struct game *g)
+{
+    static const char *const steps[] = {"hour", "day", "month", "week", "year", "15m", "30m",
+                                        "90m",  "6h",  "7h",    "2d",   "3mo",  "7m",  "minute"};
+    struct query *q = &g->query;
+    struct err e;
+    bool is_short = q->to_ms - q->from_ms < 2LL * DAY_MS;
+    q->has_step = dice_roll(&g->dice, 8) > 0;
+    assert_true(step_parse(slice_text(steps[dice_roll(&g->dice, is_short ? 14 : 12)]), &q->step));
+    if (dice_roll(&g->dice, 4) > 0)
+        q->zone = zone_find(slice_text(wall_any(dice_roll(&g->dice, 100))), &e);
+    assert_non_null(q->zone);
+}
+
 static void check_steps(struct game *g, struct world *w)
 {
     struct query *q = &g->query;
     struct text out = {0}, expected = {0};
-    char iso[CIVIL_ISO_BYTES];
-    q->has_step = dice_roll(&g->dice, 4) > 0;
-    q->step = (enum span)(SPAN_HOUR + dice_roll(&g->dice, 3));
+    char iso[ZONE_ISO_BYTES];
+    roll_step(g);
     answer(g, w, &out);
     text_puts(&expected, "time,value\n");
-    enum span unit = q->has_step ? q->step : report_cell(&w->reports[FIXTURE_CLIENTS]);
-    int64_t at_ms = span_floor(unit, q->from_ms), end_ms = plan_ceil(unit, q->to_ms);
+    enum span cell = report_cell(&w->reports[FIXTURE_CLIENTS]);
+    int64_t end_ms = q->has_step ? q->to_ms : plan_ceil(cell, q->to_ms);
+    int64_t at_ms = q->has_step ? step_floor(&q->step, q->zone, q->from_ms) : span_floor(cell, q->from_ms);
     while (at_ms < end_ms) {
-        int64_t next_ms = q->has_step ? span_next(unit, at_ms) : end_ms;
-        text_printf(&expected, "%s,%" PRId64 "\n", civil_iso(at_ms, iso),
+        int64_t next_ms = q->has_step ? step_next(&q->step, q->zone, at_ms) : end_ms;
+        text_printf(&expected, "%s,%" PRId64 "\n", zone_iso(q->zone, at_ms, iso),
                     recount(g, is_asked_for, q, at_ms, next_ms));
         at_ms = next_ms;
     }
