@@ -8,7 +8,9 @@ metadata.date, their totalViews and seconds are `minute` and `second`, and their
 import collections
 import datetime
 import json
+import re
 
+import zonecase
 from harness import dice
 from mongocase import MongoCase, main, mongo, pymongo
 
@@ -276,6 +278,53 @@ reports:
         after = self.base["gauges.hour"].find_one({"_id": before["_id"]})
         self.assertAlmostEqual(value + 2, after["values"]["minute"][str(minute.minute)]["v"] / 1e6, 6)
         self.assertEqual(after["values"]["hourly"], after["values"]["minute"][str(minute.minute)])
+
+
+class Year(ChartCase):
+    """A page's year, as `tallyd query` charts it: from how few documents, and by the clocks of a place."""
+
+    CONFIG = b"reports: {pages: {by: [path]}}\n"
+    begin, page, times = datetime.datetime(2025, 1, 1), "/index.html", []
+
+    def make(self):
+        lines = []
+        for half_day in range(2 * 365):
+            at = self.begin + half_day * DAY / 2 + datetime.timedelta(seconds=self.dice.randrange(86400 // 2))
+            self.times.append(at.replace(tzinfo=zonecase.UTC))
+            lines.append(VIEW % (at.strftime("%d/%b/%Y:%H:%M:%S"), self.page))
+            if half_day % 50 == 0:
+                lines.append(VIEW % (at.strftime("%d/%b/%Y:%H:%M:%S"), "/other"))
+        self.dice.shuffle(lines)
+        self.write("a.log", "".join(lines).encode())
+        self.count("a.log")
+
+    def check_chart(self, step, tz, begin, end, documents):
+        zone = zonecase.zone_of(tz)
+        rows = self.query("pages", "--filter", f"path={self.page}", "--step", step, "--tz", tz, "--explain",
+                          span=(begin, end), store=self.store)
+        read = int(re.search(r"^read (\d+) rows", self.err, re.M).group(1))
+        begin, end = (datetime.datetime.fromisoformat(time).replace(tzinfo=zone) for time in (begin, end))
+        wanted = zonecase.chart([at for at in self.times if begin <= at < end], step, zone)
+        self.assertEqual(wanted, {row["time"]: int(row["value"]) for row in rows if row["value"] != "0"})
+        self.assertTrue(1 <= read <= documents, self.err)
+
+    def test_charts_are_few_documents(self):
+        hour = f"{self.times[300]:%Y-%m-%dT%H}:00"
+        until = f"{self.times[300] + HOUR:%Y-%m-%dT%H}:00"
+        day = f"{self.times[300] + DAY:%Y-%m-%dT%H}:00"
+        self.check_chart("minute", "UTC", hour, until, 2)
+        self.check_chart("hour", "UTC", hour, day, 2)
+        self.check_chart("hour", "UTC", "2025-02-01", "2025-05-02", 90)
+        self.check_chart("month", "UTC", "2025-01-01", "2026-01-01", 12)
+        self.check_chart("year", "UTC", "2025-01-01", "2026-01-01", 12)
+        self.check_chart("week", "UTC", "2025-01-06", "2025-12-29", 12)
+
+    def test_charts_of_a_place_are_few_documents_too(self):
+        self.check_chart("hour", "Europe/Berlin", "2025-02-01", "2025-05-02", 91)
+        self.check_chart("day", "Europe/Berlin", "2025-02-01", "2025-05-02", 91)
+        self.check_chart("month", "Europe/Berlin", "2025-02-01", "2025-12-01", 11 + 11)  # with a night between months
+        self.check_chart("week", "America/New_York", "2025-02-03", "2025-04-28", 4 + 13)
+        self.check_chart("day", "Asia/Kathmandu", "2025-02-01", "2025-03-03", 31 + 31)  # with minutes of each night
 
 
 if __name__ == "__main__":
