@@ -171,6 +171,8 @@ static void test_web_query_answers_in_three_formats(void **state)
           "\"top\":[{\"series\":{\"path\":\"/index.html\"},\"values\":[2]}]");
     check(f, "/api/v1/query?report=pages&step=minute&format=csv&from=2015-05-17T10:05&to=2015-05-17T10:07",
           200, "time,value\n2015-05-17T10:05:00Z,2\n2015-05-17T10:06:00Z,1\n");
+    check(f, "/api/v1/query?report=pages&step=day&tz=Europe/Berlin&from=2015-05-17&to=2015-05-18&format=csv",
+          200, "time,value\n2015-05-17T00:00:00+02:00,");
 }
 
 static void test_web_query_decodes_parameters(void **state)
@@ -195,6 +197,9 @@ static void test_web_query_errors_have_their_class(void **state)
     check(f, "/api/v1/query?report=pages&from=yesterday", 400, "expected a time");
     check(f, "/api/v1/query?report", 400, "unknown report");
     check(f, "/api/v1/query?report=pages&from=2015-05-01&to=2015-05-17&step=minute", 422, "query.points_max");
+    check(f, "/api/v1/query?report=pages&from=1971-01-01&to=1971-01-02&step=day&tz=Africa/Monrovia", 422,
+          "within a minute");
+    check(f, "/api/v1/query?report=pages&tz=Berlin", 400, "did you mean \\\"Europe/Berlin\\\"?");
     struct text target = {0};
     text_puts(&target, "/api/v1/query?report=pages");
     for (int i = 0; i < SERVER_PARAMETERS_MAX; i++)
