@@ -124,6 +124,21 @@ static void test_edges_of_a_zone_are_scans_of_their_own(void **state)
     check_scans("Asia/Kathmandu", "2010-01-01", "2015-01-01", "day", "1 hour, 1 minute");
 }
 
+static void test_a_gap_longer_than_what_is_behind_it_is_not_read(void **state)
+{
+    (void)state;
+    static const enum span expected[] = {SPAN_DAY, SPAN_MONTH, SPAN_DAY}; /* of 30, 28 and 5 days */
+    struct tiles tiles = {0};
+    size_t count;
+    tiles_add(&tiles, SPAN_MINUTE, fixture_ms("2015-01-02"), fixture_ms("2015-03-06"));
+    struct tiles_scan *scans = tiles_scans(&tiles, &count);
+    assert_int_equal(count, COUNT_OF(expected));
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(scans[i].slot, expected[i]);
+    free(scans);
+    tiles_fini(&tiles);
+}
+
 static void test_what_is_before_1970_is_not_read(void **state)
 {
     (void)state;
@@ -145,6 +160,7 @@ int main(void)
         cmocka_unit_test(test_every_minute_of_every_row_is_read_once),
         cmocka_unit_test(test_rows_of_one_slot_are_one_scan),
         cmocka_unit_test(test_edges_of_a_zone_are_scans_of_their_own),
+        cmocka_unit_test(test_a_gap_longer_than_what_is_behind_it_is_not_read),
         cmocka_unit_test(test_what_is_before_1970_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
