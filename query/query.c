@@ -4,22 +4,12 @@
 #include "base/suggest.h"
 #include "query/advice.h"
 #include "query/match.h"
-#include "query/tiles.h"
+#include "query/query_internal.h"
 #include "query/top.h"
 #include "query/unknown.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* A query whose names were found in a store. */
-struct bound {
-    const struct query *query;
-    struct store *store;
-    size_t report;
-    struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted of each dimension; NULL: any */
-    struct answer answer;
-    struct top top; /* holds the keys of the answer */
-};
 
 static bool bind_report(struct bound *b, struct err *e)
 {
@@ -169,92 +159,38 @@ static bool make_rows(struct bound *b, struct err *e)
     return true;
 }
 
-/* One scan of some. */
-struct scanning {
-    struct bound *bound;
-    const struct tiles_scan *scan;
-};
-
-static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
-    const struct scanning *g = context;
-    struct answer *a = &g->bound->answer;
-    if (g->scan->tile_count > 1 && !tiles_has(g->scan, slot_ms))
-        return;
-    if (a->of_series)
-        top_add(&g->bound->top, series, values);
-    else
-        answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
+    struct answer *a = context;
+    (void)series;
+    answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
-/* A step longer than that of the answer, which reads longer slots than these. */
-static const char *coarser_step(const struct answer *a, enum span slot)
+static void add_to_top(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
-    /* of UTC, and of zones, where edges of days are read as hours or minutes */
-    static const char *const names[2][SPAN_COUNT] = {{"minute", "hour", "day", "month", NULL},
-                                                     {"hour", "day", "week", "year", NULL}};
-    const char *name = names[a->zone != &zone_utc][slot];
-    struct step step;
-    if (!a->has_step || name == NULL || !step_parse(slice_text(name), &step))
-        return NULL;
-    return step_ms(&step) > step_ms(&a->step) ? name : NULL;
+    (void)slot_ms;
+    top_add(context, series, values);
 }
 
-/* The store's limit was passed by a scan of these slots. */
-static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
+/* Scan what matches, if anything does, into the rows of the answer. */
+static bool find_rows(struct bound *b, struct top *top, const struct match *match, struct query_stats *stats,
+                      struct err *e)
 {
-    const struct answer *a = &b->answer;
-    const char *step = coarser_step(a, slot);
-    const char *report = a->of_series ? NULL : advice_report(b->store, a, b->values);
-    return err_set(e, EX_UNAVAILABLE,
-                   "the answer takes more than %" PRIu64
-                   " rows of the store (query.rows_max): ask for a shorter range%s%s%s%s",
-                   b->query->limits.rows_max, step != NULL ? ", or by " : "", step != NULL ? step : "",
-                   report != NULL ? ", or of report " : "", report != NULL ? report : "");
-}
-
-static bool run_scans(struct bound *b, const struct series_set *set, const struct tiles_scan *scans,
-                      size_t count, struct query_stats *stats, struct err *e)
-{
-    uint64_t rows_left = b->query->limits.rows_max;
-    for (size_t i = 0; i < count; i++) {
-        const struct tiles_scan *ts = &scans[i];
-        struct scanning g = {b, ts};
-        struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_left};
-        struct query_read read = {ts->slot, ts->from_ms, ts->to_ms, {0}};
-        if (!store_scan(b->store, &scan, add_slot, &g, &read.stats, e))
-            return e->code == EX_UNAVAILABLE ? refuse_rows(b, ts->slot, e) : false;
-        rows_left -= read.stats.rows;
-        stats->total.rows += read.stats.rows;
-        stats->total.bytes += read.stats.bytes;
-        if (i < QUERY_READS_MAX)
-            stats->reads[i] = read;
-        stats->scan_count++;
-    }
-    return true;
-}
-
-/* Scan what matches, if anything does. */
-static bool read_rows(struct bound *b, const struct match *match, struct query_stats *stats, struct err *e)
-{
-    const struct answer *a = &b->answer;
+    struct answer *a = &b->answer;
     struct tiles tiles = {0};
-    size_t count;
     stats->every_series = match->set.kind == SERIES_ALL;
     stats->series_matched = match->count;
-    if (!stats->every_series && match->count == 0)
-        return true;
-    for (size_t i = 0; i < a->row_count; i++)
+    for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
-    struct tiles_scan *scans = tiles_scans(&tiles, &count);
-    bool good = run_scans(b, &match->set, scans, count, stats, e);
-    free(scans);
+    bool good = a->of_series ? query_scan(b, &match->set, &tiles, add_to_top, top, stats, e) &&
+                                   top_finish(top, b->store, b->report, b->query->top, a, e)
+                             : query_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
     tiles_fini(&tiles);
     return good;
 }
 
-static bool bind_all(struct bound *b, struct err *e)
+bool query_bind(struct bound *b, struct err *e)
 {
     const struct query *q = b->query;
     if (q->top > 0 && q->has_step)
@@ -284,27 +220,20 @@ static bool write_answer(const struct bound *b, struct text *out, struct err *e)
                    most, step != NULL ? ", or by " : "", step != NULL ? step : "");
 }
 
-static bool run_bound(struct bound *b, struct text *out, struct query_stats *stats, struct err *e)
-{
-    struct match match = {0};
-    bool good = make_rows(b, e) && match_series(&match, b->store, b->report, b->values, e) &&
-                read_rows(b, &match, stats, e);
-    match_fini(&match);
-    if (good && b->answer.of_series)
-        good = top_finish(&b->top, b->store, b->report, b->query->top, &b->answer, e);
-    return good && write_answer(b, out, e);
-}
-
 bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
                struct err *e)
 {
     struct bound b = {.query = q, .store = st};
+    struct match match = {0};
+    struct top top; /* holds the keys of the answer */
     *stats = (struct query_stats){0};
-    if (!bind_all(&b, e))
+    if (!query_bind(&b, e))
         return false;
-    top_init(&b.top, &b.answer);
-    bool good = run_bound(&b, out, stats, e);
-    top_fini(&b.top);
+    top_init(&top, &b.answer);
+    bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
+                find_rows(&b, &top, &match, stats, e) && write_answer(&b, out, e);
+    match_fini(&match);
+    top_fini(&top);
     free(b.answer.starts);
     free(b.answer.columns);
     free(b.answer.keys);

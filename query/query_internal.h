@@ -1,0 +1,20 @@
+/* query_internal.h - what questions of several kinds share: names found in a store, and scans of tiles. */
+#pragma once
+
+#include "query/answer.h"
+#include "query/tiles.h"
+
+/* A query whose names were found in a store. */
+struct bound {
+    const struct query *query;
+    struct store *store;
+    size_t report;
+    struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted of each dimension; NULL: any */
+    struct answer answer;                       /* its report, measures and range; no rows yet */
+};
+
+/* Fill the rest of a bound that has its query and store. */
+bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
+/* Scan tiles; the query's limit of rows is for all of them. */
+bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
+                void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

@@ -1,0 +1,76 @@
+#include "query/advice.h"
+#include "query/query_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* One of several scans. */
+struct scanning {
+    const struct tiles_scan *scan;
+    scan_fn *fn;
+    void *context;
+};
+
+static void pass_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    const struct scanning *g = context;
+    if (g->scan->tile_count == 1 || tiles_has(g->scan, slot_ms))
+        g->fn(g->context, series, slot_ms, values);
+}
+
+/* A step longer than that of the answer, which reads longer slots than these. */
+static const char *coarser_step(const struct answer *a, enum span slot)
+{
+    /* of UTC, and of zones, where edges of days are read as hours or minutes */
+    static const char *const names[2][SPAN_COUNT] = {{"minute", "hour", "day", "month", NULL},
+                                                     {"hour", "day", "week", "year", NULL}};
+    const char *name = names[a->zone != &zone_utc][slot];
+    struct step step;
+    if (!a->has_step || name == NULL || !step_parse(slice_text(name), &step))
+        return NULL;
+    return step_ms(&step) > step_ms(&a->step) ? name : NULL;
+}
+
+/* The store's limit was passed by a scan of these slots. */
+static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    const char *step = coarser_step(a, slot);
+    const char *report = a->of_series ? NULL : advice_report(b->store, a, b->values);
+    return err_set(e, EX_UNAVAILABLE,
+                   "the answer takes more than %" PRIu64
+                   " rows of the store (query.rows_max): ask for a shorter range%s%s%s%s",
+                   b->query->limits.rows_max, step != NULL ? ", or by " : "", step != NULL ? step : "",
+                   report != NULL ? ", or of report " : "", report != NULL ? report : "");
+}
+
+static bool run(const struct bound *b, const struct series_set *set, struct scanning *g, uint64_t rows_max,
+                struct query_read *read, struct err *e)
+{
+    const struct tiles_scan *ts = g->scan;
+    struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_max};
+    *read = (struct query_read){ts->slot, ts->from_ms, ts->to_ms, {0}};
+    if (store_scan(b->store, &scan, pass_slot, g, &read->stats, e))
+        return true;
+    return e->code == EX_UNAVAILABLE ? refuse_rows(b, ts->slot, e) : false;
+}
+
+bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
+                void *context, struct query_stats *stats, struct err *e)
+{
+    size_t count;
+    struct tiles_scan *scans = tiles_scans(tiles, &count);
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
+        struct scanning g = {&scans[i], fn, context};
+        struct query_read read;
+        good = run(b, set, &g, b->query->limits.rows_max - stats->total.rows, &read, e);
+        stats->total.rows += read.stats.rows;
+        stats->total.bytes += read.stats.bytes;
+        if (i < QUERY_READS_MAX)
+            stats->reads[i] = read;
+        stats->scan_count++;
+    }
+    free(scans);
+    return good;
+}
