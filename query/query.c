@@ -11,20 +11,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static bool bind_report(struct bound *b, struct err *e)
+bool query_find_report(const struct store *st, struct slice name, size_t *report, struct err *e)
 {
-    int found = store_find_report(b->store, b->query->report);
-    if (found >= 0) {
-        b->report = (size_t)found;
-        b->answer.report = &b->store->reports[found];
+    int found = store_find_report(st, name);
+    *report = (size_t)found;
+    if (found >= 0)
         return true;
-    }
-    const char **names = xcalloc(b->store->report_count + 1, sizeof *names);
-    for (size_t i = 0; i < b->store->report_count; i++)
-        names[i] = b->store->reports[i].name;
-    unknown_name(e, "report", b->query->report, names);
+    const char **names = xcalloc(st->report_count + 1, sizeof *names);
+    for (size_t i = 0; i < st->report_count; i++)
+        names[i] = st->reports[i].name;
+    unknown_name(e, "report", name, names);
     free(names);
     return false;
+}
+
+static bool bind_report(struct bound *b, struct err *e)
+{
+    if (!query_find_report(b->store, b->query->report, &b->report, e))
+        return false;
+    b->answer.report = &b->store->reports[b->report];
+    return true;
 }
 
 static bool bind_measures(struct bound *b, struct err *e)
@@ -136,12 +142,17 @@ static bool make_steps(struct bound *b, struct err *e)
     return is_of_cells(a, a->to_ms, e);
 }
 
-/* One row, of whole cells. */
-static void make_one(struct answer *a)
+void query_widen(struct answer *a)
 {
     enum span cell = report_cell(a->report);
     a->from_ms = span_floor(cell, a->from_ms);
     a->to_ms = plan_ceil(cell, a->to_ms);
+}
+
+/* One row, of whole cells. */
+static void make_one(struct answer *a)
+{
+    query_widen(a);
     a->starts = xmalloc(sizeof *a->starts);
     a->starts[0] = a->from_ms;
     a->row_count = 1;
@@ -166,12 +177,6 @@ static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const in
     answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
-static void add_to_top(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
-{
-    (void)slot_ms;
-    top_add(context, series, values);
-}
-
 /* Scan what matches, if anything does, into the rows of the answer. */
 static bool find_rows(struct bound *b, struct top *top, const struct match *match, struct query_stats *stats,
                       struct err *e)
@@ -183,7 +188,7 @@ static bool find_rows(struct bound *b, struct top *top, const struct match *matc
     for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
-    bool good = a->of_series ? query_scan(b, &match->set, &tiles, add_to_top, top, stats, e) &&
+    bool good = a->of_series ? query_scan(b, &match->set, &tiles, top_scan, top, stats, e) &&
                                    top_finish(top, b->store, b->report, b->query->top, a, e)
                              : query_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
     tiles_fini(&tiles);

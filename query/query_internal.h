@@ -13,8 +13,14 @@ struct bound {
     struct answer answer;                       /* its report, measures and range; no rows yet */
 };
 
+/* The report of a name, or which there are. */
+bool query_find_report(const struct store *st, struct slice name, size_t *report, struct err *e) MUST_CHECK;
+/* How many series are wanted, from a parameter of this name. */
+bool query_set_limit(struct query *q, const char *name, struct slice value, struct err *e) MUST_CHECK;
 /* Fill the rest of a bound that has its query and store. */
 bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
+/* Move the ends of its range to those of whole cells. */
+void query_widen(struct answer *a);
 /* Scan tiles; the query's limit of rows is for all of them. */
 bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

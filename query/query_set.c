@@ -1,6 +1,6 @@
 /* Parameters, as text from a command line or a URL, into a struct query. */
 #include "base/suggest.h"
-#include "query/query.h"
+#include "query/query_internal.h"
 #include "query/unknown.h"
 
 #define STEP_HELP "a number and s, m, h, d, w, mo or y: 15m, 6h, 2w"
@@ -80,7 +80,7 @@ static bool set_step(struct query *q, struct slice value, struct err *e)
                    suggest_quote(value, quoted), suggest_hint(value, step_units, hint));
 }
 
-static bool set_top(struct query *q, struct slice value, struct err *e)
+bool query_set_limit(struct query *q, const char *name, struct slice value, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES];
     uint64_t top = 0;
@@ -88,10 +88,15 @@ static bool set_top(struct query *q, struct slice value, struct err *e)
     for (; i < value.len && i < 9 && value.ptr[i] >= '0' && value.ptr[i] <= '9'; i++)
         top = top * 10 + (uint64_t)(value.ptr[i] - '0');
     if (i < value.len || top == 0 || top > q->limits.series_max)
-        return err_set(e, EX_USAGE, "top: found %s, expected a number from 1 to %llu (query.series_max)",
+        return err_set(e, EX_USAGE, "%s: found %s, expected a number from 1 to %llu (query.series_max)", name,
                        suggest_quote(value, quoted), (unsigned long long)q->limits.series_max);
     q->top = top;
     return true;
+}
+
+static bool set_top(struct query *q, struct slice value, struct err *e)
+{
+    return query_set_limit(q, "top", value, e);
 }
 
 static bool set_format(struct query *q, struct slice value, struct err *e)

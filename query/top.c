@@ -1,7 +1,6 @@
 #include "query/top.h"
 
 #include "base/mem.h"
-#include "base/radix.h"
 
 #include <stdlib.h>
 
@@ -25,6 +24,7 @@ void top_init(struct top *t, const struct answer *a)
 void top_fini(struct top *t)
 {
     free(t->rows);
+    free(t->shown);
     arena_fini(&t->keys);
 }
 
@@ -33,18 +33,42 @@ static int64_t *row_of(const struct top *t, uint32_t series)
     return &t->rows[series * (1 + t->answer->column_count)];
 }
 
-void top_add(struct top *t, uint32_t series, const int64_t *columns)
+/* By leaps, since series mostly come one after the other. */
+static void make_room(struct top *t, uint32_t series)
 {
-    size_t width = 1 + t->answer->column_count;
+    size_t width = 1 + t->answer->column_count, known = t->capacity;
+    t->rows = xgrow(t->rows, &t->capacity, ((size_t)series + 1) * width, sizeof *t->rows);
+    memset(t->rows + known, 0, (t->capacity - known) * sizeof *t->rows);
+}
+
+void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns)
+{
+    struct top *t = top;
+    (void)slot_ms;
     if (series >= t->series_count) {
-        size_t known = t->series_count;
+        if (((size_t)series + 1) * (1 + t->answer->column_count) > t->capacity)
+            make_room(t, series);
         t->series_count = (size_t)series + 1;
-        t->rows = xgrow(t->rows, &t->capacity, t->series_count * width, sizeof *t->rows);
-        memset(t->rows + known * width, 0, (t->series_count - known) * width * sizeof *t->rows);
     }
     int64_t *row = row_of(t, series);
     row[0] = 1;
     answer_merge(t->answer, row + 1, columns);
+}
+
+const int64_t *top_columns(const struct top *t, uint32_t series)
+{
+    const int64_t *row = series < t->series_count ? row_of(t, series) : NULL;
+    return row != NULL && row[0] != 0 ? row + 1 : NULL;
+}
+
+void top_total(const struct top *t, int64_t *columns)
+{
+    const struct answer *a = t->answer;
+    for (uint32_t series = 0; series < t->series_count; series++) {
+        const int64_t *row = row_of(t, series);
+        for (size_t i = 0; row[0] != 0 && i < a->measure_count; i++)
+            measure_merge(&a->report->measures[a->measures[i]], columns + a->first[i], row + 1 + a->first[i]);
+    }
 }
 
 static int128 rank_of(const struct top *t, uint32_t series)
@@ -54,6 +78,27 @@ static int128 rank_of(const struct top *t, uint32_t series)
     return measure_value(m, row_of(t, series) + 1, &value) ? value : RANK_ABSENT;
 }
 
+static void heap_push(int128 *heap, size_t count, int128 rank)
+{
+    size_t at = count;
+    for (; at > 0 && heap[(at - 1) / 2] > rank; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = rank;
+}
+
+/* Instead of the least. */
+static void heap_replace(int128 *heap, size_t count, int128 rank)
+{
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= rank)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = rank;
+}
+
 static bool is_ranked(const struct top *t, uint32_t series)
 {
     enum measure_kind kind = t->answer->report->measures[t->answer->measures[0]].kind;
@@ -61,23 +106,36 @@ static bool is_ranked(const struct top *t, uint32_t series)
     return row_of(t, series)[0] != 0 && (!is_total || rank_of(t, series) != 0);
 }
 
-/* A key that sorts as the ranks do, but for ranks beyond 64 bits, which share the first or the last key. */
-static uint64_t descending(int128 rank)
+/* The least of the greatest `rows_max` ranks: what is below it is not shown. */
+static int128 least_shown(const struct top *t, uint64_t rows_max)
 {
-    int64_t cut = rank > INT64_MAX ? INT64_MAX : rank < INT64_MIN ? INT64_MIN : (int64_t)rank;
-    return ~((uint64_t)cut ^ (uint64_t)INT64_MIN);
+    size_t room = rows_max < t->series_count ? (size_t)rows_max : t->series_count, count = 0;
+    int128 *heap = xmalloc(room * sizeof *heap); /* the least first */
+    for (uint32_t series = 0; series < t->series_count; series++) {
+        if (!is_ranked(t, series))
+            continue;
+        int128 rank = rank_of(t, series);
+        if (count < room)
+            heap_push(heap, count++, rank);
+        else if (rank > heap[0])
+            heap_replace(heap, count, rank);
+    }
+    int128 least = count < room || count == 0 ? RANK_ABSENT : heap[0];
+    free(heap);
+    return least;
 }
 
-/* Greatest first. Returns the sorted items, in one array or the other. */
-static struct radix_item *sort_ranks(const struct top *t, struct radix_item *items,
-                                     struct radix_item *scratch, size_t *count)
+/* Those that may be shown: who shares the last place is settled by key, so all of them are looked at. */
+static size_t take_candidates(const struct top *t, int128 least, struct ranked **candidates)
 {
-    *count = 0;
+    size_t count = 0, capacity = 0;
     for (uint32_t series = 0; series < t->series_count; series++) {
-        if (is_ranked(t, series))
-            items[(*count)++] = (struct radix_item){descending(rank_of(t, series)), series};
+        if (!is_ranked(t, series) || rank_of(t, series) < least)
+            continue;
+        *candidates = xgrow(*candidates, &capacity, count + 1, sizeof **candidates);
+        (*candidates)[count++] = (struct ranked){.rank = rank_of(t, series), .series = series};
     }
-    return radix_sort(items, scratch, *count);
+    return count;
 }
 
 static int compare_ranked(const void *left, const void *right)
@@ -90,53 +148,46 @@ static int compare_ranked(const void *left, const void *right)
     return order != 0 ? order : (a->key.len > b->key.len) - (a->key.len < b->key.len);
 }
 
-static bool read_keys(struct top *t, struct store *st, size_t report, const struct radix_item *items,
-                      size_t count, struct ranked *ranked, struct err *e)
+static bool read_keys(struct top *t, struct store *st, size_t report, struct ranked *ranked, size_t count,
+                      struct err *e)
 {
     struct text key = {0};
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
         text_clear(&key);
-        good = store_series_key(st, report, items[i].index, &key, e);
+        good = store_series_key(st, report, ranked[i].series, &key, e);
         if (good)
-            ranked[i] = (struct ranked){rank_of(t, items[i].index), items[i].index,
-                                        arena_copy(&t->keys, text_slice(&key))};
+            ranked[i].key = arena_copy(&t->keys, text_slice(&key));
     }
     text_fini(&key);
     return good;
 }
 
-static void fill_rows(const struct top *t, const struct ranked *ranked, size_t count, struct answer *a)
+static void fill_rows(struct top *t, const struct ranked *ranked, size_t count, struct answer *a)
 {
     size_t row_bytes = a->column_count * sizeof *a->columns;
     a->row_count = count;
     a->columns = xmalloc(count * row_bytes);
     a->keys = xmalloc(count * sizeof *a->keys);
+    t->shown = xmalloc(count * sizeof *t->shown);
     for (size_t row = 0; row < count; row++) {
         memcpy(a->columns + row * a->column_count, row_of(t, ranked[row].series) + 1, row_bytes);
         a->keys[row] = ranked[row].key;
+        t->shown[row] = ranked[row].series;
     }
 }
 
 bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_max, struct answer *a,
                 struct err *e)
 {
-    struct radix_item *items = xmalloc(t->series_count * sizeof *items);
-    struct radix_item *scratch = xmalloc(t->series_count * sizeof *scratch);
-    size_t counted, candidates;
-    struct radix_item *sorted = sort_ranks(t, items, scratch, &counted);
-    candidates = counted < rows_max ? counted : (size_t)rows_max;
-    /* Who shares the last place is settled by value and key, so all of them must be looked at. */
-    while (candidates > 0 && candidates < counted && sorted[candidates].key == sorted[candidates - 1].key)
-        candidates++;
-    struct ranked *ranked = xmalloc(candidates * sizeof *ranked);
-    bool good = read_keys(t, st, report, sorted, candidates, ranked, e);
+    struct ranked *ranked = NULL;
+    size_t count = take_candidates(t, least_shown(t, rows_max), &ranked);
+    bool good = read_keys(t, st, report, ranked, count, e);
     if (good) {
-        qsort(ranked, candidates, sizeof *ranked, compare_ranked);
-        fill_rows(t, ranked, candidates < rows_max ? candidates : (size_t)rows_max, a);
+        if (count > 0)
+            qsort(ranked, count, sizeof *ranked, compare_ranked);
+        fill_rows(t, ranked, count < rows_max ? count : (size_t)rows_max, a);
     }
     free(ranked);
-    free(items);
-    free(scratch);
     return good;
 }

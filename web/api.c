@@ -1,5 +1,6 @@
 #include "web/api.h"
 
+#include "query/ranking.h"
 #include "web/metrics.h"
 
 #define TYPE_JSON "application/json"
@@ -31,41 +32,62 @@ static void fail(struct reply *rp, const struct err *e)
     api_error(rp, code, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
 }
 
-static bool make_query(struct query *q, struct api *api, const struct parameter *parameters, size_t count,
-                       struct err *e)
+/* A kind of question: its words, and what answers it. */
+struct question {
+    bool (*set)(struct query *q, struct slice name, struct slice value, struct err *e);
+    bool (*run)(struct store *st, const struct query *q, struct text *out, struct err *e);
+};
+
+static bool set_words(const struct question *kind, struct query *q, const struct parameter *parameters,
+                      size_t count, struct err *e)
 {
-    pthread_mutex_lock(&api->limits_lock);
-    struct query_limits limits = api->limits;
-    pthread_mutex_unlock(&api->limits_lock);
-    query_init(q, clock_wall_ms(&clock_system), &limits);
-    q->format = QUERY_JSON;
     for (size_t i = 0; i < count; i++) {
-        if (!query_set(q, parameters[i].name, parameters[i].value, e))
+        if (!kind->set(q, parameters[i].name, parameters[i].value, e))
             return false;
     }
     return true;
 }
 
-void api_query(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+static void answer(struct api *api, const struct question *kind, const struct parameter *parameters,
+                   size_t count, uint64_t top, struct reply *rp)
 {
     struct query q;
-    struct query_stats stats;
     struct err e;
-    if (!make_query(&q, api, parameters, count, &e)) {
-        fail(rp, &e);
-        return;
-    }
-    struct store *st = readers_take(&api->readers, &e);
+    pthread_mutex_lock(&api->limits_lock);
+    struct query_limits limits = api->limits;
+    pthread_mutex_unlock(&api->limits_lock);
+    query_init(&q, clock_wall_ms(&clock_system), &limits);
+    q.format = QUERY_JSON;
+    q.top = top < limits.series_max ? top : limits.series_max;
+    struct store *st = set_words(kind, &q, parameters, count, &e) ? readers_take(&api->readers, &e) : NULL;
     if (st == NULL) {
         fail(rp, &e);
         return;
     }
     rp->code = 200;
     rp->type = type_of_format[q.format];
-    bool good = query_run(st, &q, &rp->body, &stats, &e);
+    bool good = kind->run(st, &q, &rp->body, &e);
     if (!good)
         fail(rp, &e);
     readers_give(&api->readers, st, good || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
+}
+
+static bool run_query(struct store *st, const struct query *q, struct text *out, struct err *e)
+{
+    struct query_stats stats;
+    return query_run(st, q, out, &stats, e);
+}
+
+void api_query(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    static const struct question kind = {query_set, run_query};
+    answer(api, &kind, parameters, count, 0, rp);
+}
+
+void api_top(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    static const struct question kind = {ranking_set, ranking_run};
+    answer(api, &kind, parameters, count, RANKING_LIMIT, rp);
 }
 
 static void write_report(const struct report *r, struct text *out)

@@ -175,6 +175,20 @@ static void test_web_query_answers_in_three_formats(void **state)
           200, "time,value\n2015-05-17T00:00:00+02:00,");
 }
 
+static void test_web_top_has_share_and_trend(void **state)
+{
+    struct fixture *f = *state;
+    check(f, "/api/v1/top?report=pages&limit=1&" HOUR_OF_TESTS, 200,
+          "\"total\":4,\"before\":{\"from\":\"2015-05-17T09:00:00Z\",\"to\":\"2015-05-17T10:00:00Z\","
+          "\"total\":0},\"series\":[{\"series\":{\"path\":\"/index.html\"},\"value\":2,\"share\":0.5,"
+          "\"before\":null}]}");
+    check(f, "/api/v1/top?report=pages&format=csv&" HOUR_OF_TESTS, 200,
+          "path,value,share,before\n/index.html,2,0.5,\n");
+    check(f, "/api/v1/top?report=pages&limit=11", 400,
+          "limit: found \\\"11\\\", expected a number from 1 to 10");
+    check(f, "/api/v1/top?report=pages&step=day", 400, "unknown parameter");
+}
+
 static void test_web_query_decodes_parameters(void **state)
 {
     struct fixture *f = *state;
@@ -552,6 +566,7 @@ int main(void)
 #define WEB_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         WEB_TEST(test_web_query_answers_in_three_formats),
+        WEB_TEST(test_web_top_has_share_and_trend),
         WEB_TEST(test_web_query_decodes_parameters),
         WEB_TEST(test_web_query_errors_have_their_class),
         WEB_TEST(test_web_store_not_there_yet_is_asked_again),

@@ -1,0 +1,201 @@
+#include "query/ranking.h"
+
+#include "query/match.h"
+#include "query/query_internal.h"
+#include "query/top.h"
+#include "query/unknown.h"
+
+#include <stdlib.h>
+
+/* Of a share: more than a chart can show. */
+#define SHARE_DIGITS 6
+
+struct ranking {
+    struct bound bound;
+    struct match match;
+    struct top now, before;
+    bool has_before;
+    int64_t before_ms; /* where it begins */
+};
+
+bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
+{
+    static const char *const names[] = {"report", "measure", "filter", "from", "to",
+                                        "tz",     "limit",   "format", NULL};
+    size_t i = 0;
+    while (names[i] != NULL && !slice_is(name, names[i]))
+        i++;
+    if (names[i] == NULL)
+        return unknown_name(e, "parameter", name, names);
+    if (slice_is(name, "format") && !slice_is(value, "json") && !slice_is(value, "csv"))
+        return unknown_name(e, "format", value, (const char *const[]){"json", "csv", NULL});
+    return slice_is(name, "limit") ? query_set_limit(q, "limit", value, e) : query_set(q, name, value, e);
+}
+
+/* A slot belongs to one of the two. */
+static void scan_period(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct ranking *r = context;
+    top_scan(slot_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, slot_ms, values);
+}
+
+/* The period before first; where it ends with slots of the kind that the other begins with, they are one
+ * scan: rows may hold slots of both. */
+static bool scan_both(struct ranking *r, struct err *e)
+{
+    struct bound *b = &r->bound;
+    struct answer *a = &b->answer;
+    struct query_stats stats = {0};
+    struct tiles tiles = {0};
+    if (r->match.set.kind != SERIES_ALL && r->match.count == 0)
+        return true;
+    if (r->has_before)
+        tiles_add(&tiles, report_cell(a->report), r->before_ms, a->from_ms);
+    tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
+    bool good = query_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
+    tiles_fini(&tiles);
+    return good;
+}
+
+static const struct measure *measure_of(const struct ranking *r)
+{
+    const struct answer *a = &r->bound.answer;
+    return &a->report->measures[a->measures[0]];
+}
+
+/* NULL columns are absent. */
+static void write_value(const struct ranking *r, const int64_t *columns, const char *absent, struct text *out)
+{
+    char number[NUMBER_BYTES];
+    int128 value;
+    bool is_there = columns != NULL && measure_value(measure_of(r), columns, &value);
+    text_puts(out, is_there ? number_text(value, number) : absent);
+}
+
+static void write_share(const struct ranking *r, size_t row, const int64_t *total, const char *absent,
+                        struct text *out)
+{
+    enum measure_kind kind = measure_of(r)->kind;
+    int128 value, whole;
+    if ((kind != MEASURE_COUNT && kind != MEASURE_SUM) || !answer_value(&r->bound.answer, row, 0, &value) ||
+        !measure_value(measure_of(r), total, &whole) || whole == 0)
+        text_puts(out, absent);
+    else
+        text_printf(out, "%.*g", SHARE_DIGITS, (double)value / (double)whole);
+}
+
+static void write_csv(const struct ranking *r, const int64_t *total, struct text *out)
+{
+    const struct answer *a = &r->bound.answer;
+    for (size_t d = 0; d < a->report->dimension_count; d++)
+        text_printf(out, "%s,", a->report->dimensions[d].name);
+    text_puts(out, "value,share,before\n");
+    for (size_t row = 0; row < a->row_count; row++) {
+        for (size_t d = 0; d < a->report->dimension_count; d++) {
+            text_csv(out, answer_dimension(a, row, d));
+            text_putc(out, ',');
+        }
+        write_value(r, &a->columns[row * a->column_count], "", out);
+        text_putc(out, ',');
+        write_share(r, row, total, "", out);
+        text_putc(out, ',');
+        write_value(r, top_columns(&r->before, r->now.shown[row]), "", out);
+        text_putc(out, '\n');
+    }
+}
+
+static void write_series(const struct ranking *r, size_t row, const int64_t *total, struct text *out)
+{
+    const struct answer *a = &r->bound.answer;
+    text_puts(out, "{\"series\":{");
+    for (size_t d = 0; d < a->report->dimension_count; d++) {
+        text_puts(out, d > 0 ? "," : "");
+        text_json(out, slice_text(a->report->dimensions[d].name));
+        text_putc(out, ':');
+        text_json(out, answer_dimension(a, row, d));
+    }
+    text_puts(out, "},\"value\":");
+    write_value(r, &a->columns[row * a->column_count], "null", out);
+    text_puts(out, ",\"share\":");
+    write_share(r, row, total, "null", out);
+    text_puts(out, ",\"before\":");
+    write_value(r, top_columns(&r->before, r->now.shown[row]), "null", out);
+    text_putc(out, '}');
+}
+
+static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms, const int64_t *total,
+                         struct text *out)
+{
+    const struct zone *zone = r->bound.answer.zone;
+    char from[ZONE_ISO_BYTES], to[ZONE_ISO_BYTES];
+    text_printf(out, "\"from\":\"%s\",\"to\":\"%s\",\"total\":", zone_iso(zone, from_ms, from),
+                zone_iso(zone, to_ms, to));
+    write_value(r, total, "null", out);
+}
+
+static void write_json(const struct ranking *r, const int64_t *total, struct text *out)
+{
+    const struct answer *a = &r->bound.answer;
+    int64_t total_before[MEASURE_COLUMNS_MAX] = {0};
+    text_puts(out, "{\"report\":");
+    text_json(out, slice_text(a->report->name));
+    text_puts(out, ",\"measure\":");
+    text_json(out, slice_text(measure_of(r)->name));
+    text_putc(out, ',');
+    write_period(r, a->from_ms, a->to_ms, total, out);
+    text_puts(out, ",\"before\":");
+    if (r->has_before) {
+        top_total(&r->before, total_before);
+        text_putc(out, '{');
+        write_period(r, r->before_ms, a->from_ms, total_before, out);
+        text_putc(out, '}');
+    } else {
+        text_puts(out, "null");
+    }
+    text_puts(out, ",\"series\":[");
+    for (size_t row = 0; row < a->row_count; row++) {
+        text_puts(out, row > 0 ? "," : "");
+        write_series(r, row, total, out);
+    }
+    text_puts(out, "]}\n");
+}
+
+static bool bind(struct ranking *r, struct err *e)
+{
+    struct answer *a = &r->bound.answer;
+    ASSERT(r->bound.query->top > 0);
+    if (!query_bind(&r->bound, e))
+        return false;
+    if (a->every_measure)
+        return err_set(e, EX_USAGE, "measure: series are ranked by one, not by all of them");
+    query_widen(a);
+    r->before_ms = a->from_ms - (a->to_ms - a->from_ms);
+    r->has_before = r->before_ms >= 0;
+    return true;
+}
+
+bool ranking_run(struct store *st, const struct query *q, struct text *out, struct err *e)
+{
+    struct ranking r = {.bound = {.query = q, .store = st}};
+    struct answer *a = &r.bound.answer;
+    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    if (!bind(&r, e))
+        return false;
+    top_init(&r.now, a);
+    top_init(&r.before, a);
+    bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && scan_both(&r, e) &&
+                top_finish(&r.now, st, r.bound.report, q->top, a, e);
+    if (good) {
+        top_total(&r.now, total);
+        if (q->format == QUERY_CSV)
+            write_csv(&r, total, out);
+        else
+            write_json(&r, total, out);
+    }
+    match_fini(&r.match);
+    top_fini(&r.now);
+    top_fini(&r.before);
+    free(a->columns);
+    free(a->keys);
+    return good;
+}
