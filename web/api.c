@@ -1,6 +1,7 @@
 #include "web/api.h"
 
 #include "query/ranking.h"
+#include "query/values.h"
 #include "web/metrics.h"
 
 #define TYPE_JSON "application/json"
@@ -88,6 +89,12 @@ void api_top(struct api *api, const struct parameter *parameters, size_t count, 
 {
     static const struct question kind = {ranking_set, ranking_run};
     answer(api, &kind, parameters, count, RANKING_LIMIT, rp);
+}
+
+void api_series(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    static const struct question kind = {values_set, values_run};
+    answer(api, &kind, parameters, count, VALUES_LIMIT, rp);
 }
 
 static void write_report(const struct report *r, struct text *out)

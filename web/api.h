@@ -2,6 +2,7 @@
  *
  *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
  *   /api/v1/top       those of ranking_set(): the largest series, with share and trend
+ *   /api/v1/series    those of values_set(): the values of a dimension that begin with a prefix
  *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
  *                     "expressions":["count",…]},…]
  *   /api/v1/status    how the counting goes (status.h)
@@ -29,7 +30,7 @@ struct api {
 
 typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 
-api_fn api_query, api_top, api_reports, api_status, api_metrics, api_health, api_ready;
+api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
 
 /* An answer that is an error. */
 void api_error(struct reply *rp, unsigned code, struct slice text);

@@ -26,9 +26,9 @@ static const struct {
     const char *path;
     api_fn *answer;
 } routes[] = {
-    {"/api/v1/query", api_query},   {"/api/v1/top", api_top},  {"/api/v1/reports", api_reports},
-    {"/api/v1/status", api_status}, {"/metrics", api_metrics}, {"/healthz", api_health},
-    {"/readyz", api_ready},
+    {"/api/v1/query", api_query},     {"/api/v1/top", api_top},       {"/api/v1/series", api_series},
+    {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status}, {"/metrics", api_metrics},
+    {"/healthz", api_health},         {"/readyz", api_ready},
 };
 
 /* Nothing is loaded from elsewhere, nothing inline runs, and no other site may frame or read this one. */

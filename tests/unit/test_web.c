@@ -189,6 +189,17 @@ static void test_web_top_has_share_and_trend(void **state)
     check(f, "/api/v1/top?report=pages&step=day", 400, "unknown parameter");
 }
 
+static void test_web_series_completes_a_prefix(void **state)
+{
+    struct fixture *f = *state;
+    check(f, "/api/v1/series?report=pages&dimension=path&prefix=/i", 200,
+          "{\"values\":[\"/index.html\"],\"more\":false}\n");
+    check(f, "/api/v1/series?report=pages&limit=1", 200,
+          "{\"values\":[\"/\\u003cscript\\u003ealert(1)\\u003c/script\\u003e\"],\"more\":true}\n");
+    check(f, "/api/v1/series?report=pages&dimension=host", 400, "unknown dimension");
+    check(f, "/api/v1/series?report=pages&from=now", 400, "unknown parameter");
+}
+
 static void test_web_query_decodes_parameters(void **state)
 {
     struct fixture *f = *state;
@@ -567,6 +578,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WEB_TEST(test_web_query_answers_in_three_formats),
         WEB_TEST(test_web_top_has_share_and_trend),
+        WEB_TEST(test_web_series_completes_a_prefix),
         WEB_TEST(test_web_query_decodes_parameters),
         WEB_TEST(test_web_query_errors_have_their_class),
         WEB_TEST(test_web_store_not_there_yet_is_asked_again),
