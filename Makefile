@@ -156,7 +156,9 @@ RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALL
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
               'TALLYD=build/asan/tallyd tests/system/test_kafka_topics.py' \
-              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_kafka_topics.py'
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_kafka_topics.py' \
+              'TALLYD=build/asan/tallyd tests/system/test_api.py' \
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_api.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
 FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),20,60)
 

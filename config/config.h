@@ -106,6 +106,7 @@ struct config {
         bool enabled;
         char *listen; /* "127.0.0.1:8080" */
         int64_t connections_max;
+        int64_t streams_max;
         int64_t timeout_ms;
         int64_t lag_max; /* messages; 0: no limit */
     } http;

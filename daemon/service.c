@@ -44,6 +44,7 @@ bool service_serve(struct service *sv, struct err *e)
         .store_url = c->store.url,
         .listen = sv->options.listen != NULL ? sv->options.listen : c->http.listen,
         .connections_max = (unsigned)c->http.connections_max,
+        .streams_max = (unsigned)c->http.streams_max,
         .timeout_ms = c->http.timeout_ms,
         .limits = query_limits_of(c),
         .status = &sv->status,

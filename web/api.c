@@ -4,8 +4,9 @@
 #include "query/values.h"
 #include "web/metrics.h"
 
-#define TYPE_JSON "application/json"
-#define TYPE_TEXT "text/plain; charset=utf-8"
+#define TYPE_JSON   "application/json"
+#define TYPE_STREAM "text/event-stream"
+#define TYPE_TEXT   "text/plain; charset=utf-8"
 
 static const char *const type_of_format[] = {
     [QUERY_TABLE] = TYPE_TEXT, [QUERY_CSV] = "text/csv; charset=utf-8", [QUERY_JSON] = TYPE_JSON};
@@ -20,7 +21,7 @@ void api_error(struct reply *rp, unsigned code, struct slice text)
     text_puts(&rp->body, "}\n");
 }
 
-static void fail(struct reply *rp, const struct err *e)
+void api_fail(struct reply *rp, const struct err *e)
 {
     unsigned code = 500;
     if (e->code == EX_USAGE)
@@ -31,6 +32,15 @@ static void fail(struct reply *rp, const struct err *e)
         code = 503;
     rp->retry = code == 503;
     api_error(rp, code, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
+}
+
+void api_begin(struct api *api, struct query *q)
+{
+    pthread_mutex_lock(&api->limits_lock);
+    struct query_limits limits = api->limits;
+    pthread_mutex_unlock(&api->limits_lock);
+    query_init(q, clock_wall_ms(&clock_system), &limits);
+    q->format = QUERY_JSON;
 }
 
 /* A kind of question: its words, and what answers it. */
@@ -54,22 +64,18 @@ static void answer(struct api *api, const struct question *kind, const struct pa
 {
     struct query q;
     struct err e;
-    pthread_mutex_lock(&api->limits_lock);
-    struct query_limits limits = api->limits;
-    pthread_mutex_unlock(&api->limits_lock);
-    query_init(&q, clock_wall_ms(&clock_system), &limits);
-    q.format = QUERY_JSON;
-    q.top = top < limits.series_max ? top : limits.series_max;
+    api_begin(api, &q);
+    q.top = top < q.limits.series_max ? top : q.limits.series_max;
     struct store *st = set_words(kind, &q, parameters, count, &e) ? readers_take(&api->readers, &e) : NULL;
     if (st == NULL) {
-        fail(rp, &e);
+        api_fail(rp, &e);
         return;
     }
     rp->code = 200;
     rp->type = type_of_format[q.format];
     bool good = kind->run(st, &q, &rp->body, &e);
     if (!good)
-        fail(rp, &e);
+        api_fail(rp, &e);
     readers_give(&api->readers, st, good || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
 }
 
@@ -95,6 +101,17 @@ void api_series(struct api *api, const struct parameter *parameters, size_t coun
 {
     static const struct question kind = {values_set, values_run};
     answer(api, &kind, parameters, count, VALUES_LIMIT, rp);
+}
+
+void api_stream(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    rp->stream = stream_open(api->streams, parameters, count, rp);
+    if (rp->stream == NULL) {
+        rp->retry = rp->code == 503;
+        return;
+    }
+    rp->code = 200;
+    rp->type = TYPE_STREAM;
 }
 
 static void write_report(const struct report *r, struct text *out)
@@ -125,7 +142,7 @@ void api_reports(struct api *api, const struct parameter *parameters, size_t cou
     (void)parameters, (void)count;
     struct store *st = readers_take(&api->readers, &e);
     if (st == NULL) {
-        fail(rp, &e);
+        api_fail(rp, &e);
         return;
     }
     rp->code = 200;

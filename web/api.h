@@ -3,6 +3,7 @@
  *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
  *   /api/v1/top       those of ranking_set(): the largest series, with share and trend
  *   /api/v1/series    those of values_set(): the values of a dimension that begin with a prefix
+ *   /api/v1/stream    those of streams.h: the newest rows each second
  *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
  *                     "expressions":["count",…]},…]
  *   /api/v1/status    how the counting goes (status.h)
@@ -20,17 +21,23 @@
 #include "web/readers.h"
 #include "web/reply.h"
 #include "web/status.h"
+#include "web/streams.h"
 
 struct api {
     struct readers readers;
     pthread_mutex_t limits_lock;
     struct query_limits limits; /* may change while it serves */
     struct status *status;
+    struct streams *streams;
 };
 
 typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 
-api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
+api_fn api_query, api_top, api_series, api_stream, api_reports, api_status, api_metrics, api_health,
+    api_ready;
 
+/* A question without words yet, with the limits and the time of now, to be answered as JSON. */
+void api_begin(struct api *api, struct query *q);
 /* An answer that is an error. */
 void api_error(struct reply *rp, unsigned code, struct slice text);
+void api_fail(struct reply *rp, const struct err *e);

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define READERS_MAX 4
+#define READERS_MAX 5
 
 struct readers {
     pthread_mutex_t lock;

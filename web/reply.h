@@ -9,9 +9,10 @@ struct parameter {
 
 struct reply {
     unsigned code;
-    const char *type;   /* Content-Type */
-    struct text body;   /* owned */
-    struct slice asset; /* instead of a body: bytes that live for ever, … */
-    const char *etag;   /* … and their version */
-    bool retry;         /* the same request may succeed in a second */
+    const char *type;      /* Content-Type */
+    struct text body;      /* owned */
+    struct slice asset;    /* instead of a body: bytes that live for ever, … */
+    const char *etag;      /* … and their version */
+    struct stream *stream; /* instead of a body: one that goes on (streams.h), owned */
+    bool retry;            /* the same request may succeed in a second */
 };

@@ -26,9 +26,9 @@ static const struct {
     const char *path;
     api_fn *answer;
 } routes[] = {
-    {"/api/v1/query", api_query},     {"/api/v1/top", api_top},       {"/api/v1/series", api_series},
-    {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status}, {"/metrics", api_metrics},
-    {"/healthz", api_health},         {"/readyz", api_ready},
+    {"/api/v1/query", api_query},   {"/api/v1/top", api_top},         {"/api/v1/series", api_series},
+    {"/api/v1/stream", api_stream}, {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status},
+    {"/metrics", api_metrics},      {"/healthz", api_health},         {"/readyz", api_ready},
 };
 
 /* Nothing is loaded from elsewhere, nothing inline runs, and no other site may frame or read this one. */
@@ -131,11 +131,55 @@ static void add_headers(struct MHD_Response *response, const struct reply *rp)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 }
 
+static void suspend(void *client)
+{
+    MHD_suspend_connection(client);
+}
+
+static void resume(void *client)
+{
+    MHD_resume_connection(client);
+}
+
+/* What the reader of a stream is given: which connection waits where there is nothing to read. */
+struct reading {
+    struct stream *stream;
+    struct MHD_Connection *con;
+};
+
+static ssize_t read_stream(void *context, uint64_t position, char *buf, size_t size)
+{
+    struct reading *r = context;
+    (void)position;
+    long len = stream_read(r->stream, r->con, buf, size);
+    return len >= 0 ? len : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_reading(void *context)
+{
+    struct reading *r = context;
+    stream_close(r->stream);
+    free(r);
+}
+
+static struct MHD_Response *respond_with_stream(struct MHD_Connection *con, struct stream *stream)
+{
+    struct reading *r = xmalloc(sizeof *r);
+    *r = (struct reading){stream, con};
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, SERVER_STREAM_BYTES, read_stream, r, end_reading);
+    if (response == NULL)
+        end_reading(r);
+    return response;
+}
+
 /* Takes the body. */
 static enum MHD_Result queue(struct MHD_Connection *con, const struct reply *rp, bool last)
 {
     struct MHD_Response *response;
-    if (rp->etag != NULL)
+    if (rp->stream != NULL)
+        response = respond_with_stream(con, rp->stream);
+    else if (rp->etag != NULL)
         response = MHD_create_response_from_buffer(rp->asset.len, (void *)(uintptr_t)rp->asset.ptr,
                                                    MHD_RESPMEM_PERSISTENT);
     else
@@ -170,11 +214,22 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *con, con
 static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_options *o, int fd)
 {
     unsigned threads = o->connections_max < SERVER_THREADS ? o->connections_max : SERVER_THREADS;
-    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, sv,
-                            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((o->timeout_ms + 999) / 1000),
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_REQUEST_BYTES,
-                            MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_END);
+    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                            on_request, sv, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                            o->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)((o->timeout_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)SERVER_REQUEST_BYTES, MHD_OPTION_THREAD_POOL_SIZE, threads,
+                            MHD_OPTION_END);
+}
+
+/* Suspended connections cannot be stopped, so that streams end first. */
+static void stop_serving(struct server *sv)
+{
+    if (sv->api.streams != NULL)
+        streams_end(sv->api.streams);
+    if (sv->daemon != NULL)
+        MHD_stop_daemon(sv->daemon);
+    streams_free(sv->api.streams);
 }
 
 struct server *server_start(const struct server_options *o, struct err *e)
@@ -198,7 +253,9 @@ struct server *server_start(const struct server_options *o, struct err *e)
     sv->api.limits = o->limits;
     sv->api.status = o->status;
     readers_init(&sv->api.readers, o->store_url);
-    sv->daemon = start_daemon(sv, o, fd);
+    sv->api.streams = streams_start(&sv->api, &(struct streams_clients){suspend, resume}, o->streams_max);
+    if (sv->api.streams != NULL)
+        sv->daemon = start_daemon(sv, o, fd);
     if (sv->daemon != NULL)
         return sv;
     err_set(e, EX_OSERR, "cannot start the HTTP server on %s", sv->address);
@@ -211,8 +268,7 @@ void server_stop(struct server *sv)
 {
     if (sv == NULL)
         return;
-    if (sv->daemon != NULL)
-        MHD_stop_daemon(sv->daemon);
+    stop_serving(sv);
     readers_fini(&sv->api.readers);
     pthread_mutex_destroy(&sv->api.limits_lock);
     free(sv);

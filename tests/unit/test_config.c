@@ -154,12 +154,11 @@ static const char *const bad_files[][2] = {
      "reports, store, aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
-    {"http: {level: info}", "f.yaml:1:8: http.level: found an unknown key, expected enabled, listen, "
-                            "connections_max, timeout or lag_max (did you mean \"log.level\"?)\n"},
-    {"http: {zzzz: 1}", "f.yaml:1:8: http.zzzz: found an unknown key, expected enabled, listen, "
-                        "connections_max, timeout or lag_max\n"},
-    {"http: {\"a\\nb\": 1}", "f.yaml:1:8: http.\"a\\x0ab\": found an unknown key, expected enabled, listen, "
-                             "connections_max, timeout or lag_max\n"},
+    {"http: {level: info}",
+     "f.yaml:1:8: http.level: found an unknown key, expected enabled, listen, "
+     "connections_max, streams_max, timeout or lag_max (did you mean \"log.level\"?)\n"},
+    {"run: {zzzz: 1}", "f.yaml:1:7: run.zzzz: found an unknown key, expected stop_timeout\n"},
+    {"run: {\"a\\nb\": 1}", "f.yaml:1:7: run.\"a\\x0ab\": found an unknown key, expected stop_timeout\n"},
     {"log: {level: info}\nlog:\n",
      "f.yaml:2:1: log: found the key again, expected it once (it is on line 1)\n"},
     {"log: [level]", "f.yaml:1:6: log: found a list, expected keys and values\n"},
@@ -384,6 +383,7 @@ static void expect_same(const struct config *a, const struct config *b)
     assert_int_equal(a->http.enabled, b->http.enabled);
     assert_string_equal(a->http.listen, b->http.listen);
     assert_int_equal(a->http.connections_max, b->http.connections_max);
+    assert_int_equal(a->http.streams_max, b->http.streams_max);
     assert_int_equal(a->http.timeout_ms, b->http.timeout_ms);
     assert_int_equal(a->log.level, b->log.level);
 }

@@ -1,9 +1,8 @@
-/* The HTTP server over real sockets: routes, error classes, hosts, limits, and its parts alone. */
+/* The HTTP server over real sockets: routes, error classes, hosts, limits. */
 #include "base/mem.h"
 #include "tests/support/world.h"
 #include "web/api.h"
 #include "web/assets.h"
-#include "web/host.h"
 #include "web/listen.h"
 #include "web/server.h"
 
@@ -37,6 +36,7 @@ static void start(struct fixture *f, const char *store_url, const char *listen, 
     struct server_options options = {.store_url = store_url,
                                      .listen = listen,
                                      .connections_max = connections_max,
+                                     .streams_max = 4,
                                      .timeout_ms = 1000,
                                      .limits = {.rows_max = 1000, .points_max = 100, .series_max = 10},
                                      .status = &f->status};
@@ -540,38 +540,6 @@ static void test_web_start_says_what_is_wrong(void **state)
     assert_int_equal(e.code, EX_CONFIG);
 }
 
-static void test_host_allowed_takes_what_no_foreign_page_can_have(void **state)
-{
-    static const char *const good[] = {"localhost",      "LocalHost:8080", "127.0.0.1",  "127.0.0.1:1",
-                                       "192.168.1.9:80", "[::1]",          "[::1]:8080", "[fe80::1]",
-                                       "tally.lan",      "TALLY.lan:8080"};
-    static const char *const bad[] = {"",
-                                      ":8080",
-                                      "evil.example",
-                                      "localhost.evil.example",
-                                      "127.0.0.1.evil.example",
-                                      "127.0.0.1:80@evil",
-                                      "127.1",
-                                      "2130706433",
-                                      "::1",
-                                      "[::1",
-                                      "[::1]x",
-                                      "[evil.example]",
-                                      "[]",
-                                      "localhost ",
-                                      "localhost:8o",
-                                      "localhost:123456",
-                                      "lan"};
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(good); i++)
-        assert_true(host_allowed(slice_text(good[i]), slice_text("tally.lan:8080")));
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        if (host_allowed(slice_text(bad[i]), slice_text("tally.lan:8080")))
-            fail_msg("%s was taken", bad[i]);
-    }
-    assert_false(host_allowed(slice_text("tally.lan"), slice_text("127.0.0.1:8080")));
-}
-
 int main(void)
 {
 #define WEB_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -599,7 +567,6 @@ int main(void)
         WEB_TEST(test_web_many_ask_at_once),
         WEB_TEST(test_web_sees_what_is_counted_meanwhile),
         WEB_TEST(test_web_start_says_what_is_wrong),
-        cmocka_unit_test(test_host_allowed_takes_what_no_foreign_page_can_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,365 @@
+#include "web/streams.h"
+
+#include "base/mem.h"
+#include "query/unknown.h"
+#include "web/api.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* What streams send, shared by those that are at it. */
+struct frame {
+    size_t users;
+    struct text bytes;
+};
+
+/* The same words, asked by at least one stream. */
+struct question {
+    struct question *next;
+    size_t users; /* streams, and the thread that asks it just now */
+    size_t count;
+    struct parameter *parameters; /* in memory of its own, with their texts */
+    struct frame *newest;
+};
+
+struct stream {
+    struct stream *next;
+    struct streams *streams;
+    struct question *question;
+    struct frame *frame; /* being sent; NULL: none yet */
+    size_t sent;         /* of it */
+    void *suspended;     /* the client that waits; NULL: none */
+};
+
+struct streams {
+    struct api *api;
+    struct streams_clients clients;
+    size_t streams_max, stream_count;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* there is a first question, or the end has come */
+    pthread_t thread;
+    struct question *questions;
+    struct stream *list;
+    bool ending;
+};
+
+static void frame_release(struct frame *f)
+{
+    if (f == NULL || --f->users > 0)
+        return;
+    text_fini(&f->bytes);
+    free(f);
+}
+
+static bool set_word(struct query *q, struct slice name, struct slice value, struct err *e)
+{
+    static const char *const names[] = {"report", "measure", "filter", "step", "tz", NULL};
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (slice_is(name, names[i]))
+            return query_set(q, name, value, e);
+    }
+    return unknown_name(e, "parameter", name, names);
+}
+
+/* The step at hand and the two before it; by second so long a time that what is counted late is in it. */
+static void set_range(struct query *q)
+{
+    if (!q->has_step)
+        q->step = (struct step){STEP_MINUTE, 1};
+    q->has_step = true;
+    q->to_ms = q->now_ms + 1;
+    q->from_ms = step_floor(&q->step, q->zone, q->now_ms);
+    for (int i = 0; i < 2; i++)
+        q->from_ms = q->step.unit == STEP_SECOND ? q->from_ms - MINUTE_MS
+                                                 : step_floor(&q->step, q->zone, q->from_ms - 1);
+}
+
+static bool ask(struct api *api, const struct parameter *parameters, size_t count, struct text *rows,
+                struct err *e)
+{
+    struct query q;
+    struct query_stats stats;
+    api_begin(api, &q);
+    for (size_t i = 0; i < count; i++) {
+        if (!set_word(&q, parameters[i].name, parameters[i].value, e))
+            return false;
+    }
+    set_range(&q);
+    struct store *st = readers_take(&api->readers, e);
+    if (st == NULL)
+        return false;
+    bool good = query_run(st, &q, rows, &stats, e);
+    readers_give(&api->readers, st, good || e->code == EX_USAGE || e->code == EX_UNAVAILABLE);
+    return good;
+}
+
+/* `data` ends with its only line feed. */
+static void add_event(struct text *out, const char *name, const struct text *data)
+{
+    text_printf(out, "event: %s\ndata: ", name);
+    text_add(out, data->ptr, data->len);
+    text_putc(out, '\n');
+}
+
+/* *good: the question was answered, else *e says why not. */
+static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
+                                struct err *e)
+{
+    struct text rows = {0}, status = {0};
+    struct frame *f = xcalloc(1, sizeof *f);
+    f->users = 1;
+    *good = ask(api, parameters, count, &rows, e);
+    if (*good)
+        add_event(&f->bytes, "rows", &rows);
+    else
+        text_puts(&f->bytes, ": the store could not be asked this time\n\n");
+    status_write(api->status, &status);
+    add_event(&f->bytes, "status", &status);
+    text_fini(&rows);
+    text_fini(&status);
+    return f;
+}
+
+/* Under the lock. */
+static void publish(struct streams *s, struct question *qu, struct frame *f)
+{
+    frame_release(qu->newest);
+    qu->newest = f;
+    for (struct stream *st = s->list; st != NULL; st = st->next) {
+        if (st->question == qu && st->suspended != NULL) {
+            s->clients.resume(st->suspended);
+            st->suspended = NULL;
+        }
+    }
+}
+
+/* Under the lock. */
+static void question_release(struct streams *s, struct question *qu)
+{
+    if (--qu->users > 0)
+        return;
+    struct question **at = &s->questions;
+    while (*at != qu)
+        at = &(*at)->next;
+    *at = qu->next;
+    frame_release(qu->newest);
+    free(qu->parameters);
+    free(qu);
+}
+
+/* Ask each question once. Under the lock, which is not held while one is asked. */
+static void ask_all(struct streams *s)
+{
+    struct err e;
+    bool good;
+    for (struct question *qu = s->questions, *next; qu != NULL; qu = next) {
+        qu->users++;
+        pthread_mutex_unlock(&s->lock);
+        struct frame *f = make_frame(s->api, qu->parameters, qu->count, &good, &e);
+        pthread_mutex_lock(&s->lock);
+        publish(s, qu, f);
+        next = qu->next;
+        question_release(s, qu);
+    }
+}
+
+/* Under the lock. */
+static void wait_until(struct streams *s, int64_t at_ms)
+{
+    struct timespec at = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+    while (!s->ending && pthread_cond_timedwait(&s->changed, &s->lock, &at) != ETIMEDOUT)
+        ;
+}
+
+static void *run(void *context)
+{
+    struct streams *s = context;
+    pthread_mutex_lock(&s->lock);
+    while (!s->ending) {
+        if (s->questions == NULL) {
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        int64_t begun_ms = clock_mono_ms(&clock_system);
+        ask_all(s);
+        int64_t pause_ms = STREAMS_SHARE * (clock_mono_ms(&clock_system) - begun_ms);
+        wait_until(s, begun_ms + (pause_ms > STREAMS_INTERVAL_MS ? pause_ms : STREAMS_INTERVAL_MS));
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+struct streams *streams_start(struct api *api, const struct streams_clients *clients, size_t streams_max)
+{
+    struct streams *s = xcalloc(1, sizeof *s);
+    pthread_condattr_t monotonic;
+    s->api = api;
+    s->clients = *clients;
+    s->streams_max = streams_max;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (pthread_create(&s->thread, NULL, run, s) == 0)
+        return s;
+    streams_free(s);
+    return NULL;
+}
+
+void streams_end(struct streams *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->ending = true;
+    pthread_cond_signal(&s->changed);
+    for (struct stream *st = s->list; st != NULL; st = st->next) {
+        if (st->suspended != NULL)
+            s->clients.resume(st->suspended);
+        st->suspended = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+}
+
+void streams_free(struct streams *s)
+{
+    if (s == NULL)
+        return;
+    ASSERT(s->list == NULL && s->questions == NULL);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static bool is_asked_by(const struct question *qu, const struct parameter *parameters, size_t count)
+{
+    size_t i = 0;
+    while (i < count && i < qu->count && slice_equal(qu->parameters[i].name, parameters[i].name) &&
+           slice_equal(qu->parameters[i].value, parameters[i].value))
+        i++;
+    return i == count && i == qu->count;
+}
+
+static struct question *find_question(struct streams *s, const struct parameter *parameters, size_t count)
+{
+    struct question *qu = s->questions;
+    while (qu != NULL && !is_asked_by(qu, parameters, count))
+        qu = qu->next;
+    return qu;
+}
+
+static struct slice copy_slice(char **to, struct slice from)
+{
+    struct slice copy = slice_of(*to, from.len);
+    if (from.len > 0)
+        memcpy(*to, from.ptr, from.len);
+    *to += from.len;
+    return copy;
+}
+
+/* Takes the frame. */
+static struct question *add_question(struct streams *s, const struct parameter *parameters, size_t count,
+                                     struct frame *f)
+{
+    struct question *qu = xcalloc(1, sizeof *qu);
+    size_t bytes = count * sizeof *parameters;
+    for (size_t i = 0; i < count; i++)
+        bytes += parameters[i].name.len + parameters[i].value.len;
+    qu->count = count;
+    qu->newest = f;
+    qu->parameters = xmalloc(bytes);
+    char *to = (char *)(qu->parameters + count);
+    for (size_t i = 0; i < count; i++) {
+        qu->parameters[i].name = copy_slice(&to, parameters[i].name);
+        qu->parameters[i].value = copy_slice(&to, parameters[i].value);
+    }
+    qu->next = s->questions;
+    s->questions = qu;
+    pthread_cond_signal(&s->changed);
+    return qu;
+}
+
+/* Under the lock. */
+static struct stream *add_stream(struct streams *s, struct question *qu)
+{
+    struct stream *st = xcalloc(1, sizeof *st);
+    *st = (struct stream){.next = s->list, .streams = s, .question = qu};
+    qu->users++;
+    s->list = st;
+    s->stream_count++;
+    return st;
+}
+
+struct stream *stream_open(struct streams *s, const struct parameter *parameters, size_t count,
+                           struct reply *rp)
+{
+    struct err e;
+    bool good = true;
+    struct stream *st = NULL;
+    struct frame *first = NULL;
+    pthread_mutex_lock(&s->lock);
+    struct question *qu = find_question(s, parameters, count);
+    if (qu == NULL) {
+        /* Asked before the stream begins, so that what is wrong with it is an answer. */
+        pthread_mutex_unlock(&s->lock);
+        first = make_frame(s->api, parameters, count, &good, &e);
+        pthread_mutex_lock(&s->lock);
+        qu = find_question(s, parameters, count);
+    }
+    bool full = s->stream_count == s->streams_max || s->ending;
+    if (good && !full) {
+        if (qu == NULL) {
+            qu = add_question(s, parameters, count, first);
+            first = NULL;
+        }
+        st = add_stream(s, qu);
+    }
+    frame_release(first);
+    pthread_mutex_unlock(&s->lock);
+    if (!good)
+        api_fail(rp, &e);
+    else if (full)
+        api_error(rp, 503, slice_text("there are as many streams as may be (http.streams_max)"));
+    return st;
+}
+
+void stream_close(struct stream *st)
+{
+    struct streams *s = st->streams;
+    pthread_mutex_lock(&s->lock);
+    struct stream **at = &s->list;
+    while (*at != st)
+        at = &(*at)->next;
+    *at = st->next;
+    s->stream_count--;
+    frame_release(st->frame);
+    question_release(s, st->question);
+    pthread_mutex_unlock(&s->lock);
+    free(st);
+}
+
+long stream_read(struct stream *st, void *client, char *buf, size_t size)
+{
+    struct streams *s = st->streams;
+    long taken = -1;
+    pthread_mutex_lock(&s->lock);
+    if (st->frame != st->question->newest && (st->frame == NULL || st->sent == st->frame->bytes.len)) {
+        frame_release(st->frame);
+        st->frame = st->question->newest;
+        st->frame->users++;
+        st->sent = 0;
+    }
+    if (!s->ending) {
+        size_t left = st->frame->bytes.len - st->sent, len = left < size ? left : size;
+        memcpy(buf, st->frame->bytes.ptr + st->sent, len);
+        st->sent += len;
+        taken = (long)len;
+        if (len == 0) {
+            s->clients.suspend(client);
+            st->suspended = client;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return taken;
+}
