@@ -155,6 +155,9 @@ void config_free(struct config *c)
     free(c->rejects.file);
     free(c->store.url);
     free(c->http.listen);
+    free(c->http.token);
+    free(c->http.tls_cert);
+    free(c->http.tls_key);
     free(c->file);
     free(c);
 }

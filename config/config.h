@@ -104,7 +104,9 @@ struct config {
     } query;
     struct {
         bool enabled;
-        char *listen; /* "127.0.0.1:8080" */
+        char *listen;             /* "127.0.0.1:8080" */
+        char *token;              /* NULL: none */
+        char *tls_cert, *tls_key; /* paths; NULL: plain HTTP */
         int64_t connections_max;
         int64_t streams_max;
         int64_t timeout_ms;

@@ -28,7 +28,8 @@ static const char intro[] =
     "\n"
     "`${NAME}` inside a value is taken from the environment, and it is an error if it is not set there; "
     "write\n"
-    "`$${` for the text `${`. `store.url` and the values of `kafka.properties` may also be `file:PATH`: "
+    "`$${` for the text `${`. `store.url`, `http.token` and the values of `kafka.properties` may also be "
+    "`file:PATH`: "
     "then\n"
     "they are what that file (of at most 4 KiB) holds, as in `file:${CREDENTIALS_DIRECTORY}/kafka`. What "
     "came\n"
@@ -150,6 +151,7 @@ static const char *type_name(enum key_type type)
     case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
+    case KEY_SECRET:
     case KEY_LISTEN:
     case KEY_BROKERS:
     case KEY_TOPIC:

@@ -108,6 +108,11 @@ bool keys_is_list(const struct key *k)
     return k->type >= KEY_DECODE;
 }
 
+bool keys_may_be_file(const struct key *k)
+{
+    return k->type == KEY_URL || k->type == KEY_SECRET;
+}
+
 bool keys_is_text(const struct key *k)
 {
     return k->type >= KEY_TEXT && k->type < KEY_SOURCE_TYPE;
@@ -203,6 +208,9 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_URL:
         text_puts(out, "sqlite:PATH, mongodb://HOST/DATABASE or mem:");
         return;
+    case KEY_SECRET:
+        text_printf(out, "%d to %d letters, digits and signs of -._~+/=", KEYS_SECRET_MIN, KEYS_SECRET_MAX);
+        return;
     case KEY_LISTEN:
         text_puts(out, "ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080");
         return;
@@ -286,6 +294,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
+    case KEY_SECRET:
     case KEY_LISTEN:
     case KEY_BROKERS:
     case KEY_TOPIC:

@@ -12,6 +12,10 @@
 
 #include <stdint.h>
 
+/* Bytes of a secret. */
+#define KEYS_SECRET_MIN 16
+#define KEYS_SECRET_MAX 512
+
 enum key_type {
     KEY_SIZE,
     KEY_DURATION,
@@ -19,7 +23,8 @@ enum key_type {
     KEY_BOOLEAN,
     KEY_TEXT,
     KEY_PATH,
-    KEY_URL, /* may also be read from a file, since it may hold a password */
+    KEY_URL,    /* may also be read from a file, since it may hold a password */
+    KEY_SECRET, /* likewise */
     KEY_LISTEN,
     KEY_BROKERS,
     KEY_TOPIC,
@@ -73,6 +78,8 @@ bool keys_is_section(struct slice name);
 bool keys_is_list(const struct key *k);
 /* Text without control bytes, UTF-8, not empty? */
 bool keys_is_line(struct slice text);
+/* May its value be read from a file, by file:PATH? */
+bool keys_may_be_file(const struct key *k);
 /* Is its value printed in quotes? */
 bool keys_is_text(const struct key *k);
 /* A source's type and decoding decide which of the keys of `sources` it may have. */

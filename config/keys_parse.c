@@ -139,11 +139,23 @@ bool keys_is_line(struct slice text)
     return text.len > 0;
 }
 
+/* What HTTP can carry as a token (RFC 9110, token68). */
+static bool is_secret(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) &&
+            memchr("-._~+/=", c, 7) == NULL)
+            return false;
+    }
+    return text.len >= KEYS_SECRET_MIN && text.len <= KEYS_SECRET_MAX;
+}
+
 static bool is_good_string(enum key_type type, struct slice text)
 {
     return keys_is_line(text) &&
            (type == KEY_TEXT || type == KEY_PATH || (type == KEY_URL && address_is_store(text)) ||
-            (type == KEY_LISTEN && address_is_listen(text)) ||
+            (type == KEY_SECRET && is_secret(text)) || (type == KEY_LISTEN && address_is_listen(text)) ||
             (type == KEY_BROKERS && address_is_brokers(text)) ||
             (type == KEY_TOPIC && address_is_topic(text)));
 }
@@ -153,6 +165,8 @@ static bool parse_string(const struct key *k, struct slice text, struct slice re
 {
     char hint[SUGGEST_HINT_BYTES];
     if (!is_good_string(k->type, text)) {
+        if (k->type == KEY_SECRET && reference.ptr == NULL)
+            return refuse(k, slice_text("…"), "", e);
         if (k->type == KEY_URL && reference.ptr == NULL)
             return refuse(k, address_scheme(text), suggest_hint(address_scheme(text), url_forms, hint), e);
         return refuse(k, shown_of(text, reference), "", e);
@@ -207,6 +221,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_TEXT:
     case KEY_PATH:
     case KEY_URL:
+    case KEY_SECRET:
     case KEY_LISTEN:
     case KEY_BROKERS:
     case KEY_TOPIC:

@@ -96,7 +96,7 @@ static void read_scalar(struct load *ld, const struct key *k, const struct pair 
         return;
     }
     struct slice raw = document_scalar(pr->value);
-    bool good = expand_text(raw, k->type == KEY_URL, &text, &referred, &e);
+    bool good = expand_text(raw, keys_may_be_file(k), &text, &referred, &e);
     if (good)
         good = keys_parse(k, slice_of(text.len > 0 ? text.ptr : "", text.len),
                           referred ? raw : (struct slice){0}, base, &e);

@@ -4,6 +4,7 @@
 
 #define CURL_DISABLE_TYPECHECK /* whose macros take functions for names */
 #include <curl/curl.h>
+#include <stdlib.h>
 
 /* clang-format off */
 #define FUNCTIONS(X) \
@@ -88,11 +89,11 @@ static bool read_error(const struct text *answer, struct text *what)
 
 static int code_of(long status)
 {
-    return status == 400   ? EX_USAGE
-           : status == 403 ? EX_NOPERM
-           : status == 422 ? EX_UNAVAILABLE
-           : status == 503 ? EX_TEMPFAIL
-                           : EX_IOERR;
+    return status == 400                    ? EX_USAGE
+           : status == 401 || status == 403 ? EX_NOPERM
+           : status == 422                  ? EX_UNAVAILABLE
+           : status == 503                  ? EX_TEMPFAIL
+                                            : EX_IOERR;
 }
 
 static bool judge(const char *url, long status, const char *type, struct text *answer, struct err *e)
@@ -122,6 +123,16 @@ static void set_options(CURL *curl, const char *address, struct text *answer, ch
     lib.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 }
 
+/* Not an option, which everybody on the machine could read. */
+static void add_token(CURL *curl)
+{
+    const char *token = getenv("TALLYD_TOKEN");
+    if (token == NULL)
+        return;
+    lib.curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    lib.curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, token);
+}
+
 static bool no_address(const char *url, struct err *e)
 {
     return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
@@ -138,6 +149,7 @@ static bool perform(const char *url, const char *address, struct text *answer, s
     if (curl == NULL)
         return err_set(e, EX_OSERR, "libcurl cannot be used");
     set_options(curl, address, answer, why);
+    add_token(curl);
     CURLcode code = lib.curl_easy_perform(curl);
     bool good = false;
     lib.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

@@ -2,6 +2,7 @@
  *
  * URL    : http:// or https://, a host, perhaps a port and the path under which a proxy shows the daemon.
  *          It is asked directly: no proxy of the environment, no redirects.
+ * Token  : that of the environment's TALLYD_TOKEN, for a daemon with http.token.
  * Limits : CLIENT_CONNECT_MS, CLIENT_TIMEOUT_MS for all, CLIENT_ANSWER_BYTES_MAX.
  * Errors : EX_UNAVAILABLE: not reachable, or the answer passes a limit (the daemon's, or those above);
  *          EX_USAGE: the question is wrong; EX_TEMPFAIL: later perhaps; EX_PROTOCOL: somebody else answers.

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "config/reload.h"
 #include "daemon/stop.h"
+#include "web/listen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,12 +47,19 @@ bool service_serve(struct service *sv, struct err *e)
         .connections_max = (unsigned)c->http.connections_max,
         .streams_max = (unsigned)c->http.streams_max,
         .timeout_ms = c->http.timeout_ms,
+        .token = c->http.token,
+        .tls_cert = c->http.tls_cert,
+        .tls_key = c->http.tls_key,
         .limits = query_limits_of(c),
         .status = &sv->status,
     };
     if (!c->http.enabled)
         return true;
     sv->server = server_start(&options, e);
+    if (sv->server != NULL && c->http.token == NULL && !listen_is_loopback(server_address(sv->server)))
+        log_warn("http_is_open",
+                 "listen=%s reason=\"who reaches it reads all counts: there is no http.token\"",
+                 server_address(sv->server));
     return sv->server != NULL;
 }
 

@@ -73,6 +73,7 @@ static void answer(struct api *api, const struct question *kind, const struct pa
     }
     rp->code = 200;
     rp->type = type_of_format[q.format];
+    rp->is_closed = q.to_ms >= 0 && q.to_ms <= q.now_ms;
     bool good = kind->run(st, &q, &rp->body, &e);
     if (!good)
         api_fail(rp, &e);

@@ -74,3 +74,8 @@ int listen_open(const char *address, char actual[LISTEN_TEXT_BYTES], struct err 
         err_set(e, why == EACCES ? EX_NOPERM : EX_CONFIG, "cannot listen on %s: %s", address, strerror(why));
     return fd;
 }
+
+bool listen_is_loopback(const char *actual)
+{
+    return strncmp(actual, "127.", 4) == 0 || strncmp(actual, "[::1]:", 6) == 0;
+}

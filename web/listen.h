@@ -8,3 +8,5 @@
 /* -1 on failure: EX_UNAVAILABLE where somebody listens there already, EX_CONFIG where it is no address of
  * this machine. `actual` is the numeric address, with the port that port 0 became. */
 int listen_open(const char *address, char actual[LISTEN_TEXT_BYTES], struct err *e) MUST_CHECK;
+/* Is such an address one that only this machine reaches? */
+bool listen_is_loopback(const char *actual);

@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <stdbool.h>
+
 struct parameter {
     struct slice name, value; /* of the URL, decoded; any bytes */
 };
@@ -14,5 +16,6 @@ struct reply {
     struct slice asset;    /* instead of a body: bytes that live for ever, … */
     const char *etag;      /* … and their version */
     struct stream *stream; /* instead of a body: one that goes on (streams.h), owned */
+    bool is_closed;        /* about a period that has ended: likely the same next time */
     bool retry;            /* the same request may succeed in a second */
 };

@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
-"""The HTTP API of a running daemon, beyond what tests/unit/test_web.c asks it: streams."""
+"""The HTTP API of a running daemon, beyond what tests/unit/test_web.c asks it: streams, packing, caching, access."""
 
+import base64
 import datetime
+import gzip
 import http.client
 import json
+import os
 import signal
 import socket
+import ssl
+import subprocess
 import time
 import unittest
+import urllib.error
+import urllib.request
 
-from harness import EX_OK, TIMEOUT_S, DaemonCase
+from harness import EX_CONFIG, EX_NOPERM, EX_OK, TIMEOUT_S, DaemonCase
 
 CONFIG = b"""sources: {access: {path: access.log}}
 reports:
@@ -28,10 +35,10 @@ def line(path, at=None):
 class Stream:
     """Server-sent events as they come."""
 
-    def __init__(self, case, words, method="GET"):
+    def __init__(self, case, words, method="GET", headers=None):
         self.connection = http.client.HTTPConnection(case.url[len("http://"):], timeout=TIMEOUT_S)
         case.addCleanup(self.connection.close)
-        self.connection.request(method, "/api/v1/stream?" + words)
+        self.connection.request(method, "/api/v1/stream?" + words, headers=headers or {})
         self.reply = self.connection.getresponse()
         self.status = self.reply.status
 
@@ -148,6 +155,149 @@ class ApiTest(DaemonCase):
             client.close()
         self.wait_for(lambda: Stream(self, "report=site").status, lambda found: found == 200)
         self.stop()
+
+
+    # ---- what holds for every answer
+
+    def ask(self, target, url=None, context=None, **headers):
+        """(status, headers, body)"""
+        request = urllib.request.Request((url or self.url) + target, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context) as reply:
+                return reply.status, reply.headers, reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read()
+
+    def test_long_answers_are_packed_for_who_takes_it(self):
+        target = "/api/v1/query?report=site&step=minute&from=2026-01-05T00:00&to=2026-01-05T02:00"
+        _, plain_headers, plain = self.ask(target)
+        _, headers, packed = self.ask(target, Accept_Encoding="br, gzip;q=0.8")
+        self.assertIsNone(plain_headers["Content-Encoding"])
+        self.assertEqual(("gzip", "Accept-Encoding"), (headers["Content-Encoding"], headers["Vary"]))
+        self.assertEqual(plain, gzip.decompress(packed))
+        self.assertLess(len(packed), len(plain) / 4)
+        _, headers, _ = self.ask(target, Accept_Encoding="gzip;q=0")
+        self.assertIsNone(headers["Content-Encoding"])
+        _, headers, short = self.ask("/api/v1/reports", Accept_Encoding="gzip")
+        self.assertLess(len(short), 1024)
+        self.assertIsNone(headers["Content-Encoding"])
+        _, plain_headers, plain = self.ask("/page.js")
+        _, headers, packed = self.ask("/page.js", Accept_Encoding="gzip")
+        self.assertEqual(plain, gzip.decompress(packed))
+        self.assertEqual("W/" + plain_headers["ETag"], headers["ETag"])
+        self.assertEqual(304, self.ask("/page.js", Accept_Encoding="gzip", If_None_Match=headers["ETag"])[0])
+        stream = Stream(self, "report=site", headers={"Accept-Encoding": "gzip"})
+        self.assertIsNone(stream.reply.getheader("Content-Encoding"))
+        self.stop()
+
+    def test_closed_periods_are_sent_once(self):
+        for question in ("query?report=pages&filter=path=/a&step=hour", "top?report=pages"):
+            target = f"/api/v1/{question}&from=2026-01-05&to=2026-01-06"
+            code, headers, body = self.ask(target)
+            self.assertEqual((200, "private, no-cache"), (code, headers["Cache-Control"]))
+            tag = headers["ETag"]
+            code, headers, again = self.ask(target, If_None_Match=tag)
+            self.assertEqual((304, tag, b""), (code, headers["ETag"], again))
+            # A late event changes it.
+            self.append(line(b"/a", datetime.datetime(2026, 1, 5, 10, 5)))
+            self.wait_for(lambda target=target, tag=tag: self.ask(target, If_None_Match=tag)[0], lambda found: found == 200)
+            self.assertNotEqual(body, self.ask(target)[2])
+            _, headers, _ = self.ask(f"/api/v1/{question}")
+            self.assertEqual(("no-store", None), (headers["Cache-Control"], headers["ETag"]))
+        code, headers, _ = self.ask("/api/v1/top?report=nothing&from=2026-01-05&to=2026-01-06")
+        self.assertEqual((400, "no-store", None), (code, headers["Cache-Control"], headers["ETag"]))
+        self.stop()
+
+    # ---- who may ask
+
+    TOKEN = "0123456789-._~+/="
+
+    def relaunch(self, http_keys, *arguments, **options):
+        self.stop()
+        self.write("tallyd.yaml", CONFIG.replace(b"http: {", b"http: {" + http_keys.encode()))
+        self.launch("-c", "tallyd.yaml", *arguments, **options)
+
+    def test_token_is_asked_for(self):
+        self.write("token", self.TOKEN.encode() + b"\n")
+        self.relaunch("token: 'file:token', ")
+        basic = base64.b64encode(b"any:" + self.TOKEN.encode()).decode()
+        for target in ("/", "/api/v1/status", "/api/v1/query?report=site", "/api/v1/stream?report=site", "/metrics",
+                       "/nothing"):
+            code, headers, body = self.ask(target)
+            self.assertEqual(401, code, target)
+            self.assertEqual(["Bearer", "Basic"], [found.split()[0] for found in headers.get_all("WWW-Authenticate")])
+            self.assertIn("http.token", json.loads(body)["error"])
+            self.assertEqual(401, self.ask(target, Authorization="Bearer " + self.TOKEN[:-1])[0])
+            if "stream" not in target:
+                for good in ("Bearer " + self.TOKEN, "Basic " + basic):
+                    self.assertEqual(404 if target == "/nothing" else 200, self.ask(target, Authorization=good)[0])
+        self.assertEqual(200, Stream(self, "report=site", headers={"Authorization": "Basic " + basic}).status)
+        self.assertEqual(200, self.ask("/healthz")[0])
+        self.assertNotEqual(401, self.ask("/readyz")[0])
+        self.tallyd("query", self.url, "site", status=EX_NOPERM)
+        self.tallyd("query", self.url, "site", env={**os.environ, "TALLYD_TOKEN": self.TOKEN})
+        self.assertNotIn(self.TOKEN, self.tallyd("check", "-c", "tallyd.yaml", "--print"))
+        self.process.terminate()
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
+
+    def test_open_address_without_token_is_warned_about(self):
+        self.assertNotIn(b"http_is_open", self.read("log"))
+        self.stop()
+        self.launch("-c", "tallyd.yaml", "--listen", "0.0.0.0:0")
+        self.assertEqual(1, self.read("log").count(b"event=http_is_open"))
+        self.url = self.url.replace("0.0.0.0", "127.0.0.1")
+        self.stop()
+        self.write("tallyd.yaml", CONFIG.replace(b"http: {", b"http: {token: 0123456789abcdef, "))
+        self.launch("-c", "tallyd.yaml", "--listen", "0.0.0.0:0")
+        self.assertNotIn(b"http_is_open", self.read("log"))
+
+    def certificate(self, name):
+        done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                               "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                               "-keyout", self.path(name + ".key"), "-out", self.path(name + ".pem")],
+                              capture_output=True, check=False, timeout=TIMEOUT_S)
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_tls(self):
+        self.certificate("one")
+        self.certificate("two")
+        self.relaunch("tls_cert: one.pem, tls_key: one.key, ")
+        url = self.url.replace("http://", "https://")
+        context = ssl.create_default_context(cafile=self.path("one.pem"))
+        self.assertEqual((200, b"ok\n"), self.ask("/healthz", url, context)[::2])
+        self.assertLess(1000, len(self.ask("/", url, context)[2]))
+        connection = http.client.HTTPSConnection(url[len("https://"):], timeout=TIMEOUT_S, context=context)
+        connection.request("GET", "/api/v1/stream?report=site")
+        reply = connection.getresponse()
+        self.assertEqual(b"event: rows\n", reply.readline())
+        for _ in range(20):
+            self.assertNotEqual(b"", reply.readline())
+        connection.close()
+        with self.assertRaises(ssl.SSLError):
+            self.ask_strictly(url, self.path("two.pem"))
+        with self.assertRaises((http.client.HTTPException, OSError)):
+            self.get("/healthz")  # not by plain HTTP
+        self.process.terminate()
+        self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
+
+    def ask_strictly(self, url, cafile):
+        host, port = url[len("https://"):].split(":")
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
+            ssl.create_default_context(cafile=cafile).wrap_socket(plain, server_hostname=host).close()
+
+    def test_wrong_certificates_are_said(self):
+        self.stop()
+        self.certificate("one")
+        self.certificate("two")
+        for keys, said in (("tls_cert: one.pem, ", "there is no http.tls_key"),
+                           ("tls_key: one.key, ", "there is no http.tls_cert"),
+                           ("tls_cert: none.pem, tls_key: one.key, ", "cannot read"),
+                           ("tls_cert: access.log, tls_key: one.key, ", "is no PEM file"),
+                           ("tls_cert: one.pem, tls_key: two.key, ", "is the key of")):
+            self.write("tallyd.yaml", CONFIG.replace(b"http: {", b"http: {" + keys.encode()))
+            self.tallyd("run", "-c", "tallyd.yaml", status=EX_CONFIG)
+            self.assertIn(said, self.err)
 
 
 if __name__ == "__main__":

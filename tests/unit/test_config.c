@@ -154,16 +154,16 @@ static const char *const bad_files[][2] = {
      "reports, store, aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
-    {"http: {level: info}",
-     "f.yaml:1:8: http.level: found an unknown key, expected enabled, listen, "
-     "connections_max, streams_max, timeout or lag_max (did you mean \"log.level\"?)\n"},
-    {"run: {zzzz: 1}", "f.yaml:1:7: run.zzzz: found an unknown key, expected stop_timeout\n"},
+    {"run: {level: info}", "f.yaml:1:7: run.level: found an unknown key, expected stop_timeout "
+                           "(did you mean \"log.level\"?)\n"},
     {"run: {\"a\\nb\": 1}", "f.yaml:1:7: run.\"a\\x0ab\": found an unknown key, expected stop_timeout\n"},
     {"log: {level: info}\nlog:\n",
      "f.yaml:2:1: log: found the key again, expected it once (it is on line 1)\n"},
     {"log: [level]", "f.yaml:1:6: log: found a list, expected keys and values\n"},
     {"log: {level: {a: b}}",
      "f.yaml:1:14: log.level: found a mapping, expected debug, info, warn or error\n"},
+    {"http: {token: short}", "f.yaml:1:15: http.token: found \"\xe2\x80\xa6\", expected 16 to 512 letters, "
+                             "digits and signs of -._~+/=\n"},
     {"log: {level: }", "f.yaml:1:14: log.level: found nothing, expected debug, info, warn or error\n"},
     /* values */
     {"log: {level: wran}", "f.yaml:1:14: log.level: found \"wran\", expected debug, info, warn or error (did "

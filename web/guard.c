@@ -1,0 +1,79 @@
+#include "web/guard.h"
+
+#include "base/slice.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#define CREDENTIALS_BYTES_MAX 1024
+
+bool guard_is_open(const char *path)
+{
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
+}
+
+static bool is_same(struct slice given, const char *token)
+{
+    size_t len = strlen(token);
+    unsigned difference = given.len != len;
+    for (size_t i = 0; i < given.len; i++)
+        difference |= (unsigned char)given.ptr[i] ^ (unsigned char)token[i % len];
+    return difference == 0;
+}
+
+static int sextet(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Up to what is no base64, which `=` is not. */
+static size_t decode_base64(struct slice text, char bytes[CREDENTIALS_BYTES_MAX])
+{
+    size_t len = 0;
+    uint32_t bits = 0;
+    int count = 0;
+    for (size_t i = 0; i < text.len && sextet(text.ptr[i]) >= 0 && len < CREDENTIALS_BYTES_MAX; i++) {
+        bits = bits << 6 | (uint32_t)sextet(text.ptr[i]);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            bytes[len++] = (char)(bits >> count & 0xff);
+        }
+    }
+    return len;
+}
+
+static bool is_basic(struct slice text, const char *token)
+{
+    char bytes[CREDENTIALS_BYTES_MAX];
+    size_t len = decode_base64(text, bytes);
+    const char *colon = memchr(bytes, ':', len);
+    return colon != NULL && is_same(slice_of(colon + 1, len - (size_t)(colon + 1 - bytes)), token);
+}
+
+/* What follows a scheme's name and spaces; false: it is another one. */
+static bool after_scheme(const char *header, const char *scheme, struct slice *rest)
+{
+    size_t len = strlen(scheme);
+    if (strncasecmp(header, scheme, len) != 0 || header[len] != ' ')
+        return false;
+    *rest = slice_text(header + len + strspn(header + len, " "));
+    return true;
+}
+
+bool guard_allows(const char *authorization, const char *token)
+{
+    struct slice rest;
+    if (authorization == NULL)
+        return false;
+    if (after_scheme(authorization, "Bearer", &rest))
+        return is_same(rest, token);
+    return after_scheme(authorization, "Basic", &rest) && is_basic(rest, token);
+}

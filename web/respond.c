@@ -1,0 +1,161 @@
+#include "web/respond.h"
+
+#include "base/mem.h"
+#include "web/encode.h"
+#include "web/guard.h"
+#include "web/streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STREAM_BUFFER_BYTES 8192
+
+/* Nothing is loaded from elsewhere, nothing inline runs, and no other site may frame or read this one. */
+static const struct {
+    const char *name, *value;
+} headers[] = {
+    {"Content-Security-Policy",
+     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+
+/* What is sent of a reply's bytes. */
+struct payload {
+    const char *tag; /* NULL: none */
+    char own_tag[ENCODE_TAG_BYTES];
+    bool is_packed;
+};
+
+/* NULL where the client did not send it. */
+static const char *header_of(struct MHD_Connection *con, const char *name)
+{
+    return MHD_lookup_connection_value(con, MHD_HEADER_KIND, name);
+}
+
+static void add(struct MHD_Response *response, const char *name, const char *value)
+{
+    MHD_add_response_header(response, name, value);
+}
+
+static void add_caching(struct MHD_Response *response, const struct reply *rp, const struct payload *p)
+{
+    char tag[ENCODE_TAG_BYTES + 2];
+    if (p->tag == NULL) {
+        add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+        return;
+    }
+    snprintf(tag, sizeof tag, "%s%s", p->is_packed ? "W/" : "", p->tag);
+    add(response, MHD_HTTP_HEADER_ETAG, tag);
+    add(response, MHD_HTTP_HEADER_CACHE_CONTROL, rp->etag != NULL ? "no-cache" : "private, no-cache");
+}
+
+static void add_headers(struct MHD_Response *response, const struct reply *rp, const struct payload *p)
+{
+    for (size_t i = 0; i < COUNT_OF(headers); i++)
+        add(response, headers[i].name, headers[i].value);
+    add(response, MHD_HTTP_HEADER_CONTENT_TYPE, rp->type);
+    add(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    add_caching(response, rp, p);
+    if (p->is_packed)
+        add(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    if (rp->retry)
+        add(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (rp->code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        add(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (rp->code == MHD_HTTP_UNAUTHORIZED) {
+        add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, GUARD_BEARER);
+        add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, GUARD_BASIC);
+    }
+}
+
+/* What the reader of a stream is given: which connection waits where there is nothing to read. */
+struct reading {
+    struct stream *stream;
+    struct MHD_Connection *con;
+};
+
+static ssize_t read_stream(void *context, uint64_t position, char *buf, size_t size)
+{
+    struct reading *r = context;
+    (void)position;
+    long len = stream_read(r->stream, r->con, buf, size);
+    return len >= 0 ? len : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_reading(void *context)
+{
+    struct reading *r = context;
+    stream_close(r->stream);
+    free(r);
+}
+
+static struct MHD_Response *respond_with_stream(struct MHD_Connection *con, struct stream *stream)
+{
+    struct reading *r = xmalloc(sizeof *r);
+    *r = (struct reading){stream, con};
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BUFFER_BYTES, read_stream, r, end_reading);
+    if (response == NULL)
+        end_reading(r);
+    return response;
+}
+
+static struct slice bytes_of(const struct reply *rp)
+{
+    return rp->asset.ptr != NULL ? rp->asset : text_slice(&rp->body);
+}
+
+/* Instead of what the reply had. */
+static void set_body(struct reply *rp, struct text body)
+{
+    text_fini(&rp->body);
+    rp->body = body;
+    rp->asset = (struct slice){0};
+}
+
+/* Leave the bytes out where the client has them, or pack them. */
+static void prepare(struct MHD_Connection *con, struct reply *rp, struct payload *p)
+{
+    struct text packed = {0};
+    p->tag = rp->etag;
+    if (rp->etag == NULL && rp->is_closed && rp->code == MHD_HTTP_OK) {
+        encode_tag(bytes_of(rp), p->own_tag);
+        p->tag = p->own_tag;
+    }
+    if (p->tag != NULL && encode_tag_is_known(header_of(con, MHD_HTTP_HEADER_IF_NONE_MATCH), p->tag)) {
+        rp->code = MHD_HTTP_NOT_MODIFIED;
+        set_body(rp, packed);
+    }
+    p->is_packed = bytes_of(rp).len >= ENCODE_BYTES_MIN &&
+                   encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) &&
+                   encode_gzip(bytes_of(rp), &packed);
+    if (p->is_packed)
+        set_body(rp, packed);
+}
+
+static struct MHD_Response *respond_with_bytes(struct MHD_Connection *con, struct reply *rp,
+                                               struct payload *p)
+{
+    prepare(con, rp, p);
+    if (rp->asset.ptr != NULL)
+        return MHD_create_response_from_buffer(rp->asset.len, (void *)(uintptr_t)rp->asset.ptr,
+                                               MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_buffer(rp->body.len, rp->body.ptr, MHD_RESPMEM_MUST_FREE);
+}
+
+enum MHD_Result respond(struct MHD_Connection *con, struct reply *rp, bool last)
+{
+    struct payload p = {0};
+    struct MHD_Response *response =
+        rp->stream != NULL ? respond_with_stream(con, rp->stream) : respond_with_bytes(con, rp, &p);
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(response, rp, &p);
+    if (last)
+        add(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    enum MHD_Result queued = MHD_queue_response(con, rp->code, response);
+    MHD_destroy_response(response);
+    return queued;
+}
