@@ -253,7 +253,7 @@ compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors an
 INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
             lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
             share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml share/doc/tallyd/examples/kafka.yaml \
-            share/doc/tallyd/examples/credentials.conf
+            share/doc/tallyd/examples/credentials.conf share/doc/tallyd/openapi.yaml
 # The unit, and the template: one configuration, or one per instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -269,6 +269,7 @@ install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
 	install -D -m 644 docs/examples/tallyd.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/tallyd.yaml
 	install -D -m 644 docs/examples/kafka.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/kafka.yaml
+	install -D -m 644 docs/openapi.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/openapi.yaml
 	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/credentials.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	$(UNIT) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service

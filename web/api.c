@@ -1,6 +1,7 @@
 #include "web/api.h"
 
 #include "query/ranking.h"
+#include "query/unknown.h"
 #include "query/values.h"
 #include "web/metrics.h"
 
@@ -137,10 +138,23 @@ static void write_report(const struct report *r, struct text *out)
     text_puts(out, "]}");
 }
 
+/* Of what has no words. */
+static bool has_parameters(const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    static const char *const none[] = {NULL};
+    struct err e;
+    if (count == 0)
+        return false;
+    (void)unknown_name(&e, "parameter", parameters[0].name, none);
+    api_fail(rp, &e);
+    return true;
+}
+
 void api_reports(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
     struct err e;
-    (void)parameters, (void)count;
+    if (has_parameters(parameters, count, rp))
+        return;
     struct store *st = readers_take(&api->readers, &e);
     if (st == NULL) {
         api_fail(rp, &e);
@@ -159,7 +173,8 @@ void api_reports(struct api *api, const struct parameter *parameters, size_t cou
 
 void api_status(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
-    (void)parameters, (void)count;
+    if (has_parameters(parameters, count, rp))
+        return;
     rp->code = 200;
     rp->type = TYPE_JSON;
     status_write(api->status, &rp->body);

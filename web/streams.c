@@ -291,6 +291,12 @@ static struct stream *add_stream(struct streams *s, struct question *qu)
     return st;
 }
 
+/* Under the lock. */
+static bool is_full(const struct streams *s)
+{
+    return s->stream_count >= s->streams_max || s->ending;
+}
+
 struct stream *stream_open(struct streams *s, const struct parameter *parameters, size_t count,
                            struct reply *rp)
 {
@@ -299,16 +305,14 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     struct stream *st = NULL;
     struct frame *first = NULL;
     pthread_mutex_lock(&s->lock);
-    struct question *qu = find_question(s, parameters, count);
-    if (qu == NULL) {
+    if (!is_full(s) && find_question(s, parameters, count) == NULL) {
         /* Asked before the stream begins, so that what is wrong with it is an answer. */
         pthread_mutex_unlock(&s->lock);
         first = make_frame(s->api, parameters, count, &good, &e);
         pthread_mutex_lock(&s->lock);
-        qu = find_question(s, parameters, count);
     }
-    bool full = s->stream_count == s->streams_max || s->ending;
-    if (good && !full) {
+    if (good && !is_full(s)) {
+        struct question *qu = find_question(s, parameters, count);
         if (qu == NULL) {
             qu = add_question(s, parameters, count, first);
             first = NULL;
@@ -319,7 +323,7 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     pthread_mutex_unlock(&s->lock);
     if (!good)
         api_fail(rp, &e);
-    else if (full)
+    else if (st == NULL)
         api_error(rp, 503, slice_text("there are as many streams as may be (http.streams_max)"));
     return st;
 }

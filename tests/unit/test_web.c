@@ -299,6 +299,7 @@ static void test_web_status_and_health(void **state)
     check(f, "/api/v1/status", 200, "\"state\":\"counting\",\"now\":\"2015-05-17T10:00:00Z\"");
     check(f, "/api/v1/status", 200,
           "\"source\":\"standard \\\"input\\\"\",\"messages\":0,\"consumed\":40,\"rejected\":2");
+    check(f, "/api/v1/status?x=1", 400, "unknown parameter \\\"x\\\": there is none");
     check(f, "/healthz", 200, "ok\n");
     pass_time(f, STATUS_SILENCE_MS);
     check(f, "/healthz", 200, "ok\n");
