@@ -1,315 +1,310 @@
-// The page: asks the API of the daemon that served it, every second, and shows what it says.
-// Every value from a log is shown by textContent: whatever somebody wrote into a request stays text.
-"use strict";
+// The page: which view is asked for, by its address; what the daemon answers, each second; what goes wrong.
 
-const MINUTE_MS = 60000;
-const MINUTES = 60;
-const POLL_MS = 1000; // status, and the last two minutes
-const TOP_MS = 5000;
-const WHOLE_MS = 60000; // all minutes again: late lines count where they belong
+import { drawChart } from "./chart.js";
+import { add, bytesText, durationText, el, show, showAll, showFigure, valueText, visible } from "./dom.js";
+import { bucketAfter, bucketStart, firstBucket, RANGES } from "./range.js";
+import { drawBuckets, drawClasses, drawTop } from "./tables.js";
+
+const POLL_MS = 1000; // status, and the last two buckets; a stream brings both by itself
+const STREAM_MS = 3000; // a stream that is silent for so long is not relied on
+const SLOW_MS = 2000; // an answer that takes longer is waited for aloud
 const TIMEOUT_MS = 10000;
+const TOP = 20;
+const MEASURES = 3; // shown besides the chosen one
 
-const el = (id) => document.getElementById(id);
-const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-
-const view = { report: null, measure: "", filters: [] };
-const minutes = new Map(); // start in ms -> value; null: absent
+const view = { report: null, measure: "", filters: [], range: "hour" }; // filters: [dimension, value]
+const buckets = new Map(); // start in ms -> value; null: absent
 let reports = [];
+let topSeries = []; // as shown
 let skewMs = 0; // the daemon's clock against ours
-let wholeAt = -Infinity;
-let topAt = -Infinity;
-let chart = null;
+let wholeAt = -Infinity, restAt = -Infinity; // when they were asked for
+let heardAt = -Infinity; // of the stream
+let stream = null;
+let askedAt = null; // what is under way was; null: nothing is
+let lostAt = null; // the daemon went away then; null: it is there
 let notReady = ""; // why the daemon is not, in its words
-let chosenMs = null; // the minute that the pointer or the arrow keys are on
+const missing = new Set(); // routes that this daemon does not have
+
+class Refused extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
 
 async function ask(path, parameters = []) {
-  const query = new URLSearchParams(parameters);
   const abort = AbortSignal.timeout(TIMEOUT_MS);
-  const reply = await fetch(`${path}?${query}`, { signal: abort, cache: "no-store" });
+  const reply = await fetch(`api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: abort, cache: "no-store" });
   const body = await reply.json();
-  if (!reply.ok) throw new Error(body.error);
+  if (!reply.ok) throw new Refused(reply.status, body.error);
   return body;
 }
 
-function show(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+// What an older daemon answers with 404 is done without.
+async function askNewer(path, parameters) {
+  if (missing.has(path)) return null;
+  try {
+    return await ask(path, parameters);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    missing.add(path);
+    return null;
+  }
 }
 
-function showFigure(id, text) {
-  show(el(id), text);
-  el(id).classList.toggle("long", text.length > 10);
+const range = () => RANGES[view.range];
+const nowMs = () => Date.now() + skewMs;
+const rows = () => [...buckets].sort((a, b) => a[0] - b[0]);
+const filterWords = (filters) => filters.map(([dimension, value]) => ["filter", `${dimension}=${value}`]);
+const since = () => ["from", String(firstBucket(range(), nowMs()))];
+
+function question(report, measure, filters) {
+  return [["report", report.name], ["measure", measure], ...filterWords(filters)];
 }
 
-function add(parent, tag, text, className) {
-  const child = document.createElement(tag);
-  if (text !== undefined) child.textContent = text;
-  if (className) child.className = className;
-  parent.append(child);
-  return child;
+// Do the buckets add up to the range?
+function addsUp(report, measure) {
+  return /^(count$|sum\()/.test(report.expressions[report.measures.indexOf(measure)]);
 }
 
-function valueText(value) {
-  return value === null || value === undefined ? "–" : number.format(value);
+function figureText(measure, value) {
+  return view.report.expressions[view.report.measures.indexOf(measure)] === "sum(bytes)" ? bytesText(value) : valueText(value);
 }
 
-function duration(ms) {
-  const s = Math.floor(ms / 1000);
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
-}
-
-// ---- which report, measure and filter: from the address, so that a view can be bookmarked
+// ---- the view: in the address, so that it can be bookmarked and gone back from
 
 function address(change) {
   const v = { ...view, ...change };
-  const parameters = new URLSearchParams([["report", v.report.name], ["measure", v.measure]]);
-  for (const f of v.filters) parameters.append("filter", f);
-  return `?${parameters}`;
-}
-
-// Do the minutes of the view add up to its hour?
-function addsUp() {
-  return /^(count$|sum\()/.test(view.report.expressions[view.report.measures.indexOf(view.measure)]);
+  if (change.report && !v.report.measures.includes(v.measure)) v.measure = v.report.measures[0];
+  return `?${new URLSearchParams([...question(v.report, v.measure, v.filters), ["range", v.range]])}`;
 }
 
 function fillSelect(select, names, chosen) {
   select.replaceChildren(...names.map((n) => new Option(n, n, false, n === chosen)));
 }
 
-function choose(reportName, measure, filters) {
-  view.report = reports.find((r) => r.name === reportName) ?? reports[0];
-  view.measure = view.report.measures.includes(measure) ? measure : view.report.measures[0];
-  view.filters = filters.filter((f) => view.report.dimensions.includes(f.split("=")[0]));
+function takeAddress() {
+  const wanted = new URLSearchParams(location.search);
+  const filters = new Map(wanted.getAll("filter").map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1)]));
+  view.report = reports.find((r) => r.name === wanted.get("report")) ?? reports[0];
+  view.measure = view.report.measures.includes(wanted.get("measure")) ? wanted.get("measure") : view.report.measures[0];
+  view.filters = [...filters].filter(([dimension]) => view.report.dimensions.includes(dimension));
+  view.range = Object.hasOwn(RANGES, wanted.get("range") ?? "") ? wanted.get("range") : "hour";
+  showView();
+  forget();
+  listen();
+}
+
+function go(change) {
+  const to = address(change);
+  if (to !== location.search) history.pushState(null, "", to);
+  takeAddress();
+  refresh();
+}
+
+function showView() {
   fillSelect(el("report"), reports.map((r) => r.name), view.report.name);
   fillSelect(el("measure"), view.report.measures, view.measure);
-  for (const e of document.querySelectorAll(".measure")) show(e, view.measure);
+  showAll(".measure", view.measure);
+  showAll(".range", range().title);
+  showAll("#step, #bucket", range().step);
+  show(el("now-title"), range().now);
+  document.title = `${view.report.name}, ${range().title} – tallyd`;
+  el("ranges").replaceChildren();
+  for (const [name, r] of Object.entries(RANGES)) {
+    const link = add(el("ranges"), "a", r.link);
+    link.href = address({ range: name });
+    if (name === view.range) link.setAttribute("aria-current", "page");
+  }
+  for (const card of document.querySelectorAll("#figures .other")) card.remove();
   showFilters();
-  history.replaceState(null, "", address({}));
-  minutes.clear();
-  wholeAt = topAt = -Infinity;
 }
 
 function showFilters() {
-  const line = el("filters");
-  line.replaceChildren();
-  line.hidden = view.filters.length === 0;
-  for (const f of view.filters) add(line, "b", f.replace("=", " = "));
-  if (!line.hidden) add(line, "a", "show all").href = address({ filters: [] });
-}
-
-// ---- the chart
-
-function axisColors() {
-  const style = getComputedStyle(document.documentElement);
-  return (name) => style.getPropertyValue(name).trim();
-}
-
-function plotBars(e) {
-  const ctx = e.drawingContext;
-  const width = e.dygraph.toDomXCoord(MINUTE_MS) - e.dygraph.toDomXCoord(0);
-  const bottom = e.dygraph.toDomYCoord(0);
-  const color = axisColors();
-  const newest = e.points.length - 1;
-  e.points.forEach((p, i) => {
-    if (p.yval === null || Number.isNaN(p.yval)) return;
-    const chosen = p.xval === chosenMs;
-    ctx.fillStyle = color(chosen ? "--ink" : i === newest ? "--bar-now" : "--bar");
-    ctx.fillRect(p.canvasx + width * 0.1, p.canvasy, Math.max(1, width * 0.8), bottom - p.canvasy);
-  });
-}
-
-function axisTime(ms) {
-  return clock.format(new Date(ms));
-}
-
-// Round local times, as many as the width has room for.
-function timeTicks(from, to, pixels) {
-  const step = [5, 10, 15, 20, 30].find((m) => (to - from) / MINUTE_MS / m <= pixels / 70) ?? 30;
-  const ticks = [];
-  for (let t = Math.ceil(from / MINUTE_MS) * MINUTE_MS; t <= to; t += MINUTE_MS)
-    if (new Date(t).getMinutes() % step === 0) ticks.push({ v: t, label: axisTime(t) });
-  return ticks;
-}
-
-// Its legend is not shown, but would write inline styles, which the page's policy forbids.
-Dygraph.PLUGINS = Dygraph.PLUGINS.filter((p) => p !== Dygraph.Plugins.Legend);
-
-function makeChart(rows, range) {
-  const color = axisColors();
-  chart = new Dygraph(el("chart"), rows, {
-    labels: ["minute", "value"],
-    plotter: plotBars,
-    includeZero: true,
-    dateWindow: range,
-    drawGridX: false,
-    gridLineColor: color("--line"),
-    axisLineColor: color("--line"),
-    interactionModel: {},
-    highlightCircleSize: 0,
-    axes: {
-      x: { ticker: (a, b, pixels) => timeTicks(a, b, pixels) },
-      y: { axisLabelFormatter: (v) => (Number.isInteger(v) || !addsUp() ? compact.format(v) : ""), axisLabelWidth: 48 },
-    },
-  });
-}
-
-function drawChart() {
-  const rows = [...minutes].sort((a, b) => a[0] - b[0]).map(([at, v]) => [at, v]);
-  if (rows.length === 0) return;
-  const nowMs = Date.now() + skewMs;
-  const range = [nowMs - (MINUTES - 1) * MINUTE_MS, nowMs + MINUTE_MS]; // a bar begins where its minute does
-  const values = rows.map((r) => r[1] ?? 0);
-  const top = (Math.max(...values, addsUp() ? 4 : 0) || 1) * 1.08;
-  if (chart === null) makeChart(rows, range);
-  chart.updateOptions({ file: rows, dateWindow: range, valueRange: [Math.min(...values, 0) * 1.08, top] });
-  showReadout(rows);
-}
-
-function showReadout(rows) {
-  const at = minutes.has(chosenMs) ? chosenMs : null;
-  const most = rows.reduce((a, b) => (a[1] === null || (b[1] !== null && b[1] > a[1]) ? b : a));
-  const text = at !== null
-    ? `${axisTime(at)}: ${valueText(minutes.get(at))} ${view.measure}`
-    : `Most: ${valueText(most[1])} ${view.measure} at ${axisTime(most[0])}`;
-  show(el("readout"), text);
-}
-
-function choosePointed(event) {
-  if (chart === null) return;
-  const box = el("chart").getBoundingClientRect();
-  const ms = chart.toDataXCoord(event.clientX - box.left);
-  chosenMs = Math.floor(ms / MINUTE_MS) * MINUTE_MS;
-  drawChart();
-}
-
-function chooseByKey(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (step === undefined && event.key !== "Escape") return;
-  if (chart === null) return;
-  event.preventDefault();
-  const newest = Math.max(...minutes.keys());
-  const from = minutes.has(chosenMs) ? chosenMs + step * MINUTE_MS : newest;
-  chosenMs = step === undefined ? null : Math.min(newest, Math.max(Math.min(...minutes.keys()), from));
-  drawChart();
-}
-
-// ---- tables
-
-function drawMinutes() {
-  const rows = [...minutes].sort((a, b) => b[0] - a[0]);
-  const body = el("minutes").tBodies[0];
-  while (body.rows.length > rows.length) body.deleteRow(-1);
-  while (body.rows.length < rows.length) {
-    const row = body.insertRow();
-    add(row, "td");
-    add(row, "td", "", "number");
+  el("filters").replaceChildren();
+  for (const dimension of view.report.dimensions) {
+    const label = add(el("filters"), "label", `${dimension} `);
+    const input = add(label, "input");
+    input.name = dimension;
+    input.placeholder = "any";
+    input.value = visible(view.filters.find(([d]) => d === dimension)?.[1] ?? "");
+    input.autocomplete = "off";
+    input.spellcheck = false;
+    input.setAttribute("list", `values-${dimension}`);
+    add(label, "datalist").id = `values-${dimension}`;
   }
-  rows.forEach(([at, value], i) => {
-    show(body.rows[i].cells[0], axisTime(at));
-    show(body.rows[i].cells[1], valueText(value));
-    body.rows[i].dataset.minute = new Date(at).toISOString();
-  });
+  el("all").hidden = view.filters.length === 0;
+  el("all").href = address({ filters: [] });
 }
 
-function drawTop(report, measure, top) {
-  const head = el("top").tHead, body = el("top").tBodies[0];
-  const most = top.length > 0 && top[0].values[0] > 0 ? top[0].values[0] : Infinity;
-  const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
-  head.replaceChildren();
-  body.replaceChildren();
-  const titles = head.insertRow();
-  for (const d of report.dimensions) add(titles, "th", d);
-  add(titles, "th", measure, "number");
-  for (const entry of top) {
-    const row = body.insertRow();
-    const filters = report.dimensions.map((d) => `${d}=${entry.series[d]}`);
-    report.dimensions.forEach((d, i) => {
-      const link = add(add(row, "td"), "a", entry.series[d] || "(empty)");
-      link.href = address({ report, measure, filters });
-      if (link.getAttribute("href") === focused) link.focus();
-      if (i === 0) add(link.parentNode, "span", "", "share").style.width = `${Math.max(0, (100 * entry.values[0]) / most)}%`;
-    });
-    add(row, "td", valueText(entry.values[0]), "number");
-  }
-  show(el("top-report"), report.name);
-  el("top-section").hidden = false;
+async function complete(input) {
+  const dimension = input.name, prefix = input.value;
+  const answer = await askNewer("series", [["report", view.report.name], ["dimension", dimension], ["prefix", prefix], ["limit", "20"]]);
+  const known = topSeries.map((entry) => entry.series[dimension]).filter((value) => value?.startsWith(prefix));
+  if (input.value !== prefix || !input.isConnected) return; // more was typed meanwhile
+  input.list.replaceChildren(...(answer?.values ?? [...new Set(known)]).map((value) => new Option(value, value)));
 }
 
-// ---- asking
+// ---- what the daemon says
 
-async function askMinutes(nowMs) {
-  const whole = nowMs - wholeAt >= WHOLE_MS;
+function forget() {
+  buckets.clear();
+  wholeAt = restAt = -Infinity;
+  el("chart-section").classList.add("waiting");
+}
+
+function markFirst() {
+  if (performance.getEntriesByName("chart").length > 0) return;
+  performance.mark("chart");
+  requestAnimationFrame(() => setTimeout(() => performance.mark("chart-painted")));
+}
+
+function takeRows(answer) {
+  for (const [at, value] of answer.values) buckets.set(Date.parse(at), value);
+  const first = bucketAfter(range().step, Math.max(...buckets.keys()), 1 - range().count);
+  for (const at of buckets.keys()) if (at < first) buckets.delete(at);
+  const all = rows();
+  showFigure(el("now"), figureText(view.measure, all.at(-1)[1]), valueText(all.at(-1)[1]));
+  if (addsUp(view.report, view.measure)) showTotal(el("sum"), view.measure, all.reduce((sum, [, value]) => sum + value, 0));
+  drawChart(all, range(), view.measure, addsUp(view.report, view.measure), nowMs());
+  drawBuckets(all, range().step);
+  el("chart-section").classList.remove("waiting");
+  markFirst();
+}
+
+function showTotal(element, measure, value) {
+  showFigure(element, figureText(measure, value), valueText(value));
+}
+
+async function askRows() {
   const asked = address({});
-  const answer = await ask("api/v1/query", [
-    ["report", view.report.name], ["measure", view.measure], ...view.filters.map((f) => ["filter", f]),
-    ["step", "minute"], ["from", whole ? `-${MINUTES - 1}m` : "-1m"],
-  ]);
+  const whole = Date.now() - wholeAt >= range().whole_ms;
+  if (!whole && hears()) return;
+  const from = whole ? since() : ["from", String(bucketAfter(range().step, bucketStart(range().step, nowMs()), -1))];
+  const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step], from]);
   if (asked !== address({})) return; // another view was chosen meanwhile
-  if (whole) wholeAt = nowMs;
-  for (const [at, value] of answer.values) minutes.set(Date.parse(at), value);
-  const newest = Math.max(...minutes.keys());
-  for (const at of minutes.keys()) if (at <= newest - MINUTES * MINUTE_MS) minutes.delete(at);
-  showFigure("this-minute", valueText(minutes.get(newest)));
-  if (addsUp()) {
-    let sum = 0;
-    for (const value of minutes.values()) sum += value;
-    showFigure("last-hour", valueText(sum));
-  } else if (whole) {
-    await askHour(asked);
-  }
-  drawChart();
-  drawMinutes();
+  if (whole) wholeAt = Date.now();
+  takeRows(answer);
 }
 
-// What the minutes alone do not say: the mean of an hour is not that of its minutes.
-async function askHour(asked) {
-  const answer = await ask("api/v1/query", [
-    ["report", view.report.name], ["measure", view.measure], ...view.filters.map((f) => ["filter", f]),
-    ["from", `-${MINUTES - 1}m`],
-  ]);
-  if (asked === address({})) showFigure("last-hour", valueText(answer.values[0][1]));
+// The range as a whole, by every measure: the mean of an hour is not that of its minutes.
+async function askTotals() {
+  const asked = address({});
+  const answer = await ask("query", [...question(view.report, "all", view.filters), since()]);
+  if (asked !== address({})) return;
+  const [, ...values] = answer.values[0];
+  const others = answer.measures.filter((m) => m !== view.measure).slice(0, MEASURES);
+  if (!addsUp(view.report, view.measure)) showTotal(el("sum"), view.measure, values[answer.measures.indexOf(view.measure)]);
+  const cards = [...document.querySelectorAll("#figures .other")];
+  others.forEach((measure, i) => {
+    const card = cards[i] ?? el("sum").parentNode.cloneNode(true);
+    if (cards[i] === undefined) (cards[i - 1] ?? el("sum").parentNode).after(card);
+    cards[i] = card;
+    card.className = "other";
+    show(card.firstChild, `${measure} in the ${range().title}`);
+    card.lastChild.removeAttribute("id");
+    card.lastChild.dataset.measure = measure;
+    showTotal(card.lastChild, measure, values[answer.measures.indexOf(measure)]);
+  });
 }
 
-async function askTop(nowMs) {
-  const shown = view.report.dimensions.length > 0 ? view.report
+// The series of this view; where it leaves but one, those that it could be changed to.
+async function askTop() {
+  const asked = address({});
+  const report = view.report.dimensions.length > 0 ? view.report
     : reports.find((r) => r.name === "pages") ?? reports.find((r) => r.dimensions.length > 0);
-  if (shown === undefined || nowMs - topAt < TOP_MS) return;
-  topAt = nowMs;
-  const measure = shown.measures.includes(view.measure) ? view.measure : shown.measures[0];
-  const answer = await ask("api/v1/query", [
-    ["report", shown.name], ["measure", measure], ["from", `-${MINUTES - 1}m`], ["top", "10"],
-  ]);
-  drawTop(shown, measure, answer.top);
+  if (report === undefined) return;
+  const filters = view.filters.length < report.dimensions.length && report === view.report ? view.filters : [];
+  const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
+  const series = await rank(report, measure, filters, TOP);
+  if (asked !== address({})) return;
+  topSeries = series;
+  drawTop(report, measure, series, address);
 }
 
-async function askStatus() {
-  const s = await ask("api/v1/status");
-  skewMs = s.now_ms - Date.now();
-  showState(s.ready || s.state !== "counting" ? s.state : "not ready");
-  show(el("about"), `${s.source} → ${s.store}, up ${duration(s.uptime_ms)}`);
-  show(el("version"), `tallyd ${s.version}`);
-  showFigure("rate", s.rate >= 100 ? number.format(Math.round(s.rate)) : s.rate.toFixed(1));
-  showFigure("consumed", number.format(s.consumed));
-  showFigure("rejected", number.format(s.rejected));
-  el("rejected").classList.toggle("bad", s.rejected > 0);
-  showFigure("lag", number.format(s.lag));
-  el("lag").parentNode.hidden = s.partitions.length === 0;
-  notReady = s.ready ? "" : s.not_ready;
+async function rank(report, measure, filters, limit) {
+  const words = [...question(report, measure, filters), since()];
+  const answer = await askNewer("top", [...words, ["limit", String(limit)]]);
+  if (answer !== null) return answer.series;
+  const [top, all] = await Promise.all([ask("query", [...words, ["top", String(limit)]]), ask("query", words)]);
+  const total = addsUp(report, measure) ? all.values[0][1] : null;
+  return top.top.map(({ series, values: [value] }) => ({ series, value, share: total ? value / total : null, before: null }));
 }
+
+// A report that tells statuses apart: the one that is looked at, else the one with the least besides.
+function classReport() {
+  const tells = (r) => r.dimensions.includes("status_class") || (r.dimensions.length === 1 && r.dimensions[0] === "status");
+  if (tells(view.report)) return view.report;
+  return reports.filter(tells).sort((a, b) => a.dimensions.length - b.dimensions.length)[0];
+}
+
+async function askClasses() {
+  const asked = address({});
+  const report = classReport();
+  if (report === undefined) {
+    el("classes-section").hidden = true;
+    return;
+  }
+  const measure = report.measures.find((m) => addsUp(report, m) && m === view.measure) ?? report.measures[0];
+  const filters = report === view.report ? view.filters.filter(([d]) => !d.startsWith("status")) : [];
+  const classes = new Map([1, 2, 3, 4, 5].map((c) => [`${c}xx`, 0]));
+  if (report.dimensions.length === 1) {
+    for (const { series, value } of await rank(report, measure, [], 100)) {
+      const name = `${series[report.dimensions[0]][0]}xx`;
+      if (classes.has(name)) classes.set(name, classes.get(name) + value);
+    }
+  } else {
+    await Promise.all([...classes.keys()].map(async (name) => {
+      const answer = await ask("query", [...question(report, measure, [...filters, ["status_class", name]]), since()]);
+      classes.set(name, answer.values[0][1] ?? 0);
+    }));
+  }
+  if (asked === address({})) drawClasses(measure, [...classes]);
+}
+
+async function askRest() {
+  if (Date.now() - restAt < range().whole_ms) return;
+  restAt = Date.now();
+  await Promise.all([askTotals(), askTop(), askClasses()]);
+}
+
+function takeStatus(s) {
+  skewMs = s.now_ms - Date.now();
+  notReady = s.ready ? "" : s.not_ready;
+  showState(s.ready || s.state !== "counting" ? s.state : "not ready");
+  show(el("about"), `${s.source} → ${s.store}, up ${durationText(s.uptime_ms)}`);
+  show(el("version"), `tallyd ${s.version}`);
+  showFigure(el("rate"), s.rate >= 100 ? valueText(Math.round(s.rate)) : s.rate.toFixed(1));
+  showFigure(el("consumed"), valueText(s.consumed));
+  showFigure(el("rejected"), valueText(s.rejected));
+  el("rejected").classList.toggle("bad", s.rejected > 0);
+  showFigure(el("lag"), valueText(s.lag));
+  el("lag").parentNode.hidden = s.partitions.length === 0;
+}
+
+// The newest buckets and the status as they change, instead of asking for them each second.
+function listen() {
+  stream?.close();
+  heardAt = -Infinity;
+  const words = new URLSearchParams([...question(view.report, view.measure, view.filters), ["step", range().step]]);
+  const opened = new EventSource(`api/v1/stream?${words}`);
+  const hear = (take) => (event) => {
+    if (opened !== stream) return;
+    heardAt = performance.now();
+    if (wholeAt > -Infinity) take(JSON.parse(event.data)); // the first rows are all of them
+  };
+  opened.addEventListener("rows", hear(takeRows));
+  opened.addEventListener("status", hear(takeStatus));
+  stream = opened;
+}
+
+const hears = () => performance.now() - heardAt < STREAM_MS;
+
+// ---- how it goes
 
 function showState(state) {
   show(el("state"), state);
   el("state").dataset.state = state;
-}
-
-function complain(error) {
-  const lost = error instanceof TypeError || error.name === "TimeoutError";
-  if (lost) showState("no answer");
-  showNotice(lost ? "The daemon does not answer; asking again every second." : error.message);
 }
 
 function showNotice(text) {
@@ -317,21 +312,40 @@ function showNotice(text) {
   el("notice").hidden = text === "";
 }
 
+function complain(error) {
+  if (error instanceof Refused) {
+    showNotice(error.message === "nothing was counted yet" ? "Nothing was counted yet: figures come with the first lines." : error.message);
+    return;
+  }
+  lostAt ??= new Date();
+  showState("no answer");
+  showNotice(`The daemon has not answered since ${lostAt.toLocaleTimeString("en-GB")}; asking again every second.`);
+}
+
+// Another daemon may be back than the one that went away.
 async function start() {
-  reports = await ask("api/v1/reports");
-  const wanted = new URLSearchParams(location.search);
-  choose(wanted.get("report"), wanted.get("measure"), wanted.getAll("filter"));
+  const [, found] = await Promise.all([ask("status").then(takeStatus), ask("reports")]);
+  reports = found;
+  lostAt = null;
+  missing.clear();
+  if (reports.length === 0) throw new Refused(503, "nothing was counted yet");
+  takeAddress();
+  history.replaceState(null, "", address({}));
 }
 
 async function refresh() {
+  const mine = Date.now();
+  askedAt = mine;
   try {
-    const nowMs = Date.now();
-    await askStatus();
-    if (view.report === null) await start();
-    await Promise.all([askMinutes(nowMs), askTop(nowMs)]);
+    if (reports.length === 0 || lostAt !== null) await start();
+    else if (!hears()) await ask("status").then(takeStatus);
+    await askRows();
+    await askRest();
     showNotice(notReady);
   } catch (error) {
     complain(error);
+  } finally {
+    if (askedAt === mine) askedAt = null;
   }
 }
 
@@ -340,19 +354,39 @@ async function poll() {
   setTimeout(poll, POLL_MS);
 }
 
-el("choice").addEventListener("change", () => {
-  choose(el("report").value, el("measure").value, view.filters);
+setInterval(() => {
+  const waited = askedAt === null ? 0 : Date.now() - askedAt;
+  if (waited > SLOW_MS && lostAt === null) showNotice(`The daemon takes its time: asked ${durationText(waited)} ago.`);
+}, POLL_MS);
+
+// ---- what is clicked and typed
+
+el("report").addEventListener("change", () => go({ report: reports.find((r) => r.name === el("report").value) }));
+el("measure").addEventListener("change", () => go({ measure: el("measure").value }));
+el("choice").addEventListener("submit", (event) => event.preventDefault());
+el("filters").addEventListener("input", ({ target }) => complete(target).catch(complain));
+el("filters").addEventListener("focusin", ({ target }) => complete(target).catch(complain));
+el("filters").addEventListener("change", ({ target }) => {
+  const others = view.filters.filter(([dimension]) => dimension !== target.name);
+  go({ filters: target.value === "" ? others : [...others, [target.name, target.value]] });
+  el("filters").querySelector(`[name="${CSS.escape(target.name)}"]`)?.focus();
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='?']");
+  if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  history.pushState(null, "", link.getAttribute("href"));
+  takeAddress();
   refresh();
 });
-el("chart").addEventListener("pointermove", choosePointed);
-el("chart").addEventListener("pointerleave", () => {
-  chosenMs = null;
-  drawChart();
+addEventListener("popstate", () => {
+  if (reports.length === 0) return;
+  takeAddress();
+  refresh();
 });
-el("chart").addEventListener("keydown", chooseByKey);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  chart?.destroy();
-  chart = null;
-  drawChart();
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) stream?.close();
+  else if (view.report !== null) listen();
+  wholeAt = -Infinity; // what was missed meanwhile
 });
 poll();

@@ -325,7 +325,11 @@ static void test_web_assets_are_all_there(void **state)
     struct fixture *f = *state;
     check(f, "/", 200, "<!doctype html>");
     check(f, "/?report=pages&measure=hits", 200, "<!doctype html>");
-    check(f, "/page.js", 200, "\"use strict\"");
+    check(f, "/page.js", 200, "import");
+    check(f, "/dom.js", 200, "textContent");
+    check(f, "/range.js", 200, "RANGES");
+    check(f, "/chart.js", 200, "Dygraph");
+    check(f, "/tables.js", 200, "drawTop");
     check(f, "/page.css", 200, "prefers-color-scheme");
     check(f, "/icon.svg", 200, "<svg");
     check(f, "/dygraph.min.css", 200, ".dygraph-axis-label");

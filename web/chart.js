@@ -1,0 +1,102 @@
+// The chart: bars of one range, drawn by dygraphs, and what the pointer or the arrow keys read from it.
+
+import { compactText, el, show, valueText } from "./dom.js";
+import { bucketAfter, bucketName, bucketStart, ticks, windowOf } from "./range.js";
+
+let chart = null;
+let shown = { rows: [], range: null, measure: "", addsUp: true, nowMs: 0 };
+let chosenMs = null; // the bucket that the pointer or the arrow keys are on
+
+function colors() {
+  const style = getComputedStyle(document.documentElement);
+  return (name) => style.getPropertyValue(name).trim();
+}
+
+function plotBars(e) {
+  const ctx = e.drawingContext;
+  const bottom = e.dygraph.toDomYCoord(0);
+  const color = colors();
+  const newest = e.points.length - 1;
+  e.points.forEach((p, i) => {
+    if (p.yval === null || Number.isNaN(p.yval)) return;
+    const width = e.dygraph.toDomXCoord(bucketAfter(shown.range.step, p.xval)) - p.canvasx;
+    ctx.fillStyle = color(p.xval === chosenMs ? "--ink" : i === newest ? "--bar-now" : "--bar");
+    ctx.fillRect(p.canvasx + width * 0.1, p.canvasy, Math.max(1, width * 0.8), bottom - p.canvasy);
+  });
+}
+
+// Its legend is not shown, but would write inline styles, which the page's policy forbids.
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((p) => p !== Dygraph.Plugins.Legend);
+
+function makeChart(rows, range) {
+  const color = colors();
+  chart = new Dygraph(el("chart"), rows, {
+    labels: ["bucket", "value"],
+    plotter: plotBars,
+    includeZero: true,
+    dateWindow: range,
+    drawGridX: false,
+    gridLineColor: color("--line"),
+    axisLineColor: color("--line"),
+    interactionModel: {},
+    highlightCircleSize: 0,
+    axes: {
+      x: { ticker: (from, to, pixels) => ticks(shown.range.step, from, to, pixels) },
+      y: { axisLabelFormatter: (v) => (Number.isInteger(v) || !shown.addsUp ? compactText(v) : ""), axisLabelWidth: 48 },
+    },
+  });
+}
+
+function showReadout() {
+  const { rows, range, measure } = shown;
+  const at = rows.find(([ms]) => ms === chosenMs);
+  const most = rows.reduce((a, b) => (a[1] === null || (b[1] !== null && b[1] > a[1]) ? b : a));
+  if (at !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${valueText(at[1])} ${measure}`);
+  else if (most[1] === null || most[1] === 0) show(el("readout"), `Nothing in the ${range.title}.`);
+  else show(el("readout"), `Most: ${valueText(most[1])} ${measure}, ${bucketName(range.step, most[0])}`);
+}
+
+function draw() {
+  if (shown.rows.length === 0) return;
+  const values = shown.rows.map(([, value]) => value ?? 0);
+  const top = (Math.max(...values, shown.addsUp ? 4 : 0) || 1) * 1.08;
+  const range = windowOf(shown.range, shown.nowMs);
+  if (chart === null) makeChart(shown.rows, range);
+  chart.updateOptions({ file: shown.rows, dateWindow: range, valueRange: [Math.min(...values, 0) * 1.08, top] });
+  showReadout();
+}
+
+// `rows`: [start in ms, value or null], oldest first; `addsUp`: values are counts or sums.
+export function drawChart(rows, range, measure, addsUp, nowMs) {
+  shown = { rows, range, measure, addsUp, nowMs };
+  draw();
+}
+
+el("chart").addEventListener("pointermove", (event) => {
+  if (chart === null) return;
+  chosenMs = bucketStart(shown.range.step, chart.toDataXCoord(event.clientX - el("chart").getBoundingClientRect().left));
+  draw();
+});
+
+el("chart").addEventListener("pointerleave", () => {
+  chosenMs = null;
+  draw();
+});
+
+el("chart").addEventListener("keydown", (event) => {
+  const starts = shown.rows.map(([ms]) => ms);
+  const last = starts.length - 1;
+  const now = starts.indexOf(chosenMs);
+  const next = { ArrowLeft: now < 0 ? last : Math.max(0, now - 1), ArrowRight: now < 0 ? last : Math.min(last, now + 1),
+    Home: 0, End: last, Escape: -1 }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  chosenMs = starts[next] ?? null;
+  draw();
+});
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  chart?.destroy();
+  chart = null;
+  draw();
+});

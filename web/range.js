@@ -1,0 +1,68 @@
+// The four ranges of the page: the buckets of each, and what they are called. Times are ms since 1970.
+
+const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000;
+const LENGTHS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }; // a month's varies
+
+// `whole_ms`: how often all of it is asked for again, since late lines count where they belong, and what is ranked anew.
+export const RANGES = {
+  hour: { link: "Hour", title: "last hour", now: "this minute", step: "minute", count: 60, whole_ms: 5000 },
+  day: { link: "Day", title: "last 24 hours", now: "this hour", step: "hour", count: 24, whole_ms: 15000 },
+  month: { link: "30 days", title: "last 30 days", now: "today", step: "day", count: 30, whole_ms: 60000 },
+  year: { link: "12 months", title: "last 12 months", now: "this month", step: "month", count: 12, whole_ms: 60000 },
+};
+
+// The start of the bucket that holds a time.
+export function bucketStart(step, ms) {
+  const at = new Date(ms);
+  if (step === "month") return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
+  return Math.floor(ms / LENGTHS_MS[step]) * LENGTHS_MS[step];
+}
+
+// The start of the bucket that is `count` after one.
+export function bucketAfter(step, ms, count = 1) {
+  const at = new Date(ms);
+  if (step === "month") return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + count, 1);
+  return ms + count * LENGTHS_MS[step];
+}
+
+export function firstBucket(range, nowMs) {
+  return bucketAfter(range.step, bucketStart(range.step, nowMs), 1 - range.count);
+}
+
+// What the chart spans. A bar begins where its minute does, and the hour moves every second.
+export function windowOf(range, nowMs) {
+  if (range.step === "minute") return [nowMs - (range.count - 1) * MINUTE_MS, nowMs + MINUTE_MS];
+  return [firstBucket(range, nowMs), bucketAfter(range.step, bucketStart(range.step, nowMs))];
+}
+
+const format = (options) => {
+  const formatter = new Intl.DateTimeFormat("en-GB", options);
+  return (ms) => formatter.format(new Date(ms));
+};
+const clock = format({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const weekday = format({ weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const day = format({ day: "numeric", month: "short", timeZone: "UTC" });
+const month = format({ month: "short", timeZone: "UTC" });
+const monthOfYear = format({ month: "long", year: "numeric", timeZone: "UTC" });
+
+const AXES = { minute: clock, hour: clock, day, month };
+const NAMES = { minute: clock, hour: weekday, day, month: monthOfYear };
+
+export const bucketName = (step, ms) => NAMES[step](ms);
+
+// A mark at every n-th bucket: round local times, or days and months counted from the first.
+const EVERY = { minute: [5, 10, 15, 20, 30], hour: [1, 2, 3, 4, 6, 12], day: [1, 2, 3, 5, 10], month: [1, 2, 3, 6] };
+const ORDINALS = {
+  minute: (ms) => new Date(ms).getMinutes(),
+  hour: (ms) => new Date(ms).getHours(),
+  day: (ms) => Math.floor(ms / DAY_MS),
+  month: (ms) => new Date(ms).getUTCMonth(),
+};
+
+// As many marks as the width has room for, as dygraphs wants them.
+export function ticks(step, fromMs, toMs, pixels) {
+  const starts = [];
+  for (let ms = bucketStart(step, fromMs); ms < toMs; ms = bucketAfter(step, ms)) if (ms >= fromMs) starts.push(ms);
+  const every = EVERY[step].find((n) => starts.length / n <= pixels / 70) ?? EVERY[step].at(-1);
+  return starts.filter((ms) => ORDINALS[step](ms) % every === 0).map((ms) => ({ v: ms, label: AXES[step](ms) }));
+}

@@ -1,0 +1,78 @@
+// The tables below the chart: its figures, the status classes, the top series.
+
+import { add, el, percentText, show, valueText, visible } from "./dom.js";
+import { bucketName } from "./range.js";
+
+export function drawBuckets(rows, step) {
+  const body = el("buckets").tBodies[0];
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  while (body.rows.length < rows.length) {
+    const row = body.insertRow();
+    add(row, "td");
+    add(row, "td", "", "number");
+  }
+  [...rows].reverse().forEach(([ms, value], i) => {
+    show(body.rows[i].cells[0], bucketName(step, ms));
+    show(body.rows[i].cells[1], valueText(value));
+    body.rows[i].dataset.at = new Date(ms).toISOString();
+  });
+}
+
+// `classes`: [["2xx", 9126], …]
+export function drawClasses(measure, classes) {
+  const total = classes.reduce((sum, [, value]) => sum + value, 0);
+  el("classes-section").hidden = total === 0;
+  el("classes-bar").replaceChildren();
+  el("classes").replaceChildren();
+  show(el("classes-measure"), measure);
+  for (const [name, value] of classes.filter(([, v]) => v > 0)) {
+    add(el("classes-bar"), "span", undefined, `class-${name[0]}`).style.flexGrow = String(value / total);
+    const item = add(el("classes"), "li", undefined, `class-${name[0]}`);
+    add(item, "b", name);
+    add(item, "span", ` ${valueText(value)} `);
+    add(item, "small", percentText(value / total));
+  }
+}
+
+// How it went on from the period before; null: it was not counted then.
+function trendText(entry) {
+  if (entry.before === null || entry.before === undefined) return "–";
+  if (entry.before === 0) return "new";
+  const change = (100 * (entry.value - entry.before)) / Math.abs(entry.before);
+  if (Math.abs(change) < 0.5) return "=";
+  return `${change > 0 ? "+" : "−"}${Math.abs(change) >= 1000 ? "999+" : Math.abs(change).toFixed(0)} %`;
+}
+
+function addSeries(row, report, entry, most, address) {
+  const filters = report.dimensions.map((d) => [d, entry.series[d]]);
+  report.dimensions.forEach((d, i) => {
+    const cell = add(row, "td");
+    const link = add(cell, "a", visible(entry.series[d]) || "(empty)");
+    link.href = address({ report, filters });
+    if (i === 0) add(cell, "span", "", "share").style.width = `${Math.max(0, (100 * entry.value) / most)}%`;
+  });
+}
+
+// `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first; `address`: of a changed view.
+export function drawTop(report, measure, series, address) {
+  const head = el("top").tHead, body = el("top").tBodies[0];
+  const most = series.length > 0 && series[0].value > 0 ? series[0].value : Infinity;
+  const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
+  head.replaceChildren();
+  body.replaceChildren();
+  const titles = head.insertRow();
+  for (const d of report.dimensions) add(titles, "th", d);
+  add(titles, "th", measure, "number");
+  add(titles, "th", "share", "number small");
+  add(titles, "th", "trend", "number small").title = "against the period before";
+  for (const entry of series) {
+    const row = body.insertRow();
+    addSeries(row, report, entry, most, address);
+    add(row, "td", valueText(entry.value), "number");
+    add(row, "td", Number.isFinite(entry.share) ? percentText(entry.share) : "–", "number small");
+    add(row, "td", trendText(entry), "number small").title = `before: ${valueText(entry.before)}`;
+    for (const link of row.querySelectorAll("a")) if (link.getAttribute("href") === focused) link.focus();
+  }
+  show(el("top-report"), report.name);
+  el("top-section").hidden = series.length === 0;
+}
