@@ -242,6 +242,9 @@ docs: all ## write docs/CONFIG.md and tallyd.yaml(5)
 	@build/tallyd check --document >docs/CONFIG.md
 	@python3 docs/man5.py <docs/CONFIG.md >docs/tallyd.yaml.5
 
+screenshot: all build/traffic ## take docs/page.png anew; needs chromium
+	@docs/screenshot.py
+
 docs-check: all ## are they what `make docs` would write, and do the pages name every option?
 	@tests/lint/docs.sh
 
@@ -285,7 +288,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
 .PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka bench-mongo format \
-        format-check lint deps-check size-check docs docs-check install uninstall clean help
+        format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -39,6 +39,7 @@ done
 cat >"$dir/tallyd.yaml" <<END
 kafka: {brokers: "$(cat "$dir/address")"}
 sources: {access: {type: kafka, decode: [combined]}}
+reports: {site: {}, pages: {by: [path]}, status: {by: [status_class]}}
 store: {url: "sqlite:$dir/demo.db"}
 END
 "$build/tallyd" run -c "$dir/tallyd.yaml" --listen "$listen" 2>"$dir/log" &
