@@ -40,13 +40,14 @@ static void add_escaped(struct text *out, struct slice s)
     }
 }
 
-static void write_address(const char *url, const struct parameter *parameters, size_t count, struct text *out)
+static void write_address(const char *url, const char *path, const struct parameter *parameters, size_t count,
+                          struct text *out)
 {
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
     text_add(out, url, len);
-    text_puts(out, "/api/v1/query");
+    text_puts(out, path);
     for (size_t i = 0; i < count; i++) {
         text_putc(out, i == 0 ? '?' : '&');
         add_escaped(out, parameters[i].name);
@@ -89,11 +90,13 @@ static bool read_error(const struct text *answer, struct text *what)
 
 static int code_of(long status)
 {
-    return status == 400                    ? EX_USAGE
-           : status == 401 || status == 403 ? EX_NOPERM
-           : status == 422                  ? EX_UNAVAILABLE
-           : status == 503                  ? EX_TEMPFAIL
-                                            : EX_IOERR;
+    return status == 400   ? EX_USAGE
+           : status == 404 ? EX_NOINPUT
+           : status == 401 ? EX_NOPERM
+           : status == 403 ? EX_NOPERM
+           : status == 422 ? EX_UNAVAILABLE
+           : status == 503 ? EX_TEMPFAIL
+                           : EX_IOERR;
 }
 
 static bool judge(const char *url, long status, const char *type, struct text *answer, struct err *e)
@@ -109,14 +112,14 @@ static bool judge(const char *url, long status, const char *type, struct text *a
     return good;
 }
 
-static void set_options(CURL *curl, const char *address, struct text *answer, char *why)
+static void set_options(CURL *curl, const char *address, long timeout_ms, struct text *answer, char *why)
 {
     lib.curl_easy_setopt(curl, CURLOPT_URL, address);
     lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
     lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     lib.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
-    lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, CLIENT_TIMEOUT_MS);
+    lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
     lib.curl_easy_setopt(curl, CURLOPT_USERAGENT, "tallyd/" TALLYD_VERSION);
     lib.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
     lib.curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
@@ -138,7 +141,7 @@ static bool no_address(const char *url, struct err *e)
     return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
 }
 
-static bool perform(const char *url, const char *address, struct text *answer, struct err *e)
+static bool perform(const char *url, const char *address, long timeout_ms, struct text *answer, struct err *e)
 {
     char why[CURL_ERROR_SIZE] = "";
     long status = 0;
@@ -148,7 +151,7 @@ static bool perform(const char *url, const char *address, struct text *answer, s
     CURL *curl = lib.curl_easy_init();
     if (curl == NULL)
         return err_set(e, EX_OSERR, "libcurl cannot be used");
-    set_options(curl, address, answer, why);
+    set_options(curl, address, timeout_ms, answer, why);
     add_token(curl);
     CURLcode code = lib.curl_easy_perform(curl);
     bool good = false;
@@ -168,15 +171,15 @@ static bool perform(const char *url, const char *address, struct text *answer, s
     return good;
 }
 
-bool client_query(const char *url, const struct parameter *parameters, size_t count, struct text *out,
-                  struct err *e)
+bool client_get(const char *url, const char *path, const struct parameter *parameters, size_t count,
+                long timeout_ms, struct text *out, struct err *e)
 {
     struct text address = {0}, answer = {0};
     const char *host = strstr(url, "://") + 3;
     if (*host == '\0' || *host == '/')
         return no_address(url, e);
-    write_address(url, parameters, count, &address);
-    bool good = perform(url, address.ptr, &answer, e);
+    write_address(url, path, parameters, count, &address);
+    bool good = perform(url, address.ptr, timeout_ms, &answer, e);
     if (good)
         text_add(out, answer.ptr, answer.len);
     text_fini(&address);

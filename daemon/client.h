@@ -1,11 +1,12 @@
-/* client.h - asks a running daemon what `tallyd query` asks a store, through its /api/v1/query.
+/* client.h - asks a running daemon, through its HTTP API.
  *
  * URL    : http:// or https://, a host, perhaps a port and the path under which a proxy shows the daemon.
  *          It is asked directly: no proxy of the environment, no redirects.
  * Token  : that of the environment's TALLYD_TOKEN, for a daemon with http.token.
- * Limits : CLIENT_CONNECT_MS, CLIENT_TIMEOUT_MS for all, CLIENT_ANSWER_BYTES_MAX.
+ * Limits : CLIENT_CONNECT_MS, the timeout for all, CLIENT_ANSWER_BYTES_MAX.
  * Errors : EX_UNAVAILABLE: not reachable, or the answer passes a limit (the daemon's, or those above);
- *          EX_USAGE: the question is wrong; EX_TEMPFAIL: later perhaps; EX_PROTOCOL: somebody else answers.
+ *          EX_USAGE: the question is wrong; EX_NOINPUT: it has no such path; EX_TEMPFAIL: later perhaps;
+ * EX_PROTOCOL: somebody else answers.
  */
 #pragma once
 
@@ -18,6 +19,6 @@
 #define CLIENT_ANSWER_BYTES_MAX ((size_t)64 << 20)
 
 bool client_is_url(const char *text);
-/* Adds the answer to `out`. Pre: client_is_url(). */
-bool client_query(const char *url, const struct parameter *parameters, size_t count, struct text *out,
-                  struct err *e) MUST_CHECK;
+/* Adds the answer of `path`, "/api/v1/query", to `out`. Pre: client_is_url(). */
+bool client_get(const char *url, const char *path, const struct parameter *parameters, size_t count,
+                long timeout_ms, struct text *out, struct err *e) MUST_CHECK;

@@ -195,8 +195,9 @@ static bool ask_daemon(const struct arguments *args, struct err *e)
         {slice_text("bars"), slice_text(isatty(STDOUT_FILENO) ? "yes" : "no")}};
     struct text out = {0};
     memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
-    bool good =
-        client_query(args->daemon_url, parameters, args->parameter_count + 2, &out, e) && print(&out, e);
+    bool good = client_get(args->daemon_url, "/api/v1/query", parameters, args->parameter_count + 2,
+                           CLIENT_TIMEOUT_MS, &out, e) &&
+                print(&out, e);
     text_fini(&out);
     return good;
 }

@@ -7,4 +7,5 @@ int cmd_check(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

@@ -15,6 +15,7 @@ static const char usage[] =
     "  import FILE…   count log files (plain, gzip, zstd, bzip2, xz, or - for standard input)\n"
     "  run            count a live source and serve its page and API\n"
     "  query REPORT   read counts back: by minute, hour, day or month, or the top of them\n"
+    "  top            watch a running daemon in this terminal\n"
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"
     "  admin          what a MongoDB database needs: indexes, shard keys, validators\n"
@@ -29,8 +30,8 @@ static const char usage[] =
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import},
-                {"query", cmd_query}, {"run", cmd_run},     {"verify", cmd_verify}};
+} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"query", cmd_query},
+                {"run", cmd_run},     {"top", cmd_top},     {"verify", cmd_verify}};
 
 /* What was said on standard output must have arrived. */
 static int finish(int status)

@@ -1,0 +1,160 @@
+#include "base/clock.h"
+#include "daemon/client.h"
+#include "daemon/commands.h"
+#include "daemon/live_view.h"
+#include "daemon/terminal.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EVERY_MS 1000
+
+static const char usage[] =
+    "usage: tallyd top [OPTIONS]\n"
+    "\n"
+    "Watches a running daemon in this terminal: its rate, rejected lines and lag, the last hour by minute, "
+    "status\n"
+    "classes (of a report that is `by: [status_class]` or `by: [status]`), and the top series with share and "
+    "trend\n"
+    "against the hour before; each second anew. q ends it. Where it does not run in a terminal it prints "
+    "that once.\n"
+    "\n"
+    "      --url URL           the daemon (default: http://127.0.0.1:8080)\n"
+    "      --report NAME       whose series (default: pages, else the first report with series)\n"
+    "      --measure NAME      by what they are ranked (default: the report's first)\n"
+    "  -h, --help              this text\n";
+
+enum { OPT_URL = 256, OPT_REPORT, OPT_MEASURE };
+
+static const struct option long_options[] = {
+    {"url", required_argument, NULL, OPT_URL},
+    {"report", required_argument, NULL, OPT_REPORT},
+    {"measure", required_argument, NULL, OPT_MEASURE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int complain(const struct err *e)
+{
+    fprintf(stderr, "tallyd top: %s%s\n", e->text,
+            e->code == EX_USAGE ? "; `tallyd top --help` tells more" : "");
+    return e->code;
+}
+
+static int bad_usage(const char *what)
+{
+    struct err e;
+    err_set(&e, EX_USAGE, "%s", what);
+    return complain(&e);
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_arguments(struct live *l, int argc, char **argv)
+{
+    for (int o; (o = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        switch (o) {
+        case OPT_URL:
+            l->url = optarg;
+            break;
+        case OPT_REPORT:
+            l->report = optarg;
+            break;
+        case OPT_MEASURE:
+            l->measure = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    if (optind < argc)
+        return bad_usage("it takes no operands: the daemon is --url, the report --report");
+    return client_is_url(l->url) ? 0 : bad_usage("--url: expected http://HOST:PORT");
+}
+
+static bool print_once(const struct live *l, struct err *e)
+{
+    const char *columns = getenv("COLUMNS");
+    struct live_view view = {.columns = columns != NULL ? atoi(columns) : 0};
+    struct text out = {0};
+    if (view.columns <= 0)
+        view.columns = 80;
+    live_draw(l, &view, &out);
+    bool good = fwrite(out.ptr, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    text_fini(&out);
+    return good || err_set(e, EX_IOERR, "cannot write: %s", strerror(errno));
+}
+
+static bool draw(const struct live *l, const char *error)
+{
+    struct live_view view = {.on_screen = true, .error = error};
+    struct text out = {0};
+    terminal_size(&view.columns, &view.rows);
+    live_draw(l, &view, &out);
+    bool good = terminal_write(out.ptr, out.len);
+    text_fini(&out);
+    return good;
+}
+
+/* Until the next figures are due. False: it shall end. */
+static bool wait_and_redraw(const struct live *l, const char *error, int64_t until_ms)
+{
+    int64_t left_ms;
+    while ((left_ms = until_ms - clock_mono_ms(&clock_system)) > 0) {
+        char key = 0;
+        switch (terminal_wait(left_ms, &key)) {
+        case TERMINAL_GONE:
+            return false;
+        case TERMINAL_KEY:
+            if (key == 'q' || key == 'Q')
+                return false;
+            break;
+        case TERMINAL_REDRAW:
+            if (!draw(l, error))
+                return false;
+            break;
+        default:
+            break;
+        }
+    }
+    return true;
+}
+
+/* A daemon that goes away may come back: it is asked on. */
+static bool watch(struct live *l, struct err *e)
+{
+    if (!terminal_take())
+        return err_set(e, EX_IOERR, "the terminal cannot be used: %s", strerror(errno));
+    int64_t next_ms = clock_mono_ms(&clock_system);
+    bool good = true, going = true;
+    while (going) {
+        const char *error = good ? NULL : e->text;
+        next_ms += EVERY_MS;
+        if (next_ms < clock_mono_ms(&clock_system))
+            next_ms = clock_mono_ms(&clock_system) + 1; /* it was slow, but keys are looked for */
+        going = draw(l, error) && wait_and_redraw(l, error, next_ms);
+        if (going)
+            good = live_ask(l, e);
+    }
+    terminal_give();
+    return true;
+}
+
+int cmd_top(int argc, char **argv)
+{
+    struct live l = {.url = "http://127.0.0.1:8080"};
+    struct err e;
+    int code = parse_arguments(&l, argc, argv);
+    if (code != 0)
+        return code == -1 ? EX_OK : code;
+    setlocale(LC_CTYPE, "");
+    bool good =
+        live_start(&l, &e) && live_ask(&l, &e) && (terminal_is_there() ? watch(&l, &e) : print_once(&l, &e));
+    live_fini(&l);
+    return good ? EX_OK : complain(&e);
+}
