@@ -216,19 +216,20 @@ async function askTop() {
   if (report === undefined) return;
   const filters = view.filters.length < report.dimensions.length && report === view.report ? view.filters : [];
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
-  const series = await rank(report, measure, filters, TOP);
+  const { series, before } = await rank(report, measure, filters, TOP);
   if (asked !== address({})) return;
   topSeries = series;
-  drawTop(report, measure, series, address);
+  drawTop(report, measure, series, before, address);
 }
 
 async function rank(report, measure, filters, limit) {
   const words = [...question(report, measure, filters), since()];
   const answer = await askNewer("top", [...words, ["limit", String(limit)]]);
-  if (answer !== null) return answer.series;
+  if (answer !== null) return answer;
   const [top, all] = await Promise.all([ask("query", [...words, ["top", String(limit)]]), ask("query", words)]);
   const total = addsUp(report, measure) ? all.values[0][1] : null;
-  return top.top.map(({ series, values: [value] }) => ({ series, value, share: total ? value / total : null, before: null }));
+  return { before: null,
+    series: top.top.map(({ series, values: [value] }) => ({ series, value, share: total ? value / total : null, before: null })) };
 }
 
 // A report that tells statuses apart: the one that is looked at, else the one with the least besides.
@@ -249,7 +250,7 @@ async function askClasses() {
   const filters = report === view.report ? view.filters.filter(([d]) => !d.startsWith("status")) : [];
   const classes = new Map([1, 2, 3, 4, 5].map((c) => [`${c}xx`, 0]));
   if (report.dimensions.length === 1) {
-    for (const { series, value } of await rank(report, measure, [], 100)) {
+    for (const { series, value } of (await rank(report, measure, [], 100)).series) {
       const name = `${series[report.dimensions[0]][0]}xx`;
       if (classes.has(name)) classes.set(name, classes.get(name) + value);
     }
@@ -263,7 +264,7 @@ async function askClasses() {
 }
 
 async function askRest() {
-  if (Date.now() - restAt < range().whole_ms) return;
+  if (Date.now() - restAt < range().rest_ms) return;
   restAt = Date.now();
   await Promise.all([askTotals(), askTop(), askClasses()]);
 }

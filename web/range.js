@@ -3,12 +3,12 @@
 const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000;
 const LENGTHS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }; // a month's varies
 
-// `whole_ms`: how often all of it is asked for again, since late lines count where they belong, and what is ranked anew.
+// `whole_ms`: how often all of it is asked for again, since late lines count where they belong; `rest_ms`: what is below it.
 export const RANGES = {
-  hour: { link: "Hour", title: "last hour", now: "this minute", step: "minute", count: 60, whole_ms: 5000 },
-  day: { link: "Day", title: "last 24 hours", now: "this hour", step: "hour", count: 24, whole_ms: 15000 },
-  month: { link: "30 days", title: "last 30 days", now: "today", step: "day", count: 30, whole_ms: 60000 },
-  year: { link: "12 months", title: "last 12 months", now: "this month", step: "month", count: 12, whole_ms: 60000 },
+  hour: { link: "Hour", title: "last hour", now: "this minute", step: "minute", count: 60, whole_ms: 5000, rest_ms: 10000 },
+  day: { link: "Day", title: "last 24 hours", now: "this hour", step: "hour", count: 24, whole_ms: 15000, rest_ms: 30000 },
+  month: { link: "30 days", title: "last 30 days", now: "today", step: "day", count: 30, whole_ms: 60000, rest_ms: 120000 },
+  year: { link: "12 months", title: "last 12 months", now: "this month", step: "month", count: 12, whole_ms: 60000, rest_ms: 120000 },
 };
 
 // The start of the bucket that holds a time.

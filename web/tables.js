@@ -34,10 +34,10 @@ export function drawClasses(measure, classes) {
   }
 }
 
-// How it went on from the period before; null: it was not counted then.
-function trendText(entry) {
-  if (entry.before === null || entry.before === undefined) return "–";
-  if (entry.before === 0) return "new";
+// How it went on from the period before. `known`: something was counted then.
+function trendText(entry, known) {
+  if (!known) return "–";
+  if (!entry.before) return "new";
   const change = (100 * (entry.value - entry.before)) / Math.abs(entry.before);
   if (Math.abs(change) < 0.5) return "=";
   return `${change > 0 ? "+" : "−"}${Math.abs(change) >= 1000 ? "999+" : Math.abs(change).toFixed(0)} %`;
@@ -53,8 +53,9 @@ function addSeries(row, report, entry, most, address) {
   });
 }
 
-// `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first; `address`: of a changed view.
-export function drawTop(report, measure, series, address) {
+// `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first, null where there was none;
+// `before`: {total} of the period before, or null; `address`: of a changed view.
+export function drawTop(report, measure, series, before, address) {
   const head = el("top").tHead, body = el("top").tBodies[0];
   const most = series.length > 0 && series[0].value > 0 ? series[0].value : Infinity;
   const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
@@ -70,7 +71,7 @@ export function drawTop(report, measure, series, address) {
     addSeries(row, report, entry, most, address);
     add(row, "td", valueText(entry.value), "number");
     add(row, "td", Number.isFinite(entry.share) ? percentText(entry.share) : "–", "number small");
-    add(row, "td", trendText(entry), "number small").title = `before: ${valueText(entry.before)}`;
+    add(row, "td", trendText(entry, before?.total > 0), "number small").title = `before: ${valueText(entry.before)}`;
     for (const link of row.querySelectorAll("a")) if (link.getAttribute("href") === focused) link.focus();
   }
   show(el("top-report"), report.name);

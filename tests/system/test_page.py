@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -23,7 +24,8 @@ from harness import command
 
 WAIT_S = 30
 MARK = "data-hostile"
-LOADS = 12
+BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
+LOADS = 40  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
 
 # What would leave a mark on the document, if anything of it ran.
@@ -62,6 +64,7 @@ def traffic(now):
     for i in range(400):
         at = now - datetime.timedelta(minutes=10 + i % 40)
         out.append(line(at, f"/page/{int(i ** 0.5)}", 10 + i, 500 if i % 50 == 0 else 404 if i % 10 == 0 else 200))
+    out += [line(now - 90 * MINUTE, "/page/19")] * BEFORE
     for path, times in HOSTILE:
         out += [line(now - 20 * MINUTE, path)] * times
     out += ["this is no log line\n", "nor this\n"]
@@ -215,6 +218,17 @@ class PageTest(unittest.TestCase):
         for row in shown:
             self.assertAlmostEqual(number(row[1]) / total, float(row[2].rstrip(" %")) / 100, delta=0.0006)
 
+    def test_trend_is_against_the_hour_before(self):
+        page = self.open(("report", "pages"))
+        trends = {row[0]: row[3] for row in page.evaluate(ROWS % "top")}
+        try:
+            urllib.request.urlopen(self.daemon.url + "api/v1/top?report=pages", timeout=WAIT_S).close()
+            expected = ("+200 %", "new")
+        except urllib.error.HTTPError as error:
+            self.assertEqual(404, error.code)
+            expected = ("–", "–")
+        self.assertEqual(expected, (trends["/page/19"], trends["/page/18"]))
+
     def test_status_classes_are_those_of_the_store(self):
         for view in ([], [("report", "both")]):
             with self.subTest(view):
@@ -287,7 +301,8 @@ class PageTest(unittest.TestCase):
             page.go(self.daemon.url)
             painted_ms.append(page.wait_for("performance.getEntriesByName('chart-painted')[0].startTime"))
             size = page.wire_bytes
-        print(f"first load: {size} bytes; first chart painted after {min(painted_ms):.0f} ms", flush=True)
+        print(f"first load: {size} bytes; first chart painted after {min(painted_ms):.0f} ms, "
+              f"the best of {len(painted_ms)}", flush=True)
         self.assertLessEqual(size, FIRST_LOAD_BYTES_MAX)
         self.assertLessEqual(min(painted_ms), PAINTED_MS_MAX)
 
