@@ -6,7 +6,7 @@
  * Limits : CLIENT_CONNECT_MS, the timeout for all, CLIENT_ANSWER_BYTES_MAX.
  * Errors : EX_UNAVAILABLE: not reachable, or the answer passes a limit (the daemon's, or those above);
  *          EX_USAGE: the question is wrong; EX_NOINPUT: it has no such path; EX_TEMPFAIL: later perhaps;
- * EX_PROTOCOL: somebody else answers.
+ *          EX_PROTOCOL: somebody else answers.
  */
 #pragma once
 

@@ -25,6 +25,7 @@ struct frame {
     const struct live_view *view;
     struct text *out;
     int column, row; /* where it is */
+    bool is_cut;     /* the line: something did not fit */
     bool is_utf8;
 };
 
@@ -47,7 +48,7 @@ static void put(struct frame *f, enum style style, const char *text)
     mbstate_t state = {0};
     size_t left = strlen(text), n;
     bool styled = f->view->on_screen && style != PLAIN;
-    if (!has_room(f))
+    if (!has_room(f) || f->is_cut)
         return;
     text_puts(f->out, styled ? starts[style] : "");
     for (wchar_t c; left > 0; text += n, left -= n) {
@@ -59,7 +60,7 @@ static void put(struct frame *f, enum style style, const char *text)
             state = (mbstate_t){0};
         }
         if (f->column + (width < 0 ? 1 : width) > f->view->columns) {
-            f->column = f->view->columns; /* nothing that is narrower follows */
+            f->is_cut = true; /* nothing that is narrower follows */
             break;
         }
         f->column += width < 0 ? 1 : width;
@@ -78,14 +79,16 @@ static void PRINTF_LIKE(3, 4) put_format(struct frame *f, enum style style, cons
     put(f, style, buf);
 }
 
-/* On a screen nothing follows the last line, which would move all of it. */
+/* What follows the text is from before; a full line has nothing there, and its last character would go. On a
+ * screen nothing follows the last line, which would move all of it. */
 static void end_line(struct frame *f)
 {
     if (!has_room(f))
         return;
-    text_puts(f->out, f->view->on_screen ? "\033[K" : "");
+    text_puts(f->out, f->view->on_screen && f->column < f->view->columns ? "\033[K" : "");
     f->row++;
     f->column = 0;
+    f->is_cut = false;
     if (has_room(f))
         text_puts(f->out, "\n");
 }
@@ -98,12 +101,10 @@ static const char *figure(double value, char buf[FIGURE_BYTES])
         return "-";
     bool is_whole = fabs(value) < 1e15 && value == floor(value);
     snprintf(digits, sizeof digits, is_whole ? "%.0f" : "%.6g", value);
-    if (!is_whole)
-        return snprintf(buf, FIGURE_BYTES, "%s", digits) > 0 ? buf : "-";
     size_t len = strlen(digits), n = 0;
     for (size_t i = 0; i < len; i++) {
         buf[n++] = digits[i];
-        if (digits[i] != '-' && i + 1 < len && (len - i - 1) % 3 == 0)
+        if (is_whole && digits[i] != '-' && i + 1 < len && (len - i - 1) % 3 == 0)
             buf[n++] = ',';
     }
     buf[n] = '\0';
@@ -316,5 +317,5 @@ void live_draw(const struct live *l, const struct live_view *view, struct text *
     draw_chart(&f, l);
     draw_classes(&f, l);
     draw_top(&f, l);
-    text_puts(out, view->on_screen ? "\033[J" : "");
+    text_puts(out, view->on_screen && has_room(&f) ? "\033[J" : "");
 }

@@ -19,7 +19,7 @@ static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV
 static struct termios before, during;
 static volatile sig_atomic_t taken, redraw;
 
-/* Called by signal handlers: nothing here but what they may. */
+/* Called by signal handlers, too: nothing in these but what they may. */
 static void enter(void)
 {
     tcsetattr(STDIN_FILENO, TCSANOW, &during);
@@ -44,12 +44,21 @@ static void on_end(int number)
     raise(number);
 }
 
+/* Then the terminal is another's. */
+static bool is_in_background(void)
+{
+    pid_t front = tcgetpgrp(STDIN_FILENO);
+    return front >= 0 && front != getpgrp();
+}
+
 static void on_pause(int number)
 {
     int error = errno;
     (void)number;
     leave();
-    raise(SIGSTOP);
+    do
+        raise(SIGSTOP);
+    while (is_in_background());
     enter();
     redraw = 1;
     errno = error;
@@ -86,8 +95,8 @@ bool terminal_take(void)
         handle(endings[i], on_end, (int)SA_RESETHAND);
     handle(SIGTSTP, on_pause, 0);
     handle(SIGWINCH, on_resize, 0);
-    signal(SIGTTOU, SIG_IGN); /* it is given back from the background, too */
     enter();
+    signal(SIGTTOU, SIG_IGN); /* it is given back from the background, too, but not taken */
     return taken;
 }
 

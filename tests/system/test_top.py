@@ -67,9 +67,9 @@ class Terminal:
             self.drawn += os.read(self.master, 1 << 16)
 
     def picture(self):
-        """The lines of the last whole picture."""
-        pictures = [p.split(b"\033[J")[0] for p in self.drawn.split(b"\033[H")[1:] if b"\033[J" in p]
-        text = STYLES.sub(b"", pictures[-1]).replace(b"\033[K", b"") if pictures else b""
+        """The lines of the last picture that is whole, since the next one has begun."""
+        pictures = self.drawn.split(b"\033[H")[1:-1]
+        text = re.sub(rb"\033\[[JK]", b"", STYLES.sub(b"", pictures[-1])) if pictures else b""
         return text.decode().removesuffix("\r\n").split("\r\n")
 
     def wait_for(self, good):
@@ -174,7 +174,7 @@ class TopTest(DaemonCase):
         for rows, columns in ((50, 120), (10, 30), (3, 7), (1, 1), (24, 80)):
             terminal.resize(rows, columns)
             terminal.drawn = b""
-            terminal.wait_for(lambda picture: terminal.drawn.count(b"\033[J") > 2)  # the first may be of before
+            terminal.wait_for(lambda picture: terminal.drawn.count(b"\033[H") > 2)  # the first may be of before
             picture = terminal.picture()
             self.assertLessEqual(len(picture), rows)
             self.assertLessEqual(max(map(width, picture)), columns)
