@@ -12,9 +12,9 @@ MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
 endif
 
 # Lowest first: a stage includes itself and what is before it.
-STAGES   := base ingest aggregate store query web config daemon
+STAGES   := base ingest aggregate store query prom web config daemon
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
-LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0# by whoever needs them: base/library.h
+LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# by whoever needs them: base/library.h
 
 # A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
 SANITIZE_asan  := -O1 -fsanitize=address

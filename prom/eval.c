@@ -1,0 +1,184 @@
+#include "prom/eval.h"
+
+#include "base/mem.h"
+#include "prom/aggregate.h"
+#include "prom/binary.h"
+#include "prom/parse.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define ARENA_CHUNK_BYTES ((size_t)16 << 10)
+
+static bool eval(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
+                 struct err *e);
+
+static bool eval_number(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    if (!fetch_room(fe, 1, out, e))
+        return false;
+    for (size_t i = 0; i < out->step_count; i++)
+        out->values[i] = n->number;
+    return true;
+}
+
+static bool eval_call(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
+                      struct err *e)
+{
+    if (n->function == FUNCTION_VECTOR)
+        return eval(fe, n->left, NULL, out, e);
+    return fetch_run(fe, &n->left->selector, n->function, fold, out, e);
+}
+
+static bool eval_negation(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    if (!eval(fe, n->left, NULL, out, e))
+        return false;
+    for (size_t i = 0; i < out->series_count; i++) {
+        double *row = vector_row(out, i);
+        for (size_t step = 0; step < out->step_count; step++)
+            row[step] = vector_is_absent(row[step]) ? row[step] : -row[step];
+        out->series[i] = labels_without_metric(&out->series[i], fe->arena);
+    }
+    return true;
+}
+
+static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    struct vector in, k = {0};
+    if (!eval(fe, n->left, n->aggregate == AGGREGATE_SUM ? &n->grouping : NULL, &in, e))
+        return false;
+    if (n->right != NULL && !eval(fe, n->right, NULL, &k, e)) {
+        fetch_release(fe, &in);
+        return false;
+    }
+    bool good = aggregate_run(fe, n, &in, k.values, out, e);
+    fetch_release(fe, &k);
+    return good;
+}
+
+static bool eval_binary(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    struct vector left, right;
+    if (!eval(fe, n->left, NULL, &left, e))
+        return false;
+    if (!eval(fe, n->right, NULL, &right, e)) {
+        fetch_release(fe, &left);
+        return false;
+    }
+    return binary_run(fe, n, &left, &right, out, e);
+}
+
+/* `fold`: a sum by this grouping follows. */
+static bool eval(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
+                 struct err *e)
+{
+    switch (n->kind) {
+    case NODE_NUMBER:
+        return eval_number(fe, n, out, e);
+    case NODE_SELECTOR:
+        return fetch_run(fe, &n->selector, FUNCTION_NONE, fold, out, e);
+    case NODE_CALL:
+        return eval_call(fe, n, fold, out, e);
+    case NODE_AGGREGATE:
+        return eval_aggregate(fe, n, out, e);
+    case NODE_BINARY:
+        return eval_binary(fe, n, out, e);
+    default:
+        return eval_negation(fe, n, out, e);
+    }
+}
+
+static bool count_steps(const struct eval_question *q, size_t *count, struct err *e)
+{
+    uint64_t max = q->limits.points_max < EVAL_STEPS_MAX ? q->limits.points_max : EVAL_STEPS_MAX;
+    *count = q->step_ms > 0 ? (size_t)((q->to_ms - q->from_ms) / q->step_ms) + 1 : 1;
+    return *count <= max || err_set(e, EX_UNAVAILABLE,
+                                    "the range has %zu steps, more than %" PRIu64
+                                    " points a series: ask for a shorter range or a longer step",
+                                    *count, max);
+}
+
+struct sorted {
+    struct labels labels;
+    double rank; /* 0, or its value */
+    size_t series;
+};
+
+static int compare_sorted(const void *left, const void *right)
+{
+    const struct sorted *a = left, *b = right;
+    if (a->rank > b->rank || a->rank < b->rank)
+        return a->rank > b->rank ? -1 : 1;
+    return labels_compare(&a->labels, &b->labels);
+}
+
+static void sort_series(struct vector *v, const struct node *n)
+{
+    bool ranks = n->kind == NODE_AGGREGATE && v->step_count == 1 &&
+                 (n->aggregate == AGGREGATE_TOPK || n->aggregate == AGGREGATE_BOTTOMK);
+    double sign = !ranks ? 0 : n->aggregate == AGGREGATE_TOPK ? 1 : -1;
+    struct sorted *sorted = xmalloc(v->series_count * sizeof *sorted);
+    size_t row_bytes = v->step_count * sizeof *v->values;
+    double *values = xmalloc(v->series_count * row_bytes);
+    for (size_t i = 0; i < v->series_count; i++) {
+        double rank = ranks ? sign * v->values[i] : 0;
+        sorted[i] = (struct sorted){v->series[i], isnan(rank) ? -INFINITY : rank, i};
+    }
+    qsort(sorted, v->series_count, sizeof *sorted, compare_sorted);
+    for (size_t i = 0; i < v->series_count; i++) {
+        v->series[i] = sorted[i].labels;
+        memcpy(values + i * v->step_count, vector_row(v, sorted[i].series), row_bytes);
+    }
+    free(v->values);
+    free(sorted);
+    v->values = values;
+}
+
+/* One series per set of labels: what differed in the metric's name alone no longer does. */
+static bool check_series(const struct vector *v, const struct query_limits *limits, struct err *e)
+{
+    if (v->series_count > limits->series_max)
+        return err_set(e, EX_UNAVAILABLE,
+                       "the answer has %zu series, more than %" PRIu64
+                       " (query.series_max): ask for topk(10, …), sum by (…), or fewer by their labels",
+                       v->series_count, limits->series_max);
+    struct groups g;
+    groups_init(&g, v->series, v->series_count);
+    bool unique = g.count == v->series_count;
+    groups_fini(&g);
+    return unique ||
+           err_set(e, EX_USAGE,
+                   "the answer has two series of the same labels: ask for one metric, or sum by (…)");
+}
+
+bool eval_run(struct store *st, const struct eval_question *q, struct eval_answer *a, struct err *e)
+{
+    struct fetch fe = {.store = st,
+                       .arena = &a->arena,
+                       .at_ms = q->from_ms,
+                       .step_ms = q->step_ms,
+                       .rows_left = q->limits.rows_max,
+                       .values_left = FETCH_VALUES_MAX};
+    *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
+    arena_init(&a->arena, ARENA_CHUNK_BYTES);
+    struct node *n = parse_expression(q->text, &a->arena, e);
+    bool good = n != NULL && count_steps(q, &fe.step_count, e) && eval(&fe, n, NULL, &a->vector, e);
+    if (good) {
+        a->type = n->type;
+        vector_drop_empty(&a->vector);
+        good = check_series(&a->vector, &q->limits, e);
+    }
+    if (good)
+        sort_series(&a->vector, n);
+    else
+        eval_fini(a);
+    return good;
+}
+
+void eval_fini(struct eval_answer *a)
+{
+    vector_fini(&a->vector);
+    arena_fini(&a->arena);
+}

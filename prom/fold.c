@@ -1,0 +1,110 @@
+#include "prom/fold.h"
+
+#include "aggregate/dimension.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#define XXH_INLINE_ALL
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define SLOTS_MIN 64
+
+void fold_init(struct fold *f, const struct report *r, const struct names *names, const struct grouping *g,
+               struct arena *arena)
+{
+    *f = (struct fold){.report = r, .arena = arena};
+    for (size_t d = 0; d < r->dimension_count; d++) {
+        const struct label label = {slice_text(names->labels[d]), slice_of("", 0)};
+        f->keeps[d] = labels_group(&(struct labels){&label, 1}, g, arena).count > 0;
+        f->keeps_any |= f->keeps[d];
+    }
+    f->row_count = !f->keeps_any;
+}
+
+void fold_fini(struct fold *f)
+{
+    free(f->keys);
+    free(f->slots);
+    free(f->rows);
+    *f = (struct fold){0};
+}
+
+static size_t slot_of(const struct fold *f, struct slice key)
+{
+    return XXH3_64bits(key.ptr, key.len) & (f->slot_count - 1);
+}
+
+static void grow(struct fold *f)
+{
+    free(f->slots);
+    f->slot_count = f->slot_count == 0 ? SLOTS_MIN : 2 * f->slot_count;
+    f->slots = xcalloc(f->slot_count, sizeof *f->slots);
+    for (size_t row = 0; row < f->row_count; row++) {
+        size_t at = slot_of(f, f->keys[row]);
+        while (f->slots[at] != 0)
+            at = (at + 1) & (f->slot_count - 1);
+        f->slots[at] = (uint32_t)row + 1;
+    }
+}
+
+/* The row that has the kept texts, new or not. */
+static uint32_t row_of(struct fold *f, struct slice kept)
+{
+    if (2 * f->row_count >= f->slot_count)
+        grow(f);
+    size_t at = slot_of(f, kept);
+    for (; f->slots[at] != 0; at = (at + 1) & (f->slot_count - 1)) {
+        if (slice_equal(f->keys[f->slots[at] - 1], kept))
+            return f->slots[at] - 1;
+    }
+    f->keys = xgrow(f->keys, &f->key_capacity, f->row_count + 1, sizeof *f->keys);
+    f->keys[f->row_count++] = arena_copy(f->arena, kept);
+    f->slots[at] = (uint32_t)f->row_count;
+    return (uint32_t)f->row_count - 1;
+}
+
+void fold_add(struct fold *f, uint32_t series, struct slice key)
+{
+    struct text kept = {0};
+    bool is_other = series == STORE_SERIES_OTHER;
+    for (size_t d = 0; d < f->report->dimension_count; d++) {
+        struct slice text = is_other ? slice_text(STORE_OTHER_KEY) : match_next(&key);
+        if (!f->keeps[d])
+            continue;
+        text_add(&kept, text.ptr, text.len);
+        text_putc(&kept, DIMENSION_SEPARATOR);
+    }
+    if (series >= f->series_count) {
+        size_t known = f->series_count;
+        f->series_count = (size_t)series + 1;
+        f->rows = xgrow(f->rows, &f->series_capacity, f->series_count, sizeof *f->rows);
+        memset(f->rows + known, 0, (f->series_count - known) * sizeof *f->rows);
+    }
+    f->rows[series] = row_of(f, text_slice(&kept)) + 1;
+    text_fini(&kept);
+}
+
+bool fold_find(const struct fold *f, uint32_t series, size_t *row)
+{
+    if (!f->keeps_any) {
+        *row = 0;
+        return true;
+    }
+    if (series >= f->series_count || f->rows[series] == 0)
+        return false;
+    *row = f->rows[series] - 1;
+    return true;
+}
+
+struct labels fold_labels(const struct fold *f, const struct names *names, size_t row)
+{
+    struct label *list = arena_add(f->arena, f->report->dimension_count * sizeof *list);
+    struct slice key = f->keeps_any ? f->keys[row] : slice_of("", 0);
+    size_t count = 0;
+    for (size_t d = 0; d < f->report->dimension_count; d++) {
+        if (f->keeps[d])
+            list[count++] = (struct label){slice_text(names->labels[d]), match_next(&key)};
+    }
+    return labels_sorted(list, count);
+}

@@ -1,0 +1,85 @@
+#include "prom/regex.h"
+
+#include "base/library.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(pcre2_code_free_8) X(pcre2_compile_8) X(pcre2_get_error_message_8) X(pcre2_match_8) \
+    X(pcre2_match_context_create_8) X(pcre2_match_context_free_8) X(pcre2_match_data_create_8) \
+    X(pcre2_match_data_free_8) X(pcre2_set_match_limit_8)
+/* clang-format on */
+
+static struct {
+    FUNCTIONS(LIBRARY_FUNCTION)
+} lib;
+
+static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+static struct library libpcre2 = {"libpcre2-8.so.0", "libpcre2-8-0", symbols, COUNT_OF(symbols), false};
+
+#define OPTIONS                                                                             \
+    (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
+     PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
+#define MESSAGE_BYTES 160
+
+struct regex {
+    pcre2_code_8 *code;
+    pcre2_match_context_8 *context;
+    pcre2_match_data_8 *data;
+    char quoted[SUGGEST_QUOTE_BYTES]; /* the pattern */
+};
+
+struct regex *regex_new(struct slice pattern, struct err *e)
+{
+    int error;
+    size_t at;
+    PCRE2_UCHAR8 message[MESSAGE_BYTES] = {0};
+    if (!library_load(&libpcre2, e))
+        return NULL;
+    struct regex *r = xcalloc(1, sizeof *r);
+    suggest_quote(pattern, r->quoted);
+    r->code = lib.pcre2_compile_8((PCRE2_SPTR8)(pattern.len > 0 ? pattern.ptr : ""), pattern.len, OPTIONS,
+                                  &error, &at, NULL);
+    if (r->code == NULL) {
+        lib.pcre2_get_error_message_8(error, message, sizeof message);
+        err_set(e, EX_USAGE, "found %s, expected a regular expression: at byte %zu, %s", r->quoted, at + 1,
+                (const char *)message);
+        regex_free(r);
+        return NULL;
+    }
+    r->context = lib.pcre2_match_context_create_8(NULL);
+    r->data = lib.pcre2_match_data_create_8(1, NULL);
+    if (r->context == NULL || r->data == NULL) {
+        err_set(e, EX_OSERR, "out of memory for the regular expression %s", r->quoted);
+        regex_free(r);
+        return NULL;
+    }
+    lib.pcre2_set_match_limit_8(r->context, REGEX_STEPS_MAX);
+    return r;
+}
+
+void regex_free(struct regex *r)
+{
+    if (r == NULL)
+        return;
+    lib.pcre2_match_data_free_8(r->data);
+    lib.pcre2_match_context_free_8(r->context);
+    lib.pcre2_code_free_8(r->code);
+    free(r);
+}
+
+bool regex_matches(const struct regex *r, struct slice text, bool *matches, struct err *e)
+{
+    int found = lib.pcre2_match_8(r->code, (PCRE2_SPTR8)(text.len > 0 ? text.ptr : ""), text.len, 0, 0,
+                                  r->data, r->context);
+    *matches = found >= 0;
+    return found >= 0 || found == PCRE2_ERROR_NOMATCH ||
+           err_set(e, EX_USAGE,
+                   "the regular expression %s takes more than %d steps for one text: write a simpler one",
+                   r->quoted, REGEX_STEPS_MAX);
+}

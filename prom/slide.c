@@ -1,0 +1,130 @@
+#include "prom/slide.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* What one piece says, or several that adjoin. */
+struct piece {
+    int64_t columns[MEASURE_COLUMNS_MAX];
+    /* Of cells that say something, exact: */
+    int64_t count;
+    int128 sum, least, most, last;
+};
+
+bool slide_needs_cells(const struct measure *m, enum function f)
+{
+    switch (f) {
+    case FUNCTION_MIN:
+        return m->kind != MEASURE_MIN;
+    case FUNCTION_MAX:
+        return m->kind != MEASURE_MAX;
+    case FUNCTION_LAST:
+        return m->kind != MEASURE_LAST;
+    case FUNCTION_AVG:
+        return !slide_is_total(m) && m->kind != MEASURE_MEAN;
+    case FUNCTION_SUM:
+    case FUNCTION_COUNT:
+        return !slide_is_total(m);
+    default:
+        return false;
+    }
+}
+
+static struct piece piece_of(const struct measure *m, const int64_t *columns)
+{
+    struct piece p = {.count = 0};
+    int128 value;
+    memcpy(p.columns, columns, measure_column_count(m) * sizeof *columns);
+    if (measure_value(m, columns, &value)) {
+        p.count = 1;
+        p.sum = p.least = p.most = p.last = value;
+    }
+    return p;
+}
+
+/* `from` is the later. */
+static void merge(const struct measure *m, struct piece *to, const struct piece *from)
+{
+    measure_merge(m, to->columns, from->columns);
+    if (from->count == 0)
+        return;
+    to->least = to->count == 0 || from->least < to->least ? from->least : to->least;
+    to->most = to->count == 0 || from->most > to->most ? from->most : to->most;
+    to->last = from->last;
+    to->sum += from->sum;
+    to->count += from->count;
+}
+
+static double number(int128 value)
+{
+    return value % EVENT_SCALE == 0 ? (double)(value / EVENT_SCALE) : (double)value / EVENT_SCALE;
+}
+
+/* Of the cells of a window, one by one. */
+static double of_cells(enum function f, const struct piece *p)
+{
+    if (f == FUNCTION_COUNT && p->count > 0)
+        return (double)p->count;
+    if (p->count == 0)
+        return vector_absent();
+    switch (f) {
+    case FUNCTION_SUM:
+        return number(p->sum);
+    case FUNCTION_AVG:
+        return number(p->sum) / (double)p->count;
+    case FUNCTION_MIN:
+        return number(p->least);
+    case FUNCTION_MAX:
+        return number(p->most);
+    default:
+        return number(p->last);
+    }
+}
+
+/* Of a window as a whole. */
+static double of_whole(const struct measure *m, enum function f, const struct windows *w, size_t window,
+                       const struct piece *p)
+{
+    int128 value;
+    size_t cells = windows_cells(w, window);
+    if (cells == 0 || !measure_value(m, p->columns, &value))
+        return vector_absent();
+    if (f == FUNCTION_RATE)
+        return number(value) / windows_seconds(w, window);
+    if (f == FUNCTION_AVG && slide_is_total(m))
+        return number(value) / (double)cells;
+    if (f == FUNCTION_COUNT)
+        return (double)cells;
+    return number(value);
+}
+
+void slide(const struct measure *m, enum function f, const struct windows *w, const int64_t *columns,
+           double *values)
+{
+    const struct piece nothing = {.count = 0};
+    const size_t width = measure_column_count(m);
+    bool by_cell = slide_needs_cells(m, f);
+    struct piece *suffixes = xmalloc((w->piece_count + 1) * sizeof *suffixes), added = nothing;
+    size_t turn = 0, done = 0; /* suffixes end at `turn`; `added` is from there to `done` */
+    suffixes[0] = nothing;
+    for (size_t i = 0; i < w->ask.count; i++) {
+        const struct window window = w->list[i];
+        if (window.first >= turn) {
+            turn = done = window.end;
+            added = suffixes[turn] = nothing;
+            for (size_t piece = window.end; piece-- > window.first;) {
+                suffixes[piece] = piece_of(m, &columns[piece * width]);
+                merge(m, &suffixes[piece], &suffixes[piece + 1]);
+            }
+        }
+        for (; done < window.end; done++) {
+            struct piece next = piece_of(m, &columns[done * width]);
+            merge(m, &added, &next);
+        }
+        struct piece all = suffixes[window.first];
+        merge(m, &all, &added);
+        values[i] = by_cell ? of_cells(f, &all) : of_whole(m, f, w, i, &all);
+    }
+    free(suffixes);
+}

@@ -1,0 +1,173 @@
+#include "prom/windows.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TILES_MAX 64 /* scans; more of them cost more than slots that are read in vain */
+
+static int64_t cell_ms(const struct windows *w)
+{
+    return w->ask.cell == SPAN_SECOND ? SECOND_MS : MINUTE_MS;
+}
+
+static int64_t floor_to_cell(const struct windows *w, int64_t ms)
+{
+    int64_t within = ms < 0 ? 0 : ms > CIVIL_END_MS ? CIVIL_END_MS : ms;
+    return within - within % cell_ms(w);
+}
+
+static void bounds(const struct windows *w, size_t window, int64_t *from_ms, int64_t *to_ms)
+{
+    int64_t at_ms = w->ask.at_ms + (int64_t)window * w->ask.step_ms;
+    int64_t length_ms = w->ask.length_ms < cell_ms(w) ? cell_ms(w) : w->ask.length_ms;
+    *to_ms = floor_to_cell(w, at_ms);
+    *from_ms = floor_to_cell(w, at_ms - length_ms);
+}
+
+/* Starts and ends are each in order already. */
+static void cut(struct windows *w)
+{
+    size_t starts = 0, ends = 0, edges = 0;
+    w->edges = xmalloc(2 * w->ask.count * sizeof *w->edges);
+    while (ends < w->ask.count) {
+        int64_t from_ms = INT64_MAX, to_ms, other_ms;
+        if (starts < w->ask.count)
+            bounds(w, starts, &from_ms, &other_ms);
+        bounds(w, ends, &other_ms, &to_ms);
+        int64_t edge_ms = from_ms <= to_ms ? from_ms : to_ms;
+        starts += from_ms <= to_ms;
+        ends += from_ms > to_ms;
+        if (edges == 0 || w->edges[edges - 1] != edge_ms)
+            w->edges[edges++] = edge_ms;
+    }
+    w->piece_count = edges - 1;
+}
+
+static void cut_into_cells(struct windows *w, int64_t from_ms)
+{
+    w->edges = xmalloc((w->piece_count + 1) * sizeof *w->edges);
+    for (size_t i = 0; i <= w->piece_count; i++)
+        w->edges[i] = from_ms + (int64_t)i * cell_ms(w);
+}
+
+static void place_windows(struct windows *w)
+{
+    size_t first = 0, end = 0, covered = 0;
+    w->list = xmalloc(w->ask.count * sizeof *w->list);
+    w->is_covered = xcalloc(w->piece_count, sizeof *w->is_covered);
+    for (size_t i = 0; i < w->ask.count; i++) {
+        int64_t from_ms, to_ms;
+        bounds(w, i, &from_ms, &to_ms);
+        while (w->edges[first] < from_ms)
+            first++;
+        while (w->edges[end] < to_ms)
+            end++;
+        w->list[i] = (struct window){first, end};
+        for (covered = covered > first ? covered : first; covered < end; covered++)
+            w->is_covered[covered] = true;
+    }
+}
+
+static void add_tile(struct windows *w, struct plan_tile tile)
+{
+    struct plan_tile *last = w->tile_count > 0 ? &w->tiles[w->tile_count - 1] : NULL;
+    if (last != NULL && last->slot == tile.slot && last->to_ms == tile.from_ms) {
+        last->to_ms = tile.to_ms;
+        return;
+    }
+    w->tiles = xgrow(w->tiles, &w->tile_capacity, w->tile_count + 1, sizeof *w->tiles);
+    w->tiles[w->tile_count++] = tile;
+}
+
+/* One tile over all, of the longest slots that fit between the edges. */
+static void add_widest_tile(struct windows *w)
+{
+    int span = w->ask.by_cell ? (int)w->ask.cell : SPAN_MONTH;
+    for (size_t i = 0; i <= w->piece_count; i++) {
+        while (span > (int)w->ask.cell && span_floor((enum span)span, w->edges[i]) != w->edges[i])
+            span--;
+    }
+    w->tile_count = 0;
+    add_tile(w, (struct plan_tile){(enum span)span, w->edges[0], w->edges[w->piece_count]});
+}
+
+static void plan_pieces(struct windows *w)
+{
+    for (size_t i = 0; i < w->piece_count; i++) {
+        if (!w->is_covered[i])
+            continue;
+        struct plan plan = w->ask.by_cell ? plan_steps(w->ask.cell, w->edges[i], w->edges[i + 1])
+                                          : plan_sum(w->ask.cell, w->edges[i], w->edges[i + 1]);
+        for (size_t t = 0; t < plan.tile_count; t++)
+            add_tile(w, plan.tiles[t]);
+    }
+    if (w->tile_count > TILES_MAX)
+        add_widest_tile(w);
+}
+
+bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e)
+{
+    int64_t from_ms, to_ms, last_ms;
+    ASSERT(ask->count > 0 && ask->length_ms > 0 && ask->step_ms >= 0);
+    *w = (struct windows){.ask = *ask};
+    bounds(w, 0, &from_ms, &to_ms);
+    bounds(w, ask->count - 1, &last_ms, &to_ms);
+    w->piece_count = ask->by_cell ? (size_t)((to_ms - from_ms) / cell_ms(w)) : 2 * ask->count;
+    if (w->piece_count > WINDOWS_PIECES_MAX)
+        return err_set(e, EX_UNAVAILABLE,
+                       "the question looks at %zu %ss one by one, more than %d: ask for a shorter range, or "
+                       "of counts and sums for sum_over_time, which reads hours and days at once",
+                       w->piece_count, span_name(ask->cell), WINDOWS_PIECES_MAX);
+    if (ask->by_cell)
+        cut_into_cells(w, from_ms);
+    else
+        cut(w);
+    place_windows(w);
+    plan_pieces(w);
+    return true;
+}
+
+void windows_fini(struct windows *w)
+{
+    free(w->list);
+    free(w->edges);
+    free(w->is_covered);
+    free(w->tiles);
+    *w = (struct windows){0};
+}
+
+bool windows_find(const struct windows *w, int64_t slot_ms, size_t *piece)
+{
+    size_t low = 0, high = w->piece_count;
+    if (high == 0 || slot_ms < w->edges[0] || slot_ms >= w->edges[high])
+        return false;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (w->edges[middle] <= slot_ms)
+            low = middle;
+        else
+            high = middle;
+    }
+    *piece = low;
+    return w->is_covered[low];
+}
+
+static int64_t length_ms(const struct windows *w, size_t window)
+{
+    const struct window *found = &w->list[window];
+    return w->edges[found->end] - w->edges[found->first];
+}
+
+size_t windows_cells(const struct windows *w, size_t window)
+{
+    return (size_t)(length_ms(w, window) / cell_ms(w));
+}
+
+double windows_seconds(const struct windows *w, size_t window)
+{
+    return (double)length_ms(w, window) / SECOND_MS;
+}

@@ -1,0 +1,100 @@
+#include "prom/write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DIGITS_MAX        17   /* tell any double from its neighbours */
+#define WHOLE_MAX         1e15 /* below it, every whole number is written as it is */
+#define NUMBER_TEXT_BYTES 400  /* of the least one, with its zeros */
+
+void write_number(double value, struct text *out)
+{
+    char text[NUMBER_TEXT_BYTES];
+    if (isnan(value) || isinf(value)) {
+        text_puts(out, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+        return;
+    }
+    if (fabs(value) < WHOLE_MAX && value == floor(value)) {
+        text_printf(out, "%.0f", value);
+        return;
+    }
+    int digits = DIGITS_MAX - 2;
+    do
+        snprintf(text, sizeof text, "%.*e", digits - 1, value);
+    while (strtod(text, NULL) != value && digits++ < DIGITS_MAX);
+    int exponent = atoi(strchr(text, 'e') + 1), decimals = digits - 1 - exponent;
+    snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, value);
+    size_t len = strlen(text);
+    while (decimals > 0 && text[len - 1] == '0')
+        len--;
+    text_add(out, text, len);
+}
+
+static void write_time(int64_t ms, struct text *out)
+{
+    text_printf(out, "%" PRId64, ms / 1000);
+    if (ms % 1000 != 0)
+        text_printf(out, ".%03" PRId64, ms % 1000);
+}
+
+static void write_point(int64_t ms, double value, struct text *out)
+{
+    text_putc(out, '[');
+    write_time(ms, out);
+    text_puts(out, ",\"");
+    write_number(value, out);
+    text_puts(out, "\"]");
+}
+
+void write_labels(const struct labels *l, struct text *out)
+{
+    text_putc(out, '{');
+    for (size_t i = 0; i < l->count; i++) {
+        text_puts(out, i > 0 ? "," : "");
+        text_json(out, l->list[i].name);
+        text_putc(out, ':');
+        text_json(out, l->list[i].value);
+    }
+    text_putc(out, '}');
+}
+
+static void write_points(const struct eval_answer *a, const double *row, struct text *out)
+{
+    bool is_first = true;
+    text_putc(out, '[');
+    for (size_t i = 0; i < a->vector.step_count; i++) {
+        if (vector_is_absent(row[i]))
+            continue;
+        text_puts(out, is_first ? "" : ",");
+        write_point(a->from_ms + (int64_t)i * a->step_ms, row[i], out);
+        is_first = false;
+    }
+    text_putc(out, ']');
+}
+
+void write_answer(const struct eval_answer *a, struct text *out)
+{
+    const struct vector *v = &a->vector;
+    bool is_range = a->step_ms > 0, is_scalar = a->type == TYPE_SCALAR && !is_range;
+    text_printf(out, "{\"resultType\":\"%s\",\"result\":",
+                is_range    ? "matrix"
+                : is_scalar ? "scalar"
+                            : "vector");
+    if (is_scalar)
+        write_point(a->from_ms, v->values[0], out);
+    else
+        text_putc(out, '[');
+    for (size_t i = 0; !is_scalar && i < v->series_count; i++) {
+        text_puts(out, i > 0 ? ",{\"metric\":" : "{\"metric\":");
+        write_labels(&v->series[i], out);
+        text_puts(out, is_range ? ",\"values\":" : ",\"value\":");
+        if (is_range)
+            write_points(a, vector_row(v, i), out);
+        else
+            write_point(a->from_ms, vector_row(v, i)[0], out);
+        text_putc(out, '}');
+    }
+    text_puts(out, is_scalar ? "}" : "]}");
+}

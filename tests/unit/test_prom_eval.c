@@ -1,0 +1,294 @@
+/* Expressions over known counts: answers as Prometheus' API writes them. */
+#include "prom/eval.h"
+#include "prom/fetch.h"
+#include "prom/names.h"
+#include "prom/write.h"
+#include "tests/support/world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define NOON "2015-05-17T12:00"
+
+static const struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 3};
+
+static bool ask(struct world *w, const char *text, const char *from, const char *to, int64_t step_ms,
+                struct text *out, struct err *e)
+{
+    struct eval_question q = {.text = slice_text(text),
+                              .from_ms = fixture_ms(from),
+                              .to_ms = fixture_ms(to),
+                              .step_ms = step_ms,
+                              .limits = limits};
+    struct eval_answer a;
+    text_clear(out);
+    if (!eval_run(w->store, &q, &a, e))
+        return false;
+    write_answer(&a, out);
+    eval_fini(&a);
+    return true;
+}
+
+static void check_range(struct world *w, const char *text, const char *from, const char *to, int64_t step_ms,
+                        const char *result)
+{
+    struct text out = {0};
+    struct err e;
+    if (!ask(w, text, from, to, step_ms, &out, &e))
+        fail_msg("%s: %s", text, e.text);
+    const char *found = strstr(out.ptr, "\"result\":");
+    assert_non_null(found);
+    out.ptr[out.len - 1] = '\0';
+    if (strcmp(found + strlen("\"result\":"), result) != 0)
+        fail_msg("%s\nexpected %s\ngot      %s", text, result, out.ptr);
+    text_fini(&out);
+}
+
+/* At noon. */
+static void check(struct world *w, const char *text, const char *result)
+{
+    check_range(w, text, NOON, NOON, 0, result);
+}
+
+static void check_refused(struct world *w, const char *text, int64_t step_ms, int code, const char *complaint)
+{
+    struct text out = {0};
+    struct err e = {0};
+    if (ask(w, text, NOON, "2015-05-17T14:00", step_ms, &out, &e))
+        fail_msg("%s: %s", text, out.ptr);
+    if (strstr(e.text, complaint) == NULL)
+        fail_msg("%s: \"%s\" is not in \"%s\"", text, complaint, e.text);
+    assert_int_equal(e.code, code);
+    text_fini(&out);
+}
+
+static int setup(void **state)
+{
+    world_setup(state);
+    struct world *w = *state;
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17T11:30", 100);
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17T11:55", 10);
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17T11:59", 1);
+    world_hit(w, FIXTURE_PAGES, "/a", "2015-05-17T11:59", 1);
+    world_hit(w, FIXTURE_PAGES, "/b\"", "2015-05-17T11:59", 7);
+    world_hit(w, FIXTURE_PAGES, "/b\"", "2015-05-17T12:00", 1000); /* begins at noon, so it is later */
+    world_hit(w, FIXTURE_PAGES, "/old", "2015-01-01", 5);
+    world_hit(w, FIXTURE_PAGES, "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "2015-01-01", 5);
+    world_hit(w, FIXTURE_SITE, "", "2015-05-17T11:58", 9);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tGET\t200", "2015-05-17T11:59", 1);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tGET\t404", "2015-05-17T11:59", 2);
+    world_hit(w, FIXTURE_CLIENTS, "::1\tPOST\t200", "2015-05-17T11:59", 4);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t200", "2015-05-17T11:59", 8);
+    world_apply(w, 1);
+    return 0;
+}
+
+#define A(value)   "{\"metric\":{\"path\":\"/a\"},\"value\":[1431864000,\"" value "\"]}"
+#define B(value)   "{\"metric\":{\"path\":\"/b\\\"\"},\"value\":[1431864000,\"" value "\"]}"
+#define ONE(value) "[{\"metric\":{},\"value\":[1431864000,\"" value "\"]}]"
+#define NAMED(path, value) \
+    "{\"metric\":{\"__name__\":\"pages:hits\",\"path\":\"" path "\"},\"value\":[1431864000,\"" value "\"]}"
+
+static void test_an_instant_is_the_last_whole_minute(void **state)
+{
+    check(*state, "pages:hits", "[" NAMED("/a", "2") "," NAMED("/b\\\"", "1") "]");
+    check(*state, "pages:hits offset 4m", "[" NAMED("/a", "1") "]");
+    check(*state, "pages:hits offset -1m", "[" NAMED("/b\\\"", "1") "]");
+    check(*state, "pages:hits offset 2m", "[]");
+    check(*state, "site:hits", "[{\"metric\":{\"__name__\":\"site:hits\"},\"value\":[1431864000,\"0\"]}]");
+    check(*state, "pages:hits{path=\"/old\"}", "[" NAMED("/old", "0") "]");
+    check(*state, "pages:hits{path=\"/never\"}", "[]");
+    check(*state, "nothing", "[]");
+}
+
+static void test_functions_of_ranges(void **state)
+{
+    check(*state, "increase(pages:hits[5m])", "[" A("3") "," B("1") "]");
+    check(*state, "increase(pages:hits[30m])", "[" A("4") "," B("1") "]");
+    check(*state, "increase(pages:hits[1s])", "[" A("2") "," B("1") "]");
+    check(*state, "rate(pages:bytes[5m])", "[" A("0.04") "," B("0.023333333333333334") "]");
+    check(*state, "sum_over_time(pages:bytes{path=\"/a\"}[1h])", "[" A("112") "]");
+    check(*state, "avg_over_time(pages:bytes{path=\"/a\"}[4m])", "[" A("0.5") "]");
+    check(*state, "min_over_time(pages:hits{path=\"/a\"}[5m])", "[" A("0") "]");
+    check(*state, "max_over_time(pages:hits{path=\"/a\"}[5m])", "[" A("2") "]");
+    check(*state, "count_over_time(pages:hits{path=\"/a\"}[5m])", "[" A("5") "]");
+    check(*state, "last_over_time(pages:hits{path=\"/a\"}[5m])", "[" NAMED("/a", "2") "]");
+    check(*state, "increase(pages:hits{path=\"/old\"}[1y])",
+          "[{\"metric\":{\"path\":\"/old\"},\"value\":[1431864000,\"1\"]}]");
+}
+
+static void test_selectors(void **state)
+{
+    check(*state, "pages:hits{path=~\"/.\"}", "[" NAMED("/a", "2") "]");
+    check(*state, "pages:hits{path=~\"/a|/b.\"}", "[" NAMED("/a", "2") "," NAMED("/b\\\"", "1") "]");
+    check(*state, "pages:hits{path!~\"/b.*\"}", "[" NAMED("/a", "2") "]");
+    check(*state, "pages:hits{path!=\"/a\"}", "[" NAMED("/b\\\"", "1") "]");
+    check(*state, "pages:hits{path=~\"a\"}", "[]");
+    check(*state, "pages:hits{host=\"\",path=\"/a\"}", "[" NAMED("/a", "2") "]");
+    check(*state, "pages:hits{host=\"x\"}", "[]");
+    check(*state, "pages:hits{path=\"/a\",path!=\"/a\"}", "[]");
+    check(*state, "{__name__=~\"pages:h.*\",path=\"/a\"}", "[" NAMED("/a", "2") "]");
+    check(*state, "count({path=\"/a\"})", ONE("2"));
+    check(*state, "sum(clients:bytes{host=\"::1\"})", ONE("7"));
+    check(*state, "sum(clients:bytes{host=\"::1\",method!=\"POST\"})", ONE("3"));
+    check(*state, "sum(clients:bytes{host=~\"::1|h\",method=\"GET\",status=\"200\"})", ONE("9"));
+}
+
+static void test_aggregations(void **state)
+{
+    check(*state, "sum(pages:hits)", ONE("3"));
+    check(*state, "avg(pages:hits)", ONE("1.5"));
+    check(*state, "min(pages:hits)", ONE("1"));
+    check(*state, "max(pages:hits)", ONE("2"));
+    check(*state, "count(pages:hits)", ONE("2"));
+    check(*state, "topk(1, increase(pages:hits[1h]))", "[" A("4") "]");
+    check(*state, "topk(5, increase(pages:hits[1h]))", "[" A("4") "," B("1") "]");
+    check(*state, "bottomk(5, increase(pages:hits[1h]))", "[" B("1") "," A("4") "]");
+    check(*state, "topk(0, pages:hits)", "[]");
+    check(*state, "sum by (host, status) (clients:bytes)",
+          "[{\"metric\":{\"host\":\"::1\",\"status\":\"200\"},\"value\":[1431864000,\"5\"]},"
+          "{\"metric\":{\"host\":\"::1\",\"status\":\"404\"},\"value\":[1431864000,\"2\"]},"
+          "{\"metric\":{\"host\":\"h\",\"status\":\"200\"},\"value\":[1431864000,\"8\"]}]");
+    check(*state, "sum without (host, status) (clients:bytes)",
+          "[{\"metric\":{\"method\":\"GET\"},\"value\":[1431864000,\"11\"]},"
+          "{\"metric\":{\"method\":\"POST\"},\"value\":[1431864000,\"4\"]}]");
+    check(*state, "max by (method) (sum by (method, host) (increase(clients:bytes[5m])))",
+          "[{\"metric\":{\"method\":\"GET\"},\"value\":[1431864000,\"8\"]},"
+          "{\"metric\":{\"method\":\"POST\"},\"value\":[1431864000,\"4\"]}]");
+    check(*state, "topk by (host) (1, sum by (host, method) (clients:bytes)) > 3",
+          "[{\"metric\":{\"host\":\"::1\",\"method\":\"POST\"},\"value\":[1431864000,\"4\"]},"
+          "{\"metric\":{\"host\":\"h\",\"method\":\"GET\"},\"value\":[1431864000,\"8\"]}]");
+}
+
+static void test_operators(void **state)
+{
+    check(*state, "increase(pages:hits[1m]) * 2 + 1", "[" A("5") "," B("3") "]");
+    check(*state, "-pages:hits", "[" A("-2") "," B("-1") "]");
+    check(*state, "pages:bytes / pages:hits", "[" A("1") "," B("7") "]");
+    check(*state, "pages:hits > 1", "[" NAMED("/a", "2") "]");
+    check(*state, "1 < pages:hits", "[" NAMED("/a", "2") "]");
+    check(*state, "pages:hits > bool 1", "[" A("1") "," B("0") "]");
+    check(*state, "pages:hits >= pages:bytes", "[" NAMED("/a", "2") "]");
+    check(*state, "pages:hits and pages:bytes > 5", "[" NAMED("/b\\\"", "1") "]");
+    check(*state, "pages:hits unless pages:bytes > 5", "[" NAMED("/a", "2") "]");
+    check(*state, "sum(nothing) or vector(0)", ONE("0"));
+    check(*state, "pages:hits > 1 or pages:hits", "[" NAMED("/a", "2") "," NAMED("/b\\\"", "1") "]");
+    check(*state, "sum by (host) (clients:bytes) / on (host) sum by (host) (clients:hits)",
+          "[{\"metric\":{\"host\":\"::1\"},\"value\":[1431864000,\"2.3333333333333335\"]},"
+          "{\"metric\":{\"host\":\"h\"},\"value\":[1431864000,\"8\"]}]");
+    check(*state, "clients:bytes{method=\"POST\"} - ignoring (method) clients:bytes{method=\"GET\"}",
+          "[{\"metric\":{\"host\":\"::1\",\"status\":\"200\"},\"value\":[1431864000,\"3\"]}]");
+    check(*state, "1 + 1", "[1431864000,\"2\"]");
+}
+
+static void test_steps_of_a_range_tile_it(void **state)
+{
+    check_range(*state, "pages:hits{path=\"/a\"}", "2015-05-17T11:30", "2015-05-17T12:30", 30 * MINUTE_MS,
+                "[{\"metric\":{\"__name__\":\"pages:hits\",\"path\":\"/a\"},\"values\":[[1431862200,\"0\"],"
+                "[1431864000,\"4\"],[1431865800,\"0\"]]}]");
+    check_range(*state, "sum(increase(pages:hits[1h])) / 2", "2015-05-17T11:58:30", "2015-05-17T12:00:30",
+                MINUTE_MS,
+                "[{\"metric\":{},\"values\":[[1431863910,\"1\"],[1431863970,\"1\"],[1431864030,\"2.5\"]]}]");
+    check_range(*state, "pages:hits > 1", "2015-05-17T11:59", "2015-05-17T12:01", MINUTE_MS,
+                "[{\"metric\":{\"__name__\":\"pages:hits\",\"path\":\"/a\"},\"values\":"
+                "[[1431864000,\"2\"]]}]");
+    check_range(*state, "1", "2015-05-17T12:00", "2015-05-17T12:00:00.500", 500,
+                "[{\"metric\":{},\"values\":[[1431864000,\"1\"],[1431864000.500,\"1\"]]}]");
+}
+
+static void test_questions_that_cannot_be_answered(void **state)
+{
+    check_refused(*state, "pages:hits{path=~\"(\"}", 0, EX_USAGE, "expected a regular expression");
+    check_refused(*state, "{path=~\".*\"}", 0, EX_USAGE, "does not take the empty text");
+    check_refused(*state, "{__name__=~\".+\",path=\"/a\"} + 1", 0, EX_USAGE, "two series of the same labels");
+    check_refused(*state, "pages:hits / on () pages:hits", 0, EX_USAGE, "two series of the right side");
+    check_refused(*state, "pages:hits / on () sum(pages:hits)", 0, EX_USAGE, "two series of the left side");
+    check_refused(*state, "clients:bytes offset -1m", 30 * MINUTE_MS, EX_UNAVAILABLE, "query.series_max");
+    check_refused(*state, "1", MINUTE_MS, EX_UNAVAILABLE, "121 steps, more than 100");
+    check_refused(*state, "min_over_time(pages:hits[1y])", 0, EX_UNAVAILABLE, "525600 minutes one by one");
+    check_refused(*state, "pages:hits{path=~\"/(a+)+[xy]\"}", 0, EX_USAGE, "takes more than");
+}
+
+static void test_numbers_are_the_shortest_that_read_back(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {-0.5, "-0.5"},
+                 {0.1, "0.1"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {2.0 / 3, "0.6666666666666666"},
+                 {1e15, "1000000000000000"},
+                 {123456789012, "123456789012"},
+                 {1e-7, "0.0000001"},
+                 {NAN, "NaN"},
+                 {INFINITY, "+Inf"},
+                 {-INFINITY, "-Inf"},
+                 {0.30000000000000004, "0.30000000000000004"},
+                 {1e21, "1000000000000000000000"}};
+    struct text out = {0};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        text_clear(&out);
+        write_number(cases[i].value, &out);
+        assert_string_equal(out.ptr, cases[i].text);
+    }
+    text_fini(&out);
+}
+
+static void test_labels_are_legal_and_apart(void **state)
+{
+    static const char *const dimensions[] = {"path:2", "path", "status_class"};
+    static const char *const labels[] = {"path_2", "path", "status_class"};
+    struct report r;
+    struct names n;
+    struct err e;
+    char metric[NAMES_METRIC_BYTES];
+    (void)state;
+    assert_true(report_init(&r, slice_text("r"), 1, &e));
+    for (size_t i = 0; i < COUNT_OF(dimensions); i++)
+        assert_true(report_add_dimension(&r, slice_text(dimensions[i]), &e));
+    assert_true(report_finish(&r, &e));
+    names_of(&r, &n);
+    for (size_t i = 0; i < COUNT_OF(labels); i++)
+        assert_string_equal(n.labels[i], labels[i]);
+    assert_string_equal(names_metric(&r, 1, metric), "r:bytes");
+    /* Names that users give may come to the same. */
+    snprintf(r.dimensions[1].name, sizeof r.dimensions[1].name, "path_2");
+    snprintf(r.dimensions[2].name, sizeof r.dimensions[2].name, "2.ä");
+    names_of(&r, &n);
+    assert_string_equal(n.labels[1], "path_2_");
+    assert_string_equal(n.labels[2], "_2___");
+    assert_int_equal(names_find(&r, &n, slice_text("path_2_")), 1);
+    assert_int_equal(names_find(&r, &n, slice_text("__name__")), -1);
+    report_fini(&r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_an_instant_is_the_last_whole_minute),
+        TEST(test_functions_of_ranges),
+        TEST(test_selectors),
+        TEST(test_aggregations),
+        TEST(test_operators),
+        TEST(test_steps_of_a_range_tile_it),
+        TEST(test_questions_that_cannot_be_answered),
+        cmocka_unit_test(test_numbers_are_the_shortest_that_read_back),
+        cmocka_unit_test(test_labels_are_legal_and_apart),
+    };
+    int failed = 0;
+    for (size_t i = 0; i < 2; i++) {
+        world_kind = &world_kinds[i];
+        failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+    }
+    return failed;
+}
