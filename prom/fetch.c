@@ -132,7 +132,7 @@ static struct window_ask ask_of(const struct reading *rd, const struct selector 
     if (slide_is_total(rd->measure))
         return ask;
     int64_t last_ms = ask.at_ms + (int64_t)(ask.count - 1) * ask.step_ms;
-    if (ask.step_ms < ask.length_ms) /* windows of a cell each, at every cell */
+    if (fe->step_ms > 0 && fe->step_ms < ask.length_ms) /* windows of a cell each, at every cell */
         ask.at_ms -= ask.at_ms % ask.length_ms;
     ask.at_ms -= (int64_t)steps_back(ask.length_ms) * ask.length_ms;
     ask.step_ms = ask.length_ms;

@@ -47,11 +47,29 @@ static void cut(struct windows *w)
     w->piece_count = edges - 1;
 }
 
-static void cut_into_cells(struct windows *w, int64_t from_ms)
+/* What is between windows is one piece. */
+static bool cut_into_cells(struct windows *w, struct err *e)
 {
-    w->edges = xmalloc((w->piece_count + 1) * sizeof *w->edges);
-    for (size_t i = 0; i <= w->piece_count; i++)
-        w->edges[i] = from_ms + (int64_t)i * cell_ms(w);
+    size_t edges = 0, capacity = 0;
+    for (size_t i = 0; i < w->ask.count; i++) {
+        int64_t from_ms, to_ms;
+        bounds(w, i, &from_ms, &to_ms);
+        int64_t at_ms = edges > 0 && w->edges[edges - 1] > from_ms ? w->edges[edges - 1] : from_ms;
+        for (; at_ms <= to_ms; at_ms += cell_ms(w)) {
+            if (edges > 0 && w->edges[edges - 1] == at_ms)
+                continue;
+            if (edges > WINDOWS_PIECES_MAX)
+                return err_set(
+                    e, EX_UNAVAILABLE,
+                    "the question looks at more than %d %ss one by one: ask for a shorter range, or "
+                    "for sum_over_time of a count or sum, which reads hours and days at once",
+                    WINDOWS_PIECES_MAX, span_name(w->ask.cell));
+            w->edges = xgrow(w->edges, &capacity, edges + 1, sizeof *w->edges);
+            w->edges[edges++] = at_ms;
+        }
+    }
+    w->piece_count = edges - 1;
+    return true;
 }
 
 static void place_windows(struct windows *w)
@@ -111,21 +129,12 @@ static void plan_pieces(struct windows *w)
 
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e)
 {
-    int64_t from_ms, to_ms, last_ms;
     ASSERT(ask->count > 0 && ask->length_ms > 0 && ask->step_ms >= 0);
     *w = (struct windows){.ask = *ask};
-    bounds(w, 0, &from_ms, &to_ms);
-    bounds(w, ask->count - 1, &last_ms, &to_ms);
-    w->piece_count = ask->by_cell ? (size_t)((to_ms - from_ms) / cell_ms(w)) : 2 * ask->count;
-    if (w->piece_count > WINDOWS_PIECES_MAX)
-        return err_set(e, EX_UNAVAILABLE,
-                       "the question looks at %zu %ss one by one, more than %d: ask for a shorter range, or "
-                       "of counts and sums for sum_over_time, which reads hours and days at once",
-                       w->piece_count, span_name(ask->cell), WINDOWS_PIECES_MAX);
-    if (ask->by_cell)
-        cut_into_cells(w, from_ms);
-    else
+    if (!ask->by_cell)
         cut(w);
+    else if (!cut_into_cells(w, e))
+        return false;
     place_windows(w);
     plan_pieces(w);
     return true;

@@ -42,7 +42,8 @@ struct windows {
     size_t tile_count, tile_capacity;
 };
 
-/* Pre: lengths are positive. EX_UNAVAILABLE: more than WINDOWS_PIECES_MAX. */
+/* Pre: lengths are positive. EX_UNAVAILABLE: more than WINDOWS_PIECES_MAX cells; windows_fini() is due then,
+ * too. */
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e) MUST_CHECK;
 void windows_fini(struct windows *w);
 /* The piece that a slot is of; false: of none that is in a window. */

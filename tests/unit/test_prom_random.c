@@ -1,0 +1,391 @@
+/* Any expression over any events: the answer equals what a judge finds by looking at every event. */
+#include "base/mem.h"
+#include "prom/eval.h"
+#include "prom/fetch.h"
+#include "tests/support/batcher.h"
+#include "tests/support/dice.h"
+#include "tests/support/fixture.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define HOSTS     3
+#define METHODS   2
+#define SERIES    (HOSTS * METHODS)
+#define EVENTS    400
+#define QUESTIONS 1500
+#define STEPS_MAX 12
+#define ABSENT    NAN /* nothing that is asked comes to NaN */
+#define NEAR      1e-6
+
+static const char *const hosts[] = {"a", "b b", "::1"};
+static const char *const methods[] = {"GET", "-"};
+static const char *const measures[] = {"hits", "sum", "least", "most", "mean", "last"};
+static const char *const expressions[] = {"count",      "sum(bytes)",  "min(bytes)",
+                                          "max(bytes)", "mean(bytes)", "last(bytes)"};
+
+struct event_of {
+    size_t series;
+    int64_t at_ms, bytes;
+};
+
+/* What is asked, piece by piece; its text is made of these. */
+struct question {
+    size_t measure;
+    int host, method; /* a matcher's value; -1: none */
+    bool not_method;  /* != rather than = */
+    int function;     /* of `functions`; -1: the selector alone */
+    int aggregate;    /* of `aggregates`; -1: none */
+    bool by_host, by_method;
+    int64_t range_ms, offset_ms, at_ms, step_ms;
+    size_t step_count;
+    char text[256];
+};
+
+struct game {
+    struct dice dice;
+    struct report report;
+    struct store *store;
+    struct event_of events[EVENTS];
+    int64_t cell_ms;
+    struct question q;
+};
+
+static const char *const functions[] = {
+    "rate",          "increase",      "sum_over_time",   "avg_over_time",
+    "min_over_time", "max_over_time", "count_over_time", "last_over_time"};
+enum { RATE, INCREASE, SUM, AVG, MIN, MAX, COUNT, LAST };
+static const char *const aggregates[] = {"sum", "avg", "min", "max", "count"};
+
+/* ---- the judge */
+
+static bool is_total(const struct game *g)
+{
+    return g->q.measure < 2;
+}
+
+static double whole(const struct game *g, size_t series, int64_t from_ms, int64_t to_ms)
+{
+    double count = 0, sum = 0, least = INFINITY, most = -INFINITY, last = 0;
+    int64_t last_ms = -1;
+    for (size_t i = 0; i < EVENTS; i++) {
+        const struct event_of *ev = &g->events[i];
+        if (ev->series != series || ev->at_ms < from_ms || ev->at_ms >= to_ms)
+            continue;
+        double bytes = (double)ev->bytes;
+        count++;
+        sum += bytes;
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+        if (ev->at_ms >= last_ms) {
+            last_ms = ev->at_ms;
+            last = bytes;
+        }
+    }
+    const double values[] = {count, sum, least, most, sum / count, last};
+    return count == 0 && !is_total(g) ? ABSENT : values[g->q.measure];
+}
+
+static double by_cells(const struct game *g, size_t series, int64_t from_ms, int64_t to_ms)
+{
+    double count = 0, sum = 0, least = INFINITY, most = -INFINITY, last = ABSENT;
+    for (int64_t at_ms = from_ms; at_ms < to_ms; at_ms += g->cell_ms) {
+        double value = whole(g, series, at_ms, at_ms + g->cell_ms);
+        if (isnan(value))
+            continue;
+        count++;
+        sum += value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+        last = value;
+    }
+    const double values[] = {0, 0, sum, sum / count, least, most, count, last};
+    return count == 0 ? ABSENT : values[g->q.function];
+}
+
+static int64_t whole_cell(const struct game *g, int64_t ms)
+{
+    return ms / g->cell_ms * g->cell_ms;
+}
+
+static double window_value(const struct game *g, size_t series, int64_t from_ms, int64_t to_ms)
+{
+    static const char *const exact[] = {[AVG] = "mean", [MIN] = "least", [MAX] = "most"};
+    const struct question *q = &g->q;
+    if (q->function == RATE)
+        return whole(g, series, from_ms, to_ms) * 1000 / (double)(to_ms - from_ms);
+    if (q->function < 0 || q->function == INCREASE)
+        return whole(g, series, from_ms, to_ms);
+    const char *kind = q->function >= AVG && q->function <= MAX ? exact[q->function] : "";
+    if (strcmp(measures[q->measure], kind) == 0)
+        return whole(g, series, from_ms, to_ms);
+    return by_cells(g, series, from_ms, to_ms);
+}
+
+static double judge(const struct game *g, size_t series, size_t step, bool *has_something)
+{
+    const struct question *q = &g->q;
+    int64_t at_ms = q->at_ms - q->offset_ms + (int64_t)step * q->step_ms, back_ms = 0;
+    int64_t length_ms = q->function >= 0 ? q->range_ms : q->step_ms > 0 ? q->step_ms : 60000;
+    if (length_ms < g->cell_ms)
+        length_ms = g->cell_ms;
+    for (;; back_ms += length_ms) {
+        int64_t from_ms = whole_cell(g, at_ms - back_ms - length_ms), to_ms = whole_cell(g, at_ms - back_ms);
+        for (size_t i = 0; i < EVENTS; i++)
+            *has_something |=
+                g->events[i].series == series && g->events[i].at_ms >= from_ms && g->events[i].at_ms < to_ms;
+        double value = window_value(g, series, from_ms, to_ms);
+        if (!isnan(value) || q->function >= 0 || back_ms + 2 * length_ms > FETCH_LOOKBACK_MS)
+            return value;
+    }
+}
+
+static bool is_asked_for(const struct question *q, size_t series)
+{
+    bool host = q->host < 0 || (size_t)q->host == series / METHODS;
+    bool method = q->method < 0 || ((size_t)q->method == series % METHODS) != q->not_method;
+    return host && method;
+}
+
+static double combine(int aggregate, const double *values, size_t count)
+{
+    double sum = 0, least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    const double all[] = {sum, sum / (double)count, least, most, (double)count};
+    return count == 0 ? ABSENT : all[aggregate];
+}
+
+/* ---- questions */
+
+#define PICK(g, ...) \
+    ((const int64_t[]){__VA_ARGS__})[dice_roll(&(g)->dice, COUNT_OF(((const int64_t[]){__VA_ARGS__})))]
+
+static void roll(struct game *g)
+{
+    struct question *q = &g->q;
+    *q = (struct question){.measure = (size_t)dice_roll(&g->dice, COUNT_OF(measures)),
+                           .host = (int)dice_roll(&g->dice, HOSTS + 2) - 2,
+                           .method = (int)dice_roll(&g->dice, METHODS + 2) - 2,
+                           .not_method = dice_roll(&g->dice, 2),
+                           .function = (int)dice_roll(&g->dice, COUNT_OF(functions) + 3) - 3,
+                           .aggregate = (int)dice_roll(&g->dice, COUNT_OF(aggregates) + 3) - 3,
+                           .by_host = dice_roll(&g->dice, 2),
+                           .by_method = dice_roll(&g->dice, 2),
+                           .offset_ms = PICK(g, 0, 0, 1000, 90000, -60000, 3600000),
+                           .step_ms = PICK(g, 0, 15000, 60000, 90000, 420000, 3600000, 86400000),
+                           .step_count = 1};
+    if (!is_total(g) && (q->function == RATE || q->function == INCREASE))
+        q->function = -1;
+    bool is_long = q->function == RATE || q->function == INCREASE;
+    q->range_ms = PICK(g, 1000, 60000, 90000, 300000, g->cell_ms * 60);
+    if (is_long && dice_roll(&g->dice, 2) == 0)
+        q->range_ms = PICK(g, 10800000, 86400000, 40LL * 86400000);
+    if (q->step_ms > 0)
+        q->step_count += (size_t)dice_roll(&g->dice, STEPS_MAX);
+    q->at_ms = g->events[dice_roll(&g->dice, EVENTS)].at_ms + dice_roll(&g->dice, 600000);
+    if (dice_roll(&g->dice, 2) == 0) /* as charts ask: at whole steps */
+        q->at_ms -= q->step_ms > 0 ? q->at_ms % q->step_ms : q->at_ms % 3600000;
+}
+
+static void write_question(struct game *g)
+{
+    struct question *q = &g->q;
+    char matchers[80] = "", inner[160], range[64] = "", offset[32] = "";
+    size_t len = 0;
+    if (q->host >= 0)
+        len = (size_t)snprintf(matchers, sizeof matchers, "host=%s\"%s\",", q->by_host ? "~" : "",
+                               hosts[q->host]);
+    if (q->method >= 0)
+        snprintf(matchers + len, sizeof matchers - len, "method%s\"%s\"", q->not_method ? "!=" : "=",
+                 methods[q->method]);
+    if (q->function >= 0)
+        snprintf(range, sizeof range, "[%lldms]", (long long)q->range_ms);
+    if (q->offset_ms != 0)
+        snprintf(offset, sizeof offset, " offset %s%lldms", q->offset_ms < 0 ? "-" : "",
+                 (long long)llabs(q->offset_ms));
+    snprintf(inner, sizeof inner, "%s(r:%s{%s}%s%s)", q->function >= 0 ? functions[q->function] : "",
+             measures[q->measure], matchers, range, offset);
+    if (q->aggregate < 0)
+        snprintf(q->text, sizeof q->text, "%s", inner);
+    else
+        snprintf(q->text, sizeof q->text, "%s by (%s%s) (%s)", aggregates[q->aggregate],
+                 q->by_host ? "host," : "", q->by_method ? "method" : "", inner);
+}
+
+/* ---- the comparison */
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= NEAR * (1 + fabs(a));
+}
+
+/* NULL: no such series. Empty texts are for labels that are not there. */
+static const double *find_row(const struct eval_answer *a, const char *host, const char *method)
+{
+    for (size_t i = 0; i < a->vector.series_count; i++) {
+        const struct labels *l = &a->vector.series[i];
+        if (slice_is(labels_get(l, slice_text("host")), host) &&
+            slice_is(labels_get(l, slice_text("method")), method))
+            return vector_row(&a->vector, i);
+    }
+    return NULL;
+}
+
+static bool same(const struct game *g, const double *found, const double *expected)
+{
+    for (size_t step = 0; step < g->q.step_count; step++) {
+        bool is_absent = found == NULL || vector_is_absent(found[step]);
+        if (is_absent != isnan(expected[step]) || (!is_absent && !is_near(found[step], expected[step]))) {
+            printf("%s at %lld, step %lld of %lld: found %g, expected %g\n", g->q.text, (long long)g->q.at_ms,
+                   (long long)step, (long long)g->q.step_ms, is_absent ? ABSENT : found[step],
+                   expected[step]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* By series: what it is at each step; without it where it has nothing anywhere. */
+static void judge_all(const struct game *g, double values[SERIES][STEPS_MAX])
+{
+    for (size_t series = 0; series < SERIES; series++) {
+        bool has_something = g->q.host >= 0 && g->q.method >= 0 && !g->q.by_host && !g->q.not_method;
+        for (size_t step = 0; step < g->q.step_count; step++)
+            values[series][step] = judge(g, series, step, &has_something);
+        for (size_t step = 0; step < g->q.step_count; step++) {
+            if (!has_something || !is_asked_for(&g->q, series))
+                values[series][step] = ABSENT;
+        }
+    }
+}
+
+static void check_series(const struct game *g, const struct eval_answer *a, double values[SERIES][STEPS_MAX])
+{
+    for (size_t series = 0; series < SERIES; series++)
+        assert_true(same(g, find_row(a, hosts[series / METHODS], methods[series % METHODS]), values[series]));
+}
+
+static void check_groups(const struct game *g, const struct eval_answer *a, double values[SERIES][STEPS_MAX])
+{
+    size_t host_count = g->q.by_host ? HOSTS : 1, method_count = g->q.by_method ? METHODS : 1;
+    for (size_t group = 0; group < host_count * method_count; group++) {
+        double expected[STEPS_MAX], members[SERIES];
+        for (size_t step = 0; step < g->q.step_count; step++) {
+            size_t count = 0;
+            for (size_t i = 0; i < SERIES; i++) {
+                bool host = !g->q.by_host || i / METHODS == group / method_count;
+                bool method = !g->q.by_method || i % METHODS == group % method_count;
+                if (host && method && !isnan(values[i][step]))
+                    members[count++] = values[i][step];
+            }
+            expected[step] = combine(g->q.aggregate, members, count);
+        }
+        assert_true(same(g,
+                         find_row(a, g->q.by_host ? hosts[group / method_count] : "",
+                                  g->q.by_method ? methods[group % method_count] : ""),
+                         expected));
+    }
+}
+
+static void check(struct game *g)
+{
+    const struct query_limits limits = {UINT64_MAX, 1000, 1000};
+    struct eval_question question = {.text = slice_text(g->q.text),
+                                     .from_ms = g->q.at_ms,
+                                     .to_ms = g->q.at_ms + (int64_t)(g->q.step_count - 1) * g->q.step_ms,
+                                     .step_ms = g->q.step_ms,
+                                     .limits = limits};
+    struct eval_answer a;
+    struct err e;
+    double values[SERIES][STEPS_MAX];
+    if (!eval_run(g->store, &question, &a, &e))
+        fail_msg("%s: %s", g->q.text, e.text);
+    judge_all(g, values);
+    if (g->q.aggregate >= 0)
+        check_groups(g, &a, values);
+    else
+        check_series(g, &a, values);
+    eval_fini(&a);
+}
+
+/* ---- the events */
+
+/* Two busy hours, and some in three months. */
+static void fill(struct game *g)
+{
+    struct batcher *b = batcher_new(&g->report, 1, 1);
+    struct err e;
+    for (size_t i = 0; i < EVENTS; i++) {
+        struct event_of *of = &g->events[i];
+        int64_t busy_ms = fixture_ms("2016-01-30T22:59"), from_ms = fixture_ms("2015-12-20");
+        *of = (struct event_of){.series = (size_t)dice_roll(&g->dice, SERIES),
+                                .at_ms = i % 4 > 0 ? busy_ms + dice_roll(&g->dice, 7200000)
+                                                   : from_ms + dice_roll(&g->dice, 75LL * 86400000),
+                                .bytes = dice_roll(&g->dice, 1000)};
+        char key[32];
+        int64_t columns[REPORT_COLUMNS_MAX] = {0};
+        struct event ev = {.at_ms = of->at_ms, .order = (int64_t)i, .present = (uint64_t)1 << FIELD_BYTES};
+        ev.number[FIELD_BYTES] = of->bytes;
+        for (size_t m = 0; m < g->report.measure_count; m++)
+            measure_add(&g->report.measures[m], &columns[g->report.measures[m].column], &ev);
+        snprintf(key, sizeof key, "%s\t%s", hosts[of->series / METHODS], methods[of->series % METHODS]);
+        batcher_add(b, 0, 0, key, of->at_ms, columns);
+    }
+    assert_true(store_apply(g->store, batcher_seal(b, "access", 0, 1), &e));
+    batcher_clear(b);
+    batcher_free(b);
+}
+
+static void play(const char *name, enum report_layout layout)
+{
+    struct game g = {.dice = dice_new(name)};
+    struct err e;
+    assert_true(report_init(&g.report, slice_text("r"), 1, &e));
+    assert_true(report_add_dimension(&g.report, slice_text("host"), &e));
+    assert_true(report_add_dimension(&g.report, slice_text("method"), &e));
+    for (size_t i = 0; i < COUNT_OF(measures); i++)
+        assert_true(report_add_measure(&g.report, slice_text(measures[i]), slice_text(expressions[i]), &e));
+    g.report.layout = layout;
+    assert_true(report_finish(&g.report, &e));
+    g.cell_ms = report_cell_ms(&g.report);
+    g.store = store_open("mem:", STORE_WRITE, &g.report, 1, &e);
+    assert_non_null(g.store);
+    fill(&g);
+    for (int i = 0; i < QUESTIONS; i++) {
+        roll(&g);
+        write_question(&g);
+        check(&g);
+    }
+    store_close(g.store);
+    report_fini(&g.report);
+}
+
+static void test_answers_equal_the_judges_by_minutes(void **state)
+{
+    (void)state;
+    play("minutes", LAYOUT_DAY);
+}
+
+static void test_answers_equal_the_judges_by_seconds(void **state)
+{
+    (void)state;
+    play("seconds", LAYOUT_MINUTE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers_equal_the_judges_by_minutes),
+        cmocka_unit_test(test_answers_equal_the_judges_by_seconds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
