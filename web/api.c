@@ -35,11 +35,17 @@ void api_fail(struct reply *rp, const struct err *e)
     api_error(rp, code, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
 }
 
-void api_begin(struct api *api, struct query *q)
+struct query_limits api_limits(struct api *api)
 {
     pthread_mutex_lock(&api->limits_lock);
     struct query_limits limits = api->limits;
     pthread_mutex_unlock(&api->limits_lock);
+    return limits;
+}
+
+void api_begin(struct api *api, struct query *q)
+{
+    struct query_limits limits = api_limits(api);
     query_init(q, clock_wall_ms(&clock_system), &limits);
     q->format = QUERY_JSON;
 }

@@ -35,6 +35,8 @@ typedef void api_fn(struct api *api, const struct parameter *parameters, size_t 
 api_fn api_query, api_top, api_series, api_stream, api_reports, api_status, api_metrics, api_health,
     api_ready;
 
+/* What a question may cost now. */
+struct query_limits api_limits(struct api *api);
 /* A question without words yet, with the limits and the time of now, to be answered as JSON. */
 void api_begin(struct api *api, struct query *q);
 /* An answer that is an error. */

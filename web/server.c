@@ -3,9 +3,11 @@
 #include "base/mem.h"
 #include "web/api.h"
 #include "web/assets.h"
+#include "web/form.h"
 #include "web/guard.h"
 #include "web/host.h"
 #include "web/listen.h"
+#include "web/prom_api.h"
 #include "web/respond.h"
 #include "web/tls.h"
 
@@ -18,6 +20,11 @@ struct server {
     const char *token;  /* borrowed; NULL: none is asked for */
     char address[LISTEN_TEXT_BYTES];
     struct MHD_Daemon *daemon;
+};
+
+/* Between the calls of on_request(). */
+struct request {
+    struct text form; /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
 };
 
 struct parameters {
@@ -46,13 +53,24 @@ static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-static void answer_route(struct server *sv, struct MHD_Connection *con, api_fn *answer, struct reply *rp)
+/* Of the URL, and of the form behind it. */
+static bool get_parameters(struct MHD_Connection *con, struct request *rq, struct parameters *p,
+                           struct reply *rp)
 {
-    struct parameters p = {.count = 0};
-    MHD_get_connection_values_n(con, MHD_GET_ARGUMENT_KIND, add_parameter, &p);
-    if (p.count > SERVER_PARAMETERS_MAX)
+    p->count = 0;
+    MHD_get_connection_values_n(con, MHD_GET_ARGUMENT_KIND, add_parameter, p);
+    size_t in_url = p->count < SERVER_PARAMETERS_MAX ? p->count : SERVER_PARAMETERS_MAX;
+    p->count += form_decode(&rq->form, p->list + in_url, SERVER_PARAMETERS_MAX - in_url);
+    if (p->count > SERVER_PARAMETERS_MAX)
         api_error(rp, MHD_HTTP_BAD_REQUEST, slice_text("too many parameters"));
-    else
+    return p->count <= SERVER_PARAMETERS_MAX;
+}
+
+static void answer_route(struct server *sv, struct MHD_Connection *con, struct request *rq, api_fn *answer,
+                         struct reply *rp)
+{
+    struct parameters p;
+    if (get_parameters(con, rq, &p, rp))
         answer(&sv->api, p.list, p.count, rp);
 }
 
@@ -64,8 +82,15 @@ static void answer_asset(const struct asset *a, struct reply *rp)
     rp->asset = a->bytes;
 }
 
-static void answer_path(struct server *sv, struct MHD_Connection *con, const char *path, struct reply *rp)
+static bool is_prom(const char *path)
 {
+    return strncmp(path, PROM_API_PREFIX, strlen(PROM_API_PREFIX)) == 0;
+}
+
+static void answer_path(struct server *sv, struct MHD_Connection *con, const char *path, struct request *rq,
+                        struct reply *rp)
+{
+    struct parameters p;
     const struct asset *a = assets_find(path);
     if (a != NULL) {
         answer_asset(a, rp);
@@ -73,12 +98,16 @@ static void answer_path(struct server *sv, struct MHD_Connection *con, const cha
     }
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         if (strcmp(path, routes[i].path) == 0) {
-            answer_route(sv, con, routes[i].answer, rp);
+            answer_route(sv, con, rq, routes[i].answer, rp);
             return;
         }
     }
-    api_error(rp, MHD_HTTP_NOT_FOUND,
-              slice_text("nothing is here: the page is /, the API is under /api/v1/"));
+    if (is_prom(path) &&
+        (!get_parameters(con, rq, &p, rp) || prom_api_answer(&sv->api, path, p.list, p.count, rp)))
+        return;
+    api_error(
+        rp, MHD_HTTP_NOT_FOUND,
+        slice_text("nothing is here: the page is /, the API is under /api/v1/ and /prometheus/api/v1/"));
 }
 
 static bool has_body(struct MHD_Connection *con)
@@ -86,6 +115,13 @@ static bool has_body(struct MHD_Connection *con)
     const char *length = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
            (length != NULL && strcmp(length, "0") != 0);
+}
+
+/* A question of Prometheus' API may be posted as a form. */
+static bool is_posted(struct MHD_Connection *con, const char *path, const char *method)
+{
+    return strcmp(method, MHD_HTTP_METHOD_POST) == 0 && is_prom(path) &&
+           form_is(MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE));
 }
 
 /* Refused by its headers alone; the connection ends with it, since a body may follow. */
@@ -103,6 +139,8 @@ static bool refuse(const struct server *sv, struct MHD_Connection *con, const ch
             rp, MHD_HTTP_UNAUTHORIZED,
             slice_text("say who you are: Authorization: Bearer and the token of http.token, or the token "
                        "as a password"));
+    else if (is_posted(con, path, method))
+        return false;
     else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET and HEAD are answered"));
     else if (has_body(con))
@@ -110,20 +148,39 @@ static bool refuse(const struct server *sv, struct MHD_Connection *con, const ch
     return rp->code != 0;
 }
 
-/* Called when the headers are there, and again when the whole request is. */
+static void on_end(void *context, struct MHD_Connection *con, void **state,
+                   enum MHD_RequestTerminationCode why)
+{
+    struct request *rq = *state;
+    (void)context, (void)con, (void)why;
+    if (rq != NULL)
+        text_fini(&rq->form);
+    free(rq);
+}
+
+/* Called when the headers are there, for each piece of a body, and when the whole request is there. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *con, const char *path,
                                   const char *method, const char *version, const char *data, size_t *data_len,
                                   void **state)
 {
-    static char headers_seen;
     struct server *sv = context;
     struct reply rp = {0};
-    (void)version, (void)data, (void)data_len;
-    if (*state == NULL) {
-        *state = &headers_seen;
+    struct request *rq = *state;
+    (void)version;
+    if (rq == NULL) {
+        *state = xcalloc(1, sizeof *rq);
         return refuse(sv, con, path, method, &rp) ? respond(con, &rp, true) : MHD_YES;
     }
-    answer_path(sv, con, path, &rp);
+    if (*data_len > 0) {
+        if (rq->form.len <= SERVER_REQUEST_BYTES)
+            text_add(&rq->form, data, *data_len);
+        *data_len = 0;
+        return MHD_YES;
+    }
+    if (rq->form.len > SERVER_REQUEST_BYTES)
+        api_error(&rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the form is too long"));
+    else
+        answer_path(sv, con, path, rq, &rp);
     return respond(con, &rp, false);
 }
 
@@ -147,7 +204,7 @@ static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_op
                                        {MHD_OPTION_END, 0, NULL}};
     bool has_tls = t->cert.ptr != NULL;
     return MHD_start_daemon(flags | (has_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, sv,
-                            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
+                            MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
                             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((o->timeout_ms + 999) / 1000),
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_REQUEST_BYTES,
                             MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_ARRAY,

@@ -1,14 +1,16 @@
 /* server.h - the daemon's HTTP server: the page and the API, over libmicrohttpd.
  *
- * Methods : GET and HEAD; a request body is refused. Host is checked (host.h). No cookies, no files, no CORS.
+ * Methods : GET and HEAD; a request body is refused, but for a form posted to Prometheus' API. Host is checked
+ *           (host.h). No cookies, no files, no CORS.
  * Limits  : connections_max at once (further ones wait to be accepted), a request's line and headers within
- *           SERVER_REQUEST_BYTES, SERVER_PARAMETERS_MAX of the URL, timeout_ms of silence, SERVER_THREADS
- *           requests worked on at once, and query_limits for what a question may cost.
+ *           SERVER_REQUEST_BYTES, a form likewise, SERVER_PARAMETERS_MAX of both, timeout_ms of silence,
+ *           SERVER_THREADS requests worked on at once, and query_limits for what a question may cost.
  * Access  : the token, if there is one, on all but /healthz and /readyz. With a certificate TLS only, as
- * GnuTLS has it; certificate and key are read once. Streams : /api/v1/stream (streams.h) keeps its
- * connection, and no thread. A client that takes nothing for timeout_ms is dropped. Threads : server_start()
- * and server_stop() by one; requests are answered on threads of its own. A slow query holds up only the
- * connections of its thread; new ones go to the others.
+ *           GnuTLS has it; certificate and key are read once.
+ * Streams : /api/v1/stream (streams.h) keeps its connection, and no thread. A client that takes nothing for
+ *           timeout_ms is dropped.
+ * Threads : server_start() and server_stop() by one; requests are answered on threads of its own. A slow
+ *           query holds up only the connections of its thread; new ones go to the others.
  */
 #pragma once
 

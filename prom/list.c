@@ -1,0 +1,257 @@
+#include "prom/list.h"
+
+#include "base/mem.h"
+#include "prom/fold.h"
+#include "prom/parse.h"
+#include "prom/slide.h"
+#include "prom/write.h"
+
+#include <stdlib.h>
+
+#define ARENA_CHUNK_BYTES ((size_t)16 << 10)
+
+/* What is found, until it is sorted and written. */
+struct listing {
+    struct store *store;
+    const struct list_ask *ask;
+    struct slice label; /* whose values are asked for */
+    struct arena arena;
+    struct labels *found; /* of a text, one without a name */
+    size_t count, capacity;
+    bool is_cut;
+    struct err *e;
+};
+
+/* One metric that a selector takes, and which of its series. */
+struct place {
+    struct listing *listing;
+    const struct report *report;
+    size_t index, measure;
+    const struct names *names;
+    struct match match;
+    struct slice metric;
+    struct fold fold;
+};
+
+typedef bool place_fn(struct place *p);
+
+static void start(struct listing *l, struct store *st, const struct list_ask *ask, struct err *e)
+{
+    *l = (struct listing){.store = st, .ask = ask, .e = e};
+    arena_init(&l->arena, ARENA_CHUNK_BYTES);
+}
+
+static void finish(struct listing *l)
+{
+    free(l->found);
+    arena_fini(&l->arena);
+}
+
+static void add_labels(struct listing *l, struct labels labels)
+{
+    l->found = xgrow(l->found, &l->capacity, l->count + 1, sizeof *l->found);
+    l->found[l->count++] = labels;
+}
+
+static void add_text(struct listing *l, struct slice text)
+{
+    struct label *label = arena_add(&l->arena, sizeof *label);
+    *label = (struct label){slice_of("", 0), arena_copy(&l->arena, text)};
+    add_labels(l, (struct labels){label, 1});
+}
+
+/* Sorted, each once. */
+static void write_found(struct listing *l, bool as_text, struct text *out)
+{
+    struct groups g;
+    groups_init(&g, l->found, l->count);
+    l->is_cut |= g.count > l->ask->max;
+    text_putc(out, '[');
+    for (size_t i = 0; i < g.count && i < l->ask->max; i++) {
+        text_puts(out, i > 0 ? "," : "");
+        if (as_text)
+            text_json(out, g.labels[i].list[0].value);
+        else
+            write_labels(&g.labels[i], out);
+    }
+    text_putc(out, ']');
+    groups_fini(&g);
+}
+
+static bool visit_metric(struct listing *l, const struct select *select, size_t report, size_t measure,
+                         place_fn *fn)
+{
+    const struct report *r = &l->store->reports[report];
+    char metric[NAMES_METRIC_BYTES];
+    bool matches = true;
+    if (select != NULL && !select_metric(select, r, measure, &matches, l->e))
+        return false;
+    if (!matches)
+        return true;
+    struct place p = {.listing = l, .report = r, .index = report, .measure = measure};
+    struct names *names = arena_add(&l->arena, sizeof *names);
+    names_of(r, names);
+    p.names = names;
+    p.metric = arena_copy(&l->arena, slice_text(names_metric(r, measure, metric)));
+    bool good = select == NULL || select_series(select, l->store, report, &p.match, l->e);
+    if (good && (p.match.set.kind == SERIES_ALL || p.match.count > 0))
+        good = fn(&p);
+    match_fini(&p.match);
+    return good;
+}
+
+/* Every metric that `select` takes; NULL: every one. */
+static bool visit_metrics(struct listing *l, const struct select *select, place_fn *fn)
+{
+    for (size_t i = 0; i < l->store->report_count; i++) {
+        for (size_t m = 0; m < l->store->reports[i].measure_count; m++) {
+            if (!visit_metric(l, select, i, m, fn))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool visit(struct listing *l, place_fn *fn)
+{
+    bool good = true;
+    if (l->ask->selector_count == 0)
+        return visit_metrics(l, NULL, fn);
+    for (size_t i = 0; good && i < l->ask->selector_count; i++) {
+        struct select select;
+        struct node *n = parse_selector(l->ask->selectors[i], &l->arena, l->e);
+        if (n == NULL)
+            return false;
+        good = select_init(&select, &n->selector, l->e) && visit_metrics(l, &select, fn);
+        select_fini(&select);
+    }
+    return good;
+}
+
+/* ---- labels */
+
+static bool add_names(struct place *p)
+{
+    add_text(p->listing, slice_text(METRIC_LABEL));
+    for (size_t d = 0; d < p->report->dimension_count; d++)
+        add_text(p->listing, slice_text(p->names->labels[d]));
+    return true;
+}
+
+bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, struct err *e)
+{
+    struct listing l;
+    start(&l, st, ask, e);
+    bool good = visit(&l, add_names);
+    if (good)
+        write_found(&l, true, out);
+    finish(&l);
+    return good;
+}
+
+/* ---- values */
+
+/* A series_fn: the fold keeps each value once. */
+static bool fold_value(void *context, uint32_t series, struct slice key)
+{
+    struct place *p = context;
+    if (series_set_has(&p->match.set, series))
+        fold_add(&p->fold, series, key);
+    return p->fold.row_count <= p->listing->ask->max;
+}
+
+static bool add_values(struct place *p)
+{
+    struct listing *l = p->listing;
+    const struct grouping by = {.is_given = true, .labels = &l->label, .count = 1};
+    if (slice_is(l->label, METRIC_LABEL)) {
+        add_text(l, p->metric);
+        return true;
+    }
+    if (names_find(p->report, p->names, l->label) < 0)
+        return true;
+    fold_init(&p->fold, p->report, p->names, &by, &l->arena);
+    bool good = store_series_each(l->store, p->index, fold_value, p, l->e);
+    for (size_t row = 0; good && row < p->fold.row_count; row++) {
+        struct slice key = p->fold.keys[row];
+        add_text(l, match_next(&key));
+    }
+    fold_fini(&p->fold);
+    return good;
+}
+
+bool list_values(struct store *st, struct slice label, const struct list_ask *ask, struct text *out,
+                 bool *is_cut, struct err *e)
+{
+    struct listing l;
+    start(&l, st, ask, e);
+    l.label = label;
+    bool good = visit(&l, add_values);
+    if (good)
+        write_found(&l, true, out);
+    *is_cut = l.is_cut;
+    finish(&l);
+    return good;
+}
+
+/* ---- series */
+
+static bool add_one(void *context, uint32_t series, struct slice key)
+{
+    struct place *p = context;
+    struct listing *l = p->listing;
+    if (series_set_has(&p->match.set, series))
+        add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
+    return l->count <= l->ask->max;
+}
+
+static bool add_series(struct place *p)
+{
+    return store_series_each(p->listing->store, p->index, add_one, p, p->listing->e);
+}
+
+bool list_series(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut, struct err *e)
+{
+    struct listing l;
+    start(&l, st, ask, e);
+    bool good = visit(&l, add_series);
+    if (good)
+        write_found(&l, false, out);
+    *is_cut = l.is_cut;
+    finish(&l);
+    return good;
+}
+
+/* ---- metadata */
+
+static void write_help(const struct report *r, size_t measure, struct text *out)
+{
+    struct text help = {0};
+    text_printf(&help, "report %s", r->name);
+    for (size_t d = 0; d < r->dimension_count; d++)
+        text_printf(&help, "%s%s", d > 0 ? ", " : " by ", r->dimensions[d].name);
+    text_printf(&help, ": %s", r->measures[measure].expression);
+    text_json(out, text_slice(&help));
+    text_fini(&help);
+}
+
+void list_metadata(const struct store *st, struct slice metric, struct text *out)
+{
+    const char *before = "";
+    text_putc(out, '{');
+    for (size_t i = 0; i < st->report_count; i++) {
+        const struct report *r = &st->reports[i];
+        for (size_t m = 0; m < r->measure_count; m++) {
+            char name[NAMES_METRIC_BYTES];
+            names_metric(r, m, name);
+            if (metric.ptr != NULL && !slice_is(metric, name))
+                continue;
+            text_printf(out, "%s\"%s\":[{\"type\":\"%s\",\"help\":", before, name,
+                        slide_is_total(&r->measures[m]) ? "counter" : "gauge");
+            write_help(r, m, out);
+            text_puts(out, ",\"unit\":\"\"}]");
+            before = ",";
+        }
+    }
+    text_putc(out, '}');
+}

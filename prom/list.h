@@ -1,0 +1,28 @@
+/* list.h - what there is to be asked for, as JSON: metrics, labels, their values, series.
+ *
+ * Selects : `selectors` restrict all of it, as Prometheus' match[]; none are none. Times do not: what is
+ * listed is all that was ever counted. Limits  : the first `max` values or series that are found; `*is_cut`:
+ * there are more. Errors  : EX_USAGE: a selector; the store's.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "prom/select.h"
+
+struct list_ask {
+    const struct slice *selectors; /* text */
+    size_t selector_count;
+    uint64_t max;
+};
+
+/* ["__name__","path"] */
+bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, struct err *e) MUST_CHECK;
+/* ["/a","/b"] */
+bool list_values(struct store *st, struct slice label, const struct list_ask *ask, struct text *out,
+                 bool *is_cut, struct err *e) MUST_CHECK;
+/* [{"__name__":"pages:hits","path":"/a"},…] */
+bool list_series(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut,
+                 struct err *e) MUST_CHECK;
+/* {"pages:hits":[{"type":"counter","help":"report pages by path: count","unit":""}],…}; `metric` NULL: all.
+ */
+void list_metadata(const struct store *st, struct slice metric, struct text *out);

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Prometheus' HTTP API of a running daemon: as its own tool asks, as Grafana does, and as the documents say.
+
+Needs promtool (Debian: prometheus); without it the test is skipped (exit 77).
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from harness import ROOT, TIMEOUT_S, DaemonCase
+
+MINUTE = 60
+PAGES = ("/", "/a b", '/"c"\\d', "/ä")
+# What Grafana puts in place of its variables, for a panel of a day.
+VARIABLES = {"$__range": "86400s", "$__rate_interval": "4m0s", "$__interval": "2m", "$path": ".*"}
+
+
+def line(at, path):
+    stamp = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(at))
+    path = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'192.0.2.1 - - [{stamp}] "GET {path} HTTP/1.1" 200 10 "-" "test"\n'.encode()
+
+
+class Prometheus(DaemonCase):
+    def setUp(self):
+        super().setUp()
+        self.launch("--listen", "127.0.0.1:0")
+        self.now = int(time.time()) // MINUTE * MINUTE
+        # Of page i there are i + 1 in each of the last 30 whole minutes, and as many a day before.
+        lines = [line(self.now - ago - MINUTE * (1 + minute), path) for minute in range(30) for ago in (0, 86400)
+                 for i, path in enumerate(PAGES) for _ in range(i + 1)]
+        self.feed(b"".join(lines))
+        self.wait_for_consumed(len(lines))
+        self.api = self.url + "/prometheus"
+
+    def ask(self, path, form=None, **parameters):
+        """(status, answer)"""
+        url = f"{self.api}/api/v1/{path}?{urllib.parse.urlencode(parameters, doseq=True)}"
+        data = urllib.parse.urlencode(form).encode() if form else None
+        try:
+            with urllib.request.urlopen(url, data, timeout=TIMEOUT_S) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def data(self, path, form=None, **parameters):
+        status, answer = self.ask(path, form, **parameters)
+        self.assertEqual((200, "success"), (status, answer["status"]), answer)
+        return answer["data"]
+
+    def promtool(self, *arguments):
+        done = subprocess.run(["promtool", "query", *arguments], capture_output=True, text=True, check=False,
+                              timeout=TIMEOUT_S)
+        self.assertEqual((0, ""), (done.returncode, done.stderr), arguments)
+        return done.stdout
+
+    def test_data_source_is_healthy(self):
+        """What `Save & test` does."""
+        two = {"resultType": "scalar", "result": [4, "2"]}
+        self.assertEqual(two, self.data("query", {"query": "1+1", "time": "4"}))
+        self.assertEqual(two, self.data("query", query="1+1", time="4"))
+        self.assertEqual("2.24.0", self.data("status/buildinfo")["version"])
+        self.assertEqual({"groups": []}, self.data("rules"))
+        self.assertEqual("ok\n", self.get("/prometheus/-/healthy"))
+        self.assertEqual("ok\n", self.get("/prometheus/-/ready"))
+
+    def test_counts_are_exact(self):
+        at = str(self.now)
+        expected = [{"metric": {"path": path}, "value": [self.now, str(30 * (i + 1))]}
+                    for i, path in reversed(list(enumerate(PAGES)))]
+        found = self.data("query", {"query": "topk(9, increase(pages:hits[1h]))", "time": at})
+        self.assertEqual({"resultType": "vector", "result": expected}, found)
+        # Points of a chart add up, whatever its step.
+        for step in ("1m", "300", "600"):
+            form = {"query": "sum(pages:hits)", "start": self.now - 1800, "end": at, "step": step}
+            series, = self.data("query_range", form)["result"]
+            self.assertEqual(300, sum(int(value) for when, value in series["values"] if when > self.now - 1800))
+        series, = self.data("query_range", query="rate(pages:hits{path='/'}[5m])", start=time.strftime(
+            "%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.now - 60)), end=at, step="1m")["result"]
+        self.assertEqual([[self.now - 60, "0.016666666666666666"], [self.now, "0.016666666666666666"]],
+                         series["values"])
+
+    def test_what_there_is(self):
+        metrics = ["pages:bytes", "pages:hits", "site:bytes", "site:hits"]
+        self.assertEqual(metrics, self.data("label/__name__/values"))
+        self.assertEqual(["__name__", "path"], self.data("labels"))
+        self.assertEqual(["__name__"], self.data("labels", **{"match[]": "site:hits"}))
+        self.assertEqual(sorted(PAGES), self.data("label/path/values", **{"match[]": "pages:hits"}))
+        self.assertEqual(["/"], self.data("label/path/values", **{"match[]": 'pages:hits{path="/"}'}))
+        self.assertEqual([], self.data("label/nothing/values"))
+        self.assertEqual([{"__name__": "pages:bytes", "path": "/"}, {"__name__": "pages:hits", "path": "/"}],
+                         self.data("series", {"match[]": '{path="/"}'}))
+        self.assertEqual(["site:bytes", "site:hits"], self.data("label/__name__/values", **{"match[]": '{path="",__name__!=""}'}))
+        _, answer = self.ask("label/path/values", limit=1)
+        self.assertEqual((1, 1), (len(answer["data"]), len(answer["warnings"])))
+        found = self.data("metadata")
+        self.assertEqual(metrics, sorted(found))
+        self.assertEqual({"type": "counter", "help": "report pages by path: count", "unit": ""}, found["pages:hits"][0])
+
+    def test_wrong_questions_have_their_class(self):
+        for status, kind, path, parameters in (
+                (400, "bad_data", "query", {}), (400, "bad_data", "query", {"query": "1", "time": "noon"}),
+                (400, "bad_data", "query_range", {"query": "1", "start": 1, "end": 2}),
+                (400, "bad_data", "query_range", {"query": "1", "start": 1, "end": 2, "step": 0}),
+                (400, "bad_data", "query_range", {"query": "1", "start": 2, "end": 1, "step": 1}),
+                (400, "bad_data", "series", {}), (400, "bad_data", "labels", {"limit": "x"}),
+                (422, "execution", "query", {"query": "sum("}), (422, "execution", "series", {"match[]": "sum(a)"}),
+                (422, "execution", "query", {"query": "histogram_quantile(0.9, a)"}),
+                (422, "execution", "query_range", {"query": "1", "start": 0, "end": 20000, "step": 1})):
+            found, answer = self.ask(path, **parameters)
+            self.assertEqual((status, "error", kind), (found, answer["status"], answer["errorType"]), (path, parameters))
+        self.assertEqual(404, self.ask("nothing")[0])
+        self.assertEqual(404, self.ask("label/a/b/values")[0])
+        self.assertEqual(413, self.ask("query", {"query": "1" * 40000})[0])
+
+    def test_promtool_asks(self):
+        at = str(self.now)
+        self.assertEqual(f'{{path="/a b"}} => 60 @[{at}]\n',
+                         self.promtool("instant", "--time", at, self.api, 'increase(pages:hits{path="/a b"}[30m])'))
+        found = self.promtool("range", "--start", str(self.now - 120), "--end", at, "--step", "1m", self.api, "site:hits")
+        self.assertEqual([f"10 @[{self.now - 120 + i * 60}]" for i in range(3)], found.splitlines()[1:])
+        self.assertEqual('{__name__="pages:hits", path="/"}\n', self.promtool("series", "--match=pages:hits{path='/'}", self.api))
+        self.assertEqual("".join(f"{path}\n" for path in sorted(PAGES)), self.promtool("labels", self.api, "path"))
+
+    def check_answered(self, expr):
+        for name, value in VARIABLES.items():
+            expr = expr.replace(name, value)
+        self.assertNotIn("$", expr)
+        now = {"query": expr, "time": self.now}
+        day = {"query": expr, "start": self.now - 86400, "end": self.now, "step": 120}
+        for path, form in (("query", now), ("query_range", day)):
+            self.assertNotEqual([], self.data(path, form)["result"], expr)
+
+    def test_dashboard_is_answered(self):
+        dashboards = glob.glob(os.path.join(ROOT, "docs/grafana/dashboards/*.json"))
+        self.assertEqual(1, len(dashboards))
+        with open(dashboards[0], encoding="utf-8") as file:
+            board = json.load(file)
+        exprs = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+        self.assertGreater(len(exprs), 8)
+        for expr in exprs:
+            self.check_answered(expr)
+        for variable in board["templating"]["list"]:
+            metric, label = re.fullmatch(r"label_values\((\S+), (\w+)\)", variable["definition"]).groups()
+            self.assertEqual(sorted(PAGES), self.data(f"label/{label}/values", **{"match[]": metric}))
+
+    def test_examples_of_the_document_are_answered(self):
+        with open(os.path.join(ROOT, "docs/PROMETHEUS.md"), encoding="utf-8") as file:
+            examples = re.findall(r"(?ms)^```promql\n(.*?)^```", file.read())
+        exprs = [expr for block in examples for expr in block.splitlines() if expr and not expr.startswith("#")]
+        self.assertGreater(len(exprs), 5)
+        for expr in exprs:
+            self.check_answered(expr)
+
+
+if __name__ == "__main__":
+    if shutil.which("promtool") is None:
+        print("skipped: there is no promtool (Debian package prometheus)")
+        sys.exit(77)
+    unittest.main()

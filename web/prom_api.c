@@ -1,0 +1,298 @@
+#include "web/prom_api.h"
+
+#include "base/suggest.h"
+#include "prom/lex.h"
+#include "prom/list.h"
+#include "prom/parse.h"
+#include "prom/write.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TIME_BYTES_MAX     40
+#define SELECTORS_MAX      16
+#define LABEL_PREFIX       "/prometheus/api/v1/label/"
+#define LABEL_SUFFIX       "/values"
+/* Clients take from the version what they may ask for: this one has match[] of label values, and no more. */
+#define PROMETHEUS_VERSION "2.24.0"
+
+struct call {
+    struct api *api;
+    struct store *store;
+    struct query_limits limits;
+    const struct parameter *parameters;
+    size_t count;
+    struct slice label; /* of label/NAME/values */
+    struct text *out;   /* of the data */
+    bool is_cut;        /* some of the data is missing */
+};
+
+/* Adds the data to `out`. EX_USAGE and EX_UNAVAILABLE: 422, but EX_PROTOCOL, of a parameter: 400. */
+typedef bool call_fn(struct call *c, struct err *e);
+
+#define BAD_PARAMETER EX_PROTOCOL
+
+/* ---- parameters */
+
+/* A NULL pointer where it is not there. */
+static struct slice find(const struct call *c, const char *name)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (slice_is(c->parameters[i].name, name))
+            return c->parameters[i].value;
+    }
+    return slice_of(NULL, 0);
+}
+
+static bool fail_parameter(struct err *e, const char *name, struct slice value, const char *expected)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    if (value.ptr == NULL)
+        return err_set(e, BAD_PARAMETER, "the parameter %s is missing: expected %s", name, expected);
+    return err_set(e, BAD_PARAMETER, "invalid parameter %s: found %s, expected %s", name,
+                   suggest_quote(value, quoted), expected);
+}
+
+/* Seconds as a decimal fraction. */
+static bool parse_seconds(struct slice text, int64_t *ms)
+{
+    char copy[TIME_BYTES_MAX], *end;
+    if (text.len == 0 || text.len >= sizeof copy)
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    if (strspn(copy, "0123456789.eE+-") != text.len)
+        return false;
+    double value = strtod(copy, &end) * SECOND_MS;
+    if (*end != '\0' || !(value >= 0 && value <= CIVIL_END_MS))
+        return false;
+    *ms = (int64_t)llround(value);
+    return true;
+}
+
+static bool get_time(const struct call *c, const char *name, int64_t now_ms, bool is_needed, int64_t *ms,
+                     struct err *e)
+{
+    struct slice text = find(c, name);
+    *ms = now_ms;
+    if (text.len == 0 && !is_needed)
+        return true;
+    bool is_date = text.len > 0 && memchr(text.ptr, 'T', text.len) != NULL;
+    return parse_seconds(text, ms) || (is_date && civil_parse(text, now_ms, ms)) ||
+           fail_parameter(e, name, text, "seconds since 1970 or a time such as 2015-05-17T10:05:03Z");
+}
+
+static bool get_step(const struct call *c, int64_t *ms, struct err *e)
+{
+    struct slice text = find(c, "step");
+    bool is_step = (parse_seconds(text, ms) || lex_duration(text, ms)) && *ms > 0 && *ms <= CIVIL_END_MS;
+    return is_step || fail_parameter(e, "step", text, "seconds above 0 or a duration such as 1m");
+}
+
+static bool get_list(const struct call *c, struct list_ask *ask, struct slice selectors[SELECTORS_MAX],
+                     struct err *e)
+{
+    struct slice limit = find(c, "limit");
+    uint64_t number = 0;
+    *ask = (struct list_ask){.selectors = selectors, .max = c->limits.series_max};
+    for (size_t i = 0; i < limit.len; i++) {
+        if (limit.ptr[i] < '0' || limit.ptr[i] > '9' || number > UINT32_MAX)
+            return fail_parameter(e, "limit", limit, "a number, 0 for none");
+        number = number * 10 + (uint64_t)(limit.ptr[i] - '0');
+    }
+    if (number > 0 && number < ask->max)
+        ask->max = number;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!slice_is(c->parameters[i].name, "match[]"))
+            continue;
+        if (ask->selector_count == SELECTORS_MAX)
+            return err_set(e, BAD_PARAMETER, "more than %d match[]", SELECTORS_MAX);
+        selectors[ask->selector_count++] = c->parameters[i].value;
+    }
+    return true;
+}
+
+/* ---- calls */
+
+static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
+{
+    struct eval_answer a;
+    q->text = find(c, "query");
+    q->limits = c->limits;
+    if (q->text.ptr == NULL)
+        return fail_parameter(e, "query", q->text, "an expression");
+    if (!eval_run(c->store, q, &a, e))
+        return false;
+    write_answer(&a, c->out);
+    eval_fini(&a);
+    return true;
+}
+
+static bool call_query(struct call *c, struct err *e)
+{
+    struct eval_question q = {.step_ms = 0};
+    if (!get_time(c, "time", clock_wall_ms(&clock_system), false, &q.from_ms, e))
+        return false;
+    q.to_ms = q.from_ms;
+    return evaluate(c, &q, e);
+}
+
+static bool call_query_range(struct call *c, struct err *e)
+{
+    struct eval_question q;
+    if (!get_time(c, "start", 0, true, &q.from_ms, e) || !get_time(c, "end", 0, true, &q.to_ms, e) ||
+        !get_step(c, &q.step_ms, e))
+        return false;
+    if (q.to_ms < q.from_ms)
+        return err_set(e, BAD_PARAMETER, "invalid parameter end: it is before start");
+    return evaluate(c, &q, e);
+}
+
+static bool call_labels(struct call *c, struct err *e)
+{
+    struct slice selectors[SELECTORS_MAX];
+    struct list_ask ask;
+    return get_list(c, &ask, selectors, e) && list_labels(c->store, &ask, c->out, e);
+}
+
+static bool call_values(struct call *c, struct err *e)
+{
+    struct slice selectors[SELECTORS_MAX];
+    struct list_ask ask;
+    return get_list(c, &ask, selectors, e) && list_values(c->store, c->label, &ask, c->out, &c->is_cut, e);
+}
+
+static bool call_series(struct call *c, struct err *e)
+{
+    struct slice selectors[SELECTORS_MAX];
+    struct list_ask ask;
+    if (!get_list(c, &ask, selectors, e))
+        return false;
+    if (ask.selector_count == 0)
+        return fail_parameter(e, "match[]", slice_of(NULL, 0), "a selector");
+    return list_series(c->store, &ask, c->out, &c->is_cut, e);
+}
+
+static bool call_metadata(struct call *c, struct err *e)
+{
+    (void)e;
+    list_metadata(c->store, find(c, "metric"), c->out);
+    return true;
+}
+
+/* ---- answers that need no store */
+
+static void say(struct reply *rp, const char *data)
+{
+    rp->code = 200;
+    rp->type = "application/json";
+    text_printf(&rp->body, "{\"status\":\"success\",\"data\":%s}\n", data);
+}
+
+static const struct {
+    const char *path, *data;
+} constants[] = {
+    {"/prometheus/api/v1/status/buildinfo",
+     "{\"version\":\"" PROMETHEUS_VERSION "\",\"revision\":\"tallyd " TALLYD_VERSION
+     "\",\"branch\":\"\",\"buildUser\":\"\",\"buildDate\":\"\",\"goVersion\":\"\"}"},
+    {"/prometheus/api/v1/rules", "{\"groups\":[]}"},
+    {"/prometheus/api/v1/alerts", "{\"alerts\":[]}"},
+    {"/prometheus/api/v1/query_exemplars", "[]"},
+};
+
+static const struct {
+    const char *path;
+    call_fn *answer;
+} calls[] = {
+    {"/prometheus/api/v1/query", call_query},       {"/prometheus/api/v1/query_range", call_query_range},
+    {"/prometheus/api/v1/labels", call_labels},     {"/prometheus/api/v1/series", call_series},
+    {"/prometheus/api/v1/metadata", call_metadata},
+};
+
+/* ---- replies */
+
+static void fail(struct reply *rp, const struct err *e)
+{
+    const char *type = "internal";
+    rp->code = 500;
+    rp->retry = e->retryable || e->code == EX_NOINPUT;
+    if (e->code == BAD_PARAMETER) {
+        rp->code = 400;
+        type = "bad_data";
+    } else if (e->code == EX_USAGE || e->code == EX_UNAVAILABLE) {
+        rp->code = 422;
+        type = "execution";
+    } else if (rp->retry) {
+        rp->code = 503;
+        type = "unavailable";
+    }
+    text_clear(&rp->body);
+    text_printf(&rp->body, "{\"status\":\"error\",\"errorType\":\"%s\",\"error\":", type);
+    text_json(&rp->body, slice_text(e->code == EX_NOINPUT ? "nothing was counted yet" : e->text));
+    text_puts(&rp->body, "}\n");
+}
+
+static void run(struct call *c, call_fn *answer, struct reply *rp)
+{
+    struct err e;
+    rp->type = "application/json";
+    rp->code = 200;
+    c->store = readers_take(&c->api->readers, &e);
+    if (c->store == NULL) {
+        fail(rp, &e);
+        return;
+    }
+    text_puts(&rp->body, "{\"status\":\"success\",\"data\":");
+    c->out = &rp->body;
+    bool good = answer(c, &e);
+    if (!good)
+        fail(rp, &e);
+    else if (c->is_cut)
+        text_puts(&rp->body, ",\"warnings\":[\"there are more than are shown: results truncated due to limit "
+                             "(query.series_max)\"]}\n");
+    else
+        text_puts(&rp->body, "}\n");
+    bool is_asker = !good && (e.code == BAD_PARAMETER || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
+    readers_give(&c->api->readers, c->store, good || is_asker);
+}
+
+/* NAME of …/label/NAME/values. */
+static bool find_label(const char *path, struct slice *label)
+{
+    size_t len = strlen(path), prefix = strlen(LABEL_PREFIX), suffix = strlen(LABEL_SUFFIX);
+    if (len <= prefix + suffix || strncmp(path, LABEL_PREFIX, prefix) != 0 ||
+        strcmp(path + len - suffix, LABEL_SUFFIX) != 0)
+        return false;
+    *label = slice_of(path + prefix, len - prefix - suffix);
+    return memchr(label->ptr, '/', label->len) == NULL;
+}
+
+bool prom_api_answer(struct api *api, const char *path, const struct parameter *parameters, size_t count,
+                     struct reply *rp)
+{
+    struct call c = {.api = api, .limits = api_limits(api), .parameters = parameters, .count = count};
+    if (strcmp(path, PROM_API_PREFIX "-/healthy") == 0) {
+        api_health(api, NULL, 0, rp);
+        return true;
+    }
+    if (strcmp(path, PROM_API_PREFIX "-/ready") == 0) {
+        api_ready(api, NULL, 0, rp);
+        return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(constants); i++) {
+        if (strcmp(path, constants[i].path) == 0) {
+            say(rp, constants[i].data);
+            return true;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        if (strcmp(path, calls[i].path) == 0) {
+            run(&c, calls[i].answer, rp);
+            return true;
+        }
+    }
+    if (!find_label(path, &c.label))
+        return false;
+    run(&c, call_values, rp);
+    return true;
+}
