@@ -60,7 +60,7 @@ static bool take_row(struct reading *rd, uint32_t series, size_t *row)
     }
     if (rd->rows[slot] == 0) {
         size_t per_row = rd->windows.piece_count * rd->width, start = rd->row_count * per_row;
-        rd->is_too_much |= start + per_row > rd->columns_max;
+        rd->is_too_much |= start + per_row > rd->columns_max || rd->row_count == FETCH_SERIES_MAX;
         if (rd->is_too_much)
             return false;
         rd->columns = xgrow(rd->columns, &rd->column_capacity, start + per_row, sizeof *rd->columns);
@@ -92,11 +92,12 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
             return false;
         rd->fetch->rows_left -= stats.rows;
         if (rd->is_too_much)
-            return err_set(e, EX_UNAVAILABLE,
-                           "the question reads more than %zu values (series by stretches of time): ask for "
-                           "fewer series, a shorter range or a longer step, or put sum by (…) right around "
-                           "the selector or its function",
-                           rd->columns_max / rd->width);
+            return err_set(
+                e, EX_UNAVAILABLE,
+                "the question reads more than %d series, or %zu values (series by stretches of time): "
+                "ask for fewer series, a shorter range or a longer step, or put sum by (…) right "
+                "around the selector or its function",
+                FETCH_SERIES_MAX, rd->columns_max / rd->width);
     }
     return true;
 }

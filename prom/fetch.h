@@ -9,7 +9,7 @@
  * Alone   : a count or sum at t is that of the step that ends at t (of a minute in a question of one
  * instant); other measures look back further, LOOKBACK_MS, for the last such step with something in it.
  * Series  : those with something in any window, and one that the selector names by all of its labels.
- * Limits  : rows_max of all scans together; FETCH_VALUES_MAX numbers kept at once.
+ * Limits  : rows_max of all scans together; FETCH_VALUES_MAX numbers kept at once, FETCH_SERIES_MAX series.
  * Errors  : EX_USAGE: a function does not go with the measure, and those of select.h; EX_UNAVAILABLE: a
  * limit; the store's.
  */
@@ -20,6 +20,7 @@
 
 #define FETCH_LOOKBACK_MS (5LL * MINUTE_MS)
 #define FETCH_VALUES_MAX  4000000
+#define FETCH_SERIES_MAX  200000 /* with their labels */
 
 struct fetch {
     struct store *store;

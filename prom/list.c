@@ -168,7 +168,9 @@ static bool add_values(struct place *p)
         add_text(l, p->metric);
         return true;
     }
-    if (names_find(p->report, p->names, l->label) < 0)
+    /* All measures of a report have the same series. */
+    bool is_known = l->ask->selector_count == 0 && p->measure > 0;
+    if (is_known || names_find(p->report, p->names, l->label) < 0)
         return true;
     fold_init(&p->fold, p->report, p->names, &by, &l->arena);
     bool good = store_series_each(l->store, p->index, fold_value, p, l->e);
