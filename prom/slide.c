@@ -58,7 +58,8 @@ static void merge(const struct measure *m, struct piece *to, const struct piece 
 
 static double number(int128 value)
 {
-    return value % EVENT_SCALE == 0 ? (double)(value / EVENT_SCALE) : (double)value / EVENT_SCALE;
+    const int128 whole = value / EVENT_SCALE;
+    return whole * EVENT_SCALE == value ? (double)whole : (double)value / EVENT_SCALE;
 }
 
 /* Of the cells of a window, one by one. */
