@@ -162,22 +162,14 @@ void live_fini(struct live *l)
 
 /* ---- its figures */
 
-/* `measure`: empty is the report's first. An older daemon ranks by another route. */
+/* `measure`: empty is the report's first. */
 static bool rank(struct live *l, const char *report, const char *measure, bson_t **answer, struct err *e)
 {
     char limit[8];
     snprintf(limit, sizeof limit, "%d", LIVE_TOP);
     struct parameter p[PARAMETERS_MAX] = {say("report", report), say("from", SINCE), say("limit", limit),
                                           say("measure", measure)};
-    if (!l->lacks_top) {
-        if (get(l, "/api/v1/top", p, PARAMETERS_MAX, answer, e))
-            return true;
-        if (e->code != EX_NOINPUT)
-            return false;
-        l->lacks_top = true;
-    }
-    p[2].name = slice_text("top");
-    return get(l, "/api/v1/query", p, PARAMETERS_MAX, answer, e);
+    return get(l, "/api/v1/top", p, PARAMETERS_MAX, answer, e);
 }
 
 bool live_ask(struct live *l, struct err *e)

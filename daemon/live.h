@@ -1,9 +1,9 @@
 /* live.h - what a running daemon says of one report, for a view that goes on: asked for again each second.
  *
- * Answers : those of the API, parsed; NULL while never had. After a failure the last ones stay.
- * Owner   : live_fini() frees the answers; what the options name is borrowed.
- * Errors  : those of client.h; EX_USAGE: there is no such report or measure; EX_PROTOCOL: what answers is not
- * JSON.
+ * Answers: those of the API, parsed; NULL while never had. After a failure the last ones stay.
+ * Owner  : live_fini() frees the answers; what the options name is borrowed.
+ * Errors : those of client.h; EX_USAGE: there is no such report or measure; EX_PROTOCOL: what answers is
+ *          not JSON.
  */
 #pragma once
 
@@ -22,7 +22,6 @@ struct live {
     char *class_report;                 /* NULL: no report tells statuses apart */
     bool adds_up;                       /* the measure: minutes add up to the hour */
     bool ranks;                         /* the report has series */
-    bool lacks_top;                     /* the daemon has no /api/v1/top */
     bson_t *status;                     /* /api/v1/status */
     bson_t *minutes;                    /* /api/v1/query by minute, */
     bson_t *total;                      /* and of the hour as a whole */

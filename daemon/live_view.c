@@ -215,25 +215,16 @@ static double member(const bson_iter_t *entry, const char *path)
     return is_there ? bson_iter_as_double(&found) : NAN;
 }
 
-static bool next_entry(bson_iter_t *list, double total, struct entry *en)
+static bool next_entry(bson_iter_t *list, struct entry *en)
 {
     bson_iter_t it, names;
     if (!bson_iter_next(list))
         return false;
     en->value = member(list, "value");
-    if (isnan(en->value))
-        en->value = member(list, "values.0");
     en->share = member(list, "share");
-    if (isnan(en->share) && total > 0)
-        en->share = en->value / total;
     en->before = member(list, "before");
     return bson_iter_recurse(list, &it) && bson_iter_find_descendant(&it, "series", &names) &&
            BSON_ITER_HOLDS_DOCUMENT(&names) && bson_iter_recurse(&names, &en->names);
-}
-
-static bool entries(const bson_t *answer, bson_iter_t *list)
-{
-    return live_list(answer, "series", list) || live_list(answer, "top", list);
 }
 
 static void draw_classes(struct frame *f, const struct live *l)
@@ -241,9 +232,9 @@ static void draw_classes(struct frame *f, const struct live *l)
     double classes[10] = {0}, total = 0;
     struct entry en;
     bson_iter_t list;
-    if (!entries(l->classes, &list))
+    if (!live_list(l->classes, "series", &list))
         return;
-    while (next_entry(&list, 0, &en)) {
+    while (next_entry(&list, &en)) {
         const char *name = bson_iter_next(&en.names) && BSON_ITER_HOLDS_UTF8(&en.names)
                                ? bson_iter_utf8(&en.names, NULL)
                                : "";
@@ -296,13 +287,13 @@ static void draw_top(struct frame *f, const struct live *l)
 {
     struct entry en;
     bson_iter_t list;
-    double most = 0, total = l->adds_up ? live_number(l->total, "values.0.1", 0) : 0;
+    double most = 0;
     bool known = live_number(l->top, "before.total", 0) > 0;
-    if (!entries(l->top, &list))
+    if (!live_list(l->top, "series", &list))
         return;
     put_format(f, BOLD, "%14s %8s %7s", l->top_measure, "share", "trend");
     end_line(f);
-    while (has_room(f) && next_entry(&list, total, &en)) {
+    while (has_room(f) && next_entry(&list, &en)) {
         most = most > 0 ? most : en.value;
         draw_entry(f, &en, most, known);
     }

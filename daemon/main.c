@@ -14,7 +14,7 @@ static const char usage[] =
     "\n"
     "  import FILE…   count log files (plain, gzip, zstd, bzip2, xz, or - for standard input)\n"
     "  run            count a live source and serve its page and API\n"
-    "  query REPORT   read counts back: by minute, hour, day or month, or the top of them\n"
+    "  query REPORT   read counts back: by any step of time, or the top of them\n"
     "  top            watch a running daemon in this terminal\n"
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"

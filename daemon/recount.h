@@ -4,8 +4,8 @@
  * shard, batch, store or threads. The same table also takes what a scan of the store returns, so that the
  * two can be compared cell by cell.
  *
- * Memory : 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
- * compared, and the keys: about half a GiB for five million cells of the usual two columns.
+ * Memory: 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
+ *         compared, and the keys: about half a GiB for five million cells of the usual two columns.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /* terminal.h - the terminal of a live view: taken over, and given back as it was however the process ends.
  *
- * Taken   : keys come one by one and are not echoed, the cursor is hidden, and what is drawn is on the other
- * screen, so that what stood there before comes back. Signals : those that end the process give the terminal
- * back first and then end it as ever; Ctrl-Z gives it back until the process goes on. An abort, too. Threads
- * : one.
+ * Taken  : keys come one by one and are not echoed, the cursor is hidden, and what is drawn is on the
+ *          other screen, so that what stood there before comes back.
+ * Signals: those that end the process give the terminal back first and then end it as ever; Ctrl-Z gives
+ *          it back until the process goes on. An abort, too.
+ * Threads: one.
  */
 #pragma once
 

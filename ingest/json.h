@@ -21,9 +21,8 @@
 
 #define JSON_PATHS_MAX  192
 #define JSON_PATH_WORDS (JSON_PATHS_MAX / 64)
-#define JSON_NO_PATH                                                                       \
-    JSON_PATHS_MAX /* where a value goes that is not looked for, so that nobody has to ask \
-                    */
+/* Where a value goes that is not looked for, so that nobody has to ask. */
+#define JSON_NO_PATH    JSON_PATHS_MAX
 
 enum json_type {
     JSON_NULL,

@@ -5,8 +5,8 @@
  *   1286720242.25            seconds since 1970-01-01T00:00:00Z, as a number or as digits in a string, …
  *   1286720242250            … or milliseconds, above 10^11
  *
- * Range : dates of 1970 to 9999; second 60 is the first of the next minute; less than a millisecond is cut
- * off.
+ * Range: dates of 1970 to 9999; second 60 is the first of the next minute; less than a millisecond is cut
+ *        off.
  */
 #pragma once
 

@@ -3,15 +3,16 @@
  *
  *   selector → metrics, series (select.h) → windows (windows.h) → one scan per tile → rows of pieces → values
  *
- * Values  : a count or sum is what was counted in the window, 0 where nothing was; other measures say what
- *           their events in the window say, and are absent where there are none. docs/PROMETHEUS.md has the
- *           table, by function.
- * Alone   : a count or sum at t is that of the step that ends at t (of a minute in a question of one
- * instant); other measures look back further, LOOKBACK_MS, for the last such step with something in it.
- * Series  : those with something in any window, and one that the selector names by all of its labels.
- * Limits  : rows_max of all scans together; FETCH_VALUES_MAX numbers kept at once, FETCH_SERIES_MAX series.
- * Errors  : EX_USAGE: a function does not go with the measure, and those of select.h; EX_UNAVAILABLE: a
- * limit; the store's.
+ * Values: a count or sum is what was counted in the window, 0 where nothing was; other measures say what
+ *         their events in the window say, and are absent where there are none. docs/PROMETHEUS.md has the
+ *         table, by function.
+ * Alone : a count or sum at t is that of the step that ends at t (of a minute in a question of one
+ *         instant); other measures look back further, LOOKBACK_MS, for the last such step with something
+ *         in it.
+ * Series: those with something in any window, and one that the selector names by all of its labels.
+ * Limits: rows_max of all scans together; FETCH_VALUES_MAX numbers kept at once, FETCH_SERIES_MAX series.
+ * Errors: EX_USAGE: a function does not go with the measure, and those of select.h; EX_UNAVAILABLE: a
+ *         limit; the store's.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* list.h - what there is to be asked for, as JSON: metrics, labels, their values, series.
  *
- * Selects : `selectors` restrict all of it, as Prometheus' match[]; none are none. Times do not: what is
- * listed is all that was ever counted. Limits  : the first `max` values or series that are found; `*is_cut`:
- * there are more. Errors  : EX_USAGE: a selector; the store's.
+ * Selects: `selectors` restrict all of it, as Prometheus' match[]; none are none. Times do not: what is
+ *          listed is all that was ever counted.
+ * Limits : the first `max` values or series that are found; `*is_cut`: there are more.
+ * Errors : EX_USAGE: a selector; the store's.
  */
 #pragma once
 

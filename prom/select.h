@@ -1,10 +1,10 @@
 /* select.h - which metrics and which of their series a selector means.
  *
- * Labels : a metric has those of names.h; any other is "", as in Prometheus. The series `other` has
- *          STORE_OTHER_KEY in each.
- * Cost   : every dimension given by `=` is one look-up in the store's dictionary, none is nothing; else a
- * walk over all of it. Errors : EX_USAGE: a regular expression is none or takes too long, or any metric would
- * do.
+ * Labels: a metric has those of names.h; any other is "", as in Prometheus. The series `other` has
+ *         STORE_OTHER_KEY in each.
+ * Cost  : every dimension given by `=` is one look-up in the store's dictionary, none is nothing; else a
+ *         walk over all of it.
+ * Errors: EX_USAGE: a regular expression is none or takes too long, or any metric would do.
  */
 #pragma once
 

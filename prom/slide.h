@@ -1,7 +1,8 @@
 /* slide.h - what a function says of each window, from its pieces.
  *
- * Cost : each piece is merged three times, however many windows it is in: of a stretch of pieces that starts
- * in a window, what is from each of them to its end is kept; what is behind it is added up as windows go on.
+ * Cost : each piece is merged three times, however many windows it is in: of a stretch of pieces that
+ *        starts in a window, what is from each of them to its end is kept; what is behind it is added up
+ *        as windows go on.
  *
  *          window       [  |  |  |  ]
  *          kept suffix  [-----------|      added up  |-----]

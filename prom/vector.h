@@ -4,8 +4,9 @@
  *   {path="/a"}        1   0   2
  *   {path="/b"}        -   -   7      `-`: VECTOR_ABSENT, which is no NaN of arithmetic
  *
- * Labels : sorted by name; of a metric its name is one of them (METRIC_LABEL). A scalar is one series
- * without. Owner  : the values are the vector's, labels are the arena's of the question.
+ * Labels: sorted by name; of a metric its name is one of them (METRIC_LABEL). A scalar is one series
+ *         without.
+ * Owner : the values are the vector's, labels are the arena's of the question.
  */
 #pragma once
 

@@ -6,10 +6,10 @@
  *   pieces      |----|--|----|       each slot of the store belongs to one
  *   tiles       |   minutes  |       what is read: the longest slots that fit the pieces (plan.h)
  *
- * Times  : a window of length L at t is the whole cells of (t-L, t]: both ends are moved down to the start of
- *          a cell, so the cell that t is in is not part of it, and windows that adjoin count each cell once.
- * One that is shorter than a cell is the last whole cell. By cell: for what is told of each cell
- * (min_over_time of counts), a piece is one cell.
+ * Times: a window of length L at t is the whole cells of (t-L, t]: both ends are moved down to the start
+ *        of a cell, so the cell that t is in is not part of it, and windows that adjoin count each cell
+ *        once. One that is shorter than a cell is the last whole cell. By cell: for what is told of each
+ *        cell (min_over_time of counts), a piece is one cell.
  */
 #pragma once
 

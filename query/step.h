@@ -1,14 +1,18 @@
 /* step.h - the steps of time of an answer: 5m, hour, 6h, day, 2w, month, year, of a time zone.
  *
- * Starts  : where people expect them, of the zone's clock and calendar:
- *             up to an hour, if an hour has a whole number of them: whenever the clock shows a multiple of
- * it; an hour that comes twice is two, and none begins while the clock is put forward longer, if a day has a
- * whole number of them: from midnight on; when the clocks change, one of them is longer or shorter days from
- * midnight to midnight: 23, 24 or 25 hours; weeks from Monday (ISO 8601); months; years several days, weeks,
- * months or years: each that is a multiple, counted from 1970-01-01, from the week of it, from 1970-01, from
- * 1970: so 3mo are quarters and 10y are decades others (7m, 5h, 36h): counted in elapsed time from
- * 1970-01-01T00:00:00Z, whatever the zone A start that the clock skips is the instant of the change, one that
- * comes twice the first of both. Range   : instants from 1970 on, but the first step may begin before that.
+ * Starts : where people expect them, of the zone's clock and calendar:
+ *            up to an hour, if an hour has a whole number of them: whenever the clock shows a multiple of
+ *              it; an hour that comes twice is two, and none begins while the clock is put forward
+ *            longer, if a day has a whole number of them: from midnight on; when the clocks change, one of
+ *              them is longer or shorter
+ *            days from midnight to midnight: 23, 24 or 25 hours; weeks from Monday (ISO 8601); months;
+ *              years
+ *            several days, weeks, months or years: each that is a multiple, counted from 1970-01-01, from
+ *              the week of it, from 1970-01, from 1970: so 3mo are quarters and 10y are decades
+ *            others (7m, 5h, 36h): counted in elapsed time from 1970-01-01T00:00:00Z, whatever the zone
+ *          A start that the clock skips is the instant of the change, one that comes twice the first of
+ *          both.
+ * Range  : instants from 1970 on, but the first step may begin before that.
  */
 #pragma once
 

@@ -4,11 +4,11 @@
  *   tiles    |1h| 23 hours  |1h| 23 hours  |1h| 23 hours  |       each row has those of plan_sum()
  *   scans    |                 72 hours                   |       one: tiles of one slot that touch are one
  *
- * Gaps   : in a time zone tiles of two slots may take turns: a month of Berlin is one day by hours, 30 by
- * days and so on. A scan reads over a gap that is no longer than what is before and behind it, which mostly
- *          costs no document more, and leaves out what it finds there. Of one slot there are at most
- *          TILES_SCANS_MAX scans; else there is one over all gaps.
- * Owner  : the tiles are the struct's; scans point into them.
+ * Gaps : in a time zone tiles of two slots may take turns: a month of Berlin is one day by hours, 30 by
+ *        days and so on. A scan reads over a gap that is no longer than what is before and behind it,
+ *        which mostly costs no document more, and leaves out what it finds there. Of one slot there are
+ *        at most TILES_SCANS_MAX scans; else there is one over all gaps.
+ * Owner: the tiles are the struct's; scans point into them.
  */
 #pragma once
 

@@ -1,15 +1,17 @@
 /* mongo_chunk.h - some updates of a batch's log in one command, and what becomes of those that the server
  * does not take at once.
  *
- * Exact   : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
- *           other: each document has a guard of its own.
- * Alike   : updates that differ in nothing but their document first go together, as one update of many. It
- *           makes no document. Not through a router: it names no shard key, so that each shard would be
- * asked. New     : documents that are not there are inserted together; which they are turns out where alike
- * updates went together, and is asked where the chunk before made many. Else    : what the server took in
- * neither way goes one by one, as an upsert. Limits  : MONGO_CHUNK_UPDATES and _BYTES, or what the server
- * takes if that is less. The bytes are those of the log; a command has fewer. One update may be longer: it
- * goes alone. Threads : one per chunk, which has a client of its own.
+ * Exact  : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
+ *          other: each document has a guard of its own.
+ * Alike  : updates that differ in nothing but their document first go together, as one update of many. It
+ *          makes no document. Not through a router: it names no shard key, so that each shard would be
+ *          asked.
+ * New    : documents that are not there are inserted together; which they are turns out where alike
+ *          updates went together, and is asked where the chunk before made many.
+ * Else   : what the server took in neither way goes one by one, as an upsert.
+ * Limits : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those
+ *          of the log; a command has fewer. One update may be longer: it goes alone.
+ * Threads: one per chunk, which has a client of its own.
  */
 #pragma once
 

@@ -1,20 +1,23 @@
 /* store.h - where counts live: one seam, several stores: SQLite, MongoDB, the in-memory model.
  *
- * Promise : store_apply() is durable, and exact whatever crashes: deltas, offsets and books of a batch are
- * all there or none is (in a server, readers may see them come one by one; whoever goes on finishes what was
- * begun). A batch is applied only where each of its ranges continues what is stored (`from` equals the
- * partition's `next`; of a new one it may be anything), so nothing is counted twice. Series  : a handle names
- * each series of a report by a number, from 1, for as long as it is open; a number means nothing before a
- * call has given it. 0 is the series `other`, which takes what arrives for new series once
- * `report.series_max` exist. Values  : rows of a report's columns (measure.h), merged by report_merge().
- * Threads : a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in a
- *           server a source belongs to the writer that took it last. Any number of STORE_READ handles may
- *           read beside it, each call from one snapshot.
- * Spans   : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse it.
- * Errors  : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch was
- *           dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
- *           EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
- *           report under the same name and generation; EX_NOINPUT: a store to read that is not there.
+ * Promise: store_apply() is durable, and exact whatever crashes: deltas, offsets and books of a batch are
+ *          all there or none is (in a server, readers may see them come one by one; whoever goes on
+ *          finishes what was begun). A batch is applied only where each of its ranges continues what is
+ *          stored (`from` equals the partition's `next`; of a new one it may be anything), so nothing is
+ *          counted twice.
+ * Series : a handle names each series of a report by a number, from 1, for as long as it is open; a
+ *          number means nothing before a call has given it. 0 is the series `other`, which takes what
+ *          arrives for new series once `report.series_max` exist.
+ * Values : rows of a report's columns (measure.h), merged by report_merge().
+ * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
+ *          a server a source belongs to the writer that took it last. Any number of STORE_READ handles
+ *          may read beside it, each call from one snapshot.
+ * Spans  : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse
+ *          it.
+ * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
+ *          was dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
+ *          EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
+ *          report under the same name and generation; EX_NOINPUT: a store to read that is not there.
  */
 #pragma once
 

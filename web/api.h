@@ -11,8 +11,9 @@
  *   /healthz          is it alive? 200 "ok", or 503 and why not
  *   /readyz           does it consume, does the store take it, is the lag bearable? Likewise
  *
- * Errors  : {"error":"…"}: 400 a wrong question, 401 and 403 by server.c, 422 the answer passes a limit, 503
- * later perhaps (the store is locked, or was never written), 500 else. Threads : any.
+ * Errors : {"error":"…"}: 400 a wrong question, 401 and 403 by server.c, 422 the answer passes a limit,
+ *          503 later perhaps (the store is locked, or was never written), 500 else.
+ * Threads: any.
  */
 #pragma once
 

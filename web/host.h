@@ -1,9 +1,9 @@
 /* host.h - is a request addressed to this daemon, or did another site's name lead a browser here?
  *
- * Why    : a page of evil.example may point its own name at 127.0.0.1 and then read what it finds there
- *          as its own ("DNS rebinding"). The Host header still bears the foreign name.
- * Taken  : localhost, any literal IP address, and the host that the server listens on; with or without a
- * port.
+ * Why  : a page of evil.example may point its own name at 127.0.0.1 and then read what it finds there as
+ *        its own ("DNS rebinding"). The Host header still bears the foreign name.
+ * Taken: localhost, any literal IP address, and the host that the server listens on; with or without a
+ *        port.
  */
 #pragma once
 

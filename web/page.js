@@ -15,7 +15,6 @@ const MEASURES = 3; // shown besides the chosen one
 const view = { report: null, measure: "", filters: [], range: "hour" }; // filters: [dimension, value]
 const buckets = new Map(); // start in ms -> value; null: absent
 let reports = [];
-let topSeries = []; // as shown
 let skewMs = 0; // the daemon's clock against ours
 let wholeAt = -Infinity, restAt = -Infinity; // when they were asked for
 let heardAt = -Infinity; // of the stream
@@ -23,7 +22,6 @@ let stream = null;
 let askedAt = null; // what is under way was; null: nothing is
 let lostAt = null; // the daemon went away then; null: it is there
 let notReady = ""; // why the daemon is not, in its words
-const missing = new Set(); // routes that this daemon does not have
 
 class Refused extends Error {
   constructor(status, text) {
@@ -38,18 +36,6 @@ async function ask(path, parameters = []) {
   const body = await reply.json();
   if (!reply.ok) throw new Refused(reply.status, body.error);
   return body;
-}
-
-// What an older daemon answers with 404 is done without.
-async function askNewer(path, parameters) {
-  if (missing.has(path)) return null;
-  try {
-    return await ask(path, parameters);
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    missing.add(path);
-    return null;
-  }
 }
 
 const range = () => RANGES[view.range];
@@ -139,10 +125,9 @@ function showFilters() {
 
 async function complete(input) {
   const dimension = input.name, prefix = input.value;
-  const answer = await askNewer("series", [["report", view.report.name], ["dimension", dimension], ["prefix", prefix], ["limit", "20"]]);
-  const known = topSeries.map((entry) => entry.series[dimension]).filter((value) => value?.startsWith(prefix));
+  const { values } = await ask("series", [["report", view.report.name], ["dimension", dimension], ["prefix", prefix], ["limit", "20"]]);
   if (input.value !== prefix || !input.isConnected) return; // more was typed meanwhile
-  input.list.replaceChildren(...(answer?.values ?? [...new Set(known)]).map((value) => new Option(value, value)));
+  input.list.replaceChildren(...values.map((value) => new Option(value, value)));
 }
 
 // ---- what the daemon says
@@ -218,18 +203,11 @@ async function askTop() {
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
   const { series, before } = await rank(report, measure, filters, TOP);
   if (asked !== address({})) return;
-  topSeries = series;
   drawTop(report, measure, series, before, address);
 }
 
-async function rank(report, measure, filters, limit) {
-  const words = [...question(report, measure, filters), since()];
-  const answer = await askNewer("top", [...words, ["limit", String(limit)]]);
-  if (answer !== null) return answer;
-  const [top, all] = await Promise.all([ask("query", [...words, ["top", String(limit)]]), ask("query", words)]);
-  const total = addsUp(report, measure) ? all.values[0][1] : null;
-  return { before: null,
-    series: top.top.map(({ series, values: [value] }) => ({ series, value, share: total ? value / total : null, before: null })) };
+function rank(report, measure, filters, limit) {
+  return ask("top", [...question(report, measure, filters), since(), ["limit", String(limit)]]);
 }
 
 // A report that tells statuses apart: the one that is looked at, else the one with the least besides.
@@ -328,7 +306,6 @@ async function start() {
   const [, found] = await Promise.all([ask("status").then(takeStatus), ask("reports")]);
   reports = found;
   lostAt = null;
-  missing.clear();
   if (reports.length === 0) throw new Refused(503, "nothing was counted yet");
   takeAddress();
   history.replaceState(null, "", address({}));

@@ -204,11 +204,11 @@ static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_op
                                        {MHD_OPTION_END, 0, NULL}};
     bool has_tls = t->cert.ptr != NULL;
     return MHD_start_daemon(flags | (has_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, sv,
-                            MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((o->timeout_ms + 999) / 1000),
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_REQUEST_BYTES,
-                            MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_ARRAY,
-                            has_tls ? secrets : secrets + 2, MHD_OPTION_END);
+                            MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+                            MHD_OPTION_CONNECTION_LIMIT, o->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)((o->timeout_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)SERVER_REQUEST_BYTES, MHD_OPTION_THREAD_POOL_SIZE, threads,
+                            MHD_OPTION_ARRAY, has_tls ? secrets : secrets + 2, MHD_OPTION_END);
 }
 
 /* Suspended connections cannot be stopped, so that streams end first. */

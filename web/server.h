@@ -1,7 +1,7 @@
 /* server.h - the daemon's HTTP server: the page and the API, over libmicrohttpd.
  *
- * Methods : GET and HEAD; a request body is refused, but for a form posted to Prometheus' API. Host is checked
- *           (host.h). No cookies, no files, no CORS.
+ * Methods : GET and HEAD; a request body is refused, but for a form posted to Prometheus' API. Host is
+ *           checked (host.h). No cookies, no files, no CORS.
  * Limits  : connections_max at once (further ones wait to be accepted), a request's line and headers within
  *           SERVER_REQUEST_BYTES, a form likewise, SERVER_PARAMETERS_MAX of both, timeout_ms of silence,
  *           SERVER_THREADS requests worked on at once, and query_limits for what a question may cost.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A function has at most 70 lines, a file at most 600: `sizes.py FOLDER…`.
+"""A function has at most 70 lines, a file at most 600, a line of C 110 columns: `sizes.py FOLDER…`.
 
 In C a function's body is what stands between a `{` and a `}` that are alone on their lines in column 1: the layout
 that `make format-check` enforces. Its lines count from its first to its closing brace, comments before it excluded.
@@ -12,6 +12,7 @@ import sys
 
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 600
+COLUMNS_MAX = 110  # of C; comments are not reflowed, since most headers have tables
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".js", ".css", ".html", ".awk", ".sql")
 
 
@@ -45,6 +46,9 @@ def main():
             lines = file.read().split("\n")
         if len(lines) - 1 > FILE_LINES_MAX:
             problems.append(f"{path}: {len(lines) - 1} lines, at most {FILE_LINES_MAX} are allowed")
+        if path.endswith((".c", ".h")):
+            problems += [f"{path}:{number}: {len(line)} columns, at most {COLUMNS_MAX} are allowed"
+                         for number, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
         functions = {".c": c_functions, ".h": c_functions, ".py": python_functions}.get(os.path.splitext(path)[1])
         for name, first, count in functions(lines) if functions else ():
             sizes.append(count)
