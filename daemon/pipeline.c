@@ -18,6 +18,7 @@
 /* Stripes under way at most: a worker holds one sealed part, one open, and a block of a third; and the one
  * that the next block opens. */
 #define STRIPES   (3 * PIPELINE_THREADS_MAX + 1)
+#define GROW_MAX  4 /* times as long as it should: then a stripe ends though the writer is busy */
 #define WAIT_MS   50
 #define FOLLOW_MS 200
 
@@ -189,14 +190,21 @@ static bool is_idle(struct pipeline *p)
     return is_idle;
 }
 
-/* One that would only wait for the writer grows instead where that adapts: less work, and no event is older.
- */
+/* Where the interval adapts, one that would only wait for the writer grows instead: less work, and no event
+ * is older. But not for ever: what was read of a pipe is lost with the process, and what is the future of its
+ * begin may be the present. */
+static bool may_grow(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
+{
+    return p->options.flush != NULL && mono_ms - s->begun_ms < GROW_MAX * p->limits.stripe_ms &&
+           latest(p) == s->latest_ms && !is_idle(p);
+}
+
 static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
 {
     if (s->begun_ms == 0)
         return false;
     return p->seal_wanted || reader_offset(p->reader) - s->from >= p->options.stripe_bytes ||
-           (mono_ms - s->begun_ms >= p->limits.stripe_ms && (p->options.flush == NULL || is_idle(p)));
+           (mono_ms - s->begun_ms >= p->limits.stripe_ms && !may_grow(p, s, mono_ms));
 }
 
 /* Take the next block for worker `w`; events later than *latest_ms are in the future by its stripe's wall

@@ -4,10 +4,10 @@
  *   (lock) ──blocks──▶ worker 1: decode → shard ─┴──▶ writer (the caller's thread): store_apply()
  *
  * Stripe : a stretch [from, to) of the source whose events become one batch. It ends after stripe_bytes
- *          or stripe_ms, or when a shard is full; where there is a flush rule, time ends it only when the
- *          writer is free, since it would but wait. Every worker seals its part when it meets a block of the
- *          next stripe; the writer applies stripe k when all workers are past it. So the batch's range is
- *          exact although blocks of one stripe are spread over threads.
+ *          or stripe_ms, or when a shard is full; where there is a flush rule, it may take up to four times
+ *          as long while the writer is busy, since it would but wait. Every worker seals its part when it
+ *          meets a block of the next stripe; the writer applies stripe k when all workers are past it. So
+ *          the batch's range is exact although blocks of one stripe are spread over threads.
  * Memory : a worker holds one open and one sealed part; it waits when the writer has not given the sealed
  *          one back. That is the whole queue: a slow store stops the reading.
  * Errors : bad lines are rejects. What fails in reading ends the run after what was read before is stored.

@@ -22,9 +22,10 @@ static volatile sig_atomic_t taken, redraw;
 /* Called by signal handlers, too: nothing in these but what they may. */
 static void enter(void)
 {
+    taken = 1; /* first: a signal may come in between */
     tcsetattr(STDIN_FILENO, TCSANOW, &during);
-    if (write(STDOUT_FILENO, TAKE, sizeof TAKE - 1) > 0)
-        taken = 1;
+    if (write(STDOUT_FILENO, TAKE, sizeof TAKE - 1) < 0)
+        redraw = 1; /* the next frame finds out */
 }
 
 static void leave(void)

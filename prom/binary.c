@@ -138,6 +138,8 @@ static bool match_one_to_one(struct fetch *fe, const struct node *n, const struc
     }
     free(lefts);
     free(rights);
+    if (!good)
+        fetch_release(fe, out);
     return good;
 }
 

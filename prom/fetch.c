@@ -186,10 +186,15 @@ static bool prepare_fold(struct reading *rd, const struct names *names, const st
     return store_series_each(rd->fetch->store, rd->report, add_key, &a, e);
 }
 
-static bool can_fold(const struct reading *rd)
+/* Into groups by dimensions alone: the metric's name is none. */
+static bool can_fold(const struct reading *rd, const struct grouping *fold)
 {
     enum function f = rd->function;
-    return slide_is_total(rd->measure) &&
+    for (size_t i = 0; fold != NULL && !fold->excludes && i < fold->count; i++) {
+        if (slice_is(fold->labels[i], METRIC_LABEL))
+            return false;
+    }
+    return fold != NULL && slide_is_total(rd->measure) &&
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
@@ -281,7 +286,7 @@ static bool read_metric(struct fetch *fe, const struct select *select, size_t re
     rd.width = measure_column_count(rd.measure);
     rd.columns_max = fe->values_left;
     bool good = select_series(select, fe->store, report, &match, e) && match_only(&rd, &match, e);
-    if (good && fold != NULL && can_fold(&rd))
+    if (good && can_fold(&rd, fold))
         good = prepare_fold(&rd, names, fold, &match.set, e);
     good = good && read_series(&rd, select->selector, names, name, &match, out, e);
     match_fini(&match);

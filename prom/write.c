@@ -74,9 +74,10 @@ static void write_points(const struct eval_answer *a, const double *row, struct 
     text_putc(out, ']');
 }
 
-void write_answer(const struct eval_answer *a, struct text *out)
+bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *out)
 {
     const struct vector *v = &a->vector;
+    size_t before = out->len;
     bool is_range = a->step_ms > 0, is_scalar = a->type == TYPE_SCALAR && !is_range;
     text_printf(out, "{\"resultType\":\"%s\",\"result\":",
                 is_range    ? "matrix"
@@ -95,6 +96,9 @@ void write_answer(const struct eval_answer *a, struct text *out)
         else
             write_point(a->from_ms, vector_row(v, i)[0], out);
         text_putc(out, '}');
+        if (bytes_max > 0 && out->len - before > bytes_max)
+            return false;
     }
     text_puts(out, is_scalar ? "}" : "]}");
+    return true;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "prom/eval.h"
 
-void write_answer(const struct eval_answer *a, struct text *out);
+/* False: it has more than `bytes_max`, and is cut behind the series that passed it. 0: any. */
+bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *out);
 void write_number(double value, struct text *out);
 void write_labels(const struct labels *l, struct text *out);

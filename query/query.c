@@ -225,6 +225,17 @@ static bool write_answer(const struct bound *b, struct text *out, struct err *e)
                    most, step != NULL ? ", or by " : "", step != NULL ? step : "");
 }
 
+bool query_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e)
+{
+    if (q->limits.bytes_max == 0 || out->len - before <= q->limits.bytes_max)
+        return true;
+    out->len = before;
+    out->ptr[before] = '\0';
+    return err_set(e, EX_UNAVAILABLE,
+                   "the answer is longer than %" PRIu64 " bytes (query.response_max): ask for a lower limit",
+                   q->limits.bytes_max);
+}
+
 bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
                struct err *e)
 {

@@ -21,6 +21,8 @@ bool query_set_limit(struct query *q, const char *name, struct slice value, stru
 bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
 /* Move the ends of its range to those of whole cells. */
 void query_widen(struct answer *a);
+/* Is what an answer added to `out` within the query's limit? If not, it is taken off again. */
+bool query_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
 /* Scan tiles; the query's limit of rows is for all of them. */
 bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

@@ -179,6 +179,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     struct ranking r = {.bound = {.query = q, .store = st}};
     struct answer *a = &r.bound.answer;
     int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    size_t before = out->len;
     if (!bind(&r, e))
         return false;
     top_init(&r.now, a);
@@ -191,6 +192,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
             write_csv(&r, total, out);
         else
             write_json(&r, total, out);
+        good = query_check_bytes(q, out, before, e);
     }
     match_fini(&r.match);
     top_fini(&r.now);

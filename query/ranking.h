@@ -12,7 +12,7 @@
  * Before  : the period of the same length that ends where this one begins. A series that was not counted then
  *           has null; so has all of it where that period would begin before 1970.
  * Cost    : both periods are scanned, as one where they can be: totals have all series in them. rows_max is
- *           for each of at most two scans.
+ *           for all of it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 #define RANKING_LIMIT 20 /* where none is asked for */
 
-/* As query_set(): report, measure, filter, from, to, limit (how many series), format (json or csv). */
+/* As query_set(): report, measure, filter, from, to, tz, limit (how many series), format (json or csv). */
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* Adds the answer to `out`; on false `out` is as it was. */
 bool ranking_run(struct store *st, const struct query *q, struct text *out, struct err *e) MUST_CHECK;

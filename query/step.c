@@ -49,7 +49,7 @@ bool step_parse(struct slice text, struct step *step)
     for (int u = 0; u < STEP_UNIT_COUNT; u++) {
         if (slice_is(text, units[u].letters)) {
             *step = (struct step){(enum step_unit)u, count};
-            return true;
+            return count <= STEP_MAX_MS / units[u].length_ms;
         }
     }
     return false;

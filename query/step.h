@@ -35,8 +35,9 @@ struct step {
 };
 
 #define STEP_COUNT_MAX 99999
+#define STEP_MAX_MS    (INT64_C(31556952000) * 1000) /* a thousand years: the first may begin before 1970 */
 
-/* "hour", or "6h": a number and s, m, h, d, w, mo or y. */
+/* "hour", or "6h": a number and s, m, h, d, w, mo or y, up to STEP_MAX_MS. */
 bool step_parse(struct slice text, struct step *step);
 #define STEP_NAME_BYTES 16
 const char *step_name(const struct step *step, char buf[STEP_NAME_BYTES]);

@@ -113,9 +113,12 @@ bool values_run(struct store *st, const struct query *q, struct text *out, struc
         !find_dimension(&st->reports[report], q->filters[0].dimension, &v.dimension, e))
         return false;
     v.list = xcalloc(v.room, sizeof *v.list);
+    size_t before = out->len;
     bool good = store_series_each(st, report, look_at, &v, e);
-    if (good)
+    if (good) {
         write_values(&v, (size_t)q->top, out);
+        good = query_check_bytes(q, out, before, e);
+    }
     for (size_t i = 0; i < v.count; i++)
         text_fini(&v.list[i]);
     free(v.list);

@@ -113,18 +113,26 @@ static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n,
     return true;
 }
 
+static size_t count_upserted(const bson_t *reply)
+{
+    bson_iter_t it, upserted;
+    size_t count = 0;
+    if (bson_iter_init_find(&it, reply, "upserted") && bson_iter_recurse(&it, &upserted)) {
+        while (bson_iter_next(&upserted))
+            count++;
+    }
+    return count;
+}
+
 static bool send(struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, int64_t *matched,
                  struct err *e)
 {
     bson_t command, reply;
-    bson_iter_t it, upserted;
+    bson_iter_t it;
     write_command(c, which, *n, upsert, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
     *matched = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
-    if (good && bson_iter_init_find(&it, &reply, "upserted") && bson_iter_recurse(&it, &upserted)) {
-        while (bson_iter_next(&upserted))
-            c->made++;
-    }
+    c->made += good ? count_upserted(&reply) : 0;
     good = good && take_failures(c, which, n, &reply, e);
     bson_destroy(&reply);
     bson_destroy(&command);
@@ -248,28 +256,41 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
     bson_append_array_end(command, &documents);
 }
 
+/* Those of `n` that the server did not take, as it says; how many. */
+static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, bool *is_left)
+{
+    bson_iter_t errors, at, index;
+    size_t count = 0;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return 0;
+    for (; bson_iter_next(&at); count++) {
+        int64_t i = bson_iter_recurse(&at, &index) && bson_iter_find(&index, "index")
+                        ? bson_iter_as_int64(&index)
+                        : -1;
+        if (i >= 0 && i < (int64_t)n)
+            is_left[which[i]] = true;
+    }
+    return count;
+}
+
 /* Make the documents of `which`: those that the server did not take, for whatever reason, are left, *n of
- * them. */
-static bool insert(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
+ * them; all, where it does not say how many it took: then their guards find out. */
+static bool insert(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool is_left[MONGO_CHUNK_UPDATES] = {false};
     bson_t command, reply;
-    bson_iter_t errors, at, index;
+    bson_iter_t it;
     write_insert(c, which, *n, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
-    if (good && bson_iter_init_find(&errors, &reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
-        while (bson_iter_next(&at)) {
-            int64_t i = bson_iter_recurse(&at, &index) && bson_iter_find(&index, "index")
-                            ? bson_iter_as_int64(&index)
-                            : -1;
-            if (i >= 0 && i < (int64_t)*n)
-                is_left[which[i]] = true;
-        }
+    if (good) {
+        size_t left = mark_refused(&reply, which, *n, is_left), before = *n;
+        int64_t taken = bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : -1;
+        if (taken >= 0 && (size_t)taken + left == before)
+            keep(which, n, is_left, true);
+        c->made += before - *n;
     }
     bson_destroy(&reply);
     bson_destroy(&command);
-    if (good)
-        keep(which, n, is_left, true);
     return good;
 }
 
@@ -286,9 +307,7 @@ static bool insert_missing(struct mongo_chunk *c, size_t *which, size_t *n, stru
         return false;
     for (size_t i = 0; i < count; i++)
         is_there[missing[i]] = true; /* somebody else made it, or it is refused */
-    size_t before = *n;
     keep(which, n, is_there, true);
-    c->made += before - *n;
     return true;
 }
 
@@ -419,20 +438,24 @@ static void write_together(const struct mongo_chunk *c, const struct alike *orde
     bson_append_array_end(command, &updates);
 }
 
-/* Does it add to a document? Else it makes one, which is not there yet. */
+/* Does it add to a document, that may be there? Else it makes one: a series that is new. */
 static bool adds(const struct mongo_chunk *c)
 {
+    static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
     bson_t update;
-    bson_iter_t it, inc;
+    bson_iter_t it, found;
     update_at(c, 0, &update);
-    return bson_iter_init(&it, &update) && bson_iter_find_descendant(&it, "u.$inc", &inc);
+    for (size_t i = 0; i < COUNT_OF(operators); i++) {
+        if (bson_iter_init(&it, &update) && bson_iter_find_descendant(&it, operators[i], &found))
+            return true;
+    }
+    return false;
 }
 
 /* A server plans an update of a thousand documents once: several times as fast as a thousand updates. It
  * makes no document, and says only how many there were; so what is missing, or was refused, or had been
  * applied before, is found out, and *n of `which` are left for the way that knows how to deal with each. */
-static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n, bool *together,
-                          struct err *e)
+static bool send_together(struct mongo_chunk *c, size_t *which, size_t *n, bool *together, struct err *e)
 {
     struct alike order[MONGO_CHUNK_UPDATES];
     bson_t command, reply;
@@ -448,6 +471,7 @@ static bool send_together(const struct mongo_chunk *c, size_t *which, size_t *n,
     write_together(c, order, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
     int64_t done = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    c->made += good ? count_upserted(&reply) : 0;
     bool is_whole = done == (int64_t)*n && !bson_has_field(&reply, "writeErrors");
     bson_destroy(&reply);
     bson_destroy(&command);

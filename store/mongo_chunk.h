@@ -7,7 +7,7 @@
  *          makes no document. Not through a router: it names no shard key, so that each shard would be
  *          asked.
  * New    : documents that are not there are inserted together; which they are turns out where alike
- *          updates went together, and is asked where the chunk before made many.
+ *          updates went together, and is asked (of all shards) where the chunk before made many.
  * Else   : what the server took in neither way goes one by one, as an upsert.
  * Limits : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those
  *          of the log; a command has fewer. One update may be longer: it goes alone.

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* So few documents of one series are asked for by their names, more by their dates. */
-#define BY_ID_MAX 40
+#define BY_ID_MAX 400 /* days of a year, or hours of two weeks */
 
 struct reading {
     struct mongo_store *m;
@@ -219,25 +219,26 @@ static bool filter_by_id(struct mongo_store *m, const struct scan *scan, enum sp
     return at >= scan->to_ms;
 }
 
-/* Of one series by its metadata and the date; of all by `_id`, which begins with the time. */
+/* By `_id`, which begins with the time; of one series also by its metadata, for which there may be an
+ * index. */
 static void filter_by_time(struct mongo_store *m, const struct scan *scan, enum span bucket, bson_t *filter)
 {
     int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
+    char time[MONGO_TIME_BYTES];
     bson_t of;
     bson_init(filter);
-    if (scan->series.kind == SERIES_ONE) {
-        mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
-        BSON_APPEND_DOCUMENT_BEGIN(filter, "metadata.date", &of);
-        BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
-        BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
-    } else {
-        char time[MONGO_TIME_BYTES];
-        BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
-        BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
-        text_clear(&m->id);
-        text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
-        BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
-    }
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
+    BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
+    text_clear(&m->id);
+    text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
+    BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
+    bson_append_document_end(filter, &of);
+    if (scan->series.kind != SERIES_ONE)
+        return;
+    mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "metadata.date", &of);
+    BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
+    BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
     bson_append_document_end(filter, &of);
 }
 

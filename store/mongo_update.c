@@ -247,8 +247,9 @@ static bool note_written(struct update *u, size_t kind, uint32_t series, int64_t
         return false;
     uint32_t *written = &mongo_names_at(&u->m->more[u->report].names, series)->written[kind];
     uint32_t minute = (uint32_t)(start_ms / MINUTE_MS + 1);
-    bool was = *written == minute;
-    *written = minute;
+    bool was = *written >= minute; /* or one after it */
+    if (!was)
+        *written = minute;
     return was;
 }
 

@@ -6,6 +6,7 @@ import { bucketAfter, bucketStart, firstBucket, RANGES } from "./range.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
 
 const POLL_MS = 1000; // status, and the last two buckets; a stream brings both by itself
+const TYPING_MS = 200; // of silence, before it is asked what may be meant
 const STREAM_MS = 3000; // a stream that is silent for so long is not relied on
 const SLOW_MS = 2000; // an answer that takes longer is waited for aloud
 const TIMEOUT_MS = 10000;
@@ -19,6 +20,7 @@ let skewMs = 0; // the daemon's clock against ours
 let wholeAt = -Infinity, restAt = -Infinity; // when they were asked for
 let heardAt = -Infinity; // of the stream
 let stream = null;
+let typing = 0; // the timer of what is being typed
 let askedAt = null; // what is under way was; null: nothing is
 let lostAt = null; // the daemon went away then; null: it is there
 let notReady = ""; // why the daemon is not, in its words
@@ -270,9 +272,9 @@ function listen() {
   const hear = (take) => (event) => {
     if (opened !== stream) return;
     heardAt = performance.now();
-    if (wholeAt > -Infinity) take(JSON.parse(event.data)); // the first rows are all of them
+    take(JSON.parse(event.data));
   };
-  opened.addEventListener("rows", hear(takeRows));
+  opened.addEventListener("rows", hear((answer) => wholeAt > -Infinity && takeRows(answer))); // the first are all of them
   opened.addEventListener("status", hear(takeStatus));
   stream = opened;
 }
@@ -342,7 +344,10 @@ setInterval(() => {
 el("report").addEventListener("change", () => go({ report: reports.find((r) => r.name === el("report").value) }));
 el("measure").addEventListener("change", () => go({ measure: el("measure").value }));
 el("choice").addEventListener("submit", (event) => event.preventDefault());
-el("filters").addEventListener("input", ({ target }) => complete(target).catch(complain));
+el("filters").addEventListener("input", ({ target }) => {
+  clearTimeout(typing);
+  typing = setTimeout(() => complete(target).catch(complain), TYPING_MS);
+});
 el("filters").addEventListener("focusin", ({ target }) => complete(target).catch(complain));
 el("filters").addEventListener("change", ({ target }) => {
   const others = view.filters.filter(([dimension]) => dimension !== target.name);

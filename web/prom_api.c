@@ -6,6 +6,7 @@
 #include "prom/parse.h"
 #include "prom/write.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -123,9 +124,12 @@ static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
         return fail_parameter(e, "query", q->text, "an expression");
     if (!eval_run(c->store, q, &a, e))
         return false;
-    write_answer(&a, c->out);
+    bool good = write_answer(&a, c->limits.bytes_max, c->out);
     eval_fini(&a);
-    return true;
+    return good || err_set(e, EX_UNAVAILABLE,
+                           "the answer is longer than %" PRIu64
+                           " bytes (query.response_max): ask for fewer series, or by a longer step",
+                           c->limits.bytes_max);
 }
 
 static bool call_query(struct call *c, struct err *e)

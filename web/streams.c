@@ -153,7 +153,7 @@ static void ask_all(struct streams *s)
 {
     struct err e;
     bool good;
-    for (struct question *qu = s->questions, *next; qu != NULL; qu = next) {
+    for (struct question *qu = s->questions, *next; qu != NULL && !s->ending; qu = next) {
         qu->users++;
         pthread_mutex_unlock(&s->lock);
         struct frame *f = make_frame(s->api, qu->parameters, qu->count, &good, &e);

@@ -30,7 +30,7 @@ struct api;
 struct streams;
 struct stream;
 
-/* How a client is told to wait until streams_read() has something again. */
+/* How a client is told to wait until stream_read() has something again. */
 struct streams_clients {
     void (*suspend)(void *client); /* within stream_read() */
     void (*resume)(void *client);  /* from another thread */

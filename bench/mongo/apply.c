@@ -11,7 +11,7 @@
  *     round DOCUMENTS TALLYD_SECONDS BARE_SECONDS BARE_1_SECONDS LOG_BYTES
  *     protocol ROUND_TRIPS SECONDS                  of store_apply(), all but the updates: log and seal
  *     house ROUND_TRIPS SECONDS                     of store_tidy(): the lease, and what deletes logs
- *     asked TIMES                                   which updates of a chunk were applied: documents were new
+ *     asked TIMES                                   which of a chunk are there, or were updated: some are new
  *
  * where BARE_1 is the same loop over one connection. The linker puts the functions below in front of those of
  * mongo_client.c: that is how round trips are counted.

@@ -29,7 +29,7 @@ static bool ask(struct world *w, const char *text, const char *from, const char 
     text_clear(out);
     if (!eval_run(w->store, &q, &a, e))
         return false;
-    write_answer(&a, out);
+    assert_true(write_answer(&a, 0, out));
     eval_fini(&a);
     return true;
 }
@@ -154,6 +154,8 @@ static void test_aggregations(void **state)
           "[{\"metric\":{\"host\":\"::1\",\"status\":\"200\"},\"value\":[1431864000,\"5\"]},"
           "{\"metric\":{\"host\":\"::1\",\"status\":\"404\"},\"value\":[1431864000,\"2\"]},"
           "{\"metric\":{\"host\":\"h\",\"status\":\"200\"},\"value\":[1431864000,\"8\"]}]");
+    check(*state, "sum by (__name__) (pages:hits)",
+          "[{\"metric\":{\"__name__\":\"pages:hits\"},\"value\":[1431864000,\"3\"]}]");
     check(*state, "sum without (host, status) (clients:bytes)",
           "[{\"metric\":{\"method\":\"GET\"},\"value\":[1431864000,\"11\"]},"
           "{\"metric\":{\"method\":\"POST\"},\"value\":[1431864000,\"4\"]}]");
@@ -207,6 +209,8 @@ static void test_questions_that_cannot_be_answered(void **state)
     check_refused(*state, "{path=~\".*\"}", 0, EX_USAGE, "does not take the empty text");
     check_refused(*state, "{__name__=~\".+\",path=\"/a\"} + 1", 0, EX_USAGE, "two series of the same labels");
     check_refused(*state, "pages:hits / on () pages:hits", 0, EX_USAGE, "two series of the right side");
+    check_refused(*state, "sum(-(pages:hits / on () pages:hits))", 0, EX_USAGE,
+                  "two series of the right side");
     check_refused(*state, "pages:hits / on () sum(pages:hits)", 0, EX_USAGE, "two series of the left side");
     check_refused(*state, "clients:bytes offset -1m", 30 * MINUTE_MS, EX_UNAVAILABLE, "query.series_max");
     check_refused(*state, "1", MINUTE_MS, EX_UNAVAILABLE, "121 steps, more than 100");

@@ -203,8 +203,9 @@ static void test_names(void **state)
     (void)state;
     static const char *const good[] = {"second", "minute", "hour", "day",   "week",
                                        "month",  "year",   "15m",  "99999s"};
-    static const char *const bad[] = {"",   "m",   "1",   "0m",  "-1h",     "1.5h",  "5 m",    "5M",
-                                      "1H", "mo3", "5mm", "+5m", "100000s", "weeks", "5minute"};
+    static const char *const bad[] = {"",        "m",     "1",       "0m",    "-1h",     "1.5h",
+                                      "5 m",     "5M",    "1H",      "mo3",   "5mm",     "+5m",
+                                      "100000s", "weeks", "5minute", "1001y", "12001mo", "99999w"};
     struct step s;
     char name[STEP_NAME_BYTES];
     for (size_t i = 0; i < COUNT_OF(good); i++) {
