@@ -85,12 +85,23 @@ static bool settle_refused(const struct mongo_chunk *c, size_t index, const bson
     return done || mongo_check_write(c->client, failure, what, e);
 }
 
+/* Those of `which` that are marked, or that are not: *n of them afterwards. */
+static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        if (mark[which[i]] == marked)
+            which[kept++] = which[i];
+    }
+    *n = kept;
+}
+
 /* Those of `which` that met a document that was not there when they looked: *n of them afterwards. */
 static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n, const bson_t *reply,
                           struct err *e)
 {
     bson_iter_t errors, at, member;
-    size_t duplicates[MONGO_CHUNK_UPDATES], count = 0;
+    bool is_duplicate[MONGO_CHUNK_UPDATES] = {false};
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at)) {
         *n = 0;
         return true;
@@ -99,17 +110,16 @@ static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n,
         int64_t index = bson_iter_recurse(&at, &member) && bson_iter_find(&member, "index")
                             ? bson_iter_as_int64(&member)
                             : -1;
-        if (index < 0 || index >= (int64_t)*n || count == *n)
+        if (index < 0 || index >= (int64_t)*n)
             return err_set(e, EX_IOERR, "%s answers an update with an error of none of its documents",
                            mongo_client_name(c->client));
         if (bson_iter_recurse(&at, &member) && bson_iter_find(&member, "code") &&
             bson_iter_as_int64(&member) == MONGO_DUPLICATE_KEY)
-            duplicates[count++] = which[index];
+            is_duplicate[which[index]] = true;
         else if (!settle_refused(c, which[index], &at, e))
             return false;
     }
-    memcpy(which, duplicates, count * sizeof *which);
-    *n = count;
+    keep(which, n, is_duplicate, true);
     return true;
 }
 
@@ -143,16 +153,10 @@ static bool send(struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, i
 
 struct looking {
     const struct mongo_chunk *chunk;
-    size_t *sorted; /* by their ids */
+    const size_t *sorted; /* by their ids */
     size_t count;
     bool *is_found; /* by index in the chunk */
 };
-
-static int compare_ids(const void *a, const void *b, void *chunk)
-{
-    const struct mongo_chunk *c = chunk;
-    return strcmp(c->ids[*(const size_t *)a], c->ids[*(const size_t *)b]);
-}
 
 static bool take_found(void *context, const bson_t *document)
 {
@@ -199,12 +203,9 @@ static void write_look(const struct mongo_chunk *c, const size_t *which, size_t 
 static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied, bool *is_found,
                  struct err *e)
 {
-    size_t sorted[MONGO_CHUNK_UPDATES];
-    struct looking looking = {c, sorted, n, is_found};
+    struct looking looking = {c, which, n, is_found};
     bson_t filter;
     memset(is_found, 0, c->count * sizeof *is_found);
-    memcpy(sorted, which, n * sizeof *which);
-    qsort_r(sorted, n, sizeof *sorted, compare_ids, (void *)c);
     write_look(c, which, n, applied, &filter);
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "batchSize", BCON_INT32((int32_t)n));
@@ -212,17 +213,6 @@ static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, boo
     bson_destroy(options);
     bson_destroy(&filter);
     return good;
-}
-
-/* Those of `which` that are marked, or that are not: *n of them afterwards. */
-static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++) {
-        if (mark[which[i]] == marked)
-            which[kept++] = which[i];
-    }
-    *n = kept;
 }
 
 /* Those of `which` that have not been applied: *n of them afterwards. */
@@ -480,6 +470,14 @@ static bool send_together(struct mongo_chunk *c, size_t *which, size_t *n, bool 
     return good && (is_whole || drop_applied(c, which, n, e));
 }
 
+static int compare_ids(const void *a, const void *b, void *chunk)
+{
+    const struct mongo_chunk *c = chunk;
+    return strcmp(c->ids[*(const size_t *)a], c->ids[*(const size_t *)b]);
+}
+
+/* By their ids: writers that meet in the same documents take them in the same order, so that a server with
+ * locks has no deadlock to resolve. */
 static void list(struct mongo_chunk *c, size_t *which)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -488,6 +486,7 @@ static void list(struct mongo_chunk *c, size_t *which)
         c->ids[i] = id_of(&update);
         which[i] = i;
     }
+    qsort_r(which, c->count, sizeof *which, compare_ids, c);
 }
 
 /* First the ways that take many at once; what they leave goes one by one. */

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where a value stands: a bson_iter_t wants an alignment that arrays and sorting do not give. */
 struct member {
     const char *path;
-    bson_iter_t value;
+    const uint8_t *data; /* the document that it is in */
+    uint32_t len, offset, path_len;
 };
 
 struct members {
@@ -16,22 +18,31 @@ struct members {
     size_t count, capacity;
 };
 
-static void collect(struct members *m, bson_iter_t *of)
+static void begin_document(const bson_iter_t *at, const uint8_t **data, uint32_t *len, bson_iter_t *it)
 {
-    while (bson_iter_next(of)) {
-        m->list = xgrow(m->list, &m->capacity, m->count + 1, sizeof *m->list);
-        m->list[m->count++] = (struct member){bson_iter_key(of), *of};
-    }
+    ASSERT(BSON_ITER_HOLDS_DOCUMENT(at));
+    bson_iter_document(at, len, data);
+    ASSERT(bson_iter_init_from_data(it, *data, *len));
+}
+
+static void add(struct members *m, const uint8_t *data, uint32_t len, const bson_iter_t *it)
+{
+    m->list = xgrow(m->list, &m->capacity, m->count + 1, sizeof *m->list);
+    m->list[m->count++] = (struct member){bson_iter_key(it), data, len, bson_iter_offset((bson_iter_t *)it),
+                                          bson_iter_key_len(it)};
 }
 
 /* Whatever the operator: of nothing, each makes its operand. */
 static void collect_change(struct members *m, const bson_t *update)
 {
     bson_iter_t it, operator, operand;
+    const uint8_t *data;
+    uint32_t len;
     ASSERT(bson_iter_init_find(&it, update, "u") && bson_iter_recurse(&it, &operator));
     while (bson_iter_next(&operator)) {
-        ASSERT(bson_iter_recurse(&operator, & operand));
-        collect(m, &operand);
+        begin_document(&operator, & data, &len, &operand);
+        while (bson_iter_next(&operand))
+            add(m, data, len, &operand);
     }
 }
 
@@ -39,16 +50,24 @@ static void collect_change(struct members *m, const bson_t *update)
 static void collect_filter(struct members *m, const bson_t *update, bson_t *document)
 {
     bson_iter_t it, member;
-    ASSERT(bson_iter_init_find(&it, update, "f") && bson_iter_recurse(&it, &member));
+    const uint8_t *data;
+    uint32_t len;
+    ASSERT(bson_iter_init_find(&it, update, "f"));
+    begin_document(&it, &data, &len, &member);
     while (bson_iter_next(&member)) {
         const char *name = bson_iter_key(&member);
-        if (strcmp(name, "_id") == 0) {
+        if (strcmp(name, "_id") == 0)
             bson_append_iter(document, name, -1, &member);
-        } else if (strncmp(name, "applied.", strlen("applied.")) != 0) {
-            m->list = xgrow(m->list, &m->capacity, m->count + 1, sizeof *m->list);
-            m->list[m->count++] = (struct member){name, member};
-        }
+        else if (strncmp(name, "applied.", strlen("applied.")) != 0)
+            add(m, data, len, &member);
     }
+}
+
+static void append(bson_t *to, const char *name, size_t name_len, const struct member *m)
+{
+    bson_iter_t it;
+    ASSERT(bson_iter_init_from_data_at_offset(&it, m->data, m->len, m->offset, m->path_len));
+    bson_append_iter(to, name, (int)name_len, &it);
 }
 
 static int compare_members(const void *a, const void *b)
@@ -65,7 +84,7 @@ static void nest(bson_t *to, const struct member *members, size_t count, size_t 
         bson_t inner;
         end = i + 1;
         if (name[len] == '\0') {
-            bson_append_iter(to, name, (int)len, &members[i].value);
+            append(to, name, len, &members[i]);
             continue;
         }
         while (end < count && strncmp(members[end].path + stem, name, len + 1) == 0)

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import select
+import signal
 import shutil
 import subprocess
 import time
@@ -28,13 +29,13 @@ class Browser:
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
              f"--user-data-dir={directory}"],
             pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+            stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(theirs_in)
         os.close(theirs_out)
         self.numbers, self.unread, self.pages = itertools.count(1), b"", {}
 
     def close(self):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)  # those that draw its pages, too
         self.process.wait()
         os.close(self.to)
         os.close(self.source)

@@ -123,7 +123,7 @@ class Daemon:
 
 
 def start_daemon(case):
-    directory = tempfile.TemporaryDirectory(prefix="tallyd-test-")
+    directory = tempfile.TemporaryDirectory(prefix="tallyd-test-", ignore_cleanup_errors=True)
     case.addCleanup(directory.cleanup)
     daemon = Daemon(directory.name)
     case.addCleanup(daemon.kill)
@@ -140,7 +140,7 @@ BUCKETS = f"""({{ values: {ROWS % "buckets"}.map((row) => row[1]),
 class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(prefix="tallyd-test-")
+        cls.directory = tempfile.TemporaryDirectory(prefix="tallyd-test-", ignore_cleanup_errors=True)
         cls.addClassCleanup(cls.directory.cleanup)
         cls.daemon = Daemon(cls.directory.name)
         cls.addClassCleanup(cls.daemon.kill)
@@ -305,7 +305,7 @@ class LiveTest(unittest.TestCase):
 
     def setUp(self):
         self.daemon = start_daemon(self)
-        directory = tempfile.TemporaryDirectory(prefix="tallyd-test-")
+        directory = tempfile.TemporaryDirectory(prefix="tallyd-test-", ignore_cleanup_errors=True)
         self.addCleanup(directory.cleanup)
         browser = Browser(directory.name)
         self.addCleanup(browser.close)
