@@ -21,7 +21,7 @@ ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
 DEADLOCK = 16908292  # as FerretDB says it: 40P01
 # Of the driver: a reply that does not come is waited for so long, and a server that is away.
-SHORT = "?socketTimeoutMS=700&connectTimeoutMS=700&serverSelectionTimeoutMS=1500"
+SHORT = "?socketTimeoutMS=1500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
 
 
 def failpoints():
@@ -222,19 +222,23 @@ class Crash(OfOneLog):
             time.sleep(0.005)
 
     def test_killed_at_random_moments(self):
+        """Mostly after it has begun to count, as soon as makes most of the kills come before its end."""
         whole_s, within = self.timed("a.log"), 0
+        rest_s = whole_s / 2
         for number in range(1, ROUNDS + 1):
             with self.subTest(round=number):
                 self.anew()
                 process = None
                 while process is None or (process.returncode != EX_OK and self.dice.random() < 0.5):
                     process = self.begin("a.log")
-                    if self.dice.random() < 0.7:
+                    has_begun = self.dice.random() < 0.7
+                    if has_begun:
                         self.wait_begun(process)
-                    time.sleep(self.dice.random() * whole_s)
+                    time.sleep(self.dice.random() * (rest_s if has_begun else whole_s))
                     process.kill()
                     self.end(process, EX_OK, KILLED)
-                whole_s *= 0.8 if process.returncode == EX_OK else 1.1  # the machine is faster than it was, or slower
+                    if has_begun:
+                        rest_s *= 0.5 if process.returncode == EX_OK else 1.1
                 was_begun = len(self.nexts()) > 0
                 within += self.check_end() and was_begun
         print(f"{ROUNDS} rounds; in {within} the last run went on within the file")
