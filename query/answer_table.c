@@ -51,9 +51,9 @@ static const char *short_time(const struct answer *a, enum step_unit unit, int64
 static const char *row_time(const struct answer *a, enum step_unit unit, int64_t ms, char buf[TIME_BYTES])
 {
     char iso[ZONE_ISO_BYTES];
-    short_time(a, unit, ms, buf);
+    size_t len = strlen(short_time(a, unit, ms, buf));
     if (a->zone != &zone_utc && unit <= STEP_HOUR)
-        strcat(buf, zone_iso(a->zone, ms, iso) + CIVIL_ISO_BYTES - 2);
+        snprintf(buf + len, TIME_BYTES - len, "%s", zone_iso(a->zone, ms, iso) + CIVIL_ISO_BYTES - 2);
     return buf;
 }
 
