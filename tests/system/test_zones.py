@@ -19,7 +19,8 @@ class Zones(Case):
     def setUp(self):
         super().setUp()
         self.dice = dice()
-        self.times = sorted(self.instant() for _ in range(3000))
+        always = [datetime.datetime(2015, 10, 5, hour, 40, tzinfo=UTC) for hour in (8, 10)]  # in each chart of an hour
+        self.times = sorted([self.instant() for _ in range(3000)] + always)
         lines = [json.dumps({"name": "x", "ts": f"{at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", "value": 1}) + "\n"
                  for at in self.times]
         self.dice.shuffle(lines)
