@@ -28,6 +28,14 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* By bytes; of two that begin alike the shorter one first. Negative, 0 or positive, as memcmp(). */
+static inline int slice_compare(struct slice a, struct slice b)
+{
+    size_t shorter = a.len < b.len ? a.len : b.len;
+    int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool slice_is(struct slice a, const char *text)
 {
     return slice_equal(a, slice_text(text));

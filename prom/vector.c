@@ -79,19 +79,12 @@ void vector_drop_empty(struct vector *v)
     v->series_count = kept;
 }
 
-static int compare_slices(struct slice a, struct slice b)
-{
-    size_t shorter = a.len < b.len ? a.len : b.len;
-    int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 int labels_compare(const struct labels *a, const struct labels *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
-        int order = compare_slices(a->list[i].name, b->list[i].name);
+        int order = slice_compare(a->list[i].name, b->list[i].name);
         if (order == 0)
-            order = compare_slices(a->list[i].value, b->list[i].value);
+            order = slice_compare(a->list[i].value, b->list[i].value);
         if (order != 0)
             return order;
     }
@@ -101,7 +94,7 @@ int labels_compare(const struct labels *a, const struct labels *b)
 static int compare_names(const void *left, const void *right)
 {
     const struct label *a = left, *b = right;
-    return compare_slices(a->name, b->name);
+    return slice_compare(a->name, b->name);
 }
 
 struct labels labels_sorted(struct label *list, size_t count)

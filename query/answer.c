@@ -111,9 +111,9 @@ static void write_json_head(const struct answer *a, struct text *out)
     text_printf(out, ",\"to\":\"%s\"", zone_iso(a->zone, a->to_ms, iso));
 }
 
-static void write_json_series(const struct answer *a, size_t row, struct text *out)
+void answer_series(const struct answer *a, size_t row, struct text *out)
 {
-    text_puts(out, "{\"series\":{");
+    text_putc(out, '{');
     for (size_t d = 0; d < a->report->dimension_count; d++) {
         if (d > 0)
             text_putc(out, ',');
@@ -121,7 +121,7 @@ static void write_json_series(const struct answer *a, size_t row, struct text *o
         text_putc(out, ':');
         text_json(out, answer_dimension(a, row, d));
     }
-    text_puts(out, "},\"values\":[");
+    text_putc(out, '}');
 }
 
 static size_t write_json(const struct answer *a, size_t bytes_max, struct text *out)
@@ -132,10 +132,13 @@ static size_t write_json(const struct answer *a, size_t bytes_max, struct text *
     for (size_t row = 0; row < a->row_count; row++) {
         if (row > 0)
             text_putc(out, ',');
-        if (a->of_series)
-            write_json_series(a, row, out);
-        else
+        if (a->of_series) {
+            text_puts(out, "{\"series\":");
+            answer_series(a, row, out);
+            text_puts(out, ",\"values\":[");
+        } else {
             text_printf(out, "[\"%s\"", zone_iso(a->zone, answer_time(a, row), iso));
+        }
         for (size_t m = 0; m < a->measure_count; m++)
             text_printf(out, "%s%s", m > 0 || !a->of_series ? "," : "",
                         answer_text(a, row, m, "null", number));

@@ -53,5 +53,7 @@ size_t answer_row(const struct answer *a, int64_t slot_ms);
 int64_t answer_time(const struct answer *a, size_t row);
 /* The text of a dimension in a key: STORE_OTHER_KEY in each for the series `other`. */
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
+/* Adds the series of a row: {"path":"/favicon.ico"}. */
+void answer_series(const struct answer *a, size_t row, struct text *out);
 /* As a table; of answer_table.c. */
 size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out);

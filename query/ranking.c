@@ -107,14 +107,9 @@ static void write_csv(const struct ranking *r, const int64_t *total, struct text
 static void write_series(const struct ranking *r, size_t row, const int64_t *total, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
-    text_puts(out, "{\"series\":{");
-    for (size_t d = 0; d < a->report->dimension_count; d++) {
-        text_puts(out, d > 0 ? "," : "");
-        text_json(out, slice_text(a->report->dimensions[d].name));
-        text_putc(out, ':');
-        text_json(out, answer_dimension(a, row, d));
-    }
-    text_puts(out, "},\"value\":");
+    text_puts(out, "{\"series\":");
+    answer_series(a, row, out);
+    text_puts(out, ",\"value\":");
     write_value(r, &a->columns[row * a->column_count], "null", out);
     text_puts(out, ",\"share\":");
     write_share(r, row, total, "null", out);

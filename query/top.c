@@ -143,9 +143,7 @@ static int compare_ranked(const void *left, const void *right)
     const struct ranked *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank > b->rank ? -1 : 1;
-    size_t shorter = a->key.len < b->key.len ? a->key.len : b->key.len;
-    int order = shorter > 0 ? memcmp(a->key.ptr, b->key.ptr, shorter) : 0;
-    return order != 0 ? order : (a->key.len > b->key.len) - (a->key.len < b->key.len);
+    return slice_compare(a->key, b->key);
 }
 
 static bool read_keys(struct top *t, struct store *st, size_t report, struct ranked *ranked, size_t count,

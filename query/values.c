@@ -32,13 +32,6 @@ bool values_set(struct query *q, struct slice name, struct slice value, struct e
     return true;
 }
 
-static int compare(struct slice a, struct slice b)
-{
-    size_t shorter = a.len < b.len ? a.len : b.len;
-    int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* The first place whose value is not less; *found: it is the same. */
 static size_t place_of(const struct values *v, struct slice value, bool *found)
 {
@@ -46,7 +39,7 @@ static size_t place_of(const struct values *v, struct slice value, bool *found)
     *found = false;
     while (low < high && !*found) {
         size_t middle = (low + high) / 2;
-        int order = compare(text_slice(&v->list[middle]), value);
+        int order = slice_compare(text_slice(&v->list[middle]), value);
         *found = order == 0;
         if (order < 0)
             low = middle + 1;
@@ -66,7 +59,7 @@ static bool look_at(void *context, uint32_t series, struct slice key)
         value = match_next(&key);
     if (value.len < v->prefix.len || !slice_equal(slice_of(value.ptr, v->prefix.len), v->prefix))
         return true;
-    if (v->count == v->room && compare(value, text_slice(&v->list[v->count - 1])) >= 0)
+    if (v->count == v->room && slice_compare(value, text_slice(&v->list[v->count - 1])) >= 0)
         return true;
     size_t at = place_of(v, value, &found);
     if (found)

@@ -96,6 +96,16 @@ static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
     *n = kept;
 }
 
+/* Which of `n` documents of a command an error is about; `n`: none of them. */
+static size_t index_of(const bson_iter_t *failure, size_t n)
+{
+    bson_iter_t member;
+    int64_t index = bson_iter_recurse(failure, &member) && bson_iter_find(&member, "index")
+                        ? bson_iter_as_int64(&member)
+                        : -1;
+    return index >= 0 && index < (int64_t)n ? (size_t)index : n;
+}
+
 /* Those of `which` that met a document that was not there when they looked: *n of them afterwards. */
 static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n, const bson_t *reply,
                           struct err *e)
@@ -107,10 +117,8 @@ static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n,
         return true;
     }
     while (bson_iter_next(&at)) {
-        int64_t index = bson_iter_recurse(&at, &member) && bson_iter_find(&member, "index")
-                            ? bson_iter_as_int64(&member)
-                            : -1;
-        if (index < 0 || index >= (int64_t)*n)
+        size_t index = index_of(&at, *n);
+        if (index == *n)
             return err_set(e, EX_IOERR, "%s answers an update with an error of none of its documents",
                            mongo_client_name(c->client));
         if (bson_iter_recurse(&at, &member) && bson_iter_find(&member, "code") &&
@@ -249,16 +257,14 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
 /* Those of `n` that the server did not take, as it says; how many. */
 static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, bool *is_left)
 {
-    bson_iter_t errors, at, index;
+    bson_iter_t errors, at;
     size_t count = 0;
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
         return 0;
     for (; bson_iter_next(&at); count++) {
-        int64_t i = bson_iter_recurse(&at, &index) && bson_iter_find(&index, "index")
-                        ? bson_iter_as_int64(&index)
-                        : -1;
-        if (i >= 0 && i < (int64_t)n)
-            is_left[which[i]] = true;
+        size_t index = index_of(&at, n);
+        if (index < n)
+            is_left[which[index]] = true;
     }
     return count;
 }

@@ -167,7 +167,7 @@ static void ask_all(struct streams *s)
 /* Under the lock. */
 static void wait_until(struct streams *s, int64_t at_ms)
 {
-    struct timespec at = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+    const struct timespec at = clock_timespec(at_ms);
     while (!s->ending && pthread_cond_timedwait(&s->changed, &s->lock, &at) != ETIMEDOUT)
         ;
 }

@@ -1,6 +1,6 @@
 /* Questions as text, answers as text. */
 #include "query/query.h"
-#include "tests/support/world.h"
+#include "tests/support/asking.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,47 +11,20 @@
 
 static const struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 10};
 
-/* A question: parameters "name=value", NULL at the end; now is 2015-05-20T10:30:20. */
-static bool ask(struct world *w, const char *const *parameters, struct text *out, struct query_stats *stats,
-                struct err *e)
+static struct query_stats last; /* of the last answer */
+
+/* Now is 2015-05-20T10:30:20. */
+static void begin(struct query *q)
 {
-    struct query q;
-    query_init(&q, fixture_ms("2015-05-20T10:30:20"), &limits);
-    text_clear(out);
-    for (; *parameters != NULL; parameters++) {
-        const char *equals = strchr(*parameters, '=');
-        assert_non_null(equals);
-        if (!query_set(&q, slice_of(*parameters, (size_t)(equals - *parameters)), slice_text(equals + 1), e))
-            return false;
-    }
-    return query_run(w->store, &q, out, stats, e);
+    query_init(q, fixture_ms("2015-05-20T10:30:20"), &limits);
 }
 
-#define PARAMETERS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void check_answer(struct world *w, const char *const *parameters, const char *expected)
+static bool run(struct store *st, const struct query *q, struct text *out, struct err *e)
 {
-    struct text out = {0};
-    struct query_stats stats;
-    struct err e = {0};
-    if (!ask(w, parameters, &out, &stats, &e))
-        fail_msg("%s", e.text);
-    assert_string_equal(out.ptr, expected);
-    text_fini(&out);
+    return query_run(st, q, out, &last, e);
 }
 
-static void check_refused(struct world *w, const char *const *parameters, int code, const char *text)
-{
-    struct text out = {0};
-    struct query_stats stats;
-    struct err e = {0};
-    assert_false(ask(w, parameters, &out, &stats, &e));
-    if (strstr(e.text, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
-    assert_int_equal(e.code, code);
-    assert_int_equal(out.len, 0);
-    text_fini(&out);
-}
+static const struct asking query = {begin, query_set, run};
 
 static int setup(void **state)
 {
@@ -74,7 +47,7 @@ static int setup(void **state)
 
 static void test_csv_has_a_row_for_each_step(void **state)
 {
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "filter=path=/favicon.ico", "measure=hits", "from=2015-05-17",
                             "to=2015-05-21", "step=day", "format=csv"),
                  "time,value\n"
@@ -82,13 +55,13 @@ static void test_csv_has_a_row_for_each_step(void **state)
                  "2015-05-18T00:00:00Z,0\n"
                  "2015-05-19T00:00:00Z,1\n"
                  "2015-05-20T00:00:00Z,0\n");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-04-17", "to=2015-06-02", "step=month", "format=csv"),
                  "time,value\n"
                  "2015-04-01T00:00:00Z,0\n"
                  "2015-05-01T00:00:00Z,6\n"
                  "2015-06-01T00:00:00Z,0\n");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-05-17T10:05:30", "to=2015-05-17T10:06:01",
                             "step=minute", "measure=all", "format=csv"),
                  "time,hits,bytes\n"
@@ -98,14 +71,16 @@ static void test_csv_has_a_row_for_each_step(void **state)
 
 static void test_without_a_step_there_is_one_sum(void **state)
 {
-    check_answer(
-        *state, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-20", "format=csv", "measure=bytes"),
+    asking_check(
+        &query, *state,
+        PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-20", "format=csv", "measure=bytes"),
         "time,value\n2015-05-17T00:00:00Z,206\n");
     /* the last hour */
-    check_answer(*state, PARAMETERS("report=pages", "format=csv"), "time,value\n2015-05-20T09:30:00Z,2\n");
-    check_answer(*state, PARAMETERS("report=pages", "format=csv", "to=2015-05-17T10:06"),
+    asking_check(&query, *state, PARAMETERS("report=pages", "format=csv"),
+                 "time,value\n2015-05-20T09:30:00Z,2\n");
+    asking_check(&query, *state, PARAMETERS("report=pages", "format=csv", "to=2015-05-17T10:06"),
                  "time,value\n2015-05-17T09:06:00Z,1\n");
-    check_answer(*state, PARAMETERS("report=site", "format=csv", "from=-7d"),
+    asking_check(&query, *state, PARAMETERS("report=site", "format=csv", "from=-7d"),
                  "time,value\n2015-05-13T10:30:00Z,1\n");
 }
 
@@ -113,38 +88,40 @@ static void test_filter_over_some_dimensions_sums_up_the_rest(void **state)
 {
     static const char from[] = "from=2015-05-17", to[] = "to=2015-05-18", csv[] = "format=csv",
                       bytes[] = "measure=bytes", clients[] = "report=clients";
-    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=host=::1"),
+    asking_check(&query, *state, PARAMETERS(clients, from, to, csv, bytes, "filter=host=::1"),
                  "time,value\n2015-05-17T00:00:00Z,30\n");
-    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status=200", "filter=method=GET"),
+    asking_check(&query, *state,
+                 PARAMETERS(clients, from, to, csv, bytes, "filter=status=200", "filter=method=GET"),
                  "time,value\n2015-05-17T00:00:00Z,21\n");
-    check_answer(
-        *state,
+    asking_check(
+        &query, *state,
         PARAMETERS(clients, from, to, csv, bytes, "filter=status=200", "filter=method=GET", "filter=host=h"),
         "time,value\n2015-05-17T00:00:00Z,12\n");
-    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status=20"),
+    asking_check(&query, *state, PARAMETERS(clients, from, to, csv, bytes, "filter=status=20"),
                  "time,value\n2015-05-17T00:00:00Z,0\n");
-    check_answer(*state, PARAMETERS(clients, from, to, csv, bytes, "filter=status="),
+    asking_check(&query, *state, PARAMETERS(clients, from, to, csv, bytes, "filter=status="),
                  "time,value\n2015-05-17T00:00:00Z,0\n");
 }
 
 static void test_top_ranks_by_value_then_key(void **state)
 {
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-05-01", "to=2015-06-01", "top=3", "format=csv"),
                  "path,value\n"
                  "/favicon.ico,3\n"
                  "\"/a,\"\"b\"\"\",1\n"
                  "/y,1\n");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=clients", "from=2015-05-01", "to=2015-06-01", "top=2", "format=csv",
                             "measure=bytes", "filter=method=GET"),
                  "host,method,status,value\n"
                  "h,GET,200,12\n"
                  "::1,GET,404,10\n");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-06-01", "to=2015-06-02", "top=3", "format=csv"),
                  "path,value\n");
-    check_answer(*state, PARAMETERS("report=site", "from=2015-05-01", "to=2015-06-02", "top=3", "format=csv"),
+    asking_check(&query, *state,
+                 PARAMETERS("report=site", "from=2015-05-01", "to=2015-06-02", "top=3", "format=csv"),
                  "value\n1\n");
 }
 
@@ -156,7 +133,7 @@ static void test_top_shows_other_in_every_dimension(void **state)
     world_hit(w, FIXTURE_CLIENTS, "h\tGET\t200", "2015-06-17T10:05", 1);
     world_hit(w, FIXTURE_CLIENTS, "h\tGET\t206", "2015-06-17T10:05", 2);
     world_apply(w, 1);
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("report=clients", "from=2015-06-01", "to=2015-07-01", "top=5", "format=csv",
                             "measure=bytes"),
                  "host,method,status,value\n(other),(other),(other),2\nh,GET,200,1\n");
@@ -164,18 +141,18 @@ static void test_top_shows_other_in_every_dimension(void **state)
 
 static void test_json_is_what_the_page_reads(void **state)
 {
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-05-19", "to=2015-05-21", "step=day", "format=json"),
                  "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":\"day\","
                  "\"from\":\"2015-05-19T00:00:00Z\",\"to\":\"2015-05-21T00:00:00Z\",\"values\":["
                  "[\"2015-05-19T00:00:00Z\",2],[\"2015-05-20T00:00:00Z\",2]]}\n");
-    check_answer(
-        *state,
+    asking_check(
+        &query, *state,
         PARAMETERS("report=pages", "from=2015-05-19", "to=2015-05-20", "top=1", "measure=all", "format=json"),
         "{\"report\":\"pages\",\"measures\":[\"hits\",\"bytes\"],\"step\":null,"
         "\"from\":\"2015-05-19T00:00:00Z\",\"to\":\"2015-05-20T00:00:00Z\",\"top\":["
         "{\"series\":{\"path\":\"/a,\\\"b\\\"\"},\"values\":[1,5]}]}\n");
-    check_answer(*state, PARAMETERS("report=pages", "format=json"),
+    asking_check(&query, *state, PARAMETERS("report=pages", "format=json"),
                  "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":null,"
                  "\"from\":\"2015-05-20T09:30:00Z\",\"to\":\"2015-05-20T10:31:00Z\",\"values\":["
                  "[\"2015-05-20T09:30:00Z\",2]]}\n");
@@ -183,19 +160,19 @@ static void test_json_is_what_the_page_reads(void **state)
 
 static void test_table_is_aligned(void **state)
 {
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-20", "step=day", "measure=all"),
                  "pages, 2015-05-17 00:00 to 2015-05-20 00:00 UTC, by day\n"
                  "time        hits  bytes\n"
                  "2015-05-17     2    200\n"
                  "2015-05-18     0      0\n"
                  "2015-05-19     2      6\n");
-    check_answer(*state, PARAMETERS("report=clients", "from=2015-05-17", "to=2015-05-18", "top=2"),
+    asking_check(&query, *state, PARAMETERS("report=clients", "from=2015-05-17", "to=2015-05-18", "top=2"),
                  "clients, 2015-05-17 00:00 to 2015-05-18 00:00 UTC\n"
                  "host  method  status  hits\n"
                  "::1   GET     200        1\n"
                  "::1   GET     404        1\n");
-    check_answer(*state, PARAMETERS("report=site", "from=2015-05-17", "to=2015-05-18"),
+    asking_check(&query, *state, PARAMETERS("report=site", "from=2015-05-17", "to=2015-05-18"),
                  "site, 2015-05-17 00:00 to 2015-05-18 00:00 UTC\n"
                  "from              hits\n"
                  "2015-05-17 00:00     1\n");
@@ -234,38 +211,44 @@ static void test_table_cuts_long_text_and_draws_bars(void **state)
 
 static void test_wrong_questions_are_answered_with_what_exists(void **state)
 {
-    check_refused(*state, PARAMETERS("report=pagse"), EX_USAGE,
-                  "unknown report \"pagse\" (did you mean \"pages\"?): there are site, pages, clients");
-    check_refused(*state, PARAMETERS("format=csv"), EX_USAGE, "unknown report \"\": there are site");
-    check_refused(*state, PARAMETERS("report=pages", "measure=hit"), EX_USAGE,
-                  "unknown measure \"hit\" (did you mean \"hits\"?): there are hits, bytes, all");
-    check_refused(*state, PARAMETERS("report=pages", "filter=pth=/"), EX_USAGE,
-                  "report pages: unknown dimension \"pth\" (did you mean \"path\"?): there are path");
-    check_refused(*state, PARAMETERS("report=site", "filter=path=/"), EX_USAGE,
-                  "report site: unknown dimension \"path\": there is none");
-    check_refused(*state, PARAMETERS("report=pages", "filter=path"), EX_USAGE, "expected DIMENSION=VALUE");
-    check_refused(*state, PARAMETERS("report=pages", "filter=path=/a", "filter=path=/b"), EX_USAGE,
-                  "path is given twice");
-    check_refused(
-        *state, PARAMETERS("report=pages", "step=weak"), EX_USAGE,
+    asking_refused(&query, *state, PARAMETERS("report=pagse"), EX_USAGE,
+                   "unknown report \"pagse\" (did you mean \"pages\"?): there are site, pages, clients");
+    asking_refused(&query, *state, PARAMETERS("format=csv"), EX_USAGE, "unknown report \"\": there are site");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "measure=hit"), EX_USAGE,
+                   "unknown measure \"hit\" (did you mean \"hits\"?): there are hits, bytes, all");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "filter=pth=/"), EX_USAGE,
+                   "report pages: unknown dimension \"pth\" (did you mean \"path\"?): there are path");
+    asking_refused(&query, *state, PARAMETERS("report=site", "filter=path=/"), EX_USAGE,
+                   "report site: unknown dimension \"path\": there is none");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "filter=path"), EX_USAGE,
+                   "expected DIMENSION=VALUE");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "filter=path=/a", "filter=path=/b"), EX_USAGE,
+                   "path is given twice");
+    asking_refused(
+        &query, *state, PARAMETERS("report=pages", "step=weak"), EX_USAGE,
         "unknown step \"weak\" (did you mean \"week\"?): there are second, minute, hour, day, week, ");
-    check_refused(*state, PARAMETERS("report=pages", "step=90s"), EX_USAGE, "report pages has no seconds");
-    check_refused(*state, PARAMETERS("report=pages", "tz=Berlin"), EX_USAGE,
-                  "tz: unknown time zone \"Berlin\" (did you mean \"Europe/Berlin\"?)");
-    check_refused(*state, PARAMETERS("report=pages", "tz=Europe/Berlin", "to=2040-01-01"), EX_USAGE,
-                  "Europe/Berlin are known until 2038");
-    check_refused(*state, PARAMETERS("report=pages", "step=second"), EX_USAGE,
-                  "step: report pages has no seconds, as one of `layout: minute` has");
-    check_refused(*state, PARAMETERS("report=pages", "format=xml"), EX_USAGE, "there are table, csv, json");
-    check_refused(*state, PARAMETERS("report=pages", "form=csv"), EX_USAGE, "unknown parameter \"form\"");
-    check_refused(*state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");
-    check_refused(*state, PARAMETERS("report=pages", "from=2015-05-18", "to=2015-05-18"), EX_USAGE,
-                  "the range is empty");
-    check_refused(*state, PARAMETERS("report=pages", "top=0"), EX_USAGE, "from 1 to 10");
-    check_refused(*state, PARAMETERS("report=pages", "top=11"), EX_USAGE, "from 1 to 10");
-    check_refused(*state, PARAMETERS("report=pages", "top=1x"), EX_USAGE, "from 1 to 10");
-    check_refused(*state, PARAMETERS("report=pages", "top=99999999999999999999"), EX_USAGE, "from 1 to 10");
-    check_refused(*state, PARAMETERS("report=pages", "top=1", "step=day"), EX_USAGE, "does not go with");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "step=90s"), EX_USAGE,
+                   "report pages has no seconds");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "tz=Berlin"), EX_USAGE,
+                   "tz: unknown time zone \"Berlin\" (did you mean \"Europe/Berlin\"?)");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "tz=Europe/Berlin", "to=2040-01-01"), EX_USAGE,
+                   "Europe/Berlin are known until 2038");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "step=second"), EX_USAGE,
+                   "step: report pages has no seconds, as one of `layout: minute` has");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "format=xml"), EX_USAGE,
+                   "there are table, csv, json");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "form=csv"), EX_USAGE,
+                   "unknown parameter \"form\"");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "from=2015-05-18", "to=2015-05-18"), EX_USAGE,
+                   "the range is empty");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "top=0"), EX_USAGE, "from 1 to 10");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "top=11"), EX_USAGE, "from 1 to 10");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "top=1x"), EX_USAGE, "from 1 to 10");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "top=99999999999999999999"), EX_USAGE,
+                   "from 1 to 10");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "top=1", "step=day"), EX_USAGE,
+                   "does not go with");
 }
 
 static void test_days_of_a_zone_are_its_own(void **state)
@@ -278,38 +261,39 @@ static void test_days_of_a_zone_are_its_own(void **state)
     world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T22:59", 1);
     world_hit(w, FIXTURE_PAGES, "/dst", "2015-10-25T23:00", 1); /* the 26th */
     world_apply(w, 1);
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("report=pages", "filter=path=/dst", "from=2015-10-24", "to=2015-10-27",
                             "step=day", "format=csv", "tz=Europe/Berlin"),
                  "time,value\n"
                  "2015-10-24T00:00:00+02:00,1\n"
                  "2015-10-25T00:00:00+02:00,4\n"
                  "2015-10-26T00:00:00+01:00,1\n");
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("tz=Europe/Berlin", "report=pages", "from=2015-10-25T02:00",
                             "to=2015-10-25T03:00", "step=hour", "format=table"),
                  "pages, 2015-10-25 02:00 to 2015-10-25 03:00 Europe/Berlin, by hour\n"
                  "time                    hits\n"
                  "2015-10-25 02:00+02:00     1\n"
                  "2015-10-25 02:00+01:00     1\n");
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("report=pages", "from=2015-10-20", "to=2015-10-31", "step=week",
                             "tz=Asia/Kathmandu", "format=json"),
                  "{\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":\"week\",\"tz\":\"Asia/Kathmandu\","
                  "\"from\":\"2015-10-19T00:00:00+05:45\",\"to\":\"2015-11-02T00:00:00+05:45\",\"values\":["
                  "[\"2015-10-19T00:00:00+05:45\",4],[\"2015-10-26T00:00:00+05:45\",2]]}\n");
-    check_answer(
-        w, PARAMETERS("report=pages", "from=2015-10-25", "to=2015-10-26", "tz=Europe/Berlin", "format=csv"),
+    asking_check(
+        &query, w,
+        PARAMETERS("report=pages", "from=2015-10-25", "to=2015-10-26", "tz=Europe/Berlin", "format=csv"),
         "time,value\n2015-10-25T00:00:00+02:00,4\n");
 }
 
 static void test_what_a_zone_cannot_say_exactly_is_refused(void **state)
 {
-    check_refused(
-        *state,
+    asking_refused(
+        &query, *state,
         PARAMETERS("report=pages", "from=1971-01-01", "to=1971-01-03", "step=day", "tz=Africa/Monrovia"),
         EX_UNAVAILABLE, "1971-01-01T00:00:00-00:44:30, within a minute, and report pages has whole ones");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=1972-01-08", "to=1972-01-09", "step=day",
                             "tz=Africa/Monrovia", "format=csv"),
                  "time,value\n1972-01-08T00:00:00+00:00,0\n");
@@ -317,10 +301,10 @@ static void test_what_a_zone_cannot_say_exactly_is_refused(void **state)
 
 static void test_first_and_last_steps_reach_beyond_what_is_counted(void **state)
 {
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=1970-01-02", "to=1970-01-03", "step=week", "format=csv"),
                  "time,value\n1969-12-29T00:00:00Z,0\n");
-    check_answer(*state,
+    asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=9999-01-02", "to=9999-12-31", "step=9y", "format=csv"),
                  "time,value\n9998-01-01T00:00:00Z,0\n");
 }
@@ -328,9 +312,9 @@ static void test_first_and_last_steps_reach_beyond_what_is_counted(void **state)
 static void test_limits_refuse_what_is_too_much(void **state)
 {
     struct world *w = *state;
-    check_refused(w, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-18", "step=minute"),
-                  EX_UNAVAILABLE,
-                  "1440 steps, more than 100 (query.points_max): ask for a shorter range, or by 15m");
+    asking_refused(&query, w, PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-18", "step=minute"),
+                   EX_UNAVAILABLE,
+                   "1440 steps, more than 100 (query.points_max): ask for a shorter range, or by 15m");
     for (int64_t hour = 0; hour < 1200; hour++)
         batcher_add(w->batcher, 0, FIXTURE_PAGES, "/a", fixture_ms("2016-01-01") + hour * HOUR_MS,
                     (int64_t[]){1, 1});
@@ -360,10 +344,11 @@ static void test_what_is_refused_may_be_asked_of_another_report(void **state)
         batcher_add(w->batcher, 0, FIXTURE_CLIENTS, "h\tGET\t200", fixture_ms("2016-01-01") + hour * HOUR_MS,
                     (int64_t[]){1, 1});
     world_apply(w, 1);
-    check_refused(w, PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=day"),
-                  EX_UNAVAILABLE, "ask for a shorter range, or by month, or of report site");
-    check_refused(
-        w, PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=month", "filter=host=h"),
+    asking_refused(&query, w, PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=day"),
+                   EX_UNAVAILABLE, "ask for a shorter range, or by month, or of report site");
+    asking_refused(
+        &query, w,
+        PARAMETERS("report=clients", "from=2016-01-01", "to=2016-03-01", "step=month", "filter=host=h"),
         EX_UNAVAILABLE, "(query.rows_max): ask for a shorter range");
 }
 
@@ -423,13 +408,13 @@ static void test_tiles_of_a_sum_share_the_limit_of_rows(void **state)
 static void test_page_never_seen_reads_nothing(void **state)
 {
     struct text out = {0};
-    struct query_stats stats;
     struct err e = {0};
-    assert_true(ask(*state, PARAMETERS("report=pages", "filter=path=/nowhere", "step=minute", "format=csv"),
-                    &out, &stats, &e));
-    assert_false(stats.every_series);
-    assert_int_equal(stats.series_matched, 0);
-    assert_int_equal(stats.scan_count, 0);
+    assert_true(asking_run(&query, *state,
+                           PARAMETERS("report=pages", "filter=path=/nowhere", "step=minute", "format=csv"),
+                           &out, &e));
+    assert_false(last.every_series);
+    assert_int_equal(last.series_matched, 0);
+    assert_int_equal(last.scan_count, 0);
     assert_non_null(strstr(out.ptr, "2015-05-20T10:29:00Z,0\n2015-05-20T10:30:00Z,0\n"));
     text_fini(&out);
 }
@@ -461,30 +446,30 @@ static void test_seconds_are_answered_where_they_are_counted(void **state)
 {
     struct world *w = *state;
     struct text out = {0};
-    struct query_stats stats;
     struct err e = {0};
     for (int i = 0; i < 4; i++)
         batcher_add(w->batcher, 0, FIXTURE_PAGES, "/a", fixture_ms("2015-05-18T10:04:58") + i * 1300,
                     (int64_t[]){1, 10});
     world_apply(w, 1);
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("report=pages", "from=2015-05-18T10:04:57", "to=2015-05-18T10:05:02.500",
                             "step=second", "format=csv"),
                  "time,value\n2015-05-18T10:04:57Z,0\n2015-05-18T10:04:58Z,1\n2015-05-18T10:04:59Z,1\n"
                  "2015-05-18T10:05:00Z,1\n2015-05-18T10:05:01Z,1\n2015-05-18T10:05:02Z,0\n");
-    check_answer(w,
+    asking_check(&query, w,
                  PARAMETERS("report=pages", "from=2015-05-18T10:04", "to=2015-05-18T10:06", "step=minute",
                             "format=csv"),
                  "time,value\n2015-05-18T10:04:00Z,2\n2015-05-18T10:05:00Z,2\n");
-    check_answer(w, PARAMETERS("report=pages", "from=2015-05-18T10:04:59", "to=2015-05-18T10:05:01"),
+    asking_check(&query, w, PARAMETERS("report=pages", "from=2015-05-18T10:04:59", "to=2015-05-18T10:05:01"),
                  "pages, 2015-05-18 10:04:59 to 2015-05-18 10:05:01 UTC\n"
                  "from                 hits\n"
                  "2015-05-18 10:04:59     2\n");
-    assert_true(ask(w, PARAMETERS("report=pages", "from=2015-05-17T23:59:59", "to=2015-05-19T00:00:01"), &out,
-                    &stats, &e));
-    assert_int_equal(stats.scan_count, 3);
-    assert_int_equal(stats.reads[0].slot, SPAN_SECOND);
-    assert_int_equal(stats.reads[1].slot, SPAN_DAY);
+    assert_true(asking_run(&query, w,
+                           PARAMETERS("report=pages", "from=2015-05-17T23:59:59", "to=2015-05-19T00:00:01"),
+                           &out, &e));
+    assert_int_equal(last.scan_count, 3);
+    assert_int_equal(last.reads[0].slot, SPAN_SECOND);
+    assert_int_equal(last.reads[1].slot, SPAN_DAY);
     text_fini(&out);
 }
 

@@ -1,8 +1,8 @@
 /* The largest series of a period, with share and trend. */
 #include "base/mem.h"
 #include "query/ranking.h"
+#include "tests/support/asking.h"
 #include "tests/support/dice.h"
-#include "tests/support/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,47 +13,15 @@
 
 static const struct query_limits limits = {.rows_max = 100000, .points_max = 100, .series_max = 50};
 
-/* A question: parameters "name=value", NULL at the end; now is 2015-05-20T10:30:20. */
-static bool ask(struct world *w, const char *const *parameters, struct text *out, struct err *e)
+/* Now is 2015-05-20T10:30:20. */
+static void begin(struct query *q)
 {
-    struct query q;
-    query_init(&q, fixture_ms("2015-05-20T10:30:20"), &limits);
-    q.format = QUERY_JSON;
-    q.top = RANKING_LIMIT;
-    text_clear(out);
-    for (; *parameters != NULL; parameters++) {
-        const char *equals = strchr(*parameters, '=');
-        assert_non_null(equals);
-        if (!ranking_set(&q, slice_of(*parameters, (size_t)(equals - *parameters)), slice_text(equals + 1),
-                         e))
-            return false;
-    }
-    return ranking_run(w->store, &q, out, e);
+    query_init(q, fixture_ms("2015-05-20T10:30:20"), &limits);
+    q->format = QUERY_JSON;
+    q->top = RANKING_LIMIT;
 }
 
-#define PARAMETERS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void check_answer(struct world *w, const char *const *parameters, const char *expected)
-{
-    struct text out = {0};
-    struct err e = {0};
-    if (!ask(w, parameters, &out, &e))
-        fail_msg("%s", e.text);
-    assert_string_equal(out.ptr, expected);
-    text_fini(&out);
-}
-
-static void check_refused(struct world *w, const char *const *parameters, const char *text)
-{
-    struct text out = {0};
-    struct err e = {0};
-    assert_false(ask(w, parameters, &out, &e));
-    if (strstr(e.text, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
-    assert_int_equal(e.code, EX_USAGE);
-    assert_int_equal(out.len, 0);
-    text_fini(&out);
-}
+static const struct asking ranking = {begin, ranking_set, ranking_run};
 
 static int setup(void **state)
 {
@@ -74,30 +42,32 @@ static int setup(void **state)
 
 static void test_share_and_trend(void **state)
 {
-    check_answer(*state, PARAMETERS("report=pages", "from=2015-05-20", "to=2015-05-21"),
+    asking_check(&ranking, *state, PARAMETERS("report=pages", "from=2015-05-20", "to=2015-05-21"),
                  "{\"report\":\"pages\",\"measure\":\"hits\",\"from\":\"2015-05-20T00:00:00Z\","
                  "\"to\":\"2015-05-21T00:00:00Z\",\"total\":4,"
                  "\"before\":{\"from\":\"2015-05-19T00:00:00Z\",\"to\":\"2015-05-20T00:00:00Z\",\"total\":2},"
                  "\"series\":[{\"series\":{\"path\":\"/a\"},\"value\":3,\"share\":0.75,\"before\":1},"
                  "{\"series\":{\"path\":\"/new,\\\"b\\\"\"},\"value\":1,\"share\":0.25,\"before\":null}]}\n");
-    check_answer(*state, PARAMETERS("report=pages", "from=2015-05-20", "to=2015-05-21", "format=csv"),
+    asking_check(&ranking, *state,
+                 PARAMETERS("report=pages", "from=2015-05-20", "to=2015-05-21", "format=csv"),
                  "path,value,share,before\n/a,3,0.75,1\n\"/new,\"\"b\"\"\",1,0.25,\n");
     /* The share is of all, not of what is shown. */
-    check_answer(*state,
+    asking_check(&ranking, *state,
                  PARAMETERS("report=pages", "from=2015-05-20", "to=2015-05-21", "format=csv", "limit=1"),
                  "path,value,share,before\n/a,3,0.75,1\n");
-    check_answer(
-        *state, PARAMETERS("report=pages", "measure=bytes", "from=2015-05-20", "to=2015-05-21", "format=csv"),
+    asking_check(
+        &ranking, *state,
+        PARAMETERS("report=pages", "measure=bytes", "from=2015-05-20", "to=2015-05-21", "format=csv"),
         "path,value,share,before\n\"/new,\"\"b\"\"\",5,0.625,\n/a,3,0.375,100\n");
 }
 
 static void test_filters_make_the_whole_smaller(void **state)
 {
-    check_answer(*state,
+    asking_check(&ranking, *state,
                  PARAMETERS("report=clients", "measure=bytes", "filter=host=::1", "from=2015-05-20",
                             "to=2015-05-21", "format=csv"),
                  "host,method,status,value,share,before\n::1,GET,404,10,1,\n");
-    check_answer(*state,
+    asking_check(&ranking, *state,
                  PARAMETERS("report=clients", "filter=host=nobody", "from=2015-05-20", "to=2015-05-21"),
                  "{\"report\":\"clients\",\"measure\":\"hits\",\"from\":\"2015-05-20T00:00:00Z\","
                  "\"to\":\"2015-05-21T00:00:00Z\",\"total\":0,"
@@ -107,7 +77,7 @@ static void test_filters_make_the_whole_smaller(void **state)
 
 static void test_nothing_is_before_1970(void **state)
 {
-    check_answer(*state, PARAMETERS("report=site", "from=1970-01-01", "to=1970-01-01T01:00"),
+    asking_check(&ranking, *state, PARAMETERS("report=site", "from=1970-01-01", "to=1970-01-01T01:00"),
                  "{\"report\":\"site\",\"measure\":\"hits\",\"from\":\"1970-01-01T00:00:00Z\","
                  "\"to\":\"1970-01-01T01:00:00Z\",\"total\":1,\"before\":null,"
                  "\"series\":[{\"series\":{},\"value\":1,\"share\":1,\"before\":null}]}\n");
@@ -115,14 +85,15 @@ static void test_nothing_is_before_1970(void **state)
 
 static void test_refusals(void **state)
 {
-    check_refused(*state, PARAMETERS("report=pages", "step=day"), "unknown parameter");
-    check_refused(*state, PARAMETERS("report=pages", "top=3"), "unknown parameter");
-    check_refused(*state, PARAMETERS("report=pages", "limit=0"), "limit: found");
-    check_refused(*state, PARAMETERS("report=pages", "limit=51"), "from 1 to 50");
-    check_refused(*state, PARAMETERS("report=pages", "format=table"), "unknown format");
-    check_refused(*state, PARAMETERS("report=pages", "measure=all"), "measure: series are ranked by one");
-    check_refused(*state, PARAMETERS("report=page"), "did you mean");
-    check_refused(*state, PARAMETERS("report=pages", "from=now"), "the range is empty");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "step=day"), EX_USAGE, "unknown parameter");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "top=3"), EX_USAGE, "unknown parameter");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=0"), EX_USAGE, "limit: found");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=51"), EX_USAGE, "from 1 to 50");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "format=table"), EX_USAGE, "unknown format");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=all"), EX_USAGE,
+                   "measure: series are ranked by one");
+    asking_refused(&ranking, *state, PARAMETERS("report=page"), EX_USAGE, "did you mean");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "from=now"), EX_USAGE, "the range is empty");
 }
 
 #define PAGES 40
@@ -172,7 +143,7 @@ static void test_random_against_a_naive_count(void **state)
     }
     snprintf(from, sizeof from, "from=%s", civil_iso(base_ms + length_ms, at));
     snprintf(to, sizeof to, "to=%s", civil_iso(base_ms + 2 * length_ms, at));
-    if (!ask(w, PARAMETERS("report=pages", "limit=7", "format=csv", from, to), &out, &e))
+    if (!asking_run(&ranking, w, PARAMETERS("report=pages", "limit=7", "format=csv", from, to), &out, &e))
         fail_msg("%s", e.text);
     assert_string_equal(out.ptr, expected.ptr);
     text_fini(&out);

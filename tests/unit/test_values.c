@@ -1,8 +1,8 @@
 /* The values of a dimension, by prefix. */
 #include "base/mem.h"
 #include "query/values.h"
+#include "tests/support/asking.h"
 #include "tests/support/dice.h"
-#include "tests/support/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,45 +11,14 @@
 
 #include <cmocka.h>
 
-static bool ask(struct world *w, const char *const *parameters, struct text *out, struct err *e)
+static void begin(struct query *q)
 {
-    struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 50};
-    struct query q;
-    query_init(&q, 0, &limits);
-    q.top = 3;
-    text_clear(out);
-    for (; *parameters != NULL; parameters++) {
-        const char *equals = strchr(*parameters, '=');
-        assert_non_null(equals);
-        if (!values_set(&q, slice_of(*parameters, (size_t)(equals - *parameters)), slice_text(equals + 1), e))
-            return false;
-    }
-    return values_run(w->store, &q, out, e);
+    static const struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 50};
+    query_init(q, 0, &limits);
+    q->top = 3;
 }
 
-#define PARAMETERS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void check_answer(struct world *w, const char *const *parameters, const char *expected)
-{
-    struct text out = {0};
-    struct err e = {0};
-    if (!ask(w, parameters, &out, &e))
-        fail_msg("%s", e.text);
-    assert_string_equal(out.ptr, expected);
-    text_fini(&out);
-}
-
-static void check_refused(struct world *w, const char *const *parameters, const char *text)
-{
-    struct text out = {0};
-    struct err e = {0};
-    assert_false(ask(w, parameters, &out, &e));
-    if (strstr(e.text, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
-    assert_int_equal(e.code, EX_USAGE);
-    assert_int_equal(out.len, 0);
-    text_fini(&out);
-}
+static const struct asking values = {begin, values_set, values_run};
 
 static int setup(void **state)
 {
@@ -66,38 +35,41 @@ static int setup(void **state)
 
 static void test_values_are_sorted_and_end_at_the_limit(void **state)
 {
-    check_answer(*state, PARAMETERS("report=pages"),
+    asking_check(&values, *state, PARAMETERS("report=pages"),
                  "{\"values\":[\"/a\",\"/ab\\\"\",\"/abc\"],\"more\":true}\n");
-    check_answer(*state, PARAMETERS("report=pages", "dimension=path", "prefix=/a"),
+    asking_check(&values, *state, PARAMETERS("report=pages", "dimension=path", "prefix=/a"),
                  "{\"values\":[\"/a\",\"/ab\\\"\",\"/abc\"],\"more\":false}\n");
-    check_answer(*state, PARAMETERS("report=pages", "prefix=/ab", "limit=1"),
+    asking_check(&values, *state, PARAMETERS("report=pages", "prefix=/ab", "limit=1"),
                  "{\"values\":[\"/ab\\\"\"],\"more\":true}\n");
-    check_answer(*state, PARAMETERS("report=pages", "prefix=/abcd"), "{\"values\":[],\"more\":false}\n");
-    check_answer(*state, PARAMETERS("report=pages", "prefix=/\xc3"),
+    asking_check(&values, *state, PARAMETERS("report=pages", "prefix=/abcd"),
+                 "{\"values\":[],\"more\":false}\n");
+    asking_check(&values, *state, PARAMETERS("report=pages", "prefix=/\xc3"),
                  "{\"values\":[\"/\xc3\xa9\"],\"more\":false}\n");
 }
 
 static void test_values_of_one_dimension_of_several_come_once(void **state)
 {
-    check_answer(*state, PARAMETERS("report=clients", "dimension=host"),
+    asking_check(&values, *state, PARAMETERS("report=clients", "dimension=host"),
                  "{\"values\":[\"::1\",\"h\"],\"more\":false}\n");
-    check_answer(*state, PARAMETERS("report=clients", "dimension=method"),
+    asking_check(&values, *state, PARAMETERS("report=clients", "dimension=method"),
                  "{\"values\":[\"GET\",\"POST\",\"PUT\"],\"more\":false}\n");
-    check_answer(*state, PARAMETERS("report=clients", "dimension=method", "prefix=P", "limit=1"),
+    asking_check(&values, *state, PARAMETERS("report=clients", "dimension=method", "prefix=P", "limit=1"),
                  "{\"values\":[\"POST\"],\"more\":true}\n");
-    check_answer(*state, PARAMETERS("report=clients", "dimension=status", "prefix=2"),
+    asking_check(&values, *state, PARAMETERS("report=clients", "dimension=status", "prefix=2"),
                  "{\"values\":[\"200\"],\"more\":false}\n");
 }
 
 static void test_refusals(void **state)
 {
-    check_refused(*state, PARAMETERS("report=page"), "did you mean \"pages\"?");
-    check_refused(*state, PARAMETERS("report=clients"), "report clients: unknown dimension");
-    check_refused(*state, PARAMETERS("report=clients", "dimension=hots"), "did you mean \"host\"?");
-    check_refused(*state, PARAMETERS("report=site"), "there is none");
-    check_refused(*state, PARAMETERS("report=pages", "limit=51"), "limit: found");
-    check_refused(*state, PARAMETERS("report=pages", "limit=-1"), "limit: found");
-    check_refused(*state, PARAMETERS("report=pages", "from=now"), "unknown parameter");
+    asking_refused(&values, *state, PARAMETERS("report=page"), EX_USAGE, "did you mean \"pages\"?");
+    asking_refused(&values, *state, PARAMETERS("report=clients"), EX_USAGE,
+                   "report clients: unknown dimension");
+    asking_refused(&values, *state, PARAMETERS("report=clients", "dimension=hots"), EX_USAGE,
+                   "did you mean \"host\"?");
+    asking_refused(&values, *state, PARAMETERS("report=site"), EX_USAGE, "there is none");
+    asking_refused(&values, *state, PARAMETERS("report=pages", "limit=51"), EX_USAGE, "limit: found");
+    asking_refused(&values, *state, PARAMETERS("report=pages", "limit=-1"), EX_USAGE, "limit: found");
+    asking_refused(&values, *state, PARAMETERS("report=pages", "from=now"), EX_USAGE, "unknown parameter");
 }
 
 static int compare_texts(const void *left, const void *right)
@@ -127,7 +99,7 @@ static void test_random_against_a_sorted_list(void **state)
             text_printf(&expected, "%s\"%s\"", known++ > 0 ? "," : "", sorted[i]);
     }
     text_puts(&expected, "],\"more\":true}\n");
-    if (!ask(w, PARAMETERS("report=pages", "prefix=q", "limit=50"), &out, &e))
+    if (!asking_run(&values, w, PARAMETERS("report=pages", "prefix=q", "limit=50"), &out, &e))
         fail_msg("%s", e.text);
     assert_string_equal(out.ptr, expected.ptr);
     text_fini(&out);
