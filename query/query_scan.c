@@ -7,13 +7,34 @@
 /* One of several scans. */
 struct scanning {
     const struct tiles_scan *scan;
+    size_t columns; /* of a report without sums and counts, else 0 */
     scan_fn *fn;
     void *context;
 };
 
+static size_t columns_without_sums(const struct report *r)
+{
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (measure_is_sum(&r->measures[i]))
+            return 0;
+    }
+    return r->column_count;
+}
+
+/* Without sums, a slot of events that have none of the numbers says nothing: some stores have none then. */
+static bool is_nothing(const struct scanning *g, const int64_t *values)
+{
+    size_t i = 0;
+    while (i < g->columns && values[i] == 0)
+        i++;
+    return g->columns > 0 && i == g->columns;
+}
+
 static void pass_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
     const struct scanning *g = context;
+    if (is_nothing(g, values))
+        return;
     if (g->scan->tile_count == 1 || tiles_has(g->scan, slot_ms))
         g->fn(g->context, series, slot_ms, values);
 }
@@ -62,7 +83,7 @@ bool query_scan(const struct bound *b, const struct series_set *set, const struc
     struct tiles_scan *scans = tiles_scans(tiles, &count);
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
-        struct scanning g = {&scans[i], fn, context};
+        struct scanning g = {&scans[i], columns_without_sums(b->answer.report), fn, context};
         struct query_read read;
         good = run(b, set, &g, b->query->limits.rows_max - stats->total.rows, &read, e);
         stats->total.rows += read.stats.rows;
