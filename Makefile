@@ -136,7 +136,7 @@ UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_
 unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
               $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
 # The longest first, so that none is left to run alone at the end.
-LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_fleet kafka kafka_topics service mongo_contract mongo_kafka)
+LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_fleet kafka kafka_topics service mongo_contract mongo_kafka mongo_apply)
 SYSTEM_TESTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/system/test_*.py tests/system/test_*.sh))
 RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
@@ -148,7 +148,7 @@ PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
               'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
-              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_kafka mongo_fleet mongo_contract, \
+              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_apply mongo_kafka mongo_fleet mongo_contract, \
                 'TALLYD_MONGO=$s TALLYD_ROUNDS=12 tests/system/test_$t.py')) \
               $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \

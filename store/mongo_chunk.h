@@ -4,11 +4,14 @@
  * Exact  : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
  *          other: each document has a guard of its own.
  * Alike  : updates that differ in nothing but their document first go together, as one update of many. It
- *          makes no document. Not through a router: it names no shard key, so that each shard would be
- *          asked.
+ *          makes no document, and knows them by `_id` alone: one to which another hand gave other metadata
+ *          is added to, which an update of one document refuses (EX_DATAERR). Not through a router: it
+ *          names no shard key, so that each shard would be asked.
  * New    : documents that are not there are inserted together; which they are turns out where alike
  *          updates went together, and is asked (of all shards) where the chunk before made many.
  * Else   : what the server took in neither way goes one by one, as an upsert.
+ * Refused: the first document that the server does not take then, for good, is named (EX_IOERR); what it
+ *          took of the command is applied.
  * Limits : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those
  *          of the log; a command has fewer. One update may be longer: it goes alone.
  * Threads: one per chunk, which has a client of its own.

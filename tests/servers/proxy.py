@@ -3,16 +3,21 @@
     with Proxy(port_of_the_server, plan) as proxy: … proxy.port …
 
 `plan()` is asked for a Fault for every connection, by the thread that accepts it. Bytes are counted exactly: those up
-to the limit are still delivered, so that a request may have reached the server whole though no reply comes back.
+to the limit are still delivered, so that a request may have reached the server whole though no reply comes back. The
+commands that go to a MongoDB server are counted, in `commands`: {("insert", "pages.day"): 2}.
 """
 
 import collections
+import re
 import socket
 import struct
 import threading
 import time
 
 CHUNK = 16384
+# How a message begins: its head, flags and the kind and length of its only section, then the command and its collection.
+# One is sent when the last one is answered: it comes in pieces of its own.
+COMMAND = re.compile(rb".{25}\x02(insert|update|delete|find|findAndModify)\0.{4}([^\0]+)\0", re.DOTALL)
 IDLE_S = 0.05  # to notice that it is over
 
 # Of one connection. `up`, `down`: after so many bytes to and from the server (None: never) it happens; `how`: what.
@@ -21,8 +26,9 @@ IDLE_S = 0.05  # to notice that it is over
 #   half    whoever would get more sees an end of it; the other direction goes on
 #   silent  what would come after is dropped, in this direction; the connection stays
 #   refuse  at once, before a byte
-# `delay_s` before each piece of up to 16 KiB, in both directions.
-Fault = collections.namedtuple("Fault", "how up down delay_s", defaults=("reset", None, None, 0))
+# `delay_s` before each piece of up to 16 KiB, in both directions. `lose`: a command, as ("insert", "pages.day"); the server
+# carries it out, and instead of its reply the client gets an end of the connection (by `how`: reset or close).
+Fault = collections.namedtuple("Fault", "how up down delay_s lose", defaults=("reset", None, None, 0, None))
 FAITHFUL = Fault()
 HOWS = ("reset", "close", "half", "silent", "refuse")
 
@@ -41,8 +47,9 @@ def end(sock, by_reset=False):
 class Link:
     """One connection through the proxy."""
 
-    def __init__(self, fault, client, server):
-        self.fault, self.client, self.server = fault, client, server
+    def __init__(self, fault, client, server, commands):
+        self.fault, self.client, self.server, self.commands = fault, client, server, commands
+        self.is_losing = False
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._pump, args=way, daemon=True)
                         for way in ((client, server, fault.up), (server, client, fault.down))]
@@ -62,6 +69,13 @@ class Link:
         end(self.client, by_reset)
         end(self.server, by_reset)
 
+    def _note(self, data):
+        found = COMMAND.match(data)
+        if found:
+            command = tuple(part.decode() for part in found.groups())
+            self.commands[command] += 1
+            self.is_losing = self.is_losing or command == self.fault.lose
+
     def _pump(self, source, target, left):
         silent = False
         try:
@@ -69,6 +83,11 @@ class Link:
                 data = source.recv(CHUNK)
                 if not data:
                     break
+                if source is self.client:
+                    self._note(data)
+                elif self.is_losing:
+                    self.cut(self.fault.how == "reset")
+                    return
                 if self.fault.delay_s:
                     time.sleep(self.fault.delay_s)
                 if not silent:
@@ -91,7 +110,7 @@ class Link:
 class Proxy:
     def __init__(self, port, plan=lambda: FAITHFUL):
         self.to, self.plan = port, plan
-        self.links, self.faults = [], collections.Counter()
+        self.links, self.faults, self.commands = [], collections.Counter(), collections.Counter()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(IDLE_S)
         self.port = self.listener.getsockname()[1]
@@ -139,4 +158,4 @@ class Proxy:
             client.close()
             return
         self.links = [link for link in self.links if link.guard.is_alive()]
-        self.links.append(Link(fault, client, server))
+        self.links.append(Link(fault, client, server, self.commands))

@@ -14,14 +14,12 @@ import string
 import time
 
 from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, ROOT, DaemonCase, dice, traffic
-from mongocase import (AGENT, CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, PASSING, REPORTS, Int64, MongoCase,
-                       add_up, log, main, proxy, recount)
+from mongocase import (CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, PASSING, REPORTS, SHORT, MongoCase, add_up, log,
+                       main, proxy, recount)
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
 DEADLOCK = 16908292  # as FerretDB says it: 40P01
-# Of the driver: a reply that does not come is waited for so long, and a server that is away.
-SHORT = "?socketTimeoutMS=1500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
 
 
 def failpoints():
@@ -255,99 +253,6 @@ class Crash(OfOneLog):
                 self.end(process, EX_OK, *PASSING)
                 self.server.start()
                 self.check_end()
-
-
-class Alike(MongoCase):
-    """Of pages that were asked for equally often in the same minutes the updates are alike, and go as one, to the documents
-    that are there."""
-
-    PAGES = LINES_A_BATCH // 2
-
-    def setUp(self):
-        super().setUp()
-        self.dice = dice()
-        self.write("tallyd.yaml", CONFIG.replace(b"{by: [path]}", b"{by: [path], measures: {hits: count}}"))
-
-    def lines(self, hour, batches=3, others=5):
-        """Each batch has its minute, all pages, some of them twice, and a few pages that no other has."""
-        out = []
-        for minute in range(batches):
-            paths = [f"/page-{i}.html" for i in range(self.PAGES)]
-            paths += self.dice.sample(paths, LINES_A_BATCH - self.PAGES - others)
-            paths += [f"/{hour}/{minute}/{i}.html" for i in range(others)]
-            out += [LINE % (1, FIRST_DAY, hour, minute, i % 60, path, 7, AGENT) for i, path in enumerate(paths)]
-        return "".join(out).encode()
-
-    def count_lines(self, lines):
-        self.write("a.log", lines)
-        self.count("a.log")
-
-    def hits(self, *logs, span="minute"):
-        return {cell: hits for cell, (hits, _) in add_up(recount(*logs), span).items()}
-
-    def stored_hits(self, kind="day", slot="minute"):
-        return {cell: hits for cell, (hits, _) in self.stored("pages", kind, slot).items()}
-
-    def check_hits(self, lines):
-        self.assertEqual(self.hits(lines), self.stored_hits())
-        self.assertEqual(self.hits(lines, span="month"), self.stored_hits("month", "month"))
-
-    def test_known_pages_and_new_ones(self):
-        lines = b""
-        for hour in (1, 2):
-            lines += self.lines(hour)
-            self.count_lines(lines)
-            self.check_hits(lines)
-
-    def test_documents_that_are_gone_are_made_anew(self):
-        first, second = self.lines(1), self.lines(2)
-        self.count_lines(first)
-        gone = {f"/page-{i}.html" for i in range(0, self.PAGES, 3)}
-        self.base["pages.day"].delete_many({"metadata.path": {"$in": list(gone)}})
-        self.count_lines(first + second)
-        expected = {cell: hits for cell, hits in self.hits(first + second).items()
-                    if not (cell[1] in gone and "T01:" in cell[0])}
-        self.assertEqual(expected, self.stored_hits())
-
-    def test_killed_in_between(self):
-        first = self.lines(1)
-        self.count_lines(first)
-        lines = first + self.lines(2)
-        self.write("a.log", lines)
-        environment = {**os.environ, "TALLYD_FAILPOINT": f"mongo.applying:{self.dice.randrange(1, 4)}"}
-        self.end(self.begin("a.log", env=environment), KILLED)
-        self.end(self.begin("a.log", env=environment), EX_OK, KILLED)
-        self.finish("a.log")
-        self.check_hits(lines)
-
-    def test_a_sum_at_its_end(self):
-        """The server refuses one of those that are alike: the others are counted, and it stays at the end."""
-        first, second = self.lines(1), self.lines(2)
-        self.count_lines(first)
-        full = {"metadata.path": "/page-3.html"}
-        self.base["pages.month"].update_one(full, {"$set": {"total": 2**63 - 1}})
-        self.count_lines(first + second)
-        self.assertEqual(2**63 - 1, self.base["pages.month"].find_one(full)["total"])
-        total = self.hits(first + second, span="month")["2026-01", "/page-3.html"]
-        self.base["pages.month"].update_one(full, {"$set": {"total": Int64(total)}})
-        self.check_hits(first + second)
-
-
-class New(MongoCase):
-    """No two updates are alike, and most documents are new: after a command of such, those that are not there go in as they are."""
-
-    def lines(self, day, pages):
-        return "".join(LINE % (1, day, 3, 4, 5, f"/page-{i}.html", self.dice.randrange(10**6), "x") for i in pages).encode()
-
-    def test_new_documents_among_old_ones(self):
-        self.dice = dice()
-        self.write("tallyd.yaml", CONFIG.replace(b"error}", b"error, connections: 1}"))
-        lines = b""
-        for day, pages in (FIRST_DAY, range(0, 60, 2)), (FIRST_DAY + 1, range(60)):
-            lines += self.lines(day, pages)
-            self.write("a.log", lines)
-            self.count("a.log")
-            self.check(lines)
 
 
 def fault_of(dice, hello=False):
