@@ -6,8 +6,9 @@
 
 #define KEYS_CHUNK_BYTES ((size_t)64 << 10)
 
-/* Below every value. */
+/* Below every value; and below that. */
 #define RANK_ABSENT (-((int128)1 << 100))
+#define RANK_NONE   (RANK_ABSENT - 1)
 
 struct ranked {
     int128 rank;
@@ -71,11 +72,17 @@ void top_total(const struct top *t, int64_t *columns)
     }
 }
 
+/* By which a series is ranked; RANK_NONE: it is not there. */
 static int128 rank_of(const struct top *t, uint32_t series)
 {
     const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
+    const int64_t *row = row_of(t, series);
     int128 value;
-    return measure_value(m, row_of(t, series) + 1, &value) ? value : RANK_ABSENT;
+    if (row[0] == 0)
+        return RANK_NONE;
+    if (!measure_value(m, row + 1, &value))
+        return RANK_ABSENT;
+    return value == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) ? RANK_NONE : value;
 }
 
 static void heap_push(int128 *heap, size_t count, int128 rank)
@@ -99,42 +106,39 @@ static void heap_replace(int128 *heap, size_t count, int128 rank)
     heap[at] = rank;
 }
 
-static bool is_ranked(const struct top *t, uint32_t series)
-{
-    enum measure_kind kind = t->answer->report->measures[t->answer->measures[0]].kind;
-    bool is_total = kind == MEASURE_COUNT || kind == MEASURE_SUM;
-    return row_of(t, series)[0] != 0 && (!is_total || rank_of(t, series) != 0);
-}
-
 /* The least of the greatest `rows_max` ranks: what is below it is not shown. */
-static int128 least_shown(const struct top *t, uint64_t rows_max)
+static int128 least_shown(const int128 *ranks, size_t series_count, uint64_t rows_max)
 {
-    size_t room = rows_max < t->series_count ? (size_t)rows_max : t->series_count, count = 0;
+    size_t room = rows_max < series_count ? (size_t)rows_max : series_count, count = 0;
     int128 *heap = xmalloc(room * sizeof *heap); /* the least first */
-    for (uint32_t series = 0; series < t->series_count; series++) {
-        if (!is_ranked(t, series))
+    for (size_t series = 0; series < series_count; series++) {
+        if (ranks[series] == RANK_NONE)
             continue;
-        int128 rank = rank_of(t, series);
         if (count < room)
-            heap_push(heap, count++, rank);
-        else if (rank > heap[0])
-            heap_replace(heap, count, rank);
+            heap_push(heap, count++, ranks[series]);
+        else if (ranks[series] > heap[0])
+            heap_replace(heap, count, ranks[series]);
     }
     int128 least = count < room || count == 0 ? RANK_ABSENT : heap[0];
     free(heap);
     return least;
 }
 
-/* Those that may be shown: who shares the last place is settled by key, so all of them are looked at. */
-static size_t take_candidates(const struct top *t, int128 least, struct ranked **candidates)
+/* Those that may be shown: who shares the last place is settled by key, so all of them are taken. */
+static size_t take_candidates(const struct top *t, uint64_t rows_max, struct ranked **candidates)
 {
     size_t count = 0, capacity = 0;
+    int128 *ranks = xmalloc(t->series_count * sizeof *ranks);
+    for (uint32_t series = 0; series < t->series_count; series++)
+        ranks[series] = rank_of(t, series);
+    int128 least = least_shown(ranks, t->series_count, rows_max);
     for (uint32_t series = 0; series < t->series_count; series++) {
-        if (!is_ranked(t, series) || rank_of(t, series) < least)
+        if (ranks[series] < least)
             continue;
         *candidates = xgrow(*candidates, &capacity, count + 1, sizeof **candidates);
-        (*candidates)[count++] = (struct ranked){.rank = rank_of(t, series), .series = series};
+        (*candidates)[count++] = (struct ranked){.rank = ranks[series], .series = series};
     }
+    free(ranks);
     return count;
 }
 
@@ -179,7 +183,7 @@ bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_ma
                 struct err *e)
 {
     struct ranked *ranked = NULL;
-    size_t count = take_candidates(t, least_shown(t, rows_max), &ranked);
+    size_t count = take_candidates(t, rows_max, &ranked);
     bool good = read_keys(t, st, report, ranked, count, e);
     if (good) {
         if (count > 0)

@@ -7,6 +7,7 @@
  *             hour_N    one row per (hour, block)      60 minute slots
  *             day_N     one row per (day, block)       24 hour slots
  *             month_N   one row per (month, block)     31 day slots
+ *             year_N    one row per (year, block)      12 month slots
  *             series_N  one row per block    the dictionary: the block's keys, one a line; numbers are
  *                                            dense, from 1, so series that appear together share blocks
  *             lookup_N  one row per 1/4096 of the hashes     from a key's hash to its number
@@ -14,8 +15,8 @@
  *           Rowid `at` = (bucket's index since 1970) << 24 | block, so rows lie clustered by time.
  *           Beside them: `report` (name, generation, definition), `position` (how far each source is
  *           counted), `book`. All of a batch goes into one transaction.
- * Invariant: every count is in fresh_N or folded, never both: folding a fresh row adds it to its hour, day
- *           and month row and deletes it, in one transaction. So a reader adds the two, no clock decides
+ * Invariant: every count is in fresh_N or folded, never both: folding a fresh row adds it to its hour, day,
+ *           month and year row and deletes it, in one transaction. So a reader adds the two, no clock decides
  *           what is closed, and a late event is nothing special.
  * Cost    : a flush of a live second writes rows of the minutes that it touches, the same at the end of an
  *           hour as at its start; rows of whole hours or days would be written again and again at full
@@ -33,7 +34,7 @@
 #include "store/store.h"
 
 #define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
-#define SQLITE_STORE_FORMAT   2          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
+#define SQLITE_STORE_FORMAT   3          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;

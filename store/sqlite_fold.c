@@ -1,4 +1,4 @@
-/* Fresh rows of hours that are over become slots of their hour, day and month rows. */
+/* Fresh rows of hours that are over become slots of their hour, day, month and year rows. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/failpoint.h"

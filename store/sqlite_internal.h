@@ -19,7 +19,7 @@
 #define SERIES_BITS       26 /* a key is bucket (32 bits: minutes until the year 10136), series, slot (6) */
 #define SERIES_MAX        ((uint32_t)1 << SERIES_BITS)
 
-enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_COUNT };
+enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_YEAR, LEVEL_COUNT };
 
 struct level_table {
     sqlite3_stmt *get, *put; /* writer's: body by rowid; insert or replace */
@@ -133,7 +133,7 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
 void items_reserve(struct items *it, size_t more, size_t columns);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
-/* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the day and month rows. */
+/* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the rows above. */
 bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
 bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
 

@@ -18,7 +18,7 @@
 #define BUSY_MS 5000
 #define LOCK_MS 2000
 
-const char *const sqlite_level_names[LEVEL_COUNT] = {"fresh", "hour", "day", "month"};
+const char *const sqlite_level_names[LEVEL_COUNT] = {"fresh", "hour", "day", "month", "year"};
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL, generation INTEGER NOT "
@@ -233,9 +233,10 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
              "CREATE TABLE hour_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
              "CREATE TABLE day_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
              "CREATE TABLE month_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+             "CREATE TABLE year_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL);"
              "CREATE TABLE series_%lld (block INTEGER PRIMARY KEY, keys TEXT NOT NULL);"
              "CREATE TABLE lookup_%lld (bucket INTEGER PRIMARY KEY, entries BLOB NOT NULL);",
-             n, n, n, n, n, n);
+             n, n, n, n, n, n, n);
     return execute(st, sql, "adding a report's tables", e);
 }
 

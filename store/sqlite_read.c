@@ -11,10 +11,8 @@
 /* Up to so many wanted blocks are sought one by one; for more, every row of the range is read. */
 #define SEEK_BLOCKS_MAX 8
 
-static const enum level level_of_slot[SPAN_COUNT] = {[SPAN_MINUTE] = LEVEL_HOUR,
-                                                     [SPAN_HOUR] = LEVEL_DAY,
-                                                     [SPAN_DAY] = LEVEL_MONTH,
-                                                     [SPAN_MONTH] = LEVEL_MONTH};
+static const enum level level_of_slot[SPAN_COUNT] = {
+    [SPAN_MINUTE] = LEVEL_HOUR, [SPAN_HOUR] = LEVEL_DAY, [SPAN_DAY] = LEVEL_MONTH, [SPAN_MONTH] = LEVEL_YEAR};
 
 /* One scan of one level's table. */
 struct walk {
@@ -25,9 +23,10 @@ struct walk {
     enum level level;
     scan_fn *fn;
     void *context;
-    int64_t bucket_ms; /* of the row at hand */
-    uint32_t first_series;
-    uint64_t rows; /* of this scan */
+    uint32_t first_series;       /* of the row at hand */
+    int64_t bucket;              /* the same; -1: none yet */
+    int64_t slot_ms[BODY_SLOTS]; /* its slots, as the scan's */
+    uint64_t rows;               /* of this scan */
 };
 
 static int64_t bucket_index(enum level level, int64_t ms)
@@ -39,25 +38,39 @@ static int64_t bucket_index(enum level level, int64_t ms)
         return ms / HOUR_MS;
     case LEVEL_DAY:
         return ms / DAY_MS;
-    default:
+    case LEVEL_MONTH:
         return civil_month_index(ms);
+    default:
+        return civil_month_index(ms) / 12;
     }
 }
 
 static int64_t bucket_start(enum level level, int64_t index)
 {
     static const int64_t lengths[] = {MINUTE_MS, HOUR_MS, DAY_MS};
-    return level == LEVEL_MONTH ? civil_month_start(index) : index * lengths[level];
+    return level < LEVEL_MONTH ? index * lengths[level]
+                               : civil_month_start(level == LEVEL_MONTH ? index : index * 12);
+}
+
+/* Rows come by bucket, so this is rarely done. */
+static void enter_bucket(struct walk *w, int64_t bucket)
+{
+    static const int64_t lengths[] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
+    int64_t start_ms = bucket_start(w->level, bucket);
+    if (w->level == LEVEL_FRESH)
+        start_ms = span_floor(w->scan->slot, start_ms);
+    for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
+        w->slot_ms[slot] = w->level == LEVEL_YEAR ? civil_month_start(12 * bucket + slot)
+                                                  : start_ms + slot * lengths[w->level];
+    w->bucket = bucket;
 }
 
 static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
 {
-    static const int64_t slot_ms[LEVEL_COUNT] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
     struct walk *w = context;
-    int64_t at_ms = w->bucket_ms + slot * slot_ms[w->level];
-    if (at_ms < w->scan->from_ms || at_ms >= w->scan->to_ms)
-        return;
-    w->fn(w->context, w->first_series + series, span_floor(w->scan->slot, at_ms), values);
+    int64_t at_ms = w->slot_ms[slot];
+    if (at_ms >= w->scan->from_ms && at_ms < w->scan->to_ms)
+        w->fn(w->context, w->first_series + series, at_ms, values);
 }
 
 /* The lowest `count` bits. */
@@ -93,7 +106,8 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
     if (!wanted_in_block(&w->scan->series, block, wanted))
         return true;
     struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-    w->bucket_ms = bucket_start(w->level, at >> BLOCK_SHIFT);
+    if (w->bucket != at >> BLOCK_SHIFT)
+        enter_bucket(w, at >> BLOCK_SHIFT);
     w->first_series = block * BODY_SERIES;
     w->stats->bytes += body.len;
     w->stats->rows++;
@@ -172,6 +186,7 @@ static bool walk_level(struct walk *w, enum level level, struct err *e)
     uint32_t blocks[SEEK_BLOCKS_MAX];
     size_t count;
     w->level = level;
+    w->bucket = -1;
     int64_t first = bucket_index(level, w->scan->from_ms), last = bucket_index(level, w->scan->to_ms - 1);
     if (!few_blocks(&w->scan->series, blocks, &count))
         return walk_range(w, first << BLOCK_SHIFT, last << BLOCK_SHIFT | BLOCK_MASK, e);

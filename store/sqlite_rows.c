@@ -117,15 +117,16 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
 
 static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint32_t *slot)
 {
-    if (level == LEVEL_HOUR) {
-        *parent = bucket / 24;
-        *slot = (uint32_t)(bucket % 24);
+    if (level == LEVEL_DAY) {
+        int64_t ms = (int64_t)bucket * DAY_MS;
+        *parent = (uint64_t)civil_month_index(ms);
+        *slot = (uint32_t)civil_from_ms(ms).day - 1;
         return;
     }
-    ASSERT(level == LEVEL_DAY);
-    int64_t ms = (int64_t)bucket * DAY_MS;
-    *parent = (uint64_t)civil_month_index(ms);
-    *slot = (uint32_t)civil_from_ms(ms).day - 1;
+    ASSERT(level == LEVEL_HOUR || level == LEVEL_MONTH);
+    const unsigned slots = level == LEVEL_HOUR ? 24 : 12;
+    *parent = bucket / slots;
+    *slot = (uint32_t)(bucket % slots);
 }
 
 /* Every (bucket, series) of a settled level becomes one slot of its parent. */
@@ -159,10 +160,10 @@ bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
 
 bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e)
 {
-    for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
+    for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
         if (!write_level(st, report, level, e))
             return false;
-        if (level < LEVEL_MONTH)
+        if (level < LEVEL_YEAR)
             total_into_parent(st, level, &st->reports[report]);
     }
     return true;

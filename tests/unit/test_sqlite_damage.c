@@ -181,7 +181,9 @@ static void test_impossible_rows_are_errors_or_answers(void **state)
         "INSERT INTO month_2 (at, body) VALUES ((1 << 60) - 1, x'0003000202')",
         "UPDATE hour_2 SET body = x''",
         "UPDATE hour_2 SET body = 'text'",
+        "INSERT INTO year_2 (at, body) VALUES ((1 << 60) - 1, x'0003000202')",
         "UPDATE month_2 SET body = 5",
+        "UPDATE year_2 SET body = 5",
         "UPDATE series_2 SET block = 9000000000 WHERE block = 1",
         "UPDATE series_2 SET block = 500000 WHERE block = 1",
         "UPDATE series_2 SET block = -3 WHERE block = 1",
@@ -259,8 +261,8 @@ static void test_file_of_a_newer_version_is_refused(void **state)
 {
     (void)state;
     make_store();
-    run_sql("PRAGMA user_version = 3");
-    assert_both_refused(EX_DATAERR, "format 3, this tallyd knows 2:");
+    run_sql("PRAGMA user_version = 4");
+    assert_both_refused(EX_DATAERR, "format 4, this tallyd knows 3:");
 }
 
 static void test_file_of_another_program_is_refused(void **state)
