@@ -218,6 +218,9 @@ bench: all build/traffic build/bench_hot build/bench_json ## measure against the
 bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real Kafka broker, into the same file
 	@python3 bench/kafka/run.py
 
+bench-web: all build/traffic $(BUILD)/mongo_feed ## measure what is asked over HTTP while it counts, into the same file
+	@python3 bench/web/run.py
+
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
@@ -287,7 +290,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka bench-mongo format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka bench-mongo bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

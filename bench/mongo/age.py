@@ -2,12 +2,8 @@
 
 import math
 import os
-import re
-import shutil
-import signal
 import subprocess
 import time
-import urllib.request
 
 import measure
 
@@ -29,49 +25,6 @@ def events_of(documents):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if 2 * pages_of(middle) < documents else (low, middle)
     return low
-
-
-class Daemon:
-    """A `tallyd run` in a directory of its own, on standard input."""
-
-    def __init__(self, build, work, url, aggregate, store=""):
-        self.program, self.dir = os.path.join(build, "tallyd"), os.path.join(work, "daemon")
-        shutil.rmtree(self.dir, ignore_errors=True)
-        os.makedirs(self.dir)
-        with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
-            config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
-                         f'aggregate: {{{aggregate}}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
-                         "reports: {pages: {by: [path], measures: {hits: count}}}\n")
-
-    def start(self, stdin):
-        with open(os.path.join(self.dir, "log"), "wb") as log:
-            self.process = subprocess.Popen([self.program, "run", "-c", "tallyd.yaml"], cwd=self.dir, stdin=stdin,
-                                            stdout=log, stderr=log)
-
-    def said(self):
-        with open(os.path.join(self.dir, "log"), encoding="utf-8", errors="replace") as log:
-            return log.read()
-
-    def check(self):
-        if self.process.poll() is not None:
-            tail = self.said().strip().splitlines()[-1:] or ["no message"]
-            raise measure.Failed(f"the daemon ended with status {self.process.returncode}: {tail[0]}")
-
-    def metrics(self):
-        """{name: value} of those without labels."""
-        host = re.search(r"event=started .*listen=(\S+)", self.said())
-        if not host:
-            return {}
-        with urllib.request.urlopen(f"http://{host[1]}/metrics", timeout=10) as reply:
-            return {name: float(value) for name, value in re.findall(r"(?m)^(\w+) (\S+)$", reply.read().decode())}
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(60)
-        finally:
-            self.process.kill()
 
 
 class Run:

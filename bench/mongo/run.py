@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests", "servers")]
 
 import age  # noqa: E402
+import daemon  # noqa: E402
 import measure  # noqa: E402
 import mongo  # noqa: E402
 
@@ -107,7 +108,7 @@ class Bench:
 
     def feed(self, rate, seconds, aggregate, store=""):
         run = age.Run(rate, seconds)
-        run.watch(self.base, age.Daemon(self.arguments.build, WORK, self.url("tallyd"), aggregate, store))
+        run.watch(self.base, daemon.Daemon(self.arguments.build, WORK, self.url("tallyd"), aggregate, store))
         return run
 
     def measure_plain(self):
