@@ -505,7 +505,10 @@ static bool apply_many(struct mongo_chunk *c, size_t *which, size_t *n, struct e
         return false;
     if (*n == 0)
         return true;
-    return together ? insert(c, which, n, e) : !c->finds_new || insert_missing(c, which, n, e);
+    if (together)
+        return insert(c, which, n, e);
+    /* One alone, as the books mostly are, is made by its update. */
+    return !c->finds_new || c->count == 1 || insert_missing(c, which, n, e);
 }
 
 bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
