@@ -50,13 +50,13 @@ void api_begin(struct api *api, struct query *q)
     q->format = QUERY_JSON;
 }
 
-/* A kind of question: its words, and what answers it. */
-struct question {
+/* A kind of question: what takes its words, and what answers it. */
+struct kind {
     bool (*set)(struct query *q, struct slice name, struct slice value, struct err *e);
     bool (*run)(struct store *st, const struct query *q, struct text *out, struct err *e);
 };
 
-static bool set_words(const struct question *kind, struct query *q, const struct parameter *parameters,
+static bool set_words(const struct kind *kind, struct query *q, const struct parameter *parameters,
                       size_t count, struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
@@ -66,8 +66,8 @@ static bool set_words(const struct question *kind, struct query *q, const struct
     return true;
 }
 
-static void answer(struct api *api, const struct question *kind, const struct parameter *parameters,
-                   size_t count, uint64_t top, struct reply *rp)
+static void answer(struct api *api, const struct kind *kind, const struct parameter *parameters, size_t count,
+                   uint64_t top, struct reply *rp)
 {
     struct query q;
     struct err e;
@@ -95,19 +95,19 @@ static bool run_query(struct store *st, const struct query *q, struct text *out,
 
 void api_query(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
-    static const struct question kind = {query_set, run_query};
+    static const struct kind kind = {query_set, run_query};
     answer(api, &kind, parameters, count, 0, rp);
 }
 
 void api_top(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
-    static const struct question kind = {ranking_set, ranking_run};
+    static const struct kind kind = {ranking_set, ranking_run};
     answer(api, &kind, parameters, count, RANKING_LIMIT, rp);
 }
 
 void api_series(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
-    static const struct question kind = {values_set, values_run};
+    static const struct kind kind = {values_set, values_run};
     answer(api, &kind, parameters, count, VALUES_LIMIT, rp);
 }
 
