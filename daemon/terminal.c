@@ -14,8 +14,6 @@
 #define TAKE "\033[?1049h\033[?25l"
 #define GIVE "\033[0m\033[?25h\033[?1049l"
 
-static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-
 static struct termios before, during;
 static volatile sig_atomic_t taken, redraw;
 
@@ -55,12 +53,14 @@ static bool is_in_background(void)
 static void on_pause(int number)
 {
     int error = errno;
+    bool was_taken = taken;
     (void)number;
     leave();
     do
         raise(SIGSTOP);
     while (is_in_background());
-    enter();
+    if (was_taken)
+        enter();
     redraw = 1;
     errno = error;
 }
@@ -71,11 +71,21 @@ static void on_resize(int number)
     redraw = 1;
 }
 
-static void handle(int number, void (*handler)(int), int flags)
+static const struct {
+    int number;
+    void (*handler)(int);
+} handled[] = {{SIGINT, on_end},  {SIGTERM, on_end},   {SIGHUP, on_end},     {SIGQUIT, on_end},
+               {SIGABRT, on_end}, {SIGSEGV, on_end},   {SIGBUS, on_end},     {SIGFPE, on_end},
+               {SIGILL, on_end},  {SIGTSTP, on_pause}, {SIGWINCH, on_resize}};
+
+/* How they were handled before. */
+static struct sigaction handled_before[COUNT_OF(handled)], ttou_before;
+
+static void handle(int number, void (*handler)(int), struct sigaction *old)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = handler == on_end ? (int)SA_RESETHAND : 0};
     sigemptyset(&action.sa_mask);
-    sigaction(number, &action, NULL);
+    sigaction(number, &action, old);
 }
 
 bool terminal_is_there(void)
@@ -92,18 +102,21 @@ bool terminal_take(void)
     during.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     during.c_cc[VMIN] = 1;
     during.c_cc[VTIME] = 0;
-    for (size_t i = 0; i < COUNT_OF(endings); i++)
-        handle(endings[i], on_end, (int)SA_RESETHAND);
-    handle(SIGTSTP, on_pause, 0);
-    handle(SIGWINCH, on_resize, 0);
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        handle(handled[i].number, handled[i].handler, &handled_before[i]);
     enter();
-    signal(SIGTTOU, SIG_IGN); /* it is given back from the background, too, but not taken */
+    handle(SIGTTOU, SIG_IGN, &ttou_before); /* it is given back from the background, too, but not taken */
     return taken;
 }
 
 void terminal_give(void)
 {
+    if (!taken)
+        return;
     leave();
+    sigaction(SIGTTOU, &ttou_before, NULL);
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        sigaction(handled[i].number, &handled_before[i], NULL);
 }
 
 void terminal_size(int *columns, int *rows)

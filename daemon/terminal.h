@@ -15,7 +15,7 @@
 bool terminal_is_there(void);
 /* False: it cannot be taken over. */
 bool terminal_take(void);
-/* Does nothing where it was not taken. */
+/* Signals are then handled as they were before. Does nothing where it was not taken. */
 void terminal_give(void);
 /* Of its window, or 80 by 24 where it does not say. */
 void terminal_size(int *columns, int *rows);
