@@ -4,7 +4,6 @@
 #include "query/unknown.h"
 #include "web/api.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -12,6 +11,7 @@
 struct frame {
     size_t users;
     struct text bytes;
+    int64_t until_ms; /* when its question is asked again (monotonic) */
 };
 
 /* The same words, asked by at least one stream. */
@@ -20,7 +20,7 @@ struct question {
     size_t users; /* streams, and the thread that asks it just now */
     size_t count;
     struct parameter *parameters; /* in memory of its own, with their texts */
-    struct frame *newest;
+    struct frame *newest;         /* never NULL */
 };
 
 struct stream {
@@ -37,7 +37,7 @@ struct streams {
     struct streams_clients clients;
     size_t streams_max, stream_count;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* there is a first question, or the end has come */
+    pthread_cond_t changed; /* there is another question, or the end has come */
     pthread_t thread;
     struct question *questions;
     struct stream *list;
@@ -102,10 +102,18 @@ static void add_event(struct text *out, const char *name, const struct text *dat
     text_putc(out, '\n');
 }
 
+/* When a question is due again that began to be asked then, and has been answered now. */
+static int64_t next_due(int64_t begun_ms)
+{
+    int64_t least_ms = STREAMS_SHARE * (clock_mono_ms(&clock_system) - begun_ms);
+    return begun_ms + (least_ms > STREAMS_INTERVAL_MS ? least_ms : STREAMS_INTERVAL_MS);
+}
+
 /* *good: the question was answered, else *e says why not. */
 static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
                                 struct err *e)
 {
+    int64_t begun_ms = clock_mono_ms(&clock_system);
     struct text rows = {0}, status = {0};
     struct frame *f = xcalloc(1, sizeof *f);
     f->users = 1;
@@ -118,6 +126,7 @@ static struct frame *make_frame(struct api *api, const struct parameter *paramet
     add_event(&f->bytes, "status", &status);
     text_fini(&rows);
     text_fini(&status);
+    f->until_ms = next_due(begun_ms);
     return f;
 }
 
@@ -148,28 +157,28 @@ static void question_release(struct streams *s, struct question *qu)
     free(qu);
 }
 
-/* Ask each question once. Under the lock, which is not held while one is asked. */
-static void ask_all(struct streams *s)
+/* NULL: there is none. Under the lock. */
+static struct question *first_due(const struct streams *s)
+{
+    struct question *first = s->questions;
+    for (struct question *qu = first; qu != NULL; qu = qu->next) {
+        if (qu->newest->until_ms < first->newest->until_ms)
+            first = qu;
+    }
+    return first;
+}
+
+/* Under the lock, which is not held while it is asked. */
+static void ask_again(struct streams *s, struct question *qu)
 {
     struct err e;
     bool good;
-    for (struct question *qu = s->questions, *next; qu != NULL && !s->ending; qu = next) {
-        qu->users++;
-        pthread_mutex_unlock(&s->lock);
-        struct frame *f = make_frame(s->api, qu->parameters, qu->count, &good, &e);
-        pthread_mutex_lock(&s->lock);
-        publish(s, qu, f);
-        next = qu->next;
-        question_release(s, qu);
-    }
-}
-
-/* Under the lock. */
-static void wait_until(struct streams *s, int64_t at_ms)
-{
-    const struct timespec at = clock_timespec(at_ms);
-    while (!s->ending && pthread_cond_timedwait(&s->changed, &s->lock, &at) != ETIMEDOUT)
-        ;
+    qu->users++;
+    pthread_mutex_unlock(&s->lock);
+    struct frame *f = make_frame(s->api, qu->parameters, qu->count, &good, &e);
+    pthread_mutex_lock(&s->lock);
+    publish(s, qu, f);
+    question_release(s, qu);
 }
 
 static void *run(void *context)
@@ -177,14 +186,15 @@ static void *run(void *context)
     struct streams *s = context;
     pthread_mutex_lock(&s->lock);
     while (!s->ending) {
-        if (s->questions == NULL) {
+        struct question *qu = first_due(s);
+        if (qu == NULL) {
             pthread_cond_wait(&s->changed, &s->lock);
-            continue;
+        } else if (qu->newest->until_ms > clock_mono_ms(&clock_system)) {
+            const struct timespec until = clock_timespec(qu->newest->until_ms);
+            pthread_cond_timedwait(&s->changed, &s->lock, &until);
+        } else {
+            ask_again(s, qu);
         }
-        int64_t begun_ms = clock_mono_ms(&clock_system);
-        ask_all(s);
-        int64_t pause_ms = STREAMS_SHARE * (clock_mono_ms(&clock_system) - begun_ms);
-        wait_until(s, begun_ms + (pause_ms > STREAMS_INTERVAL_MS ? pause_ms : STREAMS_INTERVAL_MS));
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;

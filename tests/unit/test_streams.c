@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #define STREAMS_MAX 3
+#define DEAR_MS     600 /* of a question of pages: it is asked each 3 s */
 
 /* Of all clients, which are numbers: who waits. */
 struct waiting {
@@ -122,6 +123,14 @@ static void read_frame(struct stream *st, int client, size_t size, struct text *
     assert_int_equal(len, 0);
 }
 
+static bool is_waiting(int client)
+{
+    pthread_mutex_lock(&waiting.lock);
+    bool is = waiting.is_suspended[client];
+    pthread_mutex_unlock(&waiting.lock);
+    return is;
+}
+
 static void end(struct fixture *f, struct stream **streams, size_t count)
 {
     char buf[16];
@@ -193,6 +202,49 @@ static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
     text_fini(&quick);
 }
 
+static const struct store_ops *quick_ops;
+
+static bool scan_slowly(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                        struct scan_stats *stats, struct err *e)
+{
+    if (scan->report == FIXTURE_PAGES)
+        nanosleep(&(struct timespec){.tv_nsec = DEAR_MS * 1000000L}, NULL);
+    return quick_ops->scan(st, scan, fn, context, stats, e);
+}
+
+/* Handles, in advance, for all who ask at once. */
+static void make_pages_dear(struct fixture *f)
+{
+    static struct store_ops ops;
+    struct err e;
+    for (int i = 0; i < 2; i++) {
+        struct store *st = store_open(f->w->url, STORE_READ, NULL, 0, &e);
+        assert_non_null(st);
+        quick_ops = st->ops;
+        ops = *st->ops;
+        ops.scan = scan_slowly;
+        st->ops = &ops;
+        readers_give(&f->api.readers, st, true);
+    }
+}
+
+static void test_dear_question_does_not_slow_the_others(void **state)
+{
+    struct fixture *f = *state;
+    make_pages_dear(f);
+    struct stream *streams[] = {must_open(f, "pages"), must_open(f, "site")};
+    struct text bytes = {0};
+    int frames = 0;
+    for (read_frame(streams[0], 0, 4096, &bytes); is_waiting(0); frames++) {
+        read_frame(streams[1], 1, 4096, &bytes);
+        wait_for_resume(1);
+    }
+    /* The one that it began with, after a second, and after two. */
+    assert_in_range(frames, 3, 10);
+    end(f, streams, COUNT_OF(streams));
+    text_fini(&bytes);
+}
+
 static void test_streams_have_a_limit(void **state)
 {
     struct fixture *f = *state;
@@ -227,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STREAMS_TEST(test_streams_of_one_question_read_the_same),
         STREAMS_TEST(test_slow_streams_miss_frames_but_no_byte_of_one),
+        STREAMS_TEST(test_dear_question_does_not_slow_the_others),
         STREAMS_TEST(test_streams_have_a_limit),
         STREAMS_TEST(test_wrong_questions_are_no_streams),
     };
