@@ -256,10 +256,12 @@ compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors an
 
 # ---- installation
 
-INSTALLED = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
-            lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
-            share/bash-completion/completions/tallyd share/doc/tallyd/examples/tallyd.yaml share/doc/tallyd/examples/kafka.yaml \
-            share/doc/tallyd/examples/credentials.conf share/doc/tallyd/openapi.yaml
+docdir    ?= $(PREFIX)/share/doc/tallyd
+INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
+             lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
+             share/bash-completion/completions/tallyd
+# Of docs/, into $(docdir).
+DOCUMENTS := openapi.yaml PROMETHEUS.md $(patsubst docs/%,%,$(wildcard docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # The unit, and the template: one configuration, or one per instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -273,16 +275,15 @@ install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 644 docs/tallyd.8 $(DESTDIR)$(PREFIX)/share/man/man8/tallyd.8
 	install -D -m 644 docs/tallyd.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/tallyd.yaml.5
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
-	install -D -m 644 docs/examples/tallyd.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/tallyd.yaml
-	install -D -m 644 docs/examples/kafka.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/kafka.yaml
-	install -D -m 644 docs/openapi.yaml $(DESTDIR)$(PREFIX)/share/doc/tallyd/openapi.yaml
-	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(PREFIX)/share/doc/tallyd/examples/credentials.conf
+	for f in $(DOCUMENTS); do install -D -m 644 docs/$$f $(DESTDIR)$(docdir)/$$f || exit 1; done
+	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(docdir)/examples/credentials.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	$(UNIT) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service
 	$(UNIT_TEMPLATE) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd@.service
 
 uninstall: ## remove what install put there
-	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(DOCUMENTS:%=$(DESTDIR)$(docdir)/%) \
+	    $(DESTDIR)$(docdir)/examples/credentials.conf
 
 clean: ## remove what was built
 	rm -rf build compile_commands.json

@@ -12,6 +12,15 @@ grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd.yaml$' "$root/lib/
 grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd/%i.yaml$' "$root/lib/systemd/system/tallyd@.service"
 ! grep '@[A-Z]*@' "$root"/lib/systemd/system/* || exit 1
 grep -q '^LoadCredential=' "$root/share/doc/tallyd/examples/credentials.conf"
+doc=$root/share/doc/tallyd
+for file in openapi.yaml PROMETHEUS.md examples/kafka.yaml grafana/dashboards/tallyd.json \
+    grafana/provisioning/dashboards/tallyd.yaml grafana/provisioning/datasources/tallyd.yaml; do
+    cmp "docs/$file" "$doc/$file"
+done
+# What the documents installed point at is installed with them.
+sed -n 's/.*](\([^):#]*\)).*/\1/p' "$doc"/*.md | while read -r link; do
+    [ -e "$doc/$link" ] || { echo "$doc/*.md: there is no $link"; exit 1; }
+done
 man -l "$root/share/man/man8/tallyd.8" >/dev/null
 man -l "$root/share/man/man5/tallyd.yaml.5" >/dev/null
 
@@ -26,5 +35,8 @@ words=$(PATH=$root/bin:$PATH bash -c "
     { echo "completion of 'tallyd query' is '$words', expected 'site pages http://'"; exit 1; }
 
 make --silent uninstall DESTDIR="$dir" PREFIX=/opt/tallyd
+make --silent install DESTDIR="$dir" PREFIX=/opt/tallyd docdir=/opt/doc
+cmp docs/openapi.yaml "$dir/opt/doc/openapi.yaml"
+make --silent uninstall DESTDIR="$dir" PREFIX=/opt/tallyd docdir=/opt/doc
 left=$(find "$dir" -type f)
 [ -z "$left" ] || { echo "uninstall left: $left"; exit 1; }
