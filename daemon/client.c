@@ -1,10 +1,14 @@
 #include "daemon/client.h"
 
 #include "base/library.h"
+#include "base/mem.h"
+#include "ingest/json.h"
 
 #define CURL_DISABLE_TYPECHECK /* whose macros take functions for names */
 #include <curl/curl.h>
 #include <stdlib.h>
+
+#define DEPTH_MAX 8 /* of an answer that is an error */
 
 /* clang-format off */
 #define FUNCTIONS(X) \
@@ -67,25 +71,33 @@ static size_t take(char *bytes, size_t one, size_t count, void *context)
     return len;
 }
 
-/* What {"error":"…"} says; a text of text_json() and of nobody else. */
+/* Controls would speak to the terminal. */
+static void add_plainly(struct text *out, struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        text_putc(out, c < 0x20 || c == 0x7f ? ' ' : (char)c);
+    }
+}
+
+/* What {"error":"…"} says. */
 static bool read_error(const struct text *answer, struct text *what)
 {
-    static const char head[] = "{\"error\":\"", tail[] = "\"}\n";
-    size_t from = sizeof head - 1, less = sizeof tail - 1;
-    if (answer->len < from + less || memcmp(answer->ptr, head, from) != 0 ||
-        memcmp(answer->ptr + answer->len - less, tail, less) != 0)
-        return false;
-    text_puts(what, "");
-    for (size_t i = from; i < answer->len - less; i++) {
-        char c = answer->ptr[i];
-        if (c == '\\' && answer->ptr[++i] == 'u')
-            i += 4; /* a control character */
-        else if (c == '\\')
-            text_putc(what, answer->ptr[i] == 'n' ? ' ' : answer->ptr[i]);
-        else
-            text_putc(what, c);
+    struct json_found found = {0};
+    struct json_paths *paths = json_paths_new(DEPTH_MAX);
+    size_t path = json_paths_add(paths, slice_text("/error"));
+    const char *at;
+    bool good = answer->len > 0 && json_read(paths, text_slice(answer), &found, &at) == JSON_OK;
+    const struct json_value *error = good ? json_found_get(&found, path) : NULL;
+    good = error != NULL && json_type_is_string(error->type);
+    if (good) {
+        char *plain = xmalloc(error->text.len);
+        text_puts(what, "");
+        add_plainly(what, slice_of(plain, json_unescape(error->text, plain)));
+        free(plain);
     }
-    return true;
+    json_paths_free(paths);
+    return good;
 }
 
 static int code_of(long status)

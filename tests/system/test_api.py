@@ -5,19 +5,22 @@ import base64
 import datetime
 import gzip
 import http.client
+import http.server
 import json
 import os
 import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
 
-from harness import EX_CONFIG, EX_NOPERM, EX_OK, TIMEOUT_S, DaemonCase
+from harness import EX_CONFIG, EX_NOINPUT, EX_NOPERM, EX_OK, EX_USAGE, TIMEOUT_S, DaemonCase
 
+EX_UNAVAILABLE, EX_PROTOCOL = 69, 76
 CONFIG = b"""sources: {access: {path: access.log}}
 reports:
   site: {}
@@ -58,6 +61,19 @@ class Stream:
                 assert len(lines) == 2 and lines[1].startswith("data: "), lines
                 return json.loads(lines[1][len("data: "):])
         return None
+
+
+class Refusal(http.server.BaseHTTPRequestHandler):
+    """What answers every question with 422 and the body that its server has."""
+
+    def do_GET(self):
+        self.send_response(422)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_):
+        pass
 
 
 class ApiTest(DaemonCase):
@@ -207,6 +223,30 @@ class ApiTest(DaemonCase):
             self.assertEqual(("no-store", None), (headers["Cache-Control"], headers["ETag"]))
         code, headers, _ = self.ask("/api/v1/top?report=nothing&from=2026-01-05&to=2026-01-06")
         self.assertEqual((400, "no-store", None), (code, headers["Cache-Control"], headers["ETag"]))
+        self.stop()
+
+    def test_reasons_are_the_daemons_words(self):
+        self.tallyd("query", "<a>&\t\"b\\\x7f", "--store", "sqlite:tallyd.db", status=EX_USAGE)
+        said = self.err
+        self.assertIn('"<a>&', said)
+        self.tallyd("query", self.url, "<a>&\t\"b\\\x7f", status=EX_USAGE)
+        self.assertEqual(said, self.err)
+        self.stop()
+
+    def test_reasons_are_any_json(self):
+        with http.server.HTTPServer(("127.0.0.1", 0), Refusal) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            for body, said in ((b'{"error":"\\u003ca\\u0026b\\u003e \\u00e4\\ud83d\\ude00\\ud83d!"}\n', "<a&b> ä😀\ufffd!"),
+                               (b'{ "code": [1, {}], "error": "one\\ntwo\\u001b[0m\\/" }', "one two [0m/")):
+                server.body = body
+                self.tallyd("query", url, "site", status=EX_UNAVAILABLE)
+                self.assertEqual(f"tallyd query: {said}\n", self.err)
+            for body in (b"", b'{"error":"cut', b'{"error":7}', b"[" * 1000, b"too dear"):
+                server.body = body
+                self.tallyd("query", url, "site", status=EX_PROTOCOL)
+                self.assertIn("not as tallyd does (status 422)", self.err)
+            server.shutdown()
         self.stop()
 
     # ---- who may ask
