@@ -124,11 +124,14 @@ static bool judge(const char *url, long status, const char *type, struct text *a
     return good;
 }
 
-static void set_options(CURL *curl, const char *address, long timeout_ms, struct text *answer, char *why)
+static void set_options(CURL *curl, const char *address, const char *cacert, long timeout_ms,
+                        struct text *answer, char *why)
 {
     lib.curl_easy_setopt(curl, CURLOPT_URL, address);
     lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (cacert != NULL)
+        lib.curl_easy_setopt(curl, CURLOPT_CAINFO, cacert);
     lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     lib.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
     lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
@@ -153,7 +156,27 @@ static bool no_address(const char *url, struct err *e)
     return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
 }
 
-static bool perform(const char *url, const char *address, long timeout_ms, struct text *answer, struct err *e)
+/* Nobody answered, or too much. */
+static bool fail(CURLcode code, const struct client *c, const char *why, struct err *e)
+{
+    if (why[0] == '\0')
+        why = lib.curl_easy_strerror(code);
+    if (code == CURLE_WRITE_ERROR)
+        return err_set(e, EX_UNAVAILABLE, "%s answers with more than %zu MiB; ask for less", c->url,
+                       CLIENT_ANSWER_BYTES_MAX >> 20);
+    if (code == CURLE_URL_MALFORMAT)
+        return no_address(c->url, e);
+    if (code == CURLE_SSL_CACERT_BADFILE && c->cacert != NULL)
+        return err_set(e, EX_NOINPUT, "no certificates can be read from %s (--cacert)", c->cacert);
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return err_set(e, EX_UNAVAILABLE,
+                       "%s is not trusted: %s; --cacert FILE names who has signed its certificate", c->url,
+                       why);
+    return err_set(e, EX_UNAVAILABLE, "%s does not answer: %s", c->url, why);
+}
+
+static bool perform(const struct client *c, const char *address, long timeout_ms, struct text *answer,
+                    struct err *e)
 {
     char why[CURL_ERROR_SIZE] = "";
     long status = 0;
@@ -163,35 +186,25 @@ static bool perform(const char *url, const char *address, long timeout_ms, struc
     CURL *curl = lib.curl_easy_init();
     if (curl == NULL)
         return err_set(e, EX_OSERR, "libcurl cannot be used");
-    set_options(curl, address, timeout_ms, answer, why);
+    set_options(curl, address, c->cacert, timeout_ms, answer, why);
     add_token(curl);
     CURLcode code = lib.curl_easy_perform(curl);
-    bool good = false;
     lib.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     lib.curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-    if (code == CURLE_OK)
-        good = judge(url, status, type, answer, e);
-    else if (code == CURLE_WRITE_ERROR)
-        err_set(e, EX_UNAVAILABLE, "%s answers with more than %zu MiB; ask for less", url,
-                CLIENT_ANSWER_BYTES_MAX >> 20);
-    else if (code == CURLE_URL_MALFORMAT)
-        good = no_address(url, e);
-    else
-        err_set(e, EX_UNAVAILABLE, "%s does not answer: %s", url,
-                why[0] != '\0' ? why : lib.curl_easy_strerror(code));
+    bool good = code == CURLE_OK ? judge(c->url, status, type, answer, e) : fail(code, c, why, e);
     lib.curl_easy_cleanup(curl);
     return good;
 }
 
-bool client_get(const char *url, const char *path, const struct parameter *parameters, size_t count,
+bool client_get(const struct client *c, const char *path, const struct parameter *parameters, size_t count,
                 long timeout_ms, struct text *out, struct err *e)
 {
     struct text address = {0}, answer = {0};
-    const char *host = strstr(url, "://") + 3;
+    const char *host = strstr(c->url, "://") + 3;
     if (*host == '\0' || *host == '/')
-        return no_address(url, e);
-    write_address(url, path, parameters, count, &address);
-    bool good = perform(url, address.ptr, timeout_ms, &answer, e);
+        return no_address(c->url, e);
+    write_address(c->url, path, parameters, count, &address);
+    bool good = perform(c, address.ptr, timeout_ms, &answer, e);
     if (good)
         text_add(out, answer.ptr, answer.len);
     text_fini(&address);

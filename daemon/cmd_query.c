@@ -32,6 +32,7 @@ static const char usage[] =
     "      --explain           say on standard error what was read\n"
     "  -c, --config FILE       configuration (default: built in)\n"
     "      --store URL         store to read (default: sqlite:tallyd.db)\n"
+    "      --cacert FILE       with https://, a PEM file with who may have signed the daemon's certificate\n"
     "  -h, --help              this text\n"
     "\n"
     "Numbers are exact. What min, max, last and mean say of no event is absent: - in a table, empty in CSV,\n"
@@ -45,7 +46,7 @@ static const char usage[] =
     "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
-enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE };
+enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE, OPT_CACERT };
 
 static const struct option long_options[] = {
     {"filter", required_argument, NULL, OPT_PARAMETER},
@@ -59,6 +60,7 @@ static const struct option long_options[] = {
     {"explain", no_argument, NULL, OPT_EXPLAIN},
     {"config", required_argument, NULL, 'c'},
     {"store", required_argument, NULL, OPT_STORE},
+    {"cacert", required_argument, NULL, OPT_CACERT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -67,7 +69,7 @@ static const struct option long_options[] = {
 
 struct arguments {
     const char *config_file, *store_url;
-    const char *daemon_url; /* NULL: the store is read */
+    struct client daemon; /* without a URL: the store is read */
     bool explain;
     struct parameter
         parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
@@ -98,12 +100,14 @@ static void add_parameter(struct arguments *args, const char *name, const char *
 static int take_operands(struct arguments *args, int count, char **operands)
 {
     if (count > 0 && client_is_url(operands[0])) {
-        args->daemon_url = operands[0];
+        args->daemon.url = operands[0];
         count--;
         operands++;
         if (args->store_url != NULL || args->config_file != NULL || args->explain)
             return bad_usage(
                 "a daemon has its own store and configuration: no --store, --config or --explain");
+    } else if (args->daemon.cacert != NULL) {
+        return bad_usage("--cacert goes with the address of a daemon, https://HOST:PORT");
     }
     if (count != 1)
         return bad_usage(count == 0 ? "which report?" : "one report at a time");
@@ -125,6 +129,9 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
             break;
         case OPT_STORE:
             args->store_url = optarg;
+            break;
+        case OPT_CACERT:
+            args->daemon.cacert = optarg;
             break;
         case 'c':
             args->config_file = optarg;
@@ -195,7 +202,7 @@ static bool ask_daemon(const struct arguments *args, struct err *e)
         {slice_text("bars"), slice_text(isatty(STDOUT_FILENO) ? "yes" : "no")}};
     struct text out = {0};
     memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
-    bool good = client_get(args->daemon_url, "/api/v1/query", parameters, args->parameter_count + 2,
+    bool good = client_get(&args->daemon, "/api/v1/query", parameters, args->parameter_count + 2,
                            CLIENT_TIMEOUT_MS, &out, e) &&
                 print(&out, e);
     text_fini(&out);
@@ -210,7 +217,7 @@ int cmd_query(int argc, char **argv)
     int code = parse_arguments(&args, argc, argv);
     if (code != 0)
         return code == -1 ? EX_OK : code;
-    if (args.daemon_url != NULL)
+    if (args.daemon.url != NULL)
         return ask_daemon(&args, &e) ? EX_OK : complain(&e);
     struct config *c = options_load(args.config_file, args.store_url, &code);
     if (c == NULL)

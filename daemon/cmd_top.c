@@ -1,5 +1,4 @@
 #include "base/clock.h"
-#include "daemon/client.h"
 #include "daemon/commands.h"
 #include "daemon/live_view.h"
 #include "daemon/terminal.h"
@@ -23,14 +22,16 @@ static const char usage[] =
     "that once.\n"
     "\n"
     "      --url URL           the daemon (default: http://127.0.0.1:8080)\n"
+    "      --cacert FILE       with https://, a PEM file with who may have signed the daemon's certificate\n"
     "      --report NAME       whose series (default: pages, else the first report with series)\n"
     "      --measure NAME      by what they are ranked (default: the report's first)\n"
     "  -h, --help              this text\n";
 
-enum { OPT_URL = 256, OPT_REPORT, OPT_MEASURE };
+enum { OPT_URL = 256, OPT_CACERT, OPT_REPORT, OPT_MEASURE };
 
 static const struct option long_options[] = {
     {"url", required_argument, NULL, OPT_URL},
+    {"cacert", required_argument, NULL, OPT_CACERT},
     {"report", required_argument, NULL, OPT_REPORT},
     {"measure", required_argument, NULL, OPT_MEASURE},
     {"help", no_argument, NULL, 'h'},
@@ -57,7 +58,10 @@ static int parse_arguments(struct live *l, int argc, char **argv)
     for (int o; (o = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         switch (o) {
         case OPT_URL:
-            l->url = optarg;
+            l->daemon.url = optarg;
+            break;
+        case OPT_CACERT:
+            l->daemon.cacert = optarg;
             break;
         case OPT_REPORT:
             l->report = optarg;
@@ -74,7 +78,7 @@ static int parse_arguments(struct live *l, int argc, char **argv)
     }
     if (optind < argc)
         return bad_usage("it takes no operands: the daemon is --url, the report --report");
-    return client_is_url(l->url) ? 0 : bad_usage("--url: expected http://HOST:PORT");
+    return client_is_url(l->daemon.url) ? 0 : bad_usage("--url: expected http://HOST:PORT");
 }
 
 static bool print_once(const struct live *l, struct err *e)
@@ -147,7 +151,7 @@ static bool watch(struct live *l, struct err *e)
 
 int cmd_top(int argc, char **argv)
 {
-    struct live l = {.url = "http://127.0.0.1:8080"};
+    struct live l = {.daemon.url = "http://127.0.0.1:8080"};
     struct err e;
     int code = parse_arguments(&l, argc, argv);
     if (code != 0)

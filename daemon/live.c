@@ -1,7 +1,6 @@
 #include "daemon/live.h"
 
 #include "base/mem.h"
-#include "daemon/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +20,12 @@ static bool get(const struct live *l, const char *path, const struct parameter *
     struct text body = {0};
     bson_error_t why;
     bson_t *found = NULL;
-    if (client_get(l->url, path, parameters, count, LIVE_WAIT_MS, &body, e)) {
+    if (client_get(&l->daemon, path, parameters, count, LIVE_WAIT_MS, &body, e)) {
         found = bson_new_from_json((const uint8_t *)body.ptr, (ssize_t)body.len, &why);
         if (found == NULL)
             err_set(e, EX_PROTOCOL,
-                    "%s%s answers with something that is not JSON (%s): is it the right address?", l->url,
-                    path, why.message);
+                    "%s%s answers with something that is not JSON (%s): is it the right address?",
+                    l->daemon.url, path, why.message);
     }
     text_fini(&body);
     if (found == NULL)

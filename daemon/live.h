@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "daemon/client.h"
 
 #include <bson/bson.h>
 
@@ -17,15 +18,16 @@
 #define LIVE_WAIT_MS 3000L /* for an answer */
 
 struct live {
-    const char *url, *report, *measure; /* report and measure: NULL, or what was asked for */
-    char *top_report, *top_measure;     /* what is shown: owned */
-    char *class_report;                 /* NULL: no report tells statuses apart */
-    bool adds_up;                       /* the measure: minutes add up to the hour */
-    bool ranks;                         /* the report has series */
-    bson_t *status;                     /* /api/v1/status */
-    bson_t *minutes;                    /* /api/v1/query by minute, */
-    bson_t *total;                      /* and of the hour as a whole */
-    bson_t *top, *classes;              /* /api/v1/top, or /api/v1/query?top= */
+    struct client daemon;
+    const char *report, *measure;   /* NULL, or what was asked for */
+    char *top_report, *top_measure; /* what is shown: owned */
+    char *class_report;             /* NULL: no report tells statuses apart */
+    bool adds_up;                   /* the measure: minutes add up to the hour */
+    bool ranks;                     /* the report has series */
+    bson_t *status;                 /* /api/v1/status */
+    bson_t *minutes;                /* /api/v1/query by minute, */
+    bson_t *total;                  /* and of the hour as a whole */
+    bson_t *top, *classes;          /* /api/v1/top, or /api/v1/query?top= */
 };
 
 /* Choose what is shown, from the reports that there are: the one asked for, else `pages`, else the first with

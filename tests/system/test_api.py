@@ -306,6 +306,7 @@ class ApiTest(DaemonCase):
         url = self.url.replace("http://", "https://")
         context = ssl.create_default_context(cafile=self.path("one.pem"))
         self.assertEqual((200, b"ok\n"), self.ask("/healthz", url, context)[::2])
+        self.check_commands_by_tls(url)
         self.assertLess(1000, len(self.ask("/", url, context)[2]))
         connection = http.client.HTTPSConnection(url[len("https://"):], timeout=TIMEOUT_S, context=context)
         connection.request("GET", "/api/v1/stream?report=site")
@@ -320,6 +321,18 @@ class ApiTest(DaemonCase):
             self.get("/healthz")  # not by plain HTTP
         self.process.terminate()
         self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
+
+    def check_commands_by_tls(self, url):
+        for command in (("query", url, "site"), ("top", "--url", url)):
+            self.tallyd(*command, "--cacert", "one.pem")
+            self.tallyd(*command, status=EX_UNAVAILABLE)
+            self.assertIn("is not trusted: ", self.err)
+            self.assertIn("--cacert FILE", self.err)
+            self.tallyd(*command, "--cacert", "two.pem", status=EX_UNAVAILABLE)
+            for file in ("none.pem", "access.log"):
+                self.tallyd(*command, "--cacert", file, status=EX_NOINPUT)
+                self.assertIn(f"no certificates can be read from {file} (--cacert)", self.err)
+        self.tallyd("query", "site", "--cacert", "one.pem", status=EX_USAGE)
 
     def ask_strictly(self, url, cafile):
         host, port = url[len("https://"):].split(":")
