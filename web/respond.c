@@ -62,8 +62,8 @@ static void add_headers(struct MHD_Response *response, const struct reply *rp, c
         add(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
     if (rp->retry)
         add(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-    if (rp->code == MHD_HTTP_METHOD_NOT_ALLOWED)
-        add(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (rp->allow != NULL)
+        add(response, MHD_HTTP_HEADER_ALLOW, rp->allow);
     if (rp->code == MHD_HTTP_UNAUTHORIZED) {
         add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, GUARD_BEARER);
         add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, GUARD_BASIC);

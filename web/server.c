@@ -118,10 +118,22 @@ static bool has_body(struct MHD_Connection *con)
 }
 
 /* A question of Prometheus' API may be posted as a form. */
-static bool is_posted(struct MHD_Connection *con, const char *path, const char *method)
+static void refuse_method(struct MHD_Connection *con, const char *path, const char *method, struct reply *rp)
 {
-    return strcmp(method, MHD_HTTP_METHOD_POST) == 0 && is_prom(path) &&
-           form_is(MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE));
+    const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
+    if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0) {
+        if (has_body(con))
+            api_error(rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("a request has no body here"));
+    } else if (!is_prom(path)) {
+        rp->allow = "GET, HEAD";
+        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET and HEAD are answered here"));
+    } else if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
+        rp->allow = "GET, HEAD, POST";
+        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET, HEAD and POST are answered here"));
+    } else if (has_body(con) && !form_is(type)) {
+        api_error(rp, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                  slice_text("what is posted is a form here: Content-Type: " FORM_TYPE));
+    }
 }
 
 /* Refused by its headers alone; the connection ends with it, since a body may follow. */
@@ -139,12 +151,8 @@ static bool refuse(const struct server *sv, struct MHD_Connection *con, const ch
             rp, MHD_HTTP_UNAUTHORIZED,
             slice_text("say who you are: Authorization: Bearer and the token of http.token, or the token "
                        "as a password"));
-    else if (is_posted(con, path, method))
-        return false;
-    else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET and HEAD are answered"));
-    else if (has_body(con))
-        api_error(rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("a request has no body here"));
+    else
+        refuse_method(con, path, method, rp);
     return rp->code != 0;
 }
 

@@ -387,6 +387,16 @@ static void test_web_other_methods_and_bodies_are_refused(void **state)
     assert_non_null(strstr(answer.ptr, "\r\nAllow: GET, HEAD\r\n"));
     ask(f, "DELETE", "/", HOST, &answer);
     assert_int_equal(status_of(&answer), 405);
+    ask(f, "PUT", "/prometheus/api/v1/query", HOST "Content-Length: 3\r\n", &answer);
+    assert_int_equal(status_of(&answer), 405);
+    assert_non_null(strstr(answer.ptr, "\r\nAllow: GET, HEAD, POST\r\n"));
+    assert_non_null(strstr(body_of(&answer), "only GET, HEAD and POST are answered here"));
+    ask(f, "POST", "/prometheus/api/v1/query", HOST "Content-Length: 3\r\nContent-Type: text/plain\r\n",
+        &answer);
+    assert_int_equal(status_of(&answer), 415);
+    assert_null(strstr(answer.ptr, "\r\nAllow:"));
+    ask(f, "POST", "/prometheus/api/v1/query?query=1", HOST, &answer);
+    assert_int_equal(status_of(&answer), 200);
     ask(f, "GET", "/", HOST "Content-Length: 1000000\r\n", &answer);
     assert_int_equal(status_of(&answer), 413);
     ask(f, "GET", "/", HOST "Transfer-Encoding: chunked\r\n", &answer);
