@@ -1,13 +1,5 @@
 #include "web/assets.h"
 
-#include "base/check.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 /* The Makefile knows of these files too, so that a change of one builds this file again. */
 #define EMBED(symbol, file)                                                                            \
     extern const char symbol[], symbol##_end[];                                                        \
@@ -43,17 +35,25 @@ static struct asset assets[] = {
     ASSET("/dygraph.min.js", asset_dygraph_js, "text/javascript; charset=utf-8"),
 };
 
+/* Kept for ever. */
+static struct slice pack(struct slice bytes)
+{
+    struct text packed = {0};
+    bool shorter = bytes.len >= ENCODE_BYTES_MIN && encode_gzip(bytes, ENCODE_SMALL, &packed);
+    return shorter ? text_slice(&packed) : (struct slice){0};
+}
+
 void assets_init(void)
 {
     const char *const ends[COUNT_OF(assets)] = {
         asset_page_html_end,   asset_page_css_end,  asset_page_js_end,   asset_dom_js_end,
         asset_range_js_end,    asset_chart_js_end,  asset_tables_js_end, asset_icon_svg_end,
         asset_dygraph_css_end, asset_dygraph_js_end};
-    for (size_t i = 0; i < COUNT_OF(assets); i++) {
+    for (size_t i = 0; i < COUNT_OF(assets) && assets[i].bytes.len == 0; i++) {
         struct asset *a = &assets[i];
         a->bytes.len = (size_t)(ends[i] - a->bytes.ptr);
-        snprintf(a->etag, sizeof a->etag, "\"%016" PRIx64 "\"",
-                 (uint64_t)XXH3_64bits(a->bytes.ptr, a->bytes.len));
+        encode_tag(a->bytes, a->etag);
+        a->packed = pack(a->bytes);
     }
 }
 

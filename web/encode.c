@@ -11,8 +11,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Answers are made for one client and often: speed matters more than the last byte. */
-#define GZIP_LEVEL  3
 #define GZIP_FORMAT (15 + 16) /* of deflateInit2(): a window of 32 KiB, with gzip's header */
 
 /* The next of a list with commas, without spaces around it. False: there is none. */
@@ -56,11 +54,11 @@ bool encode_accepts_gzip(const char *accept)
     return false;
 }
 
-bool encode_gzip(struct slice body, struct text *out)
+bool encode_gzip(struct slice body, enum encode_effort effort, struct text *out)
 {
     z_stream z = {0};
     if (body.len > UINT_MAX ||
-        deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_FORMAT, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        deflateInit2(&z, (int)effort, Z_DEFLATED, GZIP_FORMAT, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     char *packed = xmalloc(body.len);
     z.next_in = (unsigned char *)(uintptr_t)body.ptr;

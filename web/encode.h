@@ -16,8 +16,13 @@
 
 /* Does a client with this Accept-Encoding (NULL: none) take gzip? */
 bool encode_accepts_gzip(const char *accept);
+enum encode_effort {
+    ENCODE_QUICK = 3, /* zlib's levels: for what is made for one client, … */
+    ENCODE_SMALL = 9  /* … and for what is sent again and again */
+};
+
 /* Adds `body` in gzip to `out`. False: it did not become shorter, and nothing was added. */
-bool encode_gzip(struct slice body, struct text *out);
+bool encode_gzip(struct slice body, enum encode_effort effort, struct text *out);
 void encode_tag(struct slice body, char tag[ENCODE_TAG_BYTES]);
 /* Is `tag` in this If-None-Match (NULL: none)? */
 bool encode_tag_is_known(const char *known, const char *tag);

@@ -1,6 +1,7 @@
 #include "web/respond.h"
 
 #include "base/mem.h"
+#include "web/assets.h"
 #include "web/encode.h"
 #include "web/guard.h"
 #include "web/streams.h"
@@ -23,7 +24,8 @@ static const struct {
 
 /* What is sent of a reply's bytes. */
 struct payload {
-    const char *tag; /* NULL: none */
+    struct slice bytes; /* of its body, or of the asset */
+    const char *tag;    /* NULL: none */
     char own_tag[ENCODE_TAG_BYTES];
     bool is_packed;
 };
@@ -48,7 +50,7 @@ static void add_caching(struct MHD_Response *response, const struct reply *rp, c
     }
     snprintf(tag, sizeof tag, "%s%s", p->is_packed ? "W/" : "", p->tag);
     add(response, MHD_HTTP_HEADER_ETAG, tag);
-    add(response, MHD_HTTP_HEADER_CACHE_CONTROL, rp->etag != NULL ? "no-cache" : "private, no-cache");
+    add(response, MHD_HTTP_HEADER_CACHE_CONTROL, rp->asset != NULL ? "no-cache" : "private, no-cache");
 }
 
 static void add_headers(struct MHD_Response *response, const struct reply *rp, const struct payload *p)
@@ -102,47 +104,49 @@ static struct MHD_Response *respond_with_stream(struct MHD_Connection *con, stru
     return response;
 }
 
-static struct slice bytes_of(const struct reply *rp)
+/* False: it stays as it is. */
+static bool pack(struct reply *rp, struct slice *bytes)
 {
-    return rp->asset.ptr != NULL ? rp->asset : text_slice(&rp->body);
-}
-
-/* Instead of what the reply had. */
-static void set_body(struct reply *rp, struct text body)
-{
+    struct text packed = {0};
+    if (rp->asset != NULL) {
+        if (rp->asset->packed.ptr != NULL)
+            *bytes = rp->asset->packed;
+        return rp->asset->packed.ptr != NULL;
+    }
+    if (bytes->len < ENCODE_BYTES_MIN || !encode_gzip(*bytes, ENCODE_QUICK, &packed))
+        return false;
     text_fini(&rp->body);
-    rp->body = body;
-    rp->asset = (struct slice){0};
+    rp->body = packed;
+    *bytes = text_slice(&packed);
+    return true;
 }
 
 /* Leave the bytes out where the client has them, or pack them. */
 static void prepare(struct MHD_Connection *con, struct reply *rp, struct payload *p)
 {
-    struct text packed = {0};
-    p->tag = rp->etag;
-    if (rp->etag == NULL && rp->is_closed && rp->code == MHD_HTTP_OK) {
-        encode_tag(bytes_of(rp), p->own_tag);
+    p->bytes = rp->asset != NULL ? rp->asset->bytes : text_slice(&rp->body);
+    p->tag = rp->asset != NULL ? rp->asset->etag : NULL;
+    if (rp->asset == NULL && rp->is_closed && rp->code == MHD_HTTP_OK) {
+        encode_tag(p->bytes, p->own_tag);
         p->tag = p->own_tag;
     }
     if (p->tag != NULL && encode_tag_is_known(header_of(con, MHD_HTTP_HEADER_IF_NONE_MATCH), p->tag)) {
         rp->code = MHD_HTTP_NOT_MODIFIED;
-        set_body(rp, packed);
+        text_fini(&rp->body);
+        p->bytes = slice_of(NULL, 0);
+        return;
     }
-    p->is_packed = bytes_of(rp).len >= ENCODE_BYTES_MIN &&
-                   encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) &&
-                   encode_gzip(bytes_of(rp), &packed);
-    if (p->is_packed)
-        set_body(rp, packed);
+    p->is_packed =
+        encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && pack(rp, &p->bytes);
 }
 
 static struct MHD_Response *respond_with_bytes(struct MHD_Connection *con, struct reply *rp,
                                                struct payload *p)
 {
     prepare(con, rp, p);
-    if (rp->asset.ptr != NULL)
-        return MHD_create_response_from_buffer(rp->asset.len, (void *)(uintptr_t)rp->asset.ptr,
-                                               MHD_RESPMEM_PERSISTENT);
-    return MHD_create_response_from_buffer(rp->body.len, rp->body.ptr, MHD_RESPMEM_MUST_FREE);
+    return MHD_create_response_from_buffer(p->bytes.len, (void *)(uintptr_t)p->bytes.ptr,
+                                           rp->asset != NULL ? MHD_RESPMEM_PERSISTENT
+                                                             : MHD_RESPMEM_MUST_FREE);
 }
 
 enum MHD_Result respond(struct MHD_Connection *con, struct reply *rp, bool last)

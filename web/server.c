@@ -78,8 +78,7 @@ static void answer_asset(const struct asset *a, struct reply *rp)
 {
     rp->code = MHD_HTTP_OK;
     rp->type = a->type;
-    rp->etag = a->etag;
-    rp->asset = a->bytes;
+    rp->asset = a;
 }
 
 static bool is_prom(const char *path)

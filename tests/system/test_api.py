@@ -202,6 +202,7 @@ class ApiTest(DaemonCase):
         _, headers, packed = self.ask("/page.js", Accept_Encoding="gzip")
         self.assertEqual(plain, gzip.decompress(packed))
         self.assertEqual("W/" + plain_headers["ETag"], headers["ETag"])
+        self.assertLessEqual(len(packed), len(gzip.compress(plain, 9)) + 32)  # once, and so as well as it gets
         self.assertEqual(304, self.ask("/page.js", Accept_Encoding="gzip", If_None_Match=headers["ETag"])[0])
         stream = Stream(self, "report=site", headers={"Accept-Encoding": "gzip"})
         self.assertIsNone(stream.reply.getheader("Content-Encoding"))

@@ -36,7 +36,7 @@ static void test_gzip_unpacks_to_the_same(void **state)
     (void)state;
     for (int i = 0; i < 3000; i++)
         text_printf(&body, "[\"%d\",%d],", i, i * 7);
-    assert_true(encode_gzip(text_slice(&body), &packed));
+    assert_true(encode_gzip(text_slice(&body), ENCODE_QUICK, &packed));
     assert_true(packed.len < body.len / 2);
     z_stream z = {.next_in = (unsigned char *)packed.ptr, .avail_in = (unsigned)packed.len};
     z.next_out = (unsigned char *)unpacked;
@@ -56,7 +56,7 @@ static void test_what_does_not_get_shorter_stays(void **state)
     (void)state;
     for (int i = 0; i < 2000; i++)
         text_putc(&body, (char)dice_roll(&dice, 256));
-    assert_false(encode_gzip(text_slice(&body), &packed));
+    assert_false(encode_gzip(text_slice(&body), ENCODE_QUICK, &packed));
     assert_int_equal(packed.len, 0);
     text_fini(&body);
     text_fini(&packed);
