@@ -10,7 +10,7 @@ const TYPING_MS = 200; // of silence, before it is asked what may be meant
 const STREAM_MS = 3000; // a stream that is silent for so long is not relied on
 const SLOW_MS = 2000; // an answer that takes longer is waited for aloud
 const TIMEOUT_MS = 10000;
-const TOP = 20;
+const REFUSED_MS = 300000; // what was refused is not asked again before, but of another view
 const MEASURES = 3; // shown besides the chosen one
 
 const view = { report: null, measure: "", filters: [], range: "hour" }; // filters: [dimension, value]
@@ -24,6 +24,7 @@ let typing = 0; // the timer of what is being typed
 let askedAt = null; // what is under way was; null: nothing is
 let lostAt = null; // the daemon went away then; null: it is there
 let notReady = ""; // why the daemon is not, in its words
+const refused = new Map(); // which part of the view -> { text, at }: why, and when
 
 class Refused extends Error {
   constructor(status, text) {
@@ -137,6 +138,7 @@ async function complete(input) {
 function forget() {
   buckets.clear();
   wholeAt = restAt = -Infinity;
+  refused.clear();
   el("chart-section").classList.add("waiting");
 }
 
@@ -203,13 +205,13 @@ async function askTop() {
   if (report === undefined) return;
   const filters = view.filters.length < report.dimensions.length && report === view.report ? view.filters : [];
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
-  const { series, before } = await rank(report, measure, filters, TOP);
+  const { series, before } = await rank(report, measure, filters);
   if (asked !== address({})) return;
   drawTop(report, measure, series, before, address);
 }
 
-function rank(report, measure, filters, limit) {
-  return ask("top", [...question(report, measure, filters), since(), ["limit", String(limit)]]);
+function rank(report, measure, filters, ...more) {
+  return ask("top", [...question(report, measure, filters), since(), ...more]);
 }
 
 // A report that tells statuses apart: the one that is looked at, else the one with the least besides.
@@ -230,7 +232,8 @@ async function askClasses() {
   const filters = report === view.report ? view.filters.filter(([d]) => !d.startsWith("status")) : [];
   const classes = new Map([1, 2, 3, 4, 5].map((c) => [`${c}xx`, 0]));
   if (report.dimensions.length === 1) {
-    for (const { series, value } of (await rank(report, measure, [], 100)).series) {
+    const all = report.dimensions[0] === "status" ? [["limit", "100"]] : []; // there are but five classes
+    for (const { series, value } of (await rank(report, measure, [], ...all)).series) {
       const name = `${series[report.dimensions[0]][0]}xx`;
       if (classes.has(name)) classes.set(name, classes.get(name) + value);
     }
@@ -243,10 +246,38 @@ async function askClasses() {
   if (asked === address({})) drawClasses(measure, [...classes]);
 }
 
+// What is wrong with a question stays wrong: its part of the view says why, and the others go on.
+async function attempt(part, askPart) {
+  const asked = address({});
+  if (Date.now() - (refused.get(part)?.at ?? -Infinity) < REFUSED_MS) return;
+  let why = null;
+  try {
+    await askPart();
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status >= 500) throw error;
+    why = { text: error.message, at: Date.now() };
+  }
+  if (asked !== address({})) return;
+  if (why === null) refused.delete(part);
+  else refused.set(part, why);
+}
+
 async function askRest() {
   if (Date.now() - restAt < range().rest_ms) return;
   restAt = Date.now();
-  await Promise.all([askTotals(), askTop(), askClasses()]);
+  await Promise.all([attempt("totals", askTotals), attempt("top", askTop), attempt("classes", askClasses)]);
+}
+
+// Nothing of another view stays where this one's was refused.
+function showRefusals() {
+  el("chart-section").classList.toggle("refused", refused.has("rows"));
+  if (refused.has("rows")) showFigure(el("now"), "–");
+  if (refused.has(addsUp(view.report, view.measure) ? "rows" : "totals")) showFigure(el("sum"), "–");
+  if (refused.has("totals")) for (const card of document.querySelectorAll("#figures .other")) card.remove();
+  if (refused.has("top")) el("top-section").hidden = true;
+  if (refused.has("classes")) el("classes-section").hidden = true;
+  const why = refused.values().next().value;
+  showNotice(notReady !== "" ? notReady : why?.text ?? "");
 }
 
 function takeStatus(s) {
@@ -319,9 +350,9 @@ async function refresh() {
   try {
     if (reports.length === 0 || lostAt !== null) await start();
     else if (!hears()) await ask("status").then(takeStatus);
-    await askRows();
+    await attempt("rows", askRows);
     await askRest();
-    showNotice(notReady);
+    showRefusals();
   } catch (error) {
     complain(error);
   } finally {

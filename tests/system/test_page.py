@@ -137,6 +137,18 @@ BUCKETS = f"""({{ values: {ROWS % "buckets"}.map((row) => row[1]),
     figures: ["now", "sum"].map((id) => document.getElementById(id).title) }})"""
 
 
+# The hour by minute is refused, as if it were too much; how often, is counted.
+REFUSING = """
+window.refusals = 0;
+const really = window.fetch;
+window.fetch = (url, options) => {
+  if (!/query[?].*step=minute/.test(url)) return really(url, options);
+  window.refusals++;
+  return Promise.resolve(new Response('{"error":"too much of <it>"}', { status: 422 }));
+};"""
+REFUSED = "document.getElementById('notice').textContent === 'too much of <it>'"
+
+
 class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -279,6 +291,24 @@ class PageTest(unittest.TestCase):
         stored = self.daemon.query("both", "--measure", "typical", *self.hour(page))[0][1]
         self.assertAlmostEqual(float(stored), float(self.text(page, "sum")), delta=1e-5)
 
+    def test_what_is_refused_is_not_asked_again(self):
+        page = self.browser.open("about:blank")
+        self.addCleanup(page.close)
+        page.send("Page.addScriptToEvaluateOnNewDocument", source=REFUSING)
+        page.go(self.daemon.url)
+        page.wait_for(f"{REFUSED} && !document.getElementById('top-section').hidden")
+        later = page.evaluate("performance.now()") + 4000
+        page.wait_for(f"performance.now() > {later}")  # in which it was asked four times
+        self.assertEqual((True, 1, "–"), (page.evaluate(REFUSED), page.evaluate("refusals"), self.text(page, "now")))
+        self.assertEqual("hidden", page.evaluate("getComputedStyle(document.getElementById('chart')).visibility"))
+        self.assertEqual(self.daemon.consumed, number(self.text(page, "consumed")))
+        page.evaluate("document.querySelector('#ranges a:nth-child(2)').click()")
+        page.wait_for("document.getElementById('notice').hidden && document.querySelector('.waiting') === null")
+        self.check_buckets(page, 24, "site", step="hour", end=60 * MINUTE)
+        self.assertEqual("visible", page.evaluate("getComputedStyle(document.getElementById('chart')).visibility"))
+        page.evaluate("document.querySelector('#ranges a:nth-child(1)').click()")
+        page.wait_for(f"{REFUSED} && refusals > 1")
+
     def test_dark_and_small(self):
         page = self.open(("report", "both"), width=390, height=800, dark=True)
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
@@ -317,6 +347,19 @@ class LiveTest(unittest.TestCase):
             now = datetime.datetime.now(datetime.timezone.utc)
             self.daemon.feed([line(now, "/now")] * (count - self.daemon.consumed))
             self.page.wait_for(f"document.getElementById('sum').textContent === '{count}'")
+        self.assertEqual([], self.page.complaints)
+
+    def test_few_series_are_no_error(self):
+        with open(f"{self.daemon.directory}/tallyd.yaml", "a", encoding="utf-8") as config:
+            config.write("query: {series_max: 5}\n")
+        self.daemon.process.send_signal(signal.SIGHUP)
+        self.daemon.wait_for(lambda: "event=reloaded" in self.daemon.logged())
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.daemon.feed([line(now, f"/{i}", status=200 + 100 * (i % 4)) for i in range(8)])
+        self.page.go(self.daemon.url + "?report=pages")
+        self.page.wait_for("document.querySelectorAll('#top tbody tr').length === 5 && "
+                           "document.querySelectorAll('#classes li').length === 4")
+        self.assertTrue(self.page.evaluate("document.getElementById('notice').hidden"))
         self.assertEqual([], self.page.complaints)
 
     def test_no_figures_yet(self):
