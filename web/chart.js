@@ -35,13 +35,12 @@ function makeChart(rows, range) {
     plotter: plotBars,
     includeZero: true,
     dateWindow: range,
-    drawGridX: false,
     gridLineColor: color("--line"),
     axisLineColor: color("--line"),
     interactionModel: {},
     highlightCircleSize: 0,
     axes: {
-      x: { ticker: (from, to, pixels) => ticks(shown.range.step, from, to, pixels) },
+      x: { drawGrid: false, ticker: (from, to, pixels) => ticks(shown.range.step, from, to, pixels) },
       y: { axisLabelFormatter: (v) => (Number.isInteger(v) || !shown.addsUp ? compactText(v) : ""), axisLabelWidth: 48 },
     },
   });

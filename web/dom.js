@@ -26,12 +26,17 @@ export function add(parent, tag, text, className) {
 export function showFigure(element, text, title = "") {
   show(element, text);
   element.title = title;
-  element.classList.toggle("long", text.length > 10);
+  element.classList.toggle("long", text.length > 8);
 }
 
 // null: absent, such as the mean of nothing.
 export function valueText(value) {
   return value === null || value === undefined ? "–" : exact.format(value);
+}
+
+// As much of it as fits on a card.
+export function shortText(value) {
+  return valueText(Number.isInteger(value) || !Number.isFinite(value) ? value : Number(value.toPrecision(8)));
 }
 
 export function bytesText(value) {

@@ -1,7 +1,7 @@
 // The page: which view is asked for, by its address; what the daemon answers, each second; what goes wrong.
 
 import { drawChart } from "./chart.js";
-import { add, bytesText, durationText, el, show, showAll, showFigure, valueText, visible } from "./dom.js";
+import { add, bytesText, durationText, el, shortText, show, showAll, showFigure, valueText, visible } from "./dom.js";
 import { bucketAfter, bucketStart, firstBucket, RANGES } from "./range.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
 
@@ -57,7 +57,7 @@ function addsUp(report, measure) {
 }
 
 function figureText(measure, value) {
-  return view.report.expressions[view.report.measures.indexOf(measure)] === "sum(bytes)" ? bytesText(value) : valueText(value);
+  return view.report.expressions[view.report.measures.indexOf(measure)] === "sum(bytes)" ? bytesText(value) : shortText(value);
 }
 
 // ---- the view: in the address, so that it can be bookmarked and gone back from

@@ -61,6 +61,7 @@ export function drawTop(report, measure, series, before, address) {
   const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
   head.replaceChildren();
   body.replaceChildren();
+  el("top").classList.toggle("many", report.dimensions.length > 1);
   const titles = head.insertRow();
   for (const d of report.dimensions) add(titles, "th", d);
   add(titles, "th", measure, "number");

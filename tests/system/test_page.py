@@ -312,6 +312,7 @@ class PageTest(unittest.TestCase):
     def test_dark_and_small(self):
         page = self.open(("report", "both"), width=390, height=800, dark=True)
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
+        self.assertGreater(page.evaluate("document.querySelector('#top td').clientWidth"), 300)  # of two dimensions
         self.assertEqual("rgb(16, 19, 25)", page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
 
     def test_first_load_is_small_and_quick(self):
