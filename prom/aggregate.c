@@ -1,6 +1,7 @@
 #include "prom/aggregate.h"
 
 #include "base/mem.h"
+#include "prom/rank.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,10 +63,12 @@ static void rank_step(bool bottom, const struct vector *in, const struct groups 
                       struct vector *out)
 {
     struct ranked *ranked = xmalloc(in->series_count * sizeof *ranked);
+    double *bounds = xmalloc(g->count * sizeof *bounds);
     size_t *taken = xcalloc(g->count, sizeof *taken), count = 0;
+    rank_bounds(in, g, step, k, bottom, bounds);
     for (size_t i = 0; i < in->series_count; i++) {
         double value = vector_row(in, i)[step];
-        if (!vector_is_absent(value))
+        if (!vector_is_absent(value) && rank_of(value, bottom) >= bounds[g->of[i]])
             ranked[count++] = (struct ranked){&in->series[i], i, bottom ? -value : value};
     }
     qsort(ranked, count, sizeof *ranked, compare_ranked);
@@ -75,6 +78,7 @@ static void rank_step(bool bottom, const struct vector *in, const struct groups 
             vector_row(out, series)[step] = vector_row(in, series)[step];
     }
     free(ranked);
+    free(bounds);
     free(taken);
 }
 
@@ -83,7 +87,7 @@ bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, co
 {
     struct labels *keys = xmalloc(in->series_count * sizeof *keys);
     struct groups g;
-    bool ranks = n->aggregate == AGGREGATE_TOPK || n->aggregate == AGGREGATE_BOTTOMK;
+    bool ranks = aggregate_ranks(n->aggregate);
     for (size_t i = 0; i < in->series_count; i++)
         keys[i] = labels_group(&in->series[i], &n->grouping, fe->arena);
     groups_init(&g, keys, in->series_count);

@@ -40,6 +40,11 @@ enum aggregate {
     AGGREGATE_BOTTOMK
 };
 
+static inline bool aggregate_ranks(enum aggregate a)
+{
+    return a == AGGREGATE_TOPK || a == AGGREGATE_BOTTOMK;
+}
+
 enum op {
     OP_OR,
     OP_AND,

@@ -4,15 +4,17 @@
 #include "prom/aggregate.h"
 #include "prom/binary.h"
 #include "prom/parse.h"
+#include "prom/rank.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
 
-static bool eval(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
-                 struct err *e);
+static bool eval(struct fetch *fe, const struct node *n, const struct fetch_around *around,
+                 struct vector *out, struct err *e);
+
+static const struct fetch_around nothing_around;
 
 static bool eval_number(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
@@ -23,17 +25,17 @@ static bool eval_number(struct fetch *fe, const struct node *n, struct vector *o
     return true;
 }
 
-static bool eval_call(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
-                      struct err *e)
+static bool eval_call(struct fetch *fe, const struct node *n, const struct fetch_around *around,
+                      struct vector *out, struct err *e)
 {
     if (n->function == FUNCTION_VECTOR)
-        return eval(fe, n->left, NULL, out, e);
-    return fetch_run(fe, &n->left->selector, n->function, fold, out, e);
+        return eval(fe, n->left, &nothing_around, out, e);
+    return fetch_run(fe, &n->left->selector, n->function, around, out, e);
 }
 
 static bool eval_negation(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
-    if (!eval(fe, n->left, NULL, out, e))
+    if (!eval(fe, n->left, &nothing_around, out, e))
         return false;
     for (size_t i = 0; i < out->series_count; i++) {
         double *row = vector_row(out, i);
@@ -47,13 +49,10 @@ static bool eval_negation(struct fetch *fe, const struct node *n, struct vector 
 static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector in, k = {0};
-    if (!eval(fe, n->left, n->aggregate == AGGREGATE_SUM ? &n->grouping : NULL, &in, e))
+    if (n->right != NULL && !eval(fe, n->right, &nothing_around, &k, e))
         return false;
-    if (n->right != NULL && !eval(fe, n->right, NULL, &k, e)) {
-        fetch_release(fe, &in);
-        return false;
-    }
-    bool good = aggregate_run(fe, n, &in, k.values, out, e);
+    const struct fetch_around around = {n, k.values};
+    bool good = eval(fe, n->left, &around, &in, e) && aggregate_run(fe, n, &in, k.values, out, e);
     fetch_release(fe, &k);
     return good;
 }
@@ -61,26 +60,25 @@ static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector
 static bool eval_binary(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector left, right;
-    if (!eval(fe, n->left, NULL, &left, e))
+    if (!eval(fe, n->left, &nothing_around, &left, e))
         return false;
-    if (!eval(fe, n->right, NULL, &right, e)) {
+    if (!eval(fe, n->right, &nothing_around, &right, e)) {
         fetch_release(fe, &left);
         return false;
     }
     return binary_run(fe, n, &left, &right, out, e);
 }
 
-/* `fold`: a sum by this grouping follows. */
-static bool eval(struct fetch *fe, const struct node *n, const struct grouping *fold, struct vector *out,
-                 struct err *e)
+static bool eval(struct fetch *fe, const struct node *n, const struct fetch_around *around,
+                 struct vector *out, struct err *e)
 {
     switch (n->kind) {
     case NODE_NUMBER:
         return eval_number(fe, n, out, e);
     case NODE_SELECTOR:
-        return fetch_run(fe, &n->selector, FUNCTION_NONE, fold, out, e);
+        return fetch_run(fe, &n->selector, FUNCTION_NONE, around, out, e);
     case NODE_CALL:
-        return eval_call(fe, n, fold, out, e);
+        return eval_call(fe, n, around, out, e);
     case NODE_AGGREGATE:
         return eval_aggregate(fe, n, out, e);
     case NODE_BINARY:
@@ -96,8 +94,8 @@ static bool count_steps(const struct eval_question *q, size_t *count, struct err
     *count = q->step_ms > 0 ? (size_t)((q->to_ms - q->from_ms) / q->step_ms) + 1 : 1;
     return *count <= max || err_set(e, EX_UNAVAILABLE,
                                     "the range has %zu steps, more than %" PRIu64
-                                    " points a series: ask for a shorter range or a longer step",
-                                    *count, max);
+                                    " points a series%s: ask for a shorter range or a longer step",
+                                    *count, max, max < EVAL_STEPS_MAX ? " (query.points_max)" : "");
 }
 
 struct sorted {
@@ -116,15 +114,14 @@ static int compare_sorted(const void *left, const void *right)
 
 static void sort_series(struct vector *v, const struct node *n)
 {
-    bool ranks = n->kind == NODE_AGGREGATE && v->step_count == 1 &&
-                 (n->aggregate == AGGREGATE_TOPK || n->aggregate == AGGREGATE_BOTTOMK);
-    double sign = !ranks ? 0 : n->aggregate == AGGREGATE_TOPK ? 1 : -1;
+    bool ranks = n->kind == NODE_AGGREGATE && v->step_count == 1 && aggregate_ranks(n->aggregate);
+    bool bottom = n->aggregate == AGGREGATE_BOTTOMK;
     struct sorted *sorted = xmalloc(v->series_count * sizeof *sorted);
     size_t row_bytes = v->step_count * sizeof *v->values;
     double *values = xmalloc(v->series_count * row_bytes);
     for (size_t i = 0; i < v->series_count; i++) {
-        double rank = ranks ? sign * v->values[i] : 0;
-        sorted[i] = (struct sorted){v->series[i], isnan(rank) ? -INFINITY : rank, i};
+        double rank = ranks ? rank_of(v->values[i], bottom) : 0;
+        sorted[i] = (struct sorted){v->series[i], rank, i};
     }
     qsort(sorted, v->series_count, sizeof *sorted, compare_sorted);
     for (size_t i = 0; i < v->series_count; i++) {
@@ -155,16 +152,15 @@ static bool check_series(const struct vector *v, const struct query_limits *limi
 
 bool eval_run(struct store *st, const struct eval_question *q, struct eval_answer *a, struct err *e)
 {
-    struct fetch fe = {.store = st,
-                       .arena = &a->arena,
-                       .at_ms = q->from_ms,
-                       .step_ms = q->step_ms,
-                       .rows_left = q->limits.rows_max,
-                       .values_left = FETCH_VALUES_MAX};
+    struct budget budget;
+    struct fetch fe = {
+        .store = st, .arena = &a->arena, .budget = &budget, .at_ms = q->from_ms, .step_ms = q->step_ms};
+    budget_init(&budget, q->limits.rows_max);
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     struct node *n = parse_expression(q->text, &a->arena, e);
-    bool good = n != NULL && count_steps(q, &fe.step_count, e) && eval(&fe, n, NULL, &a->vector, e);
+    bool good =
+        n != NULL && count_steps(q, &fe.step_count, e) && eval(&fe, n, &nothing_around, &a->vector, e);
     if (good) {
         a->type = n->type;
         vector_drop_empty(&a->vector);

@@ -3,7 +3,7 @@
  *   text → tree (parse.h) → values of selectors (fetch.h) → aggregate.h, binary.h → vector (vector.h)
  *
  * Limits : EVAL_STEPS_MAX steps, and no more than query.points_max; query.series_max series in the answer;
- *          query.rows_max rows of the store; FETCH_VALUES_MAX numbers in memory.
+ *          the budget (budget.h), all parts of the expression together.
  * Order  : series by their labels; of topk at one instant the greatest first, of bottomk the least.
  * Owner  : the question's text must live as long as the answer.
  * Errors : EX_USAGE: the expression is wrong, or none that is answered here, in words for whoever asked;

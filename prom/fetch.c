@@ -3,19 +3,23 @@
 #include "base/mem.h"
 #include "prom/fold.h"
 #include "prom/parse.h"
+#include "prom/rank.h"
 #include "prom/select.h"
 #include "prom/slide.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* One metric's part of the answer. */
 struct reading {
     struct fetch *fetch;
-    size_t report;
-    const struct measure *measure;
+    const struct selector *selector;
     enum function function;
-    size_t width; /* columns of the measure */
+    struct fetch_around around;
+    size_t report;
+    const struct names *names;
+    const struct measure *measure;
+    struct slice metric; /* empty where a function took the name */
+    size_t width;        /* columns of the measure */
     struct windows windows;
     bool folds;
     struct fold fold;
@@ -30,19 +34,21 @@ struct reading {
 
 bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e)
 {
-    if (series_count > fe->values_left / fe->step_count)
+    if (series_count > fe->budget->values_left / fe->step_count)
         return err_set(e, EX_UNAVAILABLE,
-                       "%zu series of %zu steps are more than %d values at once: ask for fewer series, a "
+                       "%zu series of %zu steps are more than %d values at once: select fewer series, a "
                        "shorter range or a longer step",
-                       series_count, fe->step_count, FETCH_VALUES_MAX);
-    fe->values_left -= series_count * fe->step_count;
+                       series_count, fe->step_count, BUDGET_VALUES_MAX);
+    if (!budget_take(fe->budget, BUDGET_POINTS, series_count * fe->step_count, e))
+        return false;
+    fe->budget->values_left -= series_count * fe->step_count;
     vector_init(out, series_count, fe->step_count);
     return true;
 }
 
 void fetch_release(struct fetch *fe, struct vector *v)
 {
-    fe->values_left += v->series_count * v->step_count;
+    fe->budget->values_left += v->series_count * v->step_count;
     vector_fini(v);
 }
 
@@ -60,7 +66,7 @@ static bool take_row(struct reading *rd, uint32_t series, size_t *row)
     }
     if (rd->rows[slot] == 0) {
         size_t per_row = rd->windows.piece_count * rd->width, start = rd->row_count * per_row;
-        rd->is_too_much |= start + per_row > rd->columns_max || rd->row_count == FETCH_SERIES_MAX;
+        rd->is_too_much |= start + per_row > rd->columns_max;
         if (rd->is_too_much)
             return false;
         rd->columns = xgrow(rd->columns, &rd->column_capacity, start + per_row, sizeof *rd->columns);
@@ -84,20 +90,22 @@ static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int6
 
 static bool scan(struct reading *rd, const struct series_set *set, struct err *e)
 {
+    struct budget *b = rd->fetch->budget;
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
         struct scan_stats stats = {0};
-        struct scan scan = {rd->report, tile->slot, tile->from_ms, tile->to_ms, *set, rd->fetch->rows_left};
+        struct scan scan = {rd->report, tile->slot, tile->from_ms, tile->to_ms, *set, b->left[BUDGET_ROWS]};
         if (!store_scan(rd->fetch->store, &scan, add_slot, rd, &stats, e))
+            return e->code == EX_UNAVAILABLE ? budget_fail(b, BUDGET_ROWS, e) : false;
+        if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
             return false;
-        rd->fetch->rows_left -= stats.rows;
         if (rd->is_too_much)
             return err_set(
                 e, EX_UNAVAILABLE,
-                "the question reads more than %d series, or %zu values (series by stretches of time): "
-                "ask for fewer series, a shorter range or a longer step, or put sum by (…) right "
-                "around the selector or its function",
-                FETCH_SERIES_MAX, rd->columns_max / rd->width);
+                "the question reads more than %zu values (series by stretches of time) at once: select fewer "
+                "series, a shorter range or a longer step, or put sum by (…) right around the selector or "
+                "its function",
+                rd->columns_max / rd->width);
     }
     return true;
 }
@@ -117,15 +125,15 @@ static int64_t max_ms(int64_t a, int64_t b)
 
 /* Alone, a total has the windows of the steps; another measure has those from `steps_back` before the first.
  */
-static struct window_ask ask_of(const struct reading *rd, const struct selector *s)
+static struct window_ask ask_of(const struct reading *rd)
 {
     const struct fetch *fe = rd->fetch;
     const struct report *r = &fe->store->reports[rd->report];
     struct window_ask ask = {.cell = report_cell(r),
-                             .at_ms = fe->at_ms - s->offset_ms,
+                             .at_ms = fe->at_ms - rd->selector->offset_ms,
                              .step_ms = fe->step_ms,
                              .count = fe->step_count,
-                             .length_ms = s->range_ms,
+                             .length_ms = rd->selector->range_ms,
                              .by_cell = slide_needs_cells(rd->measure, rd->function)};
     if (rd->function != FUNCTION_NONE)
         return ask;
@@ -142,14 +150,14 @@ static struct window_ask ask_of(const struct reading *rd, const struct selector 
 }
 
 /* From values by window to values by step: the last that is there, not too far back. */
-static void look_back(const struct reading *rd, const struct selector *s, const double *values, double *row)
+static void look_back(const struct reading *rd, const double *values, double *row)
 {
     const struct fetch *fe = rd->fetch;
     const struct window_ask *ask = &rd->windows.ask;
     const size_t back = steps_back(ask->length_ms);
     size_t seen = 0, found = SIZE_MAX; /* windows looked at; the last with something in it */
     for (size_t i = 0; i < fe->step_count; i++) {
-        int64_t at_ms = fe->at_ms - s->offset_ms + (int64_t)i * fe->step_ms;
+        int64_t at_ms = fe->at_ms - rd->selector->offset_ms + (int64_t)i * fe->step_ms;
         size_t window = (size_t)((at_ms - ask->at_ms) / ask->step_ms);
         for (; seen <= window; seen++)
             found = vector_is_absent(values[seen]) ? found : seen;
@@ -161,51 +169,65 @@ static void look_back(const struct reading *rd, const struct selector *s, const 
 
 /* Read each key once, before the scan. */
 struct adding {
-    struct fold *fold;
+    struct reading *reading;
     const struct series_set *set;
+    bool good;
+    struct err *e;
 };
 
 static bool add_key(void *context, uint32_t series, struct slice key)
 {
-    const struct adding *a = context;
-    if (series_set_has(a->set, series))
-        fold_add(a->fold, series, key);
-    return true;
+    struct adding *a = context;
+    a->good = budget_take(a->reading->fetch->budget, BUDGET_NAMES, 1, a->e);
+    if (a->good && series_set_has(a->set, series))
+        fold_add(&a->reading->fold, series, key);
+    return a->good;
 }
 
-static bool prepare_fold(struct reading *rd, const struct names *names, const struct grouping *g,
-                         const struct series_set *set, struct err *e)
+static bool add_one_key(struct reading *rd, uint32_t series, struct err *e)
 {
-    struct adding a = {&rd->fold, set};
+    struct text key = {0};
+    bool good = store_series_key(rd->fetch->store, rd->report, series, &key, e);
+    if (good)
+        fold_add(&rd->fold, series, text_slice(&key));
+    text_fini(&key);
+    return good;
+}
+
+static bool prepare_fold(struct reading *rd, const struct series_set *set, struct err *e)
+{
+    struct adding a = {rd, set, true, e};
+    const struct store *st = rd->fetch->store;
     rd->folds = true;
-    fold_init(&rd->fold, &rd->fetch->store->reports[rd->report], names, g, rd->fetch->arena);
+    fold_init(&rd->fold, &st->reports[rd->report], rd->names, &rd->around.aggregate->grouping,
+              rd->fetch->arena);
     if (!rd->fold.keeps_any)
         return true;
+    if (set->kind == SERIES_ONE)
+        return add_one_key(rd, set->one, e);
     if (series_set_has(set, STORE_SERIES_OTHER))
         fold_add(&rd->fold, STORE_SERIES_OTHER, slice_text(STORE_OTHER_KEY));
-    return store_series_each(rd->fetch->store, rd->report, add_key, &a, e);
+    return store_series_each(rd->fetch->store, rd->report, add_key, &a, e) && a.good;
 }
 
 /* Into groups by dimensions alone: the metric's name is none. */
-static bool can_fold(const struct reading *rd, const struct grouping *fold)
+static bool can_fold(const struct reading *rd)
 {
     enum function f = rd->function;
-    for (size_t i = 0; fold != NULL && !fold->excludes && i < fold->count; i++) {
-        if (slice_is(fold->labels[i], METRIC_LABEL))
-            return false;
-    }
-    return fold != NULL && slide_is_total(rd->measure) &&
+    const struct node *n = rd->around.aggregate;
+    return n != NULL && n->aggregate == AGGREGATE_SUM && slide_is_total(rd->measure) &&
+           !grouping_keeps(&n->grouping, slice_text(METRIC_LABEL)) &&
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
 /* The one series of a report without dimensions. */
-static bool match_only(const struct reading *rd, struct match *m, struct err *e)
+static bool match_only(struct fetch *fe, size_t report, struct match *m, struct err *e)
 {
     bool found;
-    if (rd->fetch->store->reports[rd->report].dimension_count > 0 || m->set.kind != SERIES_ALL)
+    if (fe->store->reports[report].dimension_count > 0 || m->set.kind != SERIES_ALL)
         return true;
     m->set.kind = SERIES_ONE;
-    if (!store_series_find(rd->fetch->store, rd->report, slice_of("", 0), &m->set.one, &found, e))
+    if (!store_series_find(fe->store, report, slice_of("", 0), &m->set.one, &found, e))
         return false;
     m->count = found;
     return true;
@@ -213,83 +235,123 @@ static bool match_only(const struct reading *rd, struct match *m, struct err *e)
 
 /* ---- answers */
 
-static bool labels_of_row(const struct reading *rd, const struct names *names, struct slice metric,
-                          size_t row, struct labels *labels, struct err *e)
+/* Keeps the rows that are among the k greatest at any step. */
+static void keep_greatest(struct reading *rd, struct vector *v)
 {
-    const struct report *r = &rd->fetch->store->reports[rd->report];
+    bool bottom = rd->around.aggregate->aggregate == AGGREGATE_BOTTOMK;
+    struct groups all = {.count = 1, .of = xcalloc(v->series_count, sizeof *all.of)};
+    bool *is_kept = xcalloc(v->series_count, sizeof *is_kept);
+    size_t kept = 0;
+    for (size_t step = 0; step < v->step_count; step++) {
+        double bound;
+        rank_bounds(v, &all, step, rd->around.k[step], bottom, &bound);
+        for (size_t row = 0; row < v->series_count; row++) {
+            double value = vector_row(v, row)[step];
+            is_kept[row] |= !vector_is_absent(value) && rank_of(value, bottom) >= bound;
+        }
+    }
+    for (size_t row = 0; row < v->series_count; row++) {
+        if (!is_kept[row])
+            continue;
+        rd->series[kept] = rd->series[row];
+        memcpy(vector_row(v, kept++), vector_row(v, row), v->step_count * sizeof *v->values);
+    }
+    rd->fetch->budget->values_left += (v->series_count - kept) * v->step_count;
+    v->series_count = kept;
+    groups_fini(&all);
+    free(is_kept);
+}
+
+static bool labels_of_row(const struct reading *rd, size_t row, struct labels *labels, struct err *e)
+{
+    const struct store *st = rd->fetch->store;
     struct text key = {0};
+    if (!budget_take(rd->fetch->budget, BUDGET_SERIES, 1, e))
+        return false;
     if (rd->folds) {
-        *labels = fold_labels(&rd->fold, names, rd->series[row]);
+        *labels = fold_labels(&rd->fold, rd->names, rd->series[row]);
         return true;
     }
     bool good = store_series_key(rd->fetch->store, rd->report, rd->series[row], &key, e);
     if (good)
-        *labels = select_labels(r, names, metric, text_slice(&key), rd->fetch->arena);
+        *labels = select_labels(&st->reports[rd->report], rd->names, rd->metric, text_slice(&key),
+                                rd->fetch->arena);
     text_fini(&key);
     return good;
 }
 
-static bool append(struct reading *rd, const struct selector *s, const struct names *names,
-                   struct slice metric, struct vector *out, struct err *e)
+/* Only the rows and labels that what is around will look at. */
+static bool label_rows(struct reading *rd, struct vector *v, struct err *e)
+{
+    const struct node *n = rd->around.aggregate;
+    bool ranks = n != NULL && aggregate_ranks(n->aggregate);
+    bool keeps_none = n != NULL && !n->grouping.excludes && n->grouping.count == 0; /* of the labels */
+    bool good = true;
+    if (keeps_none && !ranks)
+        return true;
+    if (keeps_none)
+        keep_greatest(rd, v);
+    for (size_t row = 0; good && row < v->series_count; row++)
+        good = labels_of_row(rd, row, &v->series[row], e);
+    return good;
+}
+
+static bool append(struct reading *rd, struct vector *out, struct err *e)
 {
     struct vector more;
     const struct windows *w = &rd->windows;
     bool alone = rd->function == FUNCTION_NONE && !slide_is_total(rd->measure);
-    if (!fetch_room(rd->fetch, rd->row_count, &more, e))
+    uint64_t looked_at = (rd->row_count + 1) * (w->piece_count + w->ask.count);
+    if (!budget_take(rd->fetch->budget, BUDGET_POINTS, looked_at, e) ||
+        !fetch_room(rd->fetch, rd->row_count, &more, e))
         return false;
     double *values = xmalloc(w->ask.count * sizeof *values);
-    bool good = true;
-    for (size_t row = 0; good && row < rd->row_count; row++) {
+    for (size_t row = 0; row < rd->row_count; row++) {
         slide(rd->measure, rd->function, w, &rd->columns[row * w->piece_count * rd->width], values);
         if (alone)
-            look_back(rd, s, values, vector_row(&more, row));
+            look_back(rd, values, vector_row(&more, row));
         else
             memcpy(vector_row(&more, row), values, w->ask.count * sizeof *values);
-        good = labels_of_row(rd, names, metric, row, &more.series[row], e);
     }
     free(values);
+    bool good = label_rows(rd, &more, e);
     vector_append(out, &more);
     return good;
 }
 
-static bool read_series(struct reading *rd, const struct selector *s, const struct names *names,
-                        struct slice metric, const struct match *match, struct vector *out, struct err *e)
+static bool read_series(struct reading *rd, const struct match *match, struct vector *out, struct err *e)
 {
-    struct window_ask ask = ask_of(rd, s);
+    struct window_ask ask = ask_of(rd);
     size_t row;
-    if (match->set.kind == SERIES_ONE && match->count == 0)
-        return true;
+    if (can_fold(rd) && !prepare_fold(rd, &match->set, e))
+        return false;
     if (!windows_init(&rd->windows, &ask, e))
         return false;
     if (match->set.kind == SERIES_ONE && slide_is_total(rd->measure))
         (void)take_row(rd, match->set.one, &row);
-    return scan(rd, &match->set, e) && append(rd, s, names, metric, out, e);
+    return scan(rd, &match->set, e) && append(rd, out, e);
 }
 
-static bool read_metric(struct fetch *fe, const struct select *select, size_t report, size_t measure,
-                        enum function f, const struct grouping *fold, struct vector *out, struct err *e)
+/* `rd`: as far as it is known for all metrics of the report. */
+static bool read_metric(struct reading rd, size_t measure, const struct match *match, struct vector *out,
+                        struct err *e)
 {
-    const struct report *r = &fe->store->reports[report];
+    const struct report *r = &rd.fetch->store->reports[rd.report];
+    enum function f = rd.function;
     char metric[NAMES_METRIC_BYTES];
-    struct match match;
-    struct reading rd = {.fetch = fe, .report = report, .measure = &r->measures[measure], .function = f};
-    struct names *names = arena_add(fe->arena, sizeof *names);
-    names_of(r, names);
     names_metric(r, measure, metric);
+    rd.measure = &r->measures[measure];
     if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !slide_is_total(rd.measure))
         return err_set(e, EX_USAGE,
                        "%s() counts, and %s does not: it is %s; ask it by itself, or for min_over_time, "
                        "max_over_time, avg_over_time or last_over_time",
                        parse_function_name(f), metric, rd.measure->expression);
-    bool keeps_name = f == FUNCTION_NONE || f == FUNCTION_LAST;
-    struct slice name = keeps_name ? arena_copy(fe->arena, slice_text(metric)) : slice_of("", 0);
+    if (f == FUNCTION_NONE || f == FUNCTION_LAST)
+        rd.metric = arena_copy(rd.fetch->arena, slice_text(metric));
     rd.width = measure_column_count(rd.measure);
-    rd.columns_max = fe->values_left;
-    bool good = select_series(select, fe->store, report, &match, e) && match_only(&rd, &match, e);
-    if (good && can_fold(&rd, fold))
-        good = prepare_fold(&rd, names, fold, &match.set, e);
-    good = good && read_series(&rd, select->selector, names, name, &match, out, e);
-    match_fini(&match);
+    rd.columns_max = rd.fetch->budget->values_left;
+    bool is_none = match->set.kind != SERIES_ALL && match->count == 0;
+    bool good = is_none || read_series(&rd, match, out, e);
     windows_fini(&rd.windows);
     fold_fini(&rd.fold);
     free(rd.rows);
@@ -298,20 +360,40 @@ static bool read_metric(struct fetch *fe, const struct select *select, size_t re
     return good;
 }
 
+/* Which series are meant is found once for all metrics of a report. */
+static bool read_report(struct reading *rd, const struct select *select, struct vector *out, struct err *e)
+{
+    const struct report *r = &rd->fetch->store->reports[rd->report];
+    struct match match = {0};
+    bool good = true, is_matched = false;
+    for (size_t m = 0; good && m < r->measure_count; m++) {
+        bool matches;
+        good = select_metric(select, r, m, &matches, e);
+        if (!good || !matches)
+            continue;
+        if (!is_matched) {
+            struct names *names = arena_add(rd->fetch->arena, sizeof *names);
+            names_of(r, names);
+            rd->names = names;
+            is_matched = true;
+            good = select_series(select, rd->fetch->store, rd->report, &match, e) &&
+                   match_only(rd->fetch, rd->report, &match, e);
+        }
+        good = good && read_metric(*rd, m, &match, out, e);
+    }
+    match_fini(&match);
+    return good;
+}
+
 bool fetch_run(struct fetch *fe, const struct selector *selector, enum function f,
-               const struct grouping *fold, struct vector *out, struct err *e)
+               const struct fetch_around *around, struct vector *out, struct err *e)
 {
     struct select select;
+    struct reading rd = {.fetch = fe, .selector = selector, .function = f, .around = *around};
     vector_init(out, 0, fe->step_count);
-    bool good = select_init(&select, selector, e);
-    for (size_t i = 0; good && i < fe->store->report_count; i++) {
-        const struct report *r = &fe->store->reports[i];
-        for (size_t m = 0; good && m < r->measure_count; m++) {
-            bool matches;
-            good = select_metric(&select, r, m, &matches, e) &&
-                   (!matches || read_metric(fe, &select, i, m, f, fold, out, e));
-        }
-    }
+    bool good = select_init(&select, selector, fe->budget, e);
+    for (rd.report = 0; good && rd.report < fe->store->report_count; rd.report++)
+        good = read_report(&rd, &select, out, e);
     select_fini(&select);
     if (!good)
         fetch_release(fe, out);

@@ -15,8 +15,7 @@ void fold_init(struct fold *f, const struct report *r, const struct names *names
 {
     *f = (struct fold){.report = r, .arena = arena};
     for (size_t d = 0; d < r->dimension_count; d++) {
-        const struct label label = {slice_text(names->labels[d]), slice_of("", 0)};
-        f->keeps[d] = labels_group(&(struct labels){&label, 1}, g, arena).count > 0;
+        f->keeps[d] = grouping_keeps(g, slice_text(names->labels[d]));
         f->keeps_any |= f->keeps[d];
     }
     f->row_count = !f->keeps_any;

@@ -14,11 +14,12 @@
 struct listing {
     struct store *store;
     const struct list_ask *ask;
+    struct budget budget;
     struct slice label; /* whose values are asked for */
     struct arena arena;
     struct labels *found; /* of a text, one without a name */
     size_t count, capacity;
-    bool is_cut;
+    bool is_cut, is_spent; /* there is more; the budget is */
     struct err *e;
 };
 
@@ -34,18 +35,6 @@ struct place {
 };
 
 typedef bool place_fn(struct place *p);
-
-static void start(struct listing *l, struct store *st, const struct list_ask *ask, struct err *e)
-{
-    *l = (struct listing){.store = st, .ask = ask, .e = e};
-    arena_init(&l->arena, ARENA_CHUNK_BYTES);
-}
-
-static void finish(struct listing *l)
-{
-    free(l->found);
-    arena_fini(&l->arena);
-}
 
 static void add_labels(struct listing *l, struct labels labels)
 {
@@ -78,54 +67,87 @@ static void write_found(struct listing *l, bool as_text, struct text *out)
     groups_fini(&g);
 }
 
-static bool visit_metric(struct listing *l, const struct select *select, size_t report, size_t measure,
-                         place_fn *fn)
+/* `p`: of the report. */
+static bool visit_metric(struct place *p, size_t measure, place_fn *fn)
+{
+    char metric[NAMES_METRIC_BYTES];
+    p->measure = measure;
+    p->metric = arena_copy(&p->listing->arena, slice_text(names_metric(p->report, measure, metric)));
+    return fn(p);
+}
+
+/* Every metric of a report that `select` takes; NULL: every one. All have the same series. */
+static bool visit_report(struct listing *l, const struct select *select, size_t report, place_fn *fn)
 {
     const struct report *r = &l->store->reports[report];
-    char metric[NAMES_METRIC_BYTES];
-    bool matches = true;
-    if (select != NULL && !select_metric(select, r, measure, &matches, l->e))
-        return false;
-    if (!matches)
-        return true;
-    struct place p = {.listing = l, .report = r, .index = report, .measure = measure};
     struct names *names = arena_add(&l->arena, sizeof *names);
+    struct place p = {.listing = l, .report = r, .index = report, .names = names};
+    bool good = true, is_matched = select == NULL;
     names_of(r, names);
-    p.names = names;
-    p.metric = arena_copy(&l->arena, slice_text(names_metric(r, measure, metric)));
-    bool good = select == NULL || select_series(select, l->store, report, &p.match, l->e);
-    if (good && (p.match.set.kind == SERIES_ALL || p.match.count > 0))
-        good = fn(&p);
+    for (size_t m = 0; good && m < r->measure_count; m++) {
+        bool matches = true;
+        good = select == NULL || select_metric(select, r, m, &matches, l->e);
+        if (good && matches && !is_matched) {
+            is_matched = true;
+            good = select_series(select, l->store, report, &p.match, l->e);
+        }
+        if (good && matches && (p.match.set.kind == SERIES_ALL || p.match.count > 0))
+            good = visit_metric(&p, m, fn);
+    }
     match_fini(&p.match);
     return good;
 }
 
-/* Every metric that `select` takes; NULL: every one. */
-static bool visit_metrics(struct listing *l, const struct select *select, place_fn *fn)
+static bool visit_reports(struct listing *l, const struct select *select, place_fn *fn)
 {
     for (size_t i = 0; i < l->store->report_count; i++) {
-        for (size_t m = 0; m < l->store->reports[i].measure_count; m++) {
-            if (!visit_metric(l, select, i, m, fn))
-                return false;
-        }
+        if (!visit_report(l, select, i, fn))
+            return false;
     }
     return true;
 }
 
-static bool visit(struct listing *l, place_fn *fn)
+static bool visit_selected(struct listing *l, place_fn *fn)
 {
     bool good = true;
     if (l->ask->selector_count == 0)
-        return visit_metrics(l, NULL, fn);
+        return visit_reports(l, NULL, fn);
     for (size_t i = 0; good && i < l->ask->selector_count; i++) {
         struct select select;
         struct node *n = parse_selector(l->ask->selectors[i], &l->arena, l->e);
         if (n == NULL)
             return false;
-        good = select_init(&select, &n->selector, l->e) && visit_metrics(l, &select, fn);
+        good = select_init(&select, &n->selector, &l->budget, l->e) && visit_reports(l, &select, fn);
         select_fini(&select);
     }
     return good;
+}
+
+/* Writes what `fn` finds. */
+static bool list(struct listing *l, bool as_text, place_fn *fn, struct text *out, bool *is_cut)
+{
+    budget_init(&l->budget, l->ask->rows_max);
+    arena_init(&l->arena, ARENA_CHUNK_BYTES);
+    bool good = visit_selected(l, fn);
+    if (good)
+        write_found(l, as_text, out);
+    *is_cut = l->is_cut;
+    free(l->found);
+    arena_fini(&l->arena);
+    return good;
+}
+
+/* A series_fn's: the walk may go on. */
+static bool look_at_one(struct listing *l)
+{
+    l->is_spent = !budget_take(&l->budget, BUDGET_NAMES, 1, l->e);
+    return !l->is_spent;
+}
+
+static bool walk(struct place *p, series_fn *fn)
+{
+    struct listing *l = p->listing;
+    return store_series_each(l->store, p->index, fn, p, l->e) && !l->is_spent;
 }
 
 /* ---- labels */
@@ -138,15 +160,10 @@ static bool add_names(struct place *p)
     return true;
 }
 
-bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, struct err *e)
+bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut, struct err *e)
 {
-    struct listing l;
-    start(&l, st, ask, e);
-    bool good = visit(&l, add_names);
-    if (good)
-        write_found(&l, true, out);
-    finish(&l);
-    return good;
+    struct listing l = {.store = st, .ask = ask, .e = e};
+    return list(&l, true, add_names, out, is_cut);
 }
 
 /* ---- values */
@@ -155,6 +172,8 @@ bool list_labels(struct store *st, const struct list_ask *ask, struct text *out,
 static bool fold_value(void *context, uint32_t series, struct slice key)
 {
     struct place *p = context;
+    if (!look_at_one(p->listing))
+        return false;
     if (series_set_has(&p->match.set, series))
         fold_add(&p->fold, series, key);
     return p->fold.row_count <= p->listing->ask->max;
@@ -173,7 +192,7 @@ static bool add_values(struct place *p)
     if (is_known || names_find(p->report, p->names, l->label) < 0)
         return true;
     fold_init(&p->fold, p->report, p->names, &by, &l->arena);
-    bool good = store_series_each(l->store, p->index, fold_value, p, l->e);
+    bool good = walk(p, fold_value);
     for (size_t row = 0; good && row < p->fold.row_count; row++) {
         struct slice key = p->fold.keys[row];
         add_text(l, match_next(&key));
@@ -185,15 +204,8 @@ static bool add_values(struct place *p)
 bool list_values(struct store *st, struct slice label, const struct list_ask *ask, struct text *out,
                  bool *is_cut, struct err *e)
 {
-    struct listing l;
-    start(&l, st, ask, e);
-    l.label = label;
-    bool good = visit(&l, add_values);
-    if (good)
-        write_found(&l, true, out);
-    *is_cut = l.is_cut;
-    finish(&l);
-    return good;
+    struct listing l = {.store = st, .ask = ask, .label = label, .e = e};
+    return list(&l, true, add_values, out, is_cut);
 }
 
 /* ---- series */
@@ -202,6 +214,8 @@ static bool add_one(void *context, uint32_t series, struct slice key)
 {
     struct place *p = context;
     struct listing *l = p->listing;
+    if (!look_at_one(l))
+        return false;
     if (series_set_has(&p->match.set, series))
         add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
     return l->count <= l->ask->max;
@@ -209,19 +223,13 @@ static bool add_one(void *context, uint32_t series, struct slice key)
 
 static bool add_series(struct place *p)
 {
-    return store_series_each(p->listing->store, p->index, add_one, p, p->listing->e);
+    return walk(p, add_one);
 }
 
 bool list_series(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut, struct err *e)
 {
-    struct listing l;
-    start(&l, st, ask, e);
-    bool good = visit(&l, add_series);
-    if (good)
-        write_found(&l, false, out);
-    *is_cut = l.is_cut;
-    finish(&l);
-    return good;
+    struct listing l = {.store = st, .ask = ask, .e = e};
+    return list(&l, false, add_series, out, is_cut);
 }
 
 /* ---- metadata */

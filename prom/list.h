@@ -2,8 +2,9 @@
  *
  * Selects: `selectors` restrict all of it, as Prometheus' match[]; none are none. Times do not: what is
  *          listed is all that was ever counted.
- * Limits : the first `max` values or series that are found; `*is_cut`: there are more.
- * Errors : EX_USAGE: a selector; the store's.
+ * Limits : the first `max` labels, values or series that are found; `*is_cut`: there are more. The budget
+ *          (budget.h).
+ * Errors : EX_USAGE: a selector; EX_UNAVAILABLE: the budget is spent; the store's.
  */
 #pragma once
 
@@ -14,10 +15,12 @@ struct list_ask {
     const struct slice *selectors; /* text */
     size_t selector_count;
     uint64_t max;
+    uint64_t rows_max; /* of the budget */
 };
 
 /* ["__name__","path"] */
-bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, struct err *e) MUST_CHECK;
+bool list_labels(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut,
+                 struct err *e) MUST_CHECK;
 /* ["/a","/b"] */
 bool list_values(struct store *st, struct slice label, const struct list_ask *ask, struct text *out,
                  bool *is_cut, struct err *e) MUST_CHECK;

@@ -276,7 +276,7 @@ static bool take_grouping(struct parser *p, const char *includes, const char *ex
 static bool take_aggregate(struct parser *p, struct node *n)
 {
     struct node *first, *second = NULL;
-    bool ranks = n->aggregate == AGGREGATE_TOPK || n->aggregate == AGGREGATE_BOTTOMK;
+    bool ranks = aggregate_ranks(n->aggregate);
     const char *name = aggregate_names[n->aggregate];
     if (!take_grouping(p, "by", "without", &n->grouping) || !take_sign(p, "(") ||
         (first = parse_binary(p, PRECEDENCE_MIN)) == NULL)

@@ -12,7 +12,7 @@
 #define FUNCTIONS(X) \
     X(pcre2_code_free_8) X(pcre2_compile_8) X(pcre2_get_error_message_8) X(pcre2_match_8) \
     X(pcre2_match_context_create_8) X(pcre2_match_context_free_8) X(pcre2_match_data_create_8) \
-    X(pcre2_match_data_free_8) X(pcre2_set_match_limit_8)
+    X(pcre2_match_data_free_8) X(pcre2_set_heap_limit_8) X(pcre2_set_match_limit_8)
 /* clang-format on */
 
 static struct {
@@ -26,6 +26,8 @@ static struct library libpcre2 = {"libpcre2-8.so.0", "libpcre2-8-0", symbols, CO
     (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
      PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
 #define MESSAGE_BYTES 160
+/* PCRE2 does not tell how many steps it took: few are tried, then more. */
+static const uint32_t tries[] = {160, 800, 4000, REGEX_STEPS_MAX};
 
 struct regex {
     pcre2_code_8 *code;
@@ -59,7 +61,7 @@ struct regex *regex_new(struct slice pattern, struct err *e)
         regex_free(r);
         return NULL;
     }
-    lib.pcre2_set_match_limit_8(r->context, REGEX_STEPS_MAX);
+    lib.pcre2_set_heap_limit_8(r->context, REGEX_KIB_MAX);
     return r;
 }
 
@@ -73,13 +75,20 @@ void regex_free(struct regex *r)
     free(r);
 }
 
-bool regex_matches(const struct regex *r, struct slice text, bool *matches, struct err *e)
+bool regex_matches(const struct regex *r, struct slice text, struct budget *b, bool *matches, struct err *e)
 {
-    int found = lib.pcre2_match_8(r->code, (PCRE2_SPTR8)(text.len > 0 ? text.ptr : ""), text.len, 0, 0,
+    int found = PCRE2_ERROR_MATCHLIMIT;
+    for (size_t i = 0; found == PCRE2_ERROR_MATCHLIMIT && i < COUNT_OF(tries); i++) {
+        if (!budget_take(b, BUDGET_REGEX_STEPS, tries[i], e))
+            return false;
+        lib.pcre2_set_match_limit_8(r->context, tries[i]);
+        found = lib.pcre2_match_8(r->code, (PCRE2_SPTR8)(text.len > 0 ? text.ptr : ""), text.len, 0, 0,
                                   r->data, r->context);
+    }
     *matches = found >= 0;
     return found >= 0 || found == PCRE2_ERROR_NOMATCH ||
            err_set(e, EX_USAGE,
-                   "the regular expression %s takes more than %d steps for one text: write a simpler one",
-                   r->quoted, REGEX_STEPS_MAX);
+                   "the regular expression %s takes more than %d steps or %d MiB for one text: write a "
+                   "simpler one",
+                   r->quoted, REGEX_STEPS_MAX, REGEX_KIB_MAX / 1024);
 }

@@ -19,7 +19,7 @@ static bool test(const struct select *s, size_t i, struct slice value, bool *mat
     const struct matcher *m = &s->selector->matchers[i];
     bool is_negative = m->kind == MATCHER_NOT_EQUAL || m->kind == MATCHER_NOT_REGEX;
     bool found = slice_equal(value, m->value);
-    if (s->regexes[i] != NULL && !regex_matches(s->regexes[i], value, &found, e))
+    if (s->regexes[i] != NULL && !regex_matches(s->regexes[i], value, s->budget, &found, e))
         return false;
     *matches = found != is_negative;
     return true;
@@ -30,10 +30,10 @@ static bool is_of_metric(const struct matcher *m)
     return slice_is(m->name, METRIC_LABEL);
 }
 
-bool select_init(struct select *s, const struct selector *selector, struct err *e)
+bool select_init(struct select *s, const struct selector *selector, struct budget *b, struct err *e)
 {
     bool is_specific = false;
-    *s = (struct select){selector, xcalloc(selector->matcher_count, sizeof *s->regexes)};
+    *s = (struct select){selector, b, xcalloc(selector->matcher_count, sizeof *s->regexes)};
     for (size_t i = 0; i < selector->matcher_count; i++) {
         const struct matcher *m = &selector->matchers[i];
         bool is_regex = m->kind == MATCHER_REGEX || m->kind == MATCHER_NOT_REGEX, takes_empty;
@@ -91,7 +91,7 @@ static bool look_at(void *context, uint32_t series, struct slice key)
 {
     struct walk *w = context;
     bool matches;
-    w->good = test_key(w, key, &matches);
+    w->good = budget_take(w->select->budget, BUDGET_NAMES, 1, w->e) && test_key(w, key, &matches);
     if (!w->good || !matches)
         return w->good;
     size_t known = w->words, word = series / 64;

@@ -4,7 +4,8 @@
  *         STORE_OTHER_KEY in each.
  * Cost  : every dimension given by `=` is one look-up in the store's dictionary, none is nothing; else a
  *         walk over all of it.
- * Errors: EX_USAGE: a regular expression is none or takes too long, or any metric would do.
+ * Errors: EX_USAGE: a regular expression is none or takes too long, or any metric would do; EX_UNAVAILABLE:
+ *         the budget is spent.
  */
 #pragma once
 
@@ -16,11 +17,13 @@
 
 struct select {
     const struct selector *selector;
+    struct budget *budget;
     struct regex **regexes; /* by matcher; NULL where it is not by one */
 };
 
 /* On false, too, there is something to select_fini(). */
-bool select_init(struct select *s, const struct selector *selector, struct err *e) MUST_CHECK;
+bool select_init(struct select *s, const struct selector *selector, struct budget *b,
+                 struct err *e) MUST_CHECK;
 void select_fini(struct select *s);
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e) MUST_CHECK;

@@ -121,18 +121,24 @@ static bool is_listed(const struct grouping *g, struct slice name)
     return false;
 }
 
+bool grouping_keeps(const struct grouping *g, struct slice name)
+{
+    return g->excludes ? !slice_is(name, METRIC_LABEL) && !is_listed(g, name) : is_listed(g, name);
+}
+
 struct labels labels_group(const struct labels *l, const struct grouping *g, struct arena *arena)
 {
-    struct labels kept = {0};
-    struct label *list = arena_add(arena, l->count * sizeof *list);
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++)
+        kept += grouping_keeps(g, l->list[i].name);
+    if (kept == l->count)
+        return *l;
+    struct label *list = arena_add(arena, kept * sizeof *list), *next = list;
     for (size_t i = 0; i < l->count; i++) {
-        struct slice name = l->list[i].name;
-        bool keeps = g->excludes ? !slice_is(name, METRIC_LABEL) && !is_listed(g, name) : is_listed(g, name);
-        if (keeps)
-            list[kept.count++] = l->list[i];
+        if (grouping_keeps(g, l->list[i].name))
+            *next++ = l->list[i];
     }
-    kept.list = list;
-    return kept;
+    return (struct labels){list, kept};
 }
 
 struct labels labels_without_metric(const struct labels *l, struct arena *arena)
@@ -157,9 +163,13 @@ void groups_init(struct groups *g, const struct labels *keys, size_t count)
 {
     struct keyed *sorted = xmalloc(count * sizeof *sorted);
     *g = (struct groups){.labels = xcalloc(count, sizeof *g->labels), .of = xcalloc(count, sizeof *g->of)};
-    for (size_t i = 0; i < count; i++)
+    bool in_order = true;
+    for (size_t i = 0; i < count; i++) {
         sorted[i] = (struct keyed){&keys[i], i};
-    qsort(sorted, count, sizeof *sorted, compare_keyed);
+        in_order = in_order && (i == 0 || labels_compare(&keys[i - 1], &keys[i]) <= 0);
+    }
+    if (!in_order)
+        qsort(sorted, count, sizeof *sorted, compare_keyed);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || labels_compare(sorted[i].labels, sorted[i - 1].labels) != 0)
             g->labels[g->count++] = *sorted[i].labels;

@@ -55,8 +55,10 @@ int labels_compare(const struct labels *a, const struct labels *b);
 /* "" where there is none of that name. */
 struct slice labels_get(const struct labels *l, struct slice name);
 struct labels labels_without_metric(const struct labels *l, struct arena *arena);
-/* Those that a grouping keeps: by and on, or all but those of without and ignoring and the metric's name.
- * One that is not given keeps none. */
+/* by and on keep what they list; without and ignoring all but that and the metric's name; one that is not
+ * given nothing. */
+bool grouping_keeps(const struct grouping *g, struct slice name);
+/* Those that it keeps: of these labels or of new ones, which live as long. */
 struct labels labels_group(const struct labels *l, const struct grouping *g, struct arena *arena);
 
 /* Which series have the same labels: groups are numbered from 0 in the order of their labels. */

@@ -25,7 +25,8 @@ struct call {
     size_t count;
     struct slice label; /* of label/NAME/values */
     struct text *out;   /* of the data */
-    bool is_cut;        /* some of the data is missing */
+    bool is_cut;        /* some of the data is missing: */
+    const char *limit;  /* by this, as the warning says it */
 };
 
 /* Adds the data to `out`. EX_USAGE and EX_UNAVAILABLE: 422, but EX_PROTOCOL, of a parameter: 400. */
@@ -90,19 +91,28 @@ static bool get_step(const struct call *c, int64_t *ms, struct err *e)
     return is_step || fail_parameter(e, "step", text, "seconds above 0 or a duration such as 1m");
 }
 
-static bool get_list(const struct call *c, struct list_ask *ask, struct slice selectors[SELECTORS_MAX],
-                     struct err *e)
+/* How many may be listed, and what the warning says of it. */
+static bool get_limit(struct call *c, uint64_t *max, struct err *e)
 {
     struct slice limit = find(c, "limit");
     uint64_t number = 0;
-    *ask = (struct list_ask){.selectors = selectors, .max = c->limits.series_max};
     for (size_t i = 0; i < limit.len; i++) {
         if (limit.ptr[i] < '0' || limit.ptr[i] > '9' || number > UINT32_MAX)
             return fail_parameter(e, "limit", limit, "a number, 0 for none");
         number = number * 10 + (uint64_t)(limit.ptr[i] - '0');
     }
-    if (number > 0 && number < ask->max)
-        ask->max = number;
+    bool is_own = number > 0 && number <= c->limits.series_max;
+    *max = is_own ? number : c->limits.series_max;
+    c->limit = is_own ? "" : " (query.series_max)";
+    return true;
+}
+
+static bool get_list(struct call *c, struct list_ask *ask, struct slice selectors[SELECTORS_MAX],
+                     struct err *e)
+{
+    *ask = (struct list_ask){.selectors = selectors, .rows_max = c->limits.rows_max};
+    if (!get_limit(c, &ask->max, e))
+        return false;
     for (size_t i = 0; i < c->count; i++) {
         if (!slice_is(c->parameters[i].name, "match[]"))
             continue;
@@ -156,7 +166,7 @@ static bool call_labels(struct call *c, struct err *e)
 {
     struct slice selectors[SELECTORS_MAX];
     struct list_ask ask;
-    return get_list(c, &ask, selectors, e) && list_labels(c->store, &ask, c->out, e);
+    return get_list(c, &ask, selectors, e) && list_labels(c->store, &ask, c->out, &c->is_cut, e);
 }
 
 static bool call_values(struct call *c, struct err *e)
@@ -252,8 +262,7 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
     if (!good)
         fail(rp, &e);
     else if (c->is_cut)
-        text_puts(&rp->body, ",\"warnings\":[\"there are more than are shown: results truncated due to limit "
-                             "(query.series_max)\"]}\n");
+        text_printf(&rp->body, ",\"warnings\":[\"results truncated due to limit%s\"]}\n", c->limit);
     else
         text_puts(&rp->body, "}\n");
     bool is_asker = !good && (e.code == BAD_PARAMETER || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);

@@ -101,11 +101,38 @@ class Prometheus(DaemonCase):
         self.assertEqual([{"__name__": "pages:bytes", "path": "/"}, {"__name__": "pages:hits", "path": "/"}],
                          self.data("series", {"match[]": '{path="/"}'}))
         self.assertEqual(["site:bytes", "site:hits"], self.data("label/__name__/values", **{"match[]": '{path="",__name__!=""}'}))
-        _, answer = self.ask("label/path/values", limit=1)
-        self.assertEqual((1, 1), (len(answer["data"]), len(answer["warnings"])))
         found = self.data("metadata")
         self.assertEqual(metrics, sorted(found))
         self.assertEqual({"type": "counter", "help": "report pages by path: count", "unit": ""}, found["pages:hits"][0])
+
+    def test_grafana_asks(self):
+        """What its built-in data source sends beside the questions of panels: times, limits, forms."""
+        times = {"start": str(self.now - 3600), "end": f"{self.now}.123"}
+        named = {"match[]": "pages:hits", **times}
+        everything = {"match[]": '{__name__!=""}', "limit": "40000", **times}
+        self.assertEqual(["__name__", "path"], self.data("labels", named))
+        self.assertEqual(["pages:bytes", "pages:hits", "site:bytes", "site:hits"],
+                         self.data("label/__name__/values", **everything))
+        self.assertEqual(len(PAGES) * 2 + 2, len(self.data("series", everything)))
+        self.assertEqual(["pages:hits"], list(self.data("metadata", metric="pages:hits")))
+        self.assertEqual({}, self.data("metadata", metric="nothing"))
+        self.assertEqual([], self.data("series", {"match[]": "nothing"}))
+        self.assertEqual([], self.data("labels", {"match[]": "nothing"}))
+        self.assertEqual([], self.data("label/path/values", **{"match[]": "nothing"}))
+        self.assertEqual({"groups": []}, self.data("rules", type="alert"))
+        self.assertEqual({"alerts": []}, self.data("alerts"))
+        self.assertEqual([], self.data("query_exemplars", {"query": "pages:hits", **times}))
+        for step in ("15", "15s", "15.0", "1m", "1m0s"):
+            form = {"query": "rate(site:hits[1m0s])", "step": step, "timeout": "30s", "lookback_delta": "5m", **times}
+            series, = self.data("query_range", form)["result"]
+            self.assertEqual(3600 // (15 if step.startswith("15") else 60) + 1, len(series["values"]), step)
+
+    def test_what_is_cut_is_said(self):
+        for path, form in (("label/path/values", {}), ("labels", {}), ("series", {"match[]": "pages:hits"})):
+            _, answer = self.ask(path, limit=1, **form)
+            self.assertEqual((1, ["results truncated due to limit"]), (len(answer["data"]), answer.get("warnings")), path)
+            _, answer = self.ask(path, limit=len(PAGES), **form)
+            self.assertNotIn("warnings", answer, path)
 
     def test_wrong_questions_have_their_class(self):
         for status, kind, path, parameters in (

@@ -296,25 +296,75 @@ static void check_groups(const struct game *g, const struct eval_answer *a, doub
     }
 }
 
-static void check(struct game *g)
+static void run(const struct game *g, const char *text, struct eval_answer *a)
 {
     const struct query_limits limits = {UINT64_MAX, 1000, 1000, 0};
-    struct eval_question question = {.text = slice_text(g->q.text),
+    struct eval_question question = {.text = slice_text(text),
                                      .from_ms = g->q.at_ms,
                                      .to_ms = g->q.at_ms + (int64_t)(g->q.step_count - 1) * g->q.step_ms,
                                      .step_ms = g->q.step_ms,
                                      .limits = limits};
-    struct eval_answer a;
     struct err e;
+    if (!eval_run(g->store, &question, a, &e))
+        fail_msg("%s: %s", text, e.text);
+}
+
+/* Series in the order of their labels: is `a` before `b` at the step, as topk or bottomk (-1) ranks them? */
+static bool is_before(double values[SERIES][STEPS_MAX], size_t a, size_t b, size_t step, double sign)
+{
+    static const size_t order[HOSTS] = {1, 2, 0}; /* ::1, a, b b */
+    double left = sign * values[a][step], right = sign * values[b][step];
+    size_t left_host = order[a / METHODS], right_host = order[b / METHODS];
+    if (left > right || left < right)
+        return left > right;
+    return left_host < right_host || (left_host == right_host && a % METHODS > b % METHODS); /* -, GET */
+}
+
+/* Of the judge's values what is not among the k first of its group becomes absent. */
+static void judge_first(const struct game *g, double values[SERIES][STEPS_MAX], size_t k, double sign)
+{
+    double all[SERIES][STEPS_MAX];
+    memcpy(all, values, sizeof all);
+    for (size_t step = 0; step < g->q.step_count; step++) {
+        for (size_t i = 0; i < SERIES; i++) {
+            size_t before = 0;
+            for (size_t j = 0; j < SERIES; j++) {
+                bool is_other = j == i || isnan(all[j][step]) || (g->q.by_host && i / METHODS != j / METHODS);
+                before += !is_other && is_before(all, j, i, step, sign);
+            }
+            values[i][step] = before < k ? all[i][step] : ABSENT;
+        }
+    }
+}
+
+/* The same through topk and bottomk. */
+static void check_first(struct game *g, double values[SERIES][STEPS_MAX])
+{
+    struct eval_answer a;
+    char text[sizeof g->q.text + 64];
+    size_t k = (size_t)dice_roll(&g->dice, SERIES + 2);
+    bool bottom = dice_roll(&g->dice, 2);
+    snprintf(text, sizeof text, "%s%s(%zu, %s)", bottom ? "bottomk" : "topk",
+             g->q.by_host ? " by (host) " : "", k, g->q.text);
+    run(g, text, &a);
+    judge_first(g, values, k, bottom ? -1 : 1);
+    check_series(g, &a, values);
+    eval_fini(&a);
+}
+
+static void check(struct game *g)
+{
+    struct eval_answer a;
     double values[SERIES][STEPS_MAX];
-    if (!eval_run(g->store, &question, &a, &e))
-        fail_msg("%s: %s", g->q.text, e.text);
+    run(g, g->q.text, &a);
     judge_all(g, values);
     if (g->q.aggregate >= 0)
         check_groups(g, &a, values);
     else
         check_series(g, &a, values);
     eval_fini(&a);
+    if (g->q.aggregate < 0)
+        check_first(g, values);
 }
 
 /* ---- the events */
