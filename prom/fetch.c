@@ -220,16 +220,22 @@ static bool can_fold(const struct reading *rd)
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
-/* The one series of a report without dimensions. */
-static bool match_only(struct fetch *fe, size_t report, struct match *m, struct err *e)
+/* The bits of `m` are the select's. */
+static bool find_series(const struct reading *rd, struct select *s, struct match *m, struct err *e)
 {
-    bool found;
-    if (fe->store->reports[report].dimension_count > 0 || m->set.kind != SERIES_ALL)
-        return true;
-    m->set.kind = SERIES_ONE;
-    if (!store_series_find(fe->store, report, slice_of("", 0), &m->set.one, &found, e))
+    struct store *st = rd->fetch->store;
+    const struct match *found = select_series(s, st, rd->report, e);
+    bool is_there;
+    if (found == NULL)
         return false;
-    m->count = found;
+    *m = *found;
+    if (st->reports[rd->report].dimension_count > 0 || m->set.kind != SERIES_ALL)
+        return true;
+    /* The one series of a report without dimensions. */
+    m->set.kind = SERIES_ONE;
+    if (!store_series_find(st, rd->report, slice_of("", 0), &m->set.one, &is_there, e))
+        return false;
+    m->count = is_there;
     return true;
 }
 
@@ -332,14 +338,19 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
     return scan(rd, &match->set, e) && append(rd, out, e);
 }
 
-/* `rd`: as far as it is known for all metrics of the report. */
-static bool read_metric(struct reading rd, size_t measure, const struct match *match, struct vector *out,
-                        struct err *e)
+/* `rd`: what is asked of every metric. */
+static bool read_metric(struct reading rd, struct select *select, size_t report, size_t measure,
+                        struct vector *out, struct err *e)
 {
-    const struct report *r = &rd.fetch->store->reports[rd.report];
+    const struct report *r = &rd.fetch->store->reports[report];
+    struct names *names = arena_add(rd.fetch->arena, sizeof *names);
     enum function f = rd.function;
     char metric[NAMES_METRIC_BYTES];
+    struct match match;
+    names_of(r, names);
     names_metric(r, measure, metric);
+    rd.report = report;
+    rd.names = names;
     rd.measure = &r->measures[measure];
     if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !slide_is_total(rd.measure))
         return err_set(e, EX_USAGE,
@@ -350,38 +361,15 @@ static bool read_metric(struct reading rd, size_t measure, const struct match *m
         rd.metric = arena_copy(rd.fetch->arena, slice_text(metric));
     rd.width = measure_column_count(rd.measure);
     rd.columns_max = rd.fetch->budget->values_left;
-    bool is_none = match->set.kind != SERIES_ALL && match->count == 0;
-    bool good = is_none || read_series(&rd, match, out, e);
+    if (!find_series(&rd, select, &match, e))
+        return false;
+    bool is_none = match.set.kind != SERIES_ALL && match.count == 0;
+    bool good = is_none || read_series(&rd, &match, out, e);
     windows_fini(&rd.windows);
     fold_fini(&rd.fold);
     free(rd.rows);
     free(rd.series);
     free(rd.columns);
-    return good;
-}
-
-/* Which series are meant is found once for all metrics of a report. */
-static bool read_report(struct reading *rd, const struct select *select, struct vector *out, struct err *e)
-{
-    const struct report *r = &rd->fetch->store->reports[rd->report];
-    struct match match = {0};
-    bool good = true, is_matched = false;
-    for (size_t m = 0; good && m < r->measure_count; m++) {
-        bool matches;
-        good = select_metric(select, r, m, &matches, e);
-        if (!good || !matches)
-            continue;
-        if (!is_matched) {
-            struct names *names = arena_add(rd->fetch->arena, sizeof *names);
-            names_of(r, names);
-            rd->names = names;
-            is_matched = true;
-            good = select_series(select, rd->fetch->store, rd->report, &match, e) &&
-                   match_only(rd->fetch, rd->report, &match, e);
-        }
-        good = good && read_metric(*rd, m, &match, out, e);
-    }
-    match_fini(&match);
     return good;
 }
 
@@ -392,8 +380,14 @@ bool fetch_run(struct fetch *fe, const struct selector *selector, enum function 
     struct reading rd = {.fetch = fe, .selector = selector, .function = f, .around = *around};
     vector_init(out, 0, fe->step_count);
     bool good = select_init(&select, selector, fe->budget, e);
-    for (rd.report = 0; good && rd.report < fe->store->report_count; rd.report++)
-        good = read_report(&rd, &select, out, e);
+    for (size_t i = 0; good && i < fe->store->report_count; i++) {
+        const struct report *r = &fe->store->reports[i];
+        for (size_t m = 0; good && m < r->measure_count; m++) {
+            bool matches;
+            good = select_metric(&select, r, m, &matches, e) &&
+                   (!matches || read_metric(rd, &select, i, m, out, e));
+        }
+    }
     select_fini(&select);
     if (!good)
         fetch_release(fe, out);

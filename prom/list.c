@@ -29,7 +29,7 @@ struct place {
     const struct report *report;
     size_t index, measure;
     const struct names *names;
-    struct match match;
+    struct series_set set;
     struct slice metric;
     struct fold fold;
 };
@@ -67,42 +67,40 @@ static void write_found(struct listing *l, bool as_text, struct text *out)
     groups_fini(&g);
 }
 
-/* `p`: of the report. */
-static bool visit_metric(struct place *p, size_t measure, place_fn *fn)
-{
-    char metric[NAMES_METRIC_BYTES];
-    p->measure = measure;
-    p->metric = arena_copy(&p->listing->arena, slice_text(names_metric(p->report, measure, metric)));
-    return fn(p);
-}
-
-/* Every metric of a report that `select` takes; NULL: every one. All have the same series. */
-static bool visit_report(struct listing *l, const struct select *select, size_t report, place_fn *fn)
+static bool visit_metric(struct listing *l, struct select *select, size_t report, size_t measure,
+                         place_fn *fn)
 {
     const struct report *r = &l->store->reports[report];
-    struct names *names = arena_add(&l->arena, sizeof *names);
-    struct place p = {.listing = l, .report = r, .index = report, .names = names};
-    bool good = true, is_matched = select == NULL;
-    names_of(r, names);
-    for (size_t m = 0; good && m < r->measure_count; m++) {
-        bool matches = true;
-        good = select == NULL || select_metric(select, r, m, &matches, l->e);
-        if (good && matches && !is_matched) {
-            is_matched = true;
-            good = select_series(select, l->store, report, &p.match, l->e);
-        }
-        if (good && matches && (p.match.set.kind == SERIES_ALL || p.match.count > 0))
-            good = visit_metric(&p, m, fn);
+    struct place p = {.listing = l, .report = r, .index = report, .measure = measure};
+    char metric[NAMES_METRIC_BYTES];
+    bool matches = true;
+    if (select != NULL && !select_metric(select, r, measure, &matches, l->e))
+        return false;
+    if (!matches)
+        return true;
+    if (select != NULL) {
+        const struct match *match = select_series(select, l->store, report, l->e);
+        if (match == NULL)
+            return false;
+        if (match->set.kind != SERIES_ALL && match->count == 0)
+            return true;
+        p.set = match->set;
     }
-    match_fini(&p.match);
-    return good;
+    struct names *names = arena_add(&l->arena, sizeof *names);
+    names_of(r, names);
+    p.names = names;
+    p.metric = arena_copy(&l->arena, slice_text(names_metric(r, measure, metric)));
+    return fn(&p);
 }
 
-static bool visit_reports(struct listing *l, const struct select *select, place_fn *fn)
+/* Every metric that `select` takes; NULL: every one. */
+static bool visit_metrics(struct listing *l, struct select *select, place_fn *fn)
 {
     for (size_t i = 0; i < l->store->report_count; i++) {
-        if (!visit_report(l, select, i, fn))
-            return false;
+        for (size_t m = 0; m < l->store->reports[i].measure_count; m++) {
+            if (!visit_metric(l, select, i, m, fn))
+                return false;
+        }
     }
     return true;
 }
@@ -111,13 +109,13 @@ static bool visit_selected(struct listing *l, place_fn *fn)
 {
     bool good = true;
     if (l->ask->selector_count == 0)
-        return visit_reports(l, NULL, fn);
+        return visit_metrics(l, NULL, fn);
     for (size_t i = 0; good && i < l->ask->selector_count; i++) {
         struct select select;
         struct node *n = parse_selector(l->ask->selectors[i], &l->arena, l->e);
         if (n == NULL)
             return false;
-        good = select_init(&select, &n->selector, &l->budget, l->e) && visit_reports(l, &select, fn);
+        good = select_init(&select, &n->selector, &l->budget, l->e) && visit_metrics(l, &select, fn);
         select_fini(&select);
     }
     return good;
@@ -174,7 +172,7 @@ static bool fold_value(void *context, uint32_t series, struct slice key)
     struct place *p = context;
     if (!look_at_one(p->listing))
         return false;
-    if (series_set_has(&p->match.set, series))
+    if (series_set_has(&p->set, series))
         fold_add(&p->fold, series, key);
     return p->fold.row_count <= p->listing->ask->max;
 }
@@ -216,7 +214,7 @@ static bool add_one(void *context, uint32_t series, struct slice key)
     struct listing *l = p->listing;
     if (!look_at_one(l))
         return false;
-    if (series_set_has(&p->match.set, series))
+    if (series_set_has(&p->set, series))
         add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
     return l->count <= l->ask->max;
 }

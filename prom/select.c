@@ -33,7 +33,8 @@ static bool is_of_metric(const struct matcher *m)
 bool select_init(struct select *s, const struct selector *selector, struct budget *b, struct err *e)
 {
     bool is_specific = false;
-    *s = (struct select){selector, b, xcalloc(selector->matcher_count, sizeof *s->regexes)};
+    *s = (struct select){
+        .selector = selector, .budget = b, .regexes = xcalloc(selector->matcher_count, sizeof *s->regexes)};
     for (size_t i = 0; i < selector->matcher_count; i++) {
         const struct matcher *m = &selector->matchers[i];
         bool is_regex = m->kind == MATCHER_REGEX || m->kind == MATCHER_NOT_REGEX, takes_empty;
@@ -53,6 +54,7 @@ void select_fini(struct select *s)
     for (size_t i = 0; i < s->selector->matcher_count; i++)
         regex_free(s->regexes[i]);
     free(s->regexes);
+    match_fini(&s->match);
     *s = (struct select){0};
 }
 
@@ -131,13 +133,19 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
     return given == 0 || given == w->report->dimension_count;
 }
 
-bool select_series(const struct select *s, struct store *st, size_t report, struct match *m, struct err *e)
+const struct match *select_series(struct select *s, struct store *st, size_t report, struct err *e)
 {
     struct slice values[REPORT_DIMENSIONS_MAX] = {{0}};
-    struct walk w = {.select = s, .report = &st->reports[report], .match = m, .e = e};
-    *m = (struct match){0};
+    struct walk w = {.select = s, .report = &st->reports[report], .match = &s->match, .e = e};
+    if (s->matched == report + 1)
+        return &s->match;
+    match_fini(&s->match);
+    s->matched = 0;
     names_of(w.report, &w.names);
-    return is_simple(&w, values) ? match_series(m, st, report, values, e) : walk(&w, st, report);
+    if (!(is_simple(&w, values) ? match_series(&s->match, st, report, values, e) : walk(&w, st, report)))
+        return NULL;
+    s->matched = report + 1;
+    return &s->match;
 }
 
 struct labels select_labels(const struct report *r, const struct names *names, struct slice metric,

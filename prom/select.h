@@ -19,6 +19,8 @@ struct select {
     const struct selector *selector;
     struct budget *budget;
     struct regex **regexes; /* by matcher; NULL where it is not by one */
+    size_t matched;         /* the report that `match` is of, and 1; 0: none yet */
+    struct match match;
 };
 
 /* On false, too, there is something to select_fini(). */
@@ -27,9 +29,10 @@ bool select_init(struct select *s, const struct selector *selector, struct budge
 void select_fini(struct select *s);
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e) MUST_CHECK;
-/* `m`: as of match_series(), whose kind may be a set of none. */
-bool select_series(const struct select *s, struct store *st, size_t report, struct match *m,
-                   struct err *e) MUST_CHECK;
+/* As of match_series(), but its kind may be a set of none; found once for all metrics of a report, and
+ * borrowed until another one is asked for. NULL on failure. */
+const struct match *select_series(struct select *s, struct store *st, size_t report,
+                                  struct err *e) MUST_CHECK;
 
 /* The labels of a series, sorted by name, copied into `arena`; `metric` empty: without the metric's name. */
 struct labels select_labels(const struct report *r, const struct names *names, struct slice metric,
