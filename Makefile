@@ -99,6 +99,9 @@ $(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuz
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 	@$(LINK) -fsanitize=fuzzer
 
+# What it asks of was counted.
+$(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/batcher.o
+
 # What JSON is held against.
 $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 

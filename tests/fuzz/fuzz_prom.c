@@ -1,13 +1,35 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "prom/eval.h"
+#include "prom/list.h"
 #include "prom/write.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/batcher.h"
 
 #include <stdlib.h>
 
-/* An expression over an empty report: it is refused with a place in it, or answered, at an instant and over a
- * range, and alike. */
+#define NOON_MS 1431864000000
+
+/* An expression over a few series: it is refused with a place in it, or answered, at an instant and over a
+ * range, and alike. As match[] of a list, likewise. */
+
+/* Of series i there are i hits in each of the minutes before and behind noon. */
+static void count(struct store *st, const struct report *r)
+{
+    static const char *const keys[] = {"/\ta", "/a\ta", "/a\tb", "/\"\\\t-", "\t"};
+    struct batcher *b = batcher_new(r, 1, 1);
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        for (int64_t minute = -3; minute < 3; minute++) {
+            const int64_t columns[REPORT_COLUMNS_MAX] = {(int64_t)i, (int64_t)i * minute};
+            batcher_add(b, 0, 0, keys[i], NOON_MS + minute * MINUTE_MS, columns);
+        }
+    }
+    ASSERT(store_apply(st, batcher_seal(b, "fuzz", 0, 1), &e));
+    batcher_clear(b);
+    batcher_free(b);
+}
+
 static struct store *open_store(void)
 {
     static struct store *st;
@@ -17,9 +39,11 @@ static struct store *open_store(void)
         return st;
     ASSERT(report_init(&r, slice_text("r"), 1, &e));
     ASSERT(report_add_dimension(&r, slice_text("path"), &e));
+    ASSERT(report_add_dimension(&r, slice_text("host"), &e));
     ASSERT(report_finish(&r, &e));
     st = store_open("mem:", STORE_WRITE, &r, 1, &e);
     ASSERT(st != NULL);
+    count(st, &r);
     report_fini(&r);
     return st;
 }
@@ -27,8 +51,8 @@ static struct store *open_store(void)
 static bool ask(struct slice text, int64_t step_ms)
 {
     const struct eval_question q = {.text = text,
-                                    .from_ms = 1431864000000,
-                                    .to_ms = 1431864000000 + 3 * step_ms,
+                                    .from_ms = NOON_MS,
+                                    .to_ms = NOON_MS + 3 * step_ms,
                                     .step_ms = step_ms,
                                     .limits = {.rows_max = 1000, .points_max = 1000, .series_max = 10}};
     struct eval_answer a;
@@ -47,10 +71,24 @@ static bool ask(struct slice text, int64_t step_ms)
     return good;
 }
 
+static void list(struct slice text)
+{
+    const struct list_ask question = {.selectors = &text, .selector_count = 1, .max = 3, .rows_max = 1000};
+    struct text out = {0};
+    struct err e = {0};
+    bool is_cut;
+    if (list_series(open_store(), &question, &out, &is_cut, &e))
+        ASSERT(out.len > 1 && out.ptr[out.len - 1] == ']');
+    else
+        ASSERT((e.code == EX_USAGE || e.code == EX_UNAVAILABLE) && e.text[0] != '\0');
+    text_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = slice_of((const char *)data, size);
     ASSERT(ask(text, 0) == ask(text, 0));
-    (void)ask(text, 60000);
+    (void)ask(text, MINUTE_MS);
+    list(text);
     return 0;
 }
