@@ -22,13 +22,16 @@ void api_error(struct reply *rp, unsigned code, struct slice text)
     text_puts(&rp->body, "}\n");
 }
 
+bool api_is_of_question(const struct err *e)
+{
+    return e->code == EX_USAGE || (e->code == EX_UNAVAILABLE && !e->retryable);
+}
+
 void api_fail(struct reply *rp, const struct err *e)
 {
     unsigned code = 500;
-    if (e->code == EX_USAGE)
-        code = 400;
-    else if (e->code == EX_UNAVAILABLE)
-        code = 422;
+    if (api_is_of_question(e))
+        code = e->code == EX_USAGE ? 400 : 422;
     else if (e->retryable || e->code == EX_NOINPUT)
         code = 503;
     rp->retry = code == 503;
@@ -84,7 +87,7 @@ static void answer(struct api *api, const struct kind *kind, const struct parame
     bool good = kind->run(st, &q, &rp->body, &e);
     if (!good)
         api_fail(rp, &e);
-    readers_give(&api->readers, st, good || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
+    readers_give(&api->readers, st, good || api_is_of_question(&e));
 }
 
 static bool run_query(struct store *st, const struct query *q, struct text *out, struct err *e)

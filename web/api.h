@@ -40,6 +40,8 @@ api_fn api_query, api_top, api_series, api_stream, api_reports, api_status, api_
 struct query_limits api_limits(struct api *api);
 /* A question without words yet, with the limits and the time of now, to be answered as JSON. */
 void api_begin(struct api *api, struct query *q);
+/* Is it the question that is wrong or asks for too much, and not the store that is away? */
+bool api_is_of_question(const struct err *e);
 /* An answer that is an error. */
 void api_error(struct reply *rp, unsigned code, struct slice text);
 void api_fail(struct reply *rp, const struct err *e);

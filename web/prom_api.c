@@ -233,7 +233,7 @@ static void fail(struct reply *rp, const struct err *e)
     if (e->code == BAD_PARAMETER) {
         rp->code = 400;
         type = "bad_data";
-    } else if (e->code == EX_USAGE || e->code == EX_UNAVAILABLE) {
+    } else if (api_is_of_question(e)) {
         rp->code = 422;
         type = "execution";
     } else if (rp->retry) {
@@ -265,8 +265,7 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
         text_printf(&rp->body, ",\"warnings\":[\"results truncated due to limit%s\"]}\n", c->limit);
     else
         text_puts(&rp->body, "}\n");
-    bool is_asker = !good && (e.code == BAD_PARAMETER || e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
-    readers_give(&c->api->readers, c->store, good || is_asker);
+    readers_give(&c->api->readers, c->store, good || e.code == BAD_PARAMETER || api_is_of_question(&e));
 }
 
 /* NAME of …/label/NAME/values. */

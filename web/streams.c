@@ -90,7 +90,7 @@ static bool ask(struct api *api, const struct parameter *parameters, size_t coun
     if (st == NULL)
         return false;
     bool good = query_run(st, &q, rows, &stats, e);
-    readers_give(&api->readers, st, good || e->code == EX_USAGE || e->code == EX_UNAVAILABLE);
+    readers_give(&api->readers, st, good || api_is_of_question(e));
     return good;
 }
 
