@@ -230,3 +230,13 @@ struct slice dimension_key(const struct report *r, const struct event *ev, size_
     }
     return slice_of(scratch, len);
 }
+
+struct slice dimension_next(struct slice *key)
+{
+    const char *end = key->len > 0 ? memchr(key->ptr, DIMENSION_SEPARATOR, key->len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - key->ptr) : key->len;
+    struct slice first = slice_of(key->ptr, len);
+    size_t taken = end != NULL ? len + 1 : len;
+    *key = slice_of(key->ptr + taken, key->len - taken);
+    return first;
+}

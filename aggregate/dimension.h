@@ -24,3 +24,6 @@ struct slice dimension_key(const struct report *r, const struct event *ev, size_
 /* Settle `raw` into `out` (max_bytes bytes of room); `escaped` undoes log escapes first. Returns its
  * length. */
 size_t dimension_settle(struct slice raw, bool escaped, size_t max_bytes, char *out);
+
+/* Take the text of the next dimension off a key. */
+struct slice dimension_next(struct slice *key);

@@ -36,6 +36,11 @@ static inline int slice_compare(struct slice a, struct slice b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
+static inline bool slice_begins(struct slice s, struct slice with)
+{
+    return s.len >= with.len && slice_equal(slice_of(s.ptr, with.len), with);
+}
+
 static inline bool slice_is(struct slice a, const char *text)
 {
     return slice_equal(a, slice_text(text));

@@ -91,12 +91,19 @@ static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int6
 static bool scan(struct reading *rd, const struct series_set *set, struct err *e)
 {
     struct budget *b = rd->fetch->budget;
+    const struct report *r = &rd->fetch->store->reports[rd->report];
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
         struct scan_stats stats = {0};
-        struct scan scan = {rd->report, tile->slot, tile->from_ms, tile->to_ms, *set, b->left[BUDGET_ROWS]};
+        struct scan scan = {.report = rd->report,
+                            .slot = tile->slot,
+                            .from_ms = tile->from_ms,
+                            .to_ms = tile->to_ms,
+                            .series = *set,
+                            .rows_max = b->left[BUDGET_ROWS],
+                            .measures = (uint32_t)1 << (rd->measure - r->measures)};
         if (!store_scan(rd->fetch->store, &scan, add_slot, rd, &stats, e))
-            return e->code == EX_UNAVAILABLE ? budget_fail(b, BUDGET_ROWS, e) : false;
+            return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
         if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
             return false;
         if (rd->is_too_much)

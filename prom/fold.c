@@ -68,7 +68,7 @@ void fold_add(struct fold *f, uint32_t series, struct slice key)
     struct text kept = {0};
     bool is_other = series == STORE_SERIES_OTHER;
     for (size_t d = 0; d < f->report->dimension_count; d++) {
-        struct slice text = is_other ? slice_text(STORE_OTHER_KEY) : match_next(&key);
+        struct slice text = is_other ? slice_text(STORE_OTHER_KEY) : dimension_next(&key);
         if (!f->keeps[d])
             continue;
         text_add(&kept, text.ptr, text.len);
@@ -103,7 +103,7 @@ struct labels fold_labels(const struct fold *f, const struct names *names, size_
     size_t count = 0;
     for (size_t d = 0; d < f->report->dimension_count; d++) {
         if (f->keeps[d])
-            list[count++] = (struct label){slice_text(names->labels[d]), match_next(&key)};
+            list[count++] = (struct label){slice_text(names->labels[d]), dimension_next(&key)};
     }
     return labels_sorted(list, count);
 }

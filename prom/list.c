@@ -1,5 +1,6 @@
 #include "prom/list.h"
 
+#include "aggregate/dimension.h"
 #include "base/mem.h"
 #include "prom/fold.h"
 #include "prom/parse.h"
@@ -193,7 +194,7 @@ static bool add_values(struct place *p)
     bool good = walk(p, fold_value);
     for (size_t row = 0; good && row < p->fold.row_count; row++) {
         struct slice key = p->fold.keys[row];
-        add_text(l, match_next(&key));
+        add_text(l, dimension_next(&key));
     }
     fold_fini(&p->fold);
     return good;

@@ -1,5 +1,6 @@
 #include "prom/select.h"
 
+#include "aggregate/dimension.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool test_key(struct walk *w, struct slice key, bool *matches)
     struct slice values[REPORT_DIMENSIONS_MAX], other = slice_text(STORE_OTHER_KEY);
     bool is_other = slice_equal(key, other);
     for (size_t d = 0; d < w->report->dimension_count; d++)
-        values[d] = is_other ? other : match_next(&key);
+        values[d] = is_other ? other : dimension_next(&key);
     *matches = true;
     for (size_t i = 0; *matches && i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
@@ -104,33 +105,36 @@ static bool look_at(void *context, uint32_t series, struct slice key)
     return true;
 }
 
-static bool walk(struct walk *w, struct store *st, size_t report)
+static bool walk(struct walk *w, struct store *st, size_t report, const struct slice *values)
 {
     w->good = true;
     look_at(w, STORE_SERIES_OTHER, slice_text(STORE_OTHER_KEY));
-    if (!w->good || !store_series_each(st, report, look_at, w, w->e))
+    if (!w->good || !store_series_like(st, report, values, look_at, w, w->e))
         return false;
     w->match->set =
         (struct series_set){.kind = SERIES_SET, .bits = w->match->bits, .bits_max = (uint32_t)w->words * 64};
     return w->good;
 }
 
-/* Is every dimension given by `=`, once, or none given at all? */
+/* Is every dimension given by `=`, once, or none given at all? In any case `values` are what some must be. */
 static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSIONS_MAX])
 {
     size_t given = 0;
+    bool others = false;
     for (size_t i = 0; i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
         if (is_of_metric(m))
             continue;
         int d = names_find(w->report, &w->names, m->name);
         if (d < 0 || m->kind != MATCHER_EQUAL || values[d].ptr != NULL || m->value.len == 0 ||
-            slice_is(m->value, STORE_OTHER_KEY))
-            return false;
+            slice_is(m->value, STORE_OTHER_KEY)) {
+            others = true;
+            continue;
+        }
         values[d] = m->value;
         given++;
     }
-    return given == 0 || given == w->report->dimension_count;
+    return !others && (given == 0 || given == w->report->dimension_count);
 }
 
 const struct match *select_series(struct select *s, struct store *st, size_t report, struct err *e)
@@ -142,7 +146,8 @@ const struct match *select_series(struct select *s, struct store *st, size_t rep
     match_fini(&s->match);
     s->matched = 0;
     names_of(w.report, &w.names);
-    if (!(is_simple(&w, values) ? match_series(&s->match, st, report, values, e) : walk(&w, st, report)))
+    if (!(is_simple(&w, values) ? match_series(&s->match, st, report, values, e)
+                                : walk(&w, st, report, values)))
         return NULL;
     s->matched = report + 1;
     return &s->match;
@@ -159,6 +164,6 @@ struct labels select_labels(const struct report *r, const struct names *names, s
         list[count++] = (struct label){slice_text(METRIC_LABEL), metric};
     for (size_t d = 0; d < r->dimension_count; d++)
         list[count++] = (struct label){slice_text(names->labels[d]),
-                                       is_other ? slice_text(STORE_OTHER_KEY) : match_next(&rest)};
+                                       is_other ? slice_text(STORE_OTHER_KEY) : dimension_next(&rest)};
     return labels_sorted(list, count);
 }

@@ -1,6 +1,6 @@
 #include "query/answer.h"
 
-#include "query/match.h"
+#include "aggregate/dimension.h"
 
 void answer_add_measure(struct answer *a, size_t measure)
 {
@@ -55,7 +55,7 @@ struct slice answer_dimension(const struct answer *a, size_t row, size_t dimensi
     if (slice_is(key, STORE_OTHER_KEY))
         return key;
     for (size_t d = 0; d <= dimension; d++)
-        text = match_next(&key);
+        text = dimension_next(&key);
     return text;
 }
 

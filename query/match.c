@@ -11,20 +11,10 @@ struct search {
     size_t dimension_count, words;
 };
 
-struct slice match_next(struct slice *key)
-{
-    const char *end = key->len > 0 ? memchr(key->ptr, DIMENSION_SEPARATOR, key->len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - key->ptr) : key->len;
-    struct slice first = slice_of(key->ptr, len);
-    size_t taken = end != NULL ? len + 1 : len;
-    *key = slice_of(key->ptr + taken, key->len - taken);
-    return first;
-}
-
 static bool matches(const struct search *s, struct slice key)
 {
     for (size_t d = 0; d < s->dimension_count; d++) {
-        struct slice text = match_next(&key);
+        struct slice text = dimension_next(&key);
         if (s->values[d].ptr != NULL && !slice_equal(text, s->values[d]))
             return false;
     }
@@ -49,7 +39,7 @@ static bool match_some(struct match *m, struct store *st, size_t report, const s
                        struct err *e)
 {
     struct search s = {m, values, st->reports[report].dimension_count, 0};
-    if (!store_series_each(st, report, look_at, &s, e))
+    if (!store_series_like(st, report, values, look_at, &s, e))
         return false;
     m->set.kind = m->count == 1 ? SERIES_ONE : SERIES_SET;
     m->set.bits = m->bits;

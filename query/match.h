@@ -1,7 +1,7 @@
 /* match.h - which series of a report have the dimension values that a query asks for.
  *
- * Cost : every dimension given is one look-up in the store's dictionary; only some is a walk over all of it;
- *        none is every series, `other` too.
+ * Cost : every dimension given is one look-up in the store's dictionary; only some is a walk over all of it,
+ *        in a server over those that have them; none is every series, `other` too.
  */
 #pragma once
 
@@ -17,6 +17,3 @@ struct match {
 bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values,
                   struct err *e) MUST_CHECK;
 void match_fini(struct match *m);
-
-/* Take the text of one dimension off a key. */
-struct slice match_next(struct slice *key);

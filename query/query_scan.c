@@ -69,11 +69,13 @@ static bool run(const struct bound *b, const struct series_set *set, struct scan
                 struct query_read *read, struct err *e)
 {
     const struct tiles_scan *ts = g->scan;
-    struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_max};
+    struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_max, 0};
+    for (size_t i = 0; i < b->answer.measure_count; i++)
+        scan.measures |= (uint32_t)1 << b->answer.measures[i];
     *read = (struct query_read){ts->slot, ts->from_ms, ts->to_ms, {0}};
     if (store_scan(b->store, &scan, pass_slot, g, &read->stats, e))
         return true;
-    return e->code == EX_UNAVAILABLE ? refuse_rows(b, ts->slot, e) : false;
+    return e->code == EX_UNAVAILABLE && !e->retryable ? refuse_rows(b, ts->slot, e) : false;
 }
 
 bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,

@@ -1,18 +1,12 @@
 #include "query/values.h"
 
-#include "base/mem.h"
-#include "query/match.h"
 #include "query/query_internal.h"
 #include "query/unknown.h"
 
-#include <stdlib.h>
-
-/* The least values seen so far: sorted, each once, each a copy. */
-struct values {
-    size_t dimension;
-    struct slice prefix;
-    struct text *list; /* room for one more than the limit: that one only says that there are more */
-    size_t count, room;
+/* The answer as it grows. */
+struct writing {
+    struct text *out;
+    size_t limit, count;
 };
 
 bool values_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -32,48 +26,6 @@ bool values_set(struct query *q, struct slice name, struct slice value, struct e
     return true;
 }
 
-/* The first place whose value is not less; *found: it is the same. */
-static size_t place_of(const struct values *v, struct slice value, bool *found)
-{
-    size_t low = 0, high = v->count;
-    *found = false;
-    while (low < high && !*found) {
-        size_t middle = (low + high) / 2;
-        int order = slice_compare(text_slice(&v->list[middle]), value);
-        *found = order == 0;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return high;
-}
-
-static bool look_at(void *context, uint32_t series, struct slice key)
-{
-    struct values *v = context;
-    struct slice value = match_next(&key);
-    bool found;
-    (void)series;
-    for (size_t d = 0; d < v->dimension; d++)
-        value = match_next(&key);
-    if (value.len < v->prefix.len || !slice_equal(slice_of(value.ptr, v->prefix.len), v->prefix))
-        return true;
-    if (v->count == v->room && slice_compare(value, text_slice(&v->list[v->count - 1])) >= 0)
-        return true;
-    size_t at = place_of(v, value, &found);
-    if (found)
-        return true;
-    /* The greatest makes room, where there is none; its bytes are written over. */
-    size_t last = v->count < v->room ? v->count++ : v->count - 1;
-    struct text spare = v->list[last];
-    memmove(&v->list[at + 1], &v->list[at], (last - at) * sizeof *v->list);
-    text_clear(&spare);
-    text_add(&spare, value.ptr, value.len);
-    v->list[at] = spare;
-    return true;
-}
-
 static bool find_dimension(const struct report *r, struct slice name, size_t *dimension, struct err *e)
 {
     const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
@@ -87,33 +39,30 @@ static bool find_dimension(const struct report *r, struct slice name, size_t *di
     return err_prefix(e, "report %s", r->name);
 }
 
-static void write_values(const struct values *v, size_t limit, struct text *out)
+static bool write_value(void *context, struct slice value)
 {
-    text_puts(out, "{\"values\":[");
-    for (size_t i = 0; i < v->count && i < limit; i++) {
-        text_puts(out, i > 0 ? "," : "");
-        text_json(out, text_slice(&v->list[i]));
-    }
-    text_printf(out, "],\"more\":%s}\n", v->count > limit ? "true" : "false");
+    struct writing *w = context;
+    if (w->count++ == w->limit)
+        return false; /* there are more */
+    text_puts(w->out, w->count > 1 ? "," : "");
+    text_json(w->out, value);
+    return true;
 }
 
 bool values_run(struct store *st, const struct query *q, struct text *out, struct err *e)
 {
-    struct values v = {.prefix = q->filters[0].value, .room = (size_t)q->top + 1};
-    size_t report;
+    struct writing w = {.out = out, .limit = (size_t)q->top};
+    size_t report, dimension, before = out->len;
     ASSERT(q->top > 0);
     if (!query_find_report(st, q->report, &report, e) ||
-        !find_dimension(&st->reports[report], q->filters[0].dimension, &v.dimension, e))
+        !find_dimension(&st->reports[report], q->filters[0].dimension, &dimension, e))
         return false;
-    v.list = xcalloc(v.room, sizeof *v.list);
-    size_t before = out->len;
-    bool good = store_series_each(st, report, look_at, &v, e);
-    if (good) {
-        write_values(&v, (size_t)q->top, out);
-        good = query_check_bytes(q, out, before, e);
+    text_puts(out, "{\"values\":[");
+    if (!store_values(st, report, dimension, q->filters[0].value, w.limit + 1, write_value, &w, e)) {
+        out->len = before;
+        out->ptr[before] = '\0';
+        return false;
     }
-    for (size_t i = 0; i < v.count; i++)
-        text_fini(&v.list[i]);
-    free(v.list);
-    return good;
+    text_printf(out, "],\"more\":%s}\n", w.count > w.limit ? "true" : "false");
+    return query_check_bytes(q, out, before, e);
 }

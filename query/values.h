@@ -3,8 +3,8 @@
  *   {"values":["/a","/about"],"more":true}        sorted by byte, each once; `more`: there are others behind
  * them
  *
- * Cost   : a walk over all series of the report, whose keys the store reads; of a report with 100,000 of them
- *          some milliseconds in SQLite.
+ * Cost   : store_values(): in SQLite a walk over all series of the report, of 100,000 some milliseconds; a
+ *          server looks for those with the prefix.
  * Memory : no more than the values that are answered, and one.
  */
 #pragma once

@@ -27,6 +27,7 @@
     X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
     X(mongoc_client_set_appname) X(mongoc_client_set_read_prefs) \
     X(mongoc_client_get_collection) X(mongoc_collection_destroy) X(mongoc_collection_find_with_opts) \
+    X(mongoc_collection_aggregate) \
     X(mongoc_cursor_next) X(mongoc_cursor_error) X(mongoc_cursor_destroy) \
     X(mongoc_client_select_server) X(mongoc_server_description_hello_response) \
     X(mongoc_server_description_destroy)
@@ -334,18 +335,33 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
     return good;
 }
 
-bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
-                mongo_document_fn *fn, void *context, struct err *e)
+/* Frees the cursor, and the collection that it is of. */
+static bool walk(struct mongo_client *c, mongoc_collection_t *of, mongoc_cursor_t *cursor, const char *what,
+                 mongo_document_fn *fn, void *context, struct err *e)
 {
     bson_error_t error;
     const bson_t *document;
-    mongoc_collection_t *from = lib.mongoc_client_get_collection(c->client, c->database, collection);
-    mongoc_cursor_t *cursor = lib.mongoc_collection_find_with_opts(from, filter, options, NULL);
     bool more = true;
     while (more && lib.mongoc_cursor_next(cursor, &document))
         more = fn(context, document);
-    bool good = !more || !lib.mongoc_cursor_error(cursor, &error) || fail(c, &error, "find", e);
+    bool good = !more || !lib.mongoc_cursor_error(cursor, &error) || fail(c, &error, what, e);
     lib.mongoc_cursor_destroy(cursor);
-    lib.mongoc_collection_destroy(from);
+    lib.mongoc_collection_destroy(of);
     return good;
+}
+
+bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e)
+{
+    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    return walk(c, of, lib.mongoc_collection_find_with_opts(of, filter, options, NULL), "find", fn, context,
+                e);
+}
+
+bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_t *pipeline,
+                     mongo_document_fn *fn, void *context, struct err *e)
+{
+    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, NULL, NULL);
+    return walk(c, of, cursor, "aggregate", fn, context, e);
 }

@@ -64,3 +64,6 @@ typedef bool mongo_document_fn(void *context, const bson_t *document); /* false 
 /* `options` as of mongoc_collection_find_with_opts(): projection, sort, limit. NULL: none. */
 bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
                 mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* `pipeline`: { pipeline: [ … ] }. */
+bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_t *pipeline,
+                     mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;

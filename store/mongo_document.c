@@ -29,17 +29,6 @@ void mongo_escape(struct text *out, struct slice s, const char *which)
     }
 }
 
-/* The next text of a key, which goes past it. */
-static struct slice next_text(struct slice *key)
-{
-    const char *end = key->len > 0 ? memchr(key->ptr, DIMENSION_SEPARATOR, key->len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - key->ptr) : key->len;
-    struct slice text = slice_of(key->ptr, len);
-    size_t skip = len + (end != NULL);
-    *key = slice_of(key->ptr + skip, key->len - skip);
-    return text;
-}
-
 static void cut(struct text *out, size_t from)
 {
     if (out->len - from <= ID_BYTES_MAX)
@@ -66,7 +55,7 @@ void mongo_id(struct text *out, const struct mongo_store *m, size_t report, cons
     for (size_t d = 0; d < m->reports[report].dimension_count; d++) {
         if (d > 0 || time != NULL)
             text_putc(out, '/');
-        mongo_escape(out, next_text(&rest), "/");
+        mongo_escape(out, dimension_next(&rest), "/");
     }
     cut(out, from);
 }
@@ -103,7 +92,7 @@ void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, 
     }
     struct slice rest = *key;
     for (size_t d = 0; d < count; d++) {
-        struct slice text = next_text(&rest);
+        struct slice text = dimension_next(&rest);
         bson_append_utf8(to, m->more[report].dimensions[d], -1, text.len > 0 ? text.ptr : "", (int)text.len);
     }
 }

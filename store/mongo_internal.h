@@ -236,15 +236,26 @@ void mongo_validator_command(const struct mongo_store *m, const struct mongo_col
 bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                     const bson_t *logged, bool *done, struct err *e);
 
-/* ---- mongo_read.c */
+/* ---- mongo_series.c */
 
-bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
-                struct scan_stats *stats, struct err *e);
+/* The number of the series that a document is of, which the database is known to have from now on; false: of
+ * none of the report. `key` is for its text. */
+bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
+                     uint32_t *series);
 bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e);
 bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
 bool mongo_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
-bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
-bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);
+bool mongo_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                       void *context, struct err *e);
+bool mongo_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                  value_fn *fn, void *context, struct err *e);
 /* Take the names of all series that are stored. */
 bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
+
+/* ---- mongo_read.c */
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e);
+bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 
 /* So few documents of one series are asked for by their names, more by their dates. */
-#define BY_ID_MAX 400 /* days of a year, or hours of two weeks */
+#define BY_ID_MAX  400 /* days of a year, or hours of two weeks */
+/* So few of several series, as many at once as above; of more series all are read. */
+#define BY_IDS_MAX 4000
+/* So few keys of a level are asked for one by one. */
+#define KEYS_MAX   4
 
 struct reading {
     struct mongo_store *m;
@@ -17,104 +21,12 @@ struct reading {
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
+    uint32_t measures; /* a bit each: which are read */
+    char collection[MONGO_NAME_BYTES];
+    bson_t options; /* of what is asked */
     struct text key;
     bool is_too_much;
 };
-
-/* ---- names */
-
-static bool take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
-                      uint32_t *series)
-{
-    bson_iter_t metadata;
-    bool is_other;
-    if (!bson_iter_init_find(&metadata, document, "metadata") && m->reports[report].dimension_count > 0)
-        return false;
-    if (m->reports[report].dimension_count == 0) {
-        text_clear(key);
-        is_other = false;
-    } else if (!mongo_key_of(m, report, &metadata, key, &is_other)) {
-        return false;
-    }
-    *series =
-        is_other ? STORE_SERIES_OTHER : mongo_names_add(&m->more[report].names, slice_of(key->ptr, key->len));
-    if (!is_other)
-        mongo_names_at(&m->more[report].names, *series)->is_stored = true;
-    return true;
-}
-
-struct names_reading {
-    struct mongo_store *m;
-    size_t report;
-    struct text key;
-    series_fn *fn;
-    void *context;
-};
-
-static bool see_series(void *context, const bson_t *document)
-{
-    struct names_reading *n = context;
-    uint32_t series;
-    return !take_name(n->m, n->report, document, &n->key, &series) || series == STORE_SERIES_OTHER ||
-           n->fn == NULL || n->fn(n->context, series, n->m->more[n->report].names.names[series - 1].key);
-}
-
-static bool read_series(struct mongo_store *m, size_t report, const bson_t *filter, series_fn *fn,
-                        void *context, struct err *e)
-{
-    struct names_reading n = {m, report, {0}, fn, context};
-    char collection[MONGO_NAME_BYTES];
-    bool good = mongo_find(m->client, mongo_collection(m, report, "series", collection), filter, NULL,
-                           see_series, &n, e);
-    text_fini(&n.key);
-    return good;
-}
-
-bool mongo_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
-{
-    bson_t all = BSON_INITIALIZER;
-    return read_series(mongo_of(st), report, &all, fn, context, e);
-}
-
-bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e)
-{
-    bson_t all = BSON_INITIALIZER;
-    m->more[report].has_all_names = read_series(m, report, &all, NULL, NULL, e);
-    return m->more[report].has_all_names;
-}
-
-bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
-                       struct err *e)
-{
-    struct mongo_store *m = mongo_of(st);
-    struct mongo_names *names = &m->more[report].names;
-    bson_t filter = BSON_INITIALIZER;
-    *series = mongo_names_find(names, key);
-    bool good = true;
-    if (*series == 0 || !mongo_names_at(names, *series)->is_stored) {
-        mongo_id(&m->id, m, report, NULL, &key);
-        bson_append_utf8(&filter, "_id", -1, m->id.ptr != NULL ? m->id.ptr : "", (int)m->id.len);
-        good = read_series(m, report, &filter, NULL, NULL, e);
-        bson_destroy(&filter);
-        *series = mongo_names_find(names, key);
-    }
-    *found = *series != 0 && mongo_names_at(names, *series)->is_stored;
-    return good;
-}
-
-bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e)
-{
-    const struct mongo_names *names = &mongo_of(st)->more[report].names;
-    if (series > names->count)
-        return err_set(e, EX_DATAERR, "report %s has no series %" PRIu32, st->reports[report].name, series);
-    if (series == STORE_SERIES_OTHER) {
-        text_puts(key, STORE_OTHER_KEY);
-    } else {
-        struct slice name = mongo_names_at(names, series)->key;
-        text_add(key, name.len > 0 ? name.ptr : "", name.len);
-    }
-    return true;
-}
 
 /* ---- documents */
 
@@ -169,6 +81,8 @@ static void read_slots(const struct reading *g, const bson_t *document)
     for (size_t i = 0; i < r->measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
         bson_iter_t it, value;
+        if ((g->measures >> i & 1) == 0)
+            continue;
         snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->slot));
         if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
             take_rows(g, i, g->kind->span, 0, &value);
@@ -188,7 +102,7 @@ static bool see_document(void *context, const bson_t *document)
     }
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!date_of(document, &date_ms) || !take_name(g->m, scan->report, document, &g->key, &series) ||
+    if (!date_of(document, &date_ms) || !mongo_take_name(g->m, scan->report, document, &g->key, &series) ||
         !series_set_has(&scan->series, series))
         return true;
     read_slots(g, document);
@@ -200,29 +114,97 @@ static bool see_document(void *context, const bson_t *document)
     return true;
 }
 
-/* A few documents of one series, by their names; false: there are too many. */
-static bool filter_by_id(struct mongo_store *m, const struct scan *scan, enum span bucket, bson_t *filter)
+/* ---- what is asked for */
+
+/* Of a range within one document only the keys that it touches are asked for, where they are few. */
+static bool takes_keys(const struct reading *g)
 {
-    const struct slice *key = mongo_key(&m->more[scan->report], scan->series.one);
-    int64_t at = span_floor(bucket, scan->from_ms);
-    struct mongo_ids ids;
-    bson_init(filter);
-    mongo_ids_begin(&ids, filter);
-    for (; at < scan->to_ms && ids.count < BY_ID_MAX; at = span_next(bucket, at)) {
-        char time[MONGO_TIME_BYTES];
-        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time), key);
-        mongo_ids_add(&ids, slice_of(m->id.ptr, m->id.len));
+    const struct scan *scan = g->scan;
+    enum span whole = g->kind->span, below = (enum span)(whole - 1);
+    if (scan->slot == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1))
+        return false;
+    return scan->slot < below || scan->to_ms <= scan->from_ms + KEYS_MAX * span_next(below, 0);
+}
+
+typedef void path_fn(bson_t *to, const char *path);
+
+/* Where the slots of a measure are. */
+static void add_paths(const struct reading *g, size_t measure, path_fn *add, bson_t *to)
+{
+    const struct scan *scan = g->scan;
+    enum span below = (enum span)(g->kind->span - 1);
+    char path[128];
+    int len = snprintf(path, sizeof path, "%s%s", g->m->more[scan->report].fields[measure],
+                       mongo_member(scan->slot));
+    if (!takes_keys(g)) {
+        add(to, path);
+        return;
     }
-    mongo_ids_end(&ids, filter);
-    if (at < scan->to_ms)
-        bson_destroy(filter);
-    return at >= scan->to_ms;
+    for (int64_t at = span_floor(below, scan->from_ms); at < scan->to_ms; at = span_next(below, at)) {
+        snprintf(path + len, sizeof path - (size_t)len, ".%d", mongo_key_in(below, at));
+        add(to, path);
+    }
+}
+
+static void project(bson_t *to, const char *path)
+{
+    BSON_APPEND_BOOL(to, path, true);
+}
+
+/* Only what the answer is made of. */
+static void write_options(struct reading *g)
+{
+    bson_t projection;
+    bson_init(&g->options);
+    BSON_APPEND_DOCUMENT_BEGIN(&g->options, "projection", &projection);
+    BSON_APPEND_BOOL(&projection, "_id", false);
+    BSON_APPEND_BOOL(&projection, "metadata", true);
+    for (size_t i = 0; i < g->m->reports[g->scan->report].measure_count; i++) {
+        if (g->measures >> i & 1)
+            add_paths(g, i, project, &projection);
+    }
+    bson_append_document_end(&g->options, &projection);
+}
+
+static bool is_always_there(const struct measure *m)
+{
+    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN;
+}
+
+static void require(bson_t *to, const char *path)
+{
+    char index[16];
+    bson_t one, exists;
+    snprintf(index, sizeof index, "%u", bson_count_keys(to));
+    bson_append_document_begin(to, index, -1, &one);
+    bson_append_document_begin(&one, path, -1, &exists);
+    BSON_APPEND_BOOL(&exists, "$exists", true);
+    bson_append_document_end(&one, &exists);
+    bson_append_document_end(to, &one);
+}
+
+/* Where keys are asked for, only documents that have one. */
+static void require_keys(const struct reading *g, bson_t *filter)
+{
+    const struct report *r = &g->m->reports[g->scan->report];
+    bson_t any;
+    size_t i = 0;
+    while (i < r->measure_count && ((g->measures >> i & 1) == 0 || !is_always_there(&r->measures[i])))
+        i++;
+    if (!takes_keys(g) || i == r->measure_count)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(filter, "$or", &any);
+    add_paths(g, i, require, &any);
+    bson_append_array_end(filter, &any);
 }
 
 /* By `_id`, which begins with the time; of one series also by its metadata, for which there may be an
  * index. */
-static void filter_by_time(struct mongo_store *m, const struct scan *scan, enum span bucket, bson_t *filter)
+static void filter_by_time(const struct reading *g, bson_t *filter)
 {
+    struct mongo_store *m = g->m;
+    const struct scan *scan = g->scan;
+    enum span bucket = g->kind->span;
     int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
     char time[MONGO_TIME_BYTES];
     bson_t of;
@@ -233,6 +215,7 @@ static void filter_by_time(struct mongo_store *m, const struct scan *scan, enum 
     text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
     BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
     bson_append_document_end(filter, &of);
+    require_keys(g, filter);
     if (scan->series.kind != SERIES_ONE)
         return;
     mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
@@ -242,37 +225,117 @@ static void filter_by_time(struct mongo_store *m, const struct scan *scan, enum 
     bson_append_document_end(filter, &of);
 }
 
-/* Of a range within one document, only what it touches, where slots have a level of keys above them. */
-static void project_slots(const struct reading *g, const char *stem, bson_t *to)
+/* Those that are wanted; but what was counted while they were absent is told by the others, too. */
+static uint32_t measures_of(const struct report *r, uint32_t wanted)
 {
-    const struct scan *scan = g->scan;
-    enum span whole = g->kind->span, below = (enum span)(whole - 1);
-    char path[128];
-    bool is_part =
-        scan->slot < below && span_floor(whole, scan->from_ms) == span_floor(whole, scan->to_ms - 1);
-    snprintf(path, sizeof path, "%s%s", stem, mongo_member(scan->slot));
-    if (!is_part) {
-        BSON_APPEND_BOOL(to, path, true);
-        return;
+    const uint32_t all = ((uint32_t)1 << r->measure_count) - 1;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if ((wanted >> i & 1) && !is_always_there(&r->measures[i]))
+            return all;
     }
-    size_t len = strlen(path);
-    for (int64_t at = span_floor(below, scan->from_ms); at < scan->to_ms; at = span_next(below, at)) {
-        snprintf(path + len, sizeof path - len, ".%d", mongo_key_in(below, at));
-        BSON_APPEND_BOOL(to, path, true);
-    }
+    return wanted != 0 ? wanted : all;
 }
 
-/* Only what the answer is made of. */
-static void write_projection(const struct reading *g, bson_t *options)
+static bool ask(struct reading *g, const bson_t *filter, struct err *e)
 {
-    bson_t projection;
-    bson_init(options);
-    BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &projection);
-    BSON_APPEND_BOOL(&projection, "_id", false);
-    BSON_APPEND_BOOL(&projection, "metadata", true);
-    for (size_t i = 0; i < g->m->reports[g->scan->report].measure_count; i++)
-        project_slots(g, g->m->more[g->scan->report].fields[i], &projection);
-    bson_append_document_end(options, &projection);
+    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e))
+        return false;
+    return !g->is_too_much || err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
+                                      g->scan->rows_max);
+}
+
+/* ---- documents by their names */
+
+static uint64_t count_buckets(const struct reading *g)
+{
+    uint64_t count = 0;
+    int64_t at = span_floor(g->kind->span, g->scan->from_ms);
+    for (; at < g->scan->to_ms && count <= BY_IDS_MAX; at = span_next(g->kind->span, at))
+        count++;
+    return count;
+}
+
+/* Above all that are known nothing is of the set. */
+static uint32_t series_end(const struct reading *g)
+{
+    const struct series_set *set = &g->scan->series;
+    uint64_t known = g->m->more[g->scan->report].names.count + 1;
+    uint64_t end = set->kind == SERIES_ONE ? (uint64_t)set->one + 1 : set->bits_max;
+    return (uint32_t)(end < known ? end : known);
+}
+
+static bool is_few(const struct reading *g)
+{
+    const struct series_set *set = &g->scan->series;
+    uint64_t count = 0, most = set->kind == SERIES_ONE ? BY_ID_MAX : BY_IDS_MAX;
+    for (uint32_t series = 0; set->kind == SERIES_SET && count <= most && series < series_end(g); series++)
+        count += series_set_has(set, series);
+    return set->kind != SERIES_ALL && (set->kind == SERIES_ONE ? 1 : count) * count_buckets(g) <= most;
+}
+
+struct asking {
+    struct reading *g;
+    bson_t filter;
+    struct mongo_ids ids;
+};
+
+static void begin_ids(struct asking *a)
+{
+    bson_init(&a->filter);
+    mongo_ids_begin(&a->ids, &a->filter);
+}
+
+static bool ask_for_ids(struct asking *a, struct err *e)
+{
+    mongo_ids_end(&a->ids, &a->filter);
+    bool good = a->ids.count == 0 || ask(a->g, &a->filter, e);
+    bson_destroy(&a->filter);
+    return good;
+}
+
+/* All documents of one series in the range. */
+static bool add_ids(struct asking *a, uint32_t series, struct err *e)
+{
+    const struct scan *scan = a->g->scan;
+    struct mongo_store *m = a->g->m;
+    enum span bucket = a->g->kind->span;
+    const struct slice *key = mongo_key(&m->more[scan->report], series);
+    char time[MONGO_TIME_BYTES];
+    for (int64_t at = span_floor(bucket, scan->from_ms); at < scan->to_ms; at = span_next(bucket, at)) {
+        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time), key);
+        mongo_ids_add(&a->ids, slice_of(m->id.ptr, m->id.len));
+        if (a->ids.count < BY_ID_MAX)
+            continue;
+        bool good = ask_for_ids(a, e);
+        begin_ids(a);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static bool scan_by_id(struct reading *g, struct err *e)
+{
+    const struct series_set *set = &g->scan->series;
+    struct asking a = {.g = g};
+    bool good = true;
+    begin_ids(&a);
+    for (uint32_t series = set->kind == SERIES_ONE ? set->one : 0; good && series < series_end(g); series++)
+        good = !series_set_has(set, series) || add_ids(&a, series, e);
+    if (good)
+        return ask_for_ids(&a, e);
+    mongo_ids_end(&a.ids, &a.filter);
+    bson_destroy(&a.filter);
+    return false;
+}
+
+static bool scan_by_time(struct reading *g, struct err *e)
+{
+    bson_t filter;
+    filter_by_time(g, &filter);
+    bool good = ask(g, &filter, e);
+    bson_destroy(&filter);
+    return good;
 }
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
@@ -280,26 +343,23 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 {
     struct mongo_store *m = mongo_of(st);
     struct scan_stats own = {0};
-    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
-    struct reading g = {m, scan, kind, fn, context, &own, {0}, false};
-    char collection[MONGO_NAME_BYTES];
-    bson_t filter, options;
+    struct reading g = {.m = m,
+                        .scan = scan,
+                        .kind = mongo_kind_for(&m->reports[scan->report], scan->slot),
+                        .fn = fn,
+                        .context = context,
+                        .stats = &own,
+                        .measures = measures_of(&m->reports[scan->report], scan->measures)};
     bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > m->more[scan->report].names.count;
     if (scan->from_ms == scan->to_ms || is_unknown)
         return true;
-    if (scan->series.kind != SERIES_ONE || !filter_by_id(m, scan, kind->span, &filter))
-        filter_by_time(m, scan, kind->span, &filter);
-    write_projection(&g, &options);
-    mongo_collection(m, scan->report, span_name(kind->span), collection);
-    bool good = mongo_find(m->client, collection, &filter, &options, see_document, &g, e);
-    if (good && g.is_too_much)
-        good =
-            err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read", scan->rows_max);
+    mongo_collection(m, scan->report, span_name(g.kind->span), g.collection);
+    write_options(&g);
+    bool good = is_few(&g) ? scan_by_id(&g, e) : scan_by_time(&g, e);
     stats->rows += own.rows;
     stats->bytes += own.bytes;
     text_fini(&g.key);
-    bson_destroy(&filter);
-    bson_destroy(&options);
+    bson_destroy(&g.options);
     return good;
 }
 

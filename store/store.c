@@ -3,6 +3,7 @@
 #include "store/mem.h"
 #include "store/mongo.h"
 #include "store/sqlite.h"
+#include "store/values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,6 +139,22 @@ bool store_series_each(struct store *st, size_t report, series_fn *fn, void *con
 {
     ASSERT(report < st->report_count);
     return st->ops->series_each(st, report, fn, context, e);
+}
+
+bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                       void *context, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->series_like != NULL ? st->ops->series_like(st, report, values, fn, context, e)
+                                        : st->ops->series_each(st, report, fn, context, e);
+}
+
+bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                  value_fn *fn, void *context, struct err *e)
+{
+    ASSERT(report < st->report_count && dimension < st->reports[report].dimension_count && limit > 0);
+    return st->ops->values != NULL ? st->ops->values(st, report, dimension, prefix, limit, fn, context, e)
+                                   : values_walk(st, report, dimension, prefix, limit, fn, context, e);
 }
 
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e)

@@ -60,6 +60,7 @@ struct scan {
     int64_t from_ms, to_ms; /* both at starts of `slot`s */
     struct series_set series;
     uint64_t rows_max; /* more than this: EX_UNAVAILABLE, "too many rows" */
+    uint32_t measures; /* bit per measure whose columns are looked at, others may be 0; none: all */
 };
 
 /* A scan adds to it. */
@@ -71,6 +72,7 @@ struct scan_stats {
 /* May be called several times for one (series, slot); the values are to be merged. */
 typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
+typedef bool value_fn(void *context, struct slice value);                 /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
 /* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself
  * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
@@ -105,6 +107,11 @@ struct store_ops {
                         struct err *e);
     bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
     bool (*series_each)(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
+    /* NULL where a walk over all series is as good. */
+    bool (*series_like)(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                        void *context, struct err *e);
+    bool (*values)(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                   value_fn *fn, void *context, struct err *e);
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
     bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
@@ -156,6 +163,13 @@ bool store_series_key(struct store *st, size_t report, uint32_t series, struct t
 /* All but `other`, in any order. */
 bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context,
                        struct err *e) MUST_CHECK;
+/* At least those with these texts, by dimension (a NULL pointer: any); there may be others among them. */
+bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                       void *context, struct err *e) MUST_CHECK;
+/* The texts of a dimension that begin with `prefix`: the least `limit` of them, sorted by byte, each once.
+ * `other` has none. */
+bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                  value_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
 /* The start of the first and of the last minute that hold a count; both -1 where there is none. */

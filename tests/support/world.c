@@ -167,7 +167,7 @@ int64_t world_sum(struct store *st, size_t report, enum span slot, struct series
     struct err e;
     struct scan_stats stats = {0};
     struct sum sum = {.measure = measure};
-    struct scan scan = {report, slot, from_ms, to_ms, series, UINT64_MAX};
+    struct scan scan = {report, slot, from_ms, to_ms, series, UINT64_MAX, 0};
     must(store_scan(st, &scan, add_up, &sum, &stats, &e), &e);
     return sum.value;
 }

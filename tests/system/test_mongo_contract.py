@@ -10,7 +10,8 @@ from mongocase import MongoCase, main, mongo
 
 # By server: it is they that take the time.
 PROGRAMS = (("test_store_random", "test_query_random"),
-            ("test_store_contract", "test_store_disk", "test_store_ranges"))
+            ("test_store_contract", "test_store_disk", "test_store_ranges", "test_store_series",
+             "test_values", "test_ranking"))
 END_S = 200
 KINDS = ("mongodb", "mongodb of hours", "mongodb of minutes")
 

@@ -1,6 +1,6 @@
 /* Any question over any counts, by any step of any time zone, on every store: the answer equals a naive
  * recount. */
-#include "query/match.h"
+#include "aggregate/dimension.h"
 #include "query/plan.h"
 #include "query/query.h"
 #include "tests/support/dice.h"
@@ -83,7 +83,7 @@ static bool is_asked_for(void *context, struct slice key)
     static const char *const names[] = {"host", "method", "status"};
     const struct query *q = context;
     for (size_t d = 0; d < 3; d++) {
-        struct slice text = match_next(&key);
+        struct slice text = dimension_next(&key);
         for (size_t i = 0; i < q->filter_count; i++) {
             if (slice_is(q->filters[i].dimension, names[d]) && !slice_equal(q->filters[i].value, text))
                 return false;
@@ -171,7 +171,7 @@ static void check_top(struct game *g, struct world *w)
         taken[best] = true;
         struct slice key = slice_text(g->keys[best]);
         for (int d = 0; d < 3; d++) {
-            struct slice text = match_next(&key);
+            struct slice text = dimension_next(&key);
             text_printf(&expected, "%.*s,", SLICE_ARGS(text));
         }
         text_printf(&expected, "%" PRId64 "\n", most);

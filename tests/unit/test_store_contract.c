@@ -102,7 +102,7 @@ static void check_slots(struct world *w, enum span slot, const char *from, const
     struct err e;
     struct seen seen = {0};
     struct scan_stats stats = {0};
-    struct scan scan = {PAGES, slot, fixture_ms(from), fixture_ms(to), world_every_series, 1000};
+    struct scan scan = {PAGES, slot, fixture_ms(from), fixture_ms(to), world_every_series, 1000, 0};
     assert_true(store_scan(w->store, &scan, see, &seen, &stats, &e));
     size_t count = 0;
     for (; expected[count] != NULL; count++) {
@@ -533,9 +533,13 @@ static void test_scan_of_too_many_rows_is_refused(void **state)
     for (int day = 0; day < 20; day++)
         batcher_add(w->batcher, 0, PAGES, "/a", from + day * DAY_MS, (int64_t[]){1, 1});
     world_apply(w, 1);
-    struct scan scan = {PAGES, SPAN_MINUTE, from, to, world_every_series, 5};
+    struct scan scan = {PAGES, SPAN_MINUTE, from, to, world_every_series, 5, 0};
     assert_false(store_scan(w->store, &scan, see, &seen, &stats, &e));
     assert_int_equal(e.code, EX_UNAVAILABLE);
+    scan.series = world_one_series(w->store, PAGES, "/a");
+    assert_false(store_scan(w->store, &scan, see, &seen, &stats, &e));
+    assert_int_equal(e.code, EX_UNAVAILABLE);
+    scan.series = world_every_series;
     scan.to_ms = fixture_ms("2015-05-06");
     assert_true(store_scan(w->store, &scan, see, &seen, &stats, &e));
 }
