@@ -89,6 +89,14 @@ static void read_slots(const struct reading *g, const bson_t *document)
     }
 }
 
+/* No row of a document before this one is in the range. */
+static size_t first_row(const struct reading *g, int64_t date_ms)
+{
+    int64_t ahead_ms = g->scan->from_ms - date_ms;
+    return g->scan->slot == g->kind->span || ahead_ms < 0 ? 0
+                                                          : (size_t)(ahead_ms / span_next(g->scan->slot, 0));
+}
+
 static bool see_document(void *context, const bson_t *document)
 {
     struct reading *g = context;
@@ -106,9 +114,13 @@ static bool see_document(void *context, const bson_t *document)
         !series_set_has(&scan->series, series))
         return true;
     read_slots(g, document);
-    for (size_t row = 0; row < mongo_row_count(g->kind, scan->slot); row++) {
+    for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
+        if (!g->m->row_is_there[row])
+            continue;
         int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
-        if (g->m->row_is_there[row] && at_ms >= scan->from_ms && at_ms < scan->to_ms)
+        if (at_ms >= scan->to_ms)
+            break;
+        if (at_ms >= scan->from_ms)
             g->fn(g->context, series, at_ms, &g->m->rows[row * columns]);
     }
     return true;
