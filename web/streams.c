@@ -11,7 +11,7 @@
 struct frame {
     size_t users;
     struct text bytes;
-    int64_t until_ms; /* when its question is asked again (monotonic) */
+    int64_t begun_ms, cost_ms; /* when its question was asked (monotonic), and how long that took */
 };
 
 /* The same words, asked by at least one stream. */
@@ -102,13 +102,6 @@ static void add_event(struct text *out, const char *name, const struct text *dat
     text_putc(out, '\n');
 }
 
-/* When a question is due again that began to be asked then, and has been answered now. */
-static int64_t next_due(int64_t begun_ms)
-{
-    int64_t least_ms = STREAMS_SHARE * (clock_mono_ms(&clock_system) - begun_ms);
-    return begun_ms + (least_ms > STREAMS_INTERVAL_MS ? least_ms : STREAMS_INTERVAL_MS);
-}
-
 /* *good: the question was answered, else *e says why not. */
 static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
                                 struct err *e)
@@ -126,7 +119,8 @@ static struct frame *make_frame(struct api *api, const struct parameter *paramet
     add_event(&f->bytes, "status", &status);
     text_fini(&rows);
     text_fini(&status);
-    f->until_ms = next_due(begun_ms);
+    f->begun_ms = begun_ms;
+    f->cost_ms = clock_mono_ms(&clock_system) - begun_ms;
     return f;
 }
 
@@ -157,13 +151,33 @@ static void question_release(struct streams *s, struct question *qu)
     free(qu);
 }
 
-/* NULL: there is none. Under the lock. */
-static struct question *first_due(const struct streams *s)
+/* How long after it began to be asked its question is due again, if it were the only one. */
+static int64_t interval_ms(const struct frame *f)
 {
-    struct question *first = s->questions;
-    for (struct question *qu = first; qu != NULL; qu = qu->next) {
-        if (qu->newest->until_ms < first->newest->until_ms)
+    int64_t least_ms = STREAMS_SHARE * f->cost_ms;
+    return least_ms > STREAMS_INTERVAL_MS ? least_ms : STREAMS_INTERVAL_MS;
+}
+
+/* How many times as long it is for each, so that all together keep to their share, too. */
+static double stretch(const struct streams *s)
+{
+    double load = 0; /* of the thread's time */
+    for (const struct question *qu = s->questions; qu != NULL; qu = qu->next)
+        load += (double)qu->newest->cost_ms / (double)interval_ms(qu->newest);
+    return load * STREAMS_SHARE > 1 ? load * STREAMS_SHARE : 1;
+}
+
+/* NULL: there is none. Under the lock. */
+static struct question *first_due(const struct streams *s, int64_t *due_ms)
+{
+    const double times = stretch(s);
+    struct question *first = NULL;
+    for (struct question *qu = s->questions; qu != NULL; qu = qu->next) {
+        int64_t at_ms = qu->newest->begun_ms + (int64_t)(times * (double)interval_ms(qu->newest));
+        if (first == NULL || at_ms < *due_ms) {
+            *due_ms = at_ms;
             first = qu;
+        }
     }
     return first;
 }
@@ -186,11 +200,12 @@ static void *run(void *context)
     struct streams *s = context;
     pthread_mutex_lock(&s->lock);
     while (!s->ending) {
-        struct question *qu = first_due(s);
+        int64_t due_ms = 0;
+        struct question *qu = first_due(s, &due_ms);
         if (qu == NULL) {
             pthread_cond_wait(&s->changed, &s->lock);
-        } else if (qu->newest->until_ms > clock_mono_ms(&clock_system)) {
-            const struct timespec until = clock_timespec(qu->newest->until_ms);
+        } else if (due_ms > clock_mono_ms(&clock_system)) {
+            const struct timespec until = clock_timespec(due_ms);
             pthread_cond_timedwait(&s->changed, &s->lock, &until);
         } else {
             ask_again(s, qu);

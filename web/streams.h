@@ -12,7 +12,8 @@
  *           answers them. Where the store cannot be read, a comment says so instead of them.
  * Cost    : streams of the same words in the same order share one question, which is asked once a second
  *           however many they are; a dear one less often, so that it takes at most STREAMS_SHARE of the time
- *           of the one thread that asks them. The others keep their second, but wait while it is asked.
+ *           of the one thread that asks them. The others keep their second, but wait while it is asked. Where
+ *           all together would take more than that share, all are asked less often.
  * Slow    : who has not taken a frame when the next is there misses some, and then gets the newest.
  * Limits  : streams_max at once; a further one is a 503.
  * Threads : any; a stream belongs to the thread that has it. streams_start() and streams_end() by one.

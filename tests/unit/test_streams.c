@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #define STREAMS_MAX 3
-#define DEAR_MS     600 /* of a question of pages: it is asked each 3 s */
 
 /* Of all clients, which are numbers: who waits. */
 struct waiting {
@@ -94,21 +93,31 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct stream *open_stream(struct fixture *f, const char *report, struct reply *rp)
+static struct stream *open_by(struct fixture *f, const char *report, const char *step, struct reply *rp)
 {
     struct parameter parameters[] = {{slice_text("report"), slice_text(report)},
-                                     {slice_text("step"), slice_text("month")}};
+                                     {slice_text("step"), slice_text(step)}};
     *rp = (struct reply){0};
     return stream_open(f->api.streams, parameters, COUNT_OF(parameters), rp);
 }
 
-static struct stream *must_open(struct fixture *f, const char *report)
+static struct stream *open_stream(struct fixture *f, const char *report, struct reply *rp)
+{
+    return open_by(f, report, "month", rp);
+}
+
+static struct stream *must_open_by(struct fixture *f, const char *report, const char *step)
 {
     struct reply rp;
-    struct stream *st = open_stream(f, report, &rp);
+    struct stream *st = open_by(f, report, step, &rp);
     if (st == NULL)
         fail_msg("%s", rp.body.ptr);
     return st;
+}
+
+static struct stream *must_open(struct fixture *f, const char *report)
+{
+    return must_open_by(f, report, "month");
 }
 
 /* A frame, by bites of `size`; until the stream waits. */
@@ -203,20 +212,22 @@ static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
 }
 
 static const struct store_ops *quick_ops;
+static int dear_ms; /* of a question of pages */
 
 static bool scan_slowly(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                         struct scan_stats *stats, struct err *e)
 {
     if (scan->report == FIXTURE_PAGES)
-        nanosleep(&(struct timespec){.tv_nsec = DEAR_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){dear_ms / 1000, dear_ms % 1000 * 1000000L}, NULL);
     return quick_ops->scan(st, scan, fn, context, stats, e);
 }
 
 /* Handles, in advance, for all who ask at once. */
-static void make_pages_dear(struct fixture *f)
+static void make_pages_dear(struct fixture *f, int ms)
 {
     static struct store_ops ops;
     struct err e;
+    dear_ms = ms;
     for (int i = 0; i < 2; i++) {
         struct store *st = store_open(f->w->url, STORE_READ, NULL, 0, &e);
         assert_non_null(st);
@@ -231,7 +242,7 @@ static void make_pages_dear(struct fixture *f)
 static void test_dear_question_does_not_slow_the_others(void **state)
 {
     struct fixture *f = *state;
-    make_pages_dear(f);
+    make_pages_dear(f, 1000); /* due each 5 s */
     struct stream *streams[] = {must_open(f, "pages"), must_open(f, "site")};
     struct text bytes = {0};
     int frames = 0;
@@ -241,6 +252,23 @@ static void test_dear_question_does_not_slow_the_others(void **state)
     }
     /* The one that it began with, after a second, and after two. */
     assert_in_range(frames, 3, 10);
+    end(f, streams, COUNT_OF(streams));
+    text_fini(&bytes);
+}
+
+/* Each alone takes a fifth of the time, and would be due each second. */
+static void test_dear_questions_take_a_fifth_together(void **state)
+{
+    struct fixture *f = *state;
+    make_pages_dear(f, STREAMS_INTERVAL_MS / STREAMS_SHARE);
+    struct stream *streams[] = {must_open_by(f, "pages", "month"), must_open_by(f, "pages", "day")};
+    struct text bytes = {0};
+    read_frame(streams[0], 0, 4096, &bytes);
+    wait_for_resume(0); /* from here on both are known */
+    int64_t begun_ms = clock_mono_ms(&clock_system);
+    read_frame(streams[0], 0, 4096, &bytes);
+    wait_for_resume(0);
+    assert_true(clock_mono_ms(&clock_system) - begun_ms > STREAMS_INTERVAL_MS * 3 / 2);
     end(f, streams, COUNT_OF(streams));
     text_fini(&bytes);
 }
@@ -280,6 +308,7 @@ int main(void)
         STREAMS_TEST(test_streams_of_one_question_read_the_same),
         STREAMS_TEST(test_slow_streams_miss_frames_but_no_byte_of_one),
         STREAMS_TEST(test_dear_question_does_not_slow_the_others),
+        STREAMS_TEST(test_dear_questions_take_a_fifth_together),
         STREAMS_TEST(test_streams_have_a_limit),
         STREAMS_TEST(test_wrong_questions_are_no_streams),
     };
