@@ -40,7 +40,9 @@ except ImportError:
 
 WORK = os.path.join(ROOT, ".cache", "bench", "web")
 UTC = datetime.timezone.utc
-MONTHS, LINES, MONGO_LINES = 11, 1_000_000, 20_000  # so many months back, with so many lines each
+MONTHS, LINES, MONGO_LINES = 11, 1_000_000, 20_000  # so many months back, each with a day of so many lines,
+DAYS, DAY_LINES = 90, 500  # and the last days before this month
+HOUR_LEFT_S = 600  # of the hour at hand, so that what is counted stays in it
 EVENTS, REQUESTS, SECONDS, CONNECTIONS = 100_000, 200, 30, 4
 WARM_S = 5  # of the feed, before the first question
 PAGE, PAGES = "/index.html", 100  # the first of the site; the largest, of which charts are asked
@@ -142,13 +144,16 @@ class Bench:
         return os.path.join(self.arguments.build, name)
 
     def logs(self, lines):
-        """A day of each month before this one."""
+        """A day of each month before this one, and a little of each of the last days, in order of time."""
+        end = first_of_month(self.now, 0)
+        days = [(first_of_month(self.now, back), lines) for back in range(1, MONTHS + 1)]
+        days += [(end - datetime.timedelta(days=back), DAY_LINES) for back in range(1, DAYS + 1)]
         paths = []
-        for back in range(MONTHS, 0, -1):
-            paths.append(os.path.join(WORK, f"{back}.log"))
+        for seed, (day, count) in enumerate(sorted(days)):
+            paths.append(os.path.join(WORK, f"{seed}.log"))
             with open(paths[-1], "wb") as log:
-                subprocess.run([self.program("traffic"), "--lines", str(lines), "--seed", str(back), "--start",
-                                f"{first_of_month(self.now, back):%Y-%m-%dT00:00:00Z}"], stdout=log, check=True)
+                subprocess.run([self.program("traffic"), "--lines", str(count), "--seed", str(seed), "--start",
+                                f"{day:%Y-%m-%dT00:00:00Z}"], stdout=log, check=True)
         return paths
 
     def imported(self, url, lines, aggregate="flush: 1s"):
@@ -162,7 +167,7 @@ class Bench:
         end, day = first_of_month(self.now, 0), first_of_month(self.now, 1)
         spans = {"hour": (day + datetime.timedelta(hours=12), day + datetime.timedelta(hours=13)),
                  "day": (day, day + datetime.timedelta(days=1)), "year": (first_of_month(self.now, MONTHS), end),
-                 "90 days": (end - datetime.timedelta(days=90), end)}
+                 "90 days": (end - datetime.timedelta(days=DAYS), end)}
         counts = []
         for span, step, _ in CHARTS_READ:
             begin, end = (f"{at:%Y-%m-%dT%H:%M}" for at in spans[span])
@@ -175,13 +180,17 @@ class Bench:
     # ---- SQLite
 
     def measure_years(self, tallyd):
+        left_s = 3600 - time.time() % 3600
+        if left_s < HOUR_LEFT_S:
+            say(f"waiting {left_s:.0f} s for the next hour")
+            time.sleep(left_s)
         with running(tallyd, [self.program("mongo_feed"), str(EVENTS), str(WARM_S + SECONDS + 60)]) as host:
             top = Asker(host).ask("/api/v1/top", report="pages", measure="hits", limit=PAGES, **self.closed_day())["series"]
-            draw = random.Random(1)
-            pages = [draw.choice(top)["series"]["path"] for _ in range(REQUESTS * SECONDS)]
+            self.pages, draw = [row["series"]["path"] for row in top], random.Random(1)
             time.sleep(WARM_S)
             before, begun = consumed(tallyd), time.perf_counter()
-            self.year_ms = ask_steadily(host, [{**self.year, "filter": f"path={page}"} for page in pages])
+            self.year_ms = ask_steadily(host, [{**self.year, "filter": f"path={draw.choice(self.pages)}"}
+                                                   for _ in range(REQUESTS * SECONDS)])
             self.fed = (consumed(tallyd) - before) / (time.perf_counter() - begun)
             say(f"years while {self.fed:,.0f} events/s come in: p50 {of(self.year_ms, 0.5):.2f} ms, "
                 f"p99 {of(self.year_ms, 0.99):.2f} ms")
@@ -201,7 +210,13 @@ class Bench:
         """Of the hour at hand; or of a day long ago."""
         span = {"from": f"{datetime.datetime.now(UTC):%Y-%m-%dT%H:00:00Z}"} if what == "hour" else self.closed_day()
         asker = Asker(host)
-        times = sorted(asker.time_ms("/api/v1/top", report="pages", measure="hits", limit=20, **span)[0] for _ in range(TOPS))
+        times = []
+        for _ in range(TOPS):
+            spent_ms, answer = asker.time_ms("/api/v1/top", report="pages", measure="hits", limit=20, **span)
+            if len(answer["series"]) != 20:
+                raise measure.Failed(f"top of the {what}: {len(answer['series'])} series, expected 20")
+            times.append(spent_ms)
+        times.sort()
         say(f"top 20 of the {what}: {of(times, 0.5):.2f} ms")
         return times
 
@@ -215,6 +230,7 @@ class Bench:
                 page.wire_bytes = 0
                 page.go(f"http://{host}/")
                 self.painted_ms.append(page.wait_for("performance.getEntriesByName('chart-painted')[0].startTime"))
+                page.wait_for("!document.getElementById('top-section').hidden")
                 self.page_bytes = page.wire_bytes
         finally:
             chrome.close()
@@ -239,11 +255,11 @@ class Bench:
         gate = os.path.join(WORK, "gate")
         with contextlib.suppress(FileNotFoundError):
             os.remove(gate)
-        script = f'while [ ! -e "$0" ]; do sleep 0.01; done; cat {" ".join(["$1"] * STREAM_COPIES)}; sleep 600'
+        script = f'while [ ! -e "$0" ]; do sleep 0.01; done; cat {" ".join(["$1"] * STREAM_COPIES)}; exec sleep 600'
         with running(tallyd, ["sh", "-c", script, gate, log]) as host:
-            readers = [open_stream(host) for _ in range(streams)]
-            ended = threading.Event()
-            thread = threading.Thread(target=drain, args=(readers, ended))
+            readers = [open_stream(host, page) for page in self.pages[:streams]]
+            ended, failed = threading.Event(), []
+            thread = threading.Thread(target=drain, args=(readers, ended, failed))
             thread.start()
             begun = time.perf_counter()
             open(gate, "wb").close()
@@ -253,6 +269,8 @@ class Bench:
             seconds = time.perf_counter() - begun
             ended.set()
             thread.join()
+            if failed:
+                raise measure.Failed(failed[0])
         return STREAM_COPIES * LINES / seconds
 
     # ---- FerretDB
@@ -289,21 +307,31 @@ class Bench:
         tallyd, logs = self.imported(f"sqlite:{os.path.join(WORK, 'site.db')}", LINES)
         self.measure_years(tallyd)
         self.measure_still(tallyd)
-        self.measure_streams(logs[-1])
+        self.measure_streams(max(logs, key=os.path.getsize))
         self.measure_mongo()
 
 
-def open_stream(host):
+def open_stream(host, page):
+    """Each of another page, so that no two are one question; by year, so that the lines are in its range."""
     connection = http.client.HTTPConnection(host, timeout=30)
-    connection.request("GET", "/api/v1/stream?report=pages")
-    return connection.getresponse()
+    words = {"report": "pages", "step": "year", "filter": f"path={page}"}
+    connection.request("GET", "/api/v1/stream?" + urllib.parse.urlencode(words))
+    reply = connection.getresponse()
+    if reply.status != 200:
+        raise measure.Failed(f"a stream: {reply.status} {reply.read(200).decode(errors='replace')}")
+    return reply
 
 
-def drain(readers, ended):
+def drain(readers, ended, failed):
     """Take what the streams send, as browsers do."""
-    while not ended.is_set():
-        for reader in readers:
-            reader.read1(1 << 16)
+    try:
+        while not ended.is_set():
+            for reader in readers:
+                if not reader.read1(1 << 16):
+                    failed.append("a stream ended")
+                    return
+    except OSError as error:
+        failed.append(f"a stream: {error}")
 
 
 # ---- the tables
@@ -361,11 +389,12 @@ def report(bench, load_average):
     return f"""
 {measure.table(figures(bench))}
 
-SQLite has {MONTHS} months of {LINES:,} lines each, by Zipf's law (1.0) over 100,000 paths, and what comes in. The years are those of
+SQLite has {LINES:,} lines on the first day of each of {MONTHS} months, by Zipf's law (1.0) over 100,000 paths, {DAY_LINES} on each of the
+last {DAYS} days before this month, and what comes in; FerretDB the same with {MONGO_LINES:,} on those days. The years are those of
 pages drawn from the {PAGES} largest, by {CONNECTIONS} connections; each answer is timed from when it was due, by Python on the same
-machine, as are the largest pages. Ingest: {ROUNDS} rounds in turn, in which `tallyd run` reads {STREAM_COPIES * LINES / 1e6:.0f} million lines from a pipe.
-FerretDB has {MONGO_LINES:,} lines a month; the bare find, by pymongo, is of the same documents by `_id`, projected on their total,
-{CHARTS} times in turn. The page is loaded by chromium without its cache, {LOADS} times.
+machine, as are the largest pages. Ingest: {ROUNDS} rounds in turn, in which `tallyd run` reads {STREAM_COPIES * LINES / 1e6:.0f} million lines from a pipe;
+each stream asks for another page. The bare find, by pymongo, is of the same documents by `_id`, projected on their total, {CHARTS}
+times in turn. The page is loaded by chromium without its cache, {LOADS} times.
 
 {differ if bench.wrong else "What FerretDB's documents say is what the chart said."}
 
