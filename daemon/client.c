@@ -71,12 +71,14 @@ static size_t take(char *bytes, size_t one, size_t count, void *context)
     return len;
 }
 
-/* Controls would speak to the terminal. */
+/* Controls would speak to the terminal; those above 0x7f are two bytes. */
 static void add_plainly(struct text *out, struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        text_putc(out, c < 0x20 || c == 0x7f ? ' ' : (char)c);
+        unsigned char c = (unsigned char)s.ptr[i], next = i + 1 < s.len ? (unsigned char)s.ptr[i + 1] : 0;
+        bool is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
+        text_putc(out, c < 0x20 || c == 0x7f || is_c1 ? ' ' : (char)c);
+        i += is_c1;
     }
 }
 
@@ -130,8 +132,10 @@ static void set_options(CURL *curl, const char *address, const char *cacert, lon
     lib.curl_easy_setopt(curl, CURLOPT_URL, address);
     lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    if (cacert != NULL)
+    if (cacert != NULL) { /* and nobody else, of whom Debian's libcurl knows by both */
         lib.curl_easy_setopt(curl, CURLOPT_CAINFO, cacert);
+        lib.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    }
     lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     lib.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS);
     lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
