@@ -217,7 +217,9 @@ static bool add_one(void *context, uint32_t series, struct slice key)
         return false;
     if (series_set_has(&p->set, series))
         add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
-    return l->count <= l->ask->max;
+    /* Some may be the same ones; still it ends here, and says so. */
+    l->is_cut |= l->count > l->ask->max;
+    return !l->is_cut;
 }
 
 static bool add_series(struct place *p)

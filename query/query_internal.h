@@ -15,8 +15,8 @@ struct bound {
 
 /* The report of a name, or which there are. */
 bool query_find_report(const struct store *st, struct slice name, size_t *report, struct err *e) MUST_CHECK;
-/* How many series are wanted, from a parameter of this name. */
-bool query_set_limit(struct query *q, const char *name, struct slice value, struct err *e) MUST_CHECK;
+/* `limit`: how many series or values are wanted at most, and never more than query.series_max. */
+bool query_set_limit(struct query *q, struct slice value, struct err *e) MUST_CHECK;
 /* Fill the rest of a bound that has its query and store. */
 bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
 /* Move the ends of its range to those of whole cells. */

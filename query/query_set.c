@@ -80,23 +80,35 @@ static bool set_step(struct query *q, struct slice value, struct err *e)
                    suggest_quote(value, quoted), suggest_hint(value, step_units, hint));
 }
 
-bool query_set_limit(struct query *q, const char *name, struct slice value, struct err *e)
+/* 0: it is none from 1 to 999999999. */
+static uint64_t count_of(struct slice value)
 {
-    char quoted[SUGGEST_QUOTE_BYTES];
-    uint64_t top = 0;
+    uint64_t count = 0;
     size_t i = 0;
     for (; i < value.len && i < 9 && value.ptr[i] >= '0' && value.ptr[i] <= '9'; i++)
-        top = top * 10 + (uint64_t)(value.ptr[i] - '0');
-    if (i < value.len || top == 0 || top > q->limits.series_max)
-        return err_set(e, EX_USAGE, "%s: found %s, expected a number from 1 to %llu (query.series_max)", name,
-                       suggest_quote(value, quoted), (unsigned long long)q->limits.series_max);
-    q->top = top;
+        count = count * 10 + (uint64_t)(value.ptr[i] - '0');
+    return i < value.len ? 0 : count;
+}
+
+bool query_set_limit(struct query *q, struct slice value, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    uint64_t limit = count_of(value);
+    if (limit == 0)
+        return err_set(e, EX_USAGE, "limit: found %s, expected a number from 1 to 999999999",
+                       suggest_quote(value, quoted));
+    q->top = limit < q->limits.series_max ? limit : q->limits.series_max;
     return true;
 }
 
 static bool set_top(struct query *q, struct slice value, struct err *e)
 {
-    return query_set_limit(q, "top", value, e);
+    char quoted[SUGGEST_QUOTE_BYTES];
+    q->top = count_of(value);
+    if (q->top == 0 || q->top > q->limits.series_max)
+        return err_set(e, EX_USAGE, "top: found %s, expected a number from 1 to %llu (query.series_max)",
+                       suggest_quote(value, quoted), (unsigned long long)q->limits.series_max);
+    return true;
 }
 
 static bool set_format(struct query *q, struct slice value, struct err *e)

@@ -29,7 +29,7 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
         return unknown_name(e, "parameter", name, names);
     if (slice_is(name, "format") && !slice_is(value, "json") && !slice_is(value, "csv"))
         return unknown_name(e, "format", value, (const char *const[]){"json", "csv", NULL});
-    return slice_is(name, "limit") ? query_set_limit(q, "limit", value, e) : query_set(q, name, value, e);
+    return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }
 
 /* A slot belongs to one of the two. */

@@ -20,7 +20,7 @@ bool values_set(struct query *q, struct slice name, struct slice value, struct e
     else if (slice_is(name, "prefix"))
         f->value = value;
     else if (slice_is(name, "limit"))
-        return query_set_limit(q, "limit", value, e);
+        return query_set_limit(q, value, e);
     else
         return unknown_name(e, "parameter", name, names);
     return true;

@@ -260,6 +260,7 @@ async function attempt(part, askPart) {
   if (asked !== address({})) return;
   if (why === null) refused.delete(part);
   else refused.set(part, why);
+  if (why !== null && part === "rows") wholeAt = -Infinity; // the stream's are none of an answer
 }
 
 async function askRest() {

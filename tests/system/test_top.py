@@ -27,6 +27,7 @@ reports:
   site:
   pages: {by: [path]}
   status: {by: [status_class]}
+query: {series_max: 40}
 """
 
 

@@ -68,7 +68,7 @@ static void test_refusals(void **state)
     asking_refused(&values, *state, PARAMETERS("report=clients", "dimension=hots"), EX_USAGE,
                    "did you mean \"host\"?");
     asking_refused(&values, *state, PARAMETERS("report=site"), EX_USAGE, "there is none");
-    asking_refused(&values, *state, PARAMETERS("report=pages", "limit=51"), EX_USAGE, "limit: found");
+    asking_refused(&values, *state, PARAMETERS("report=pages", "limit=5x"), EX_USAGE, "limit: found");
     asking_refused(&values, *state, PARAMETERS("report=pages", "limit=-1"), EX_USAGE, "limit: found");
     asking_refused(&values, *state, PARAMETERS("report=pages", "from=now"), EX_USAGE, "unknown parameter");
 }
@@ -97,7 +97,8 @@ static void test_long_texts(void **state)
     key[2000] = '\0';
     world_hit(w, FIXTURE_PAGES, key, "2015-05-17T10:05", 1);
     world_apply(w, 1);
-    for (size_t len = 2000; len > 350; len -= 350) {
+    /* Its `_id` is three times as long, and cut at 900 bytes: short ones in small steps. */
+    for (size_t len = 2000; len > 240; len -= len > 400 ? 350 : 10) {
         struct text expected = {0};
         text_printf(&expected, "{\"values\":[\"%s\"],\"more\":false}\n", key);
         snprintf(parameter, sizeof parameter, "prefix=%.*s", (int)len, key);
