@@ -362,6 +362,8 @@ bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_
                      mongo_document_fn *fn, void *context, struct err *e)
 {
     mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
-    mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, NULL, NULL);
+    bson_t *options = BCON_NEW("allowDiskUse", BCON_BOOL(true)); /* beyond 100 MB; servers before 6.0 */
+    mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, options, NULL);
+    bson_destroy(options);
     return walk(c, of, cursor, "aggregate", fn, context, e);
 }

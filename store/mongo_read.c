@@ -68,7 +68,7 @@ static bool date_of(const bson_t *document, int64_t *date_ms)
         !BSON_ITER_HOLDS_DATE_TIME(&date))
         return false;
     *date_ms = bson_iter_date_time(&date);
-    return true;
+    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* others' are damage */
 }
 
 /* All slots of one document into m->rows. */
@@ -128,12 +128,14 @@ static bool see_document(void *context, const bson_t *document)
 
 /* ---- what is asked for */
 
-/* Of a range within one document only the keys that it touches are asked for, where they are few. */
+/* Of a range within one document, but not all of it, only the keys that it touches are asked for, where they
+ * are few. */
 static bool takes_keys(const struct reading *g)
 {
     const struct scan *scan = g->scan;
     enum span whole = g->kind->span, below = (enum span)(whole - 1);
-    if (scan->slot == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1))
+    if (scan->slot == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1) ||
+        scan->to_ms == span_next(whole, scan->from_ms))
         return false;
     return scan->slot < below || scan->to_ms <= scan->from_ms + KEYS_MAX * span_next(below, 0);
 }
@@ -311,10 +313,11 @@ static bool add_ids(struct asking *a, uint32_t series, struct err *e)
     const struct scan *scan = a->g->scan;
     struct mongo_store *m = a->g->m;
     enum span bucket = a->g->kind->span;
-    const struct slice *key = mongo_key(&m->more[scan->report], series);
     char time[MONGO_TIME_BYTES];
     for (int64_t at = span_floor(bucket, scan->from_ms); at < scan->to_ms; at = span_next(bucket, at)) {
-        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time), key);
+        /* The key is looked up each time: what is read may bring names. */
+        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time),
+                 mongo_key(&m->more[scan->report], series));
         mongo_ids_add(&a->ids, slice_of(m->id.ptr, m->id.len));
         if (a->ids.count < BY_ID_MAX)
             continue;

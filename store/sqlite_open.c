@@ -145,7 +145,9 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
     if (application != SQLITE_APPLICATION_ID)
         return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
                        st->path);
-    return err_set(e, EX_DATAERR, "%s has format %lld, this tallyd knows %d: use the version that wrote it",
+    return err_set(e, EX_DATAERR,
+                   "%s has format %lld, this tallyd knows %d: use the version that wrote "
+                   "it, or import into another store",
                    st->path, (long long)format, SQLITE_STORE_FORMAT);
 }
 

@@ -4,7 +4,7 @@
 
 `plan()` is asked for a Fault for every connection, by the thread that accepts it. Bytes are counted exactly: those up
 to the limit are still delivered, so that a request may have reached the server whole though no reply comes back. The
-commands that go to a MongoDB server are counted, in `commands`: {("insert", "pages.day"): 2}.
+commands that go to a MongoDB server are counted, in `commands`: {("insert", "pages.day"): 2}; as "lost" the replies that were.
 """
 
 import collections
@@ -86,6 +86,7 @@ class Link:
                 if source is self.client:
                     self._note(data)
                 elif self.is_losing:
+                    self.commands["lost"] += 1
                     self.cut(self.fault.how == "reset")
                     return
                 if self.fault.delay_s:

@@ -257,12 +257,14 @@ static void assert_both_refused(int code, const char *words)
     assert_refused(STORE_READ, code, words);
 }
 
-static void test_file_of_a_newer_version_is_refused(void **state)
+static void test_file_of_another_version_is_refused(void **state)
 {
     (void)state;
     make_store();
     run_sql("PRAGMA user_version = 4");
     assert_both_refused(EX_DATAERR, "format 4, this tallyd knows 3:");
+    run_sql("PRAGMA user_version = 2");
+    assert_both_refused(EX_DATAERR, "format 2, this tallyd knows 3:");
 }
 
 static void test_file_of_another_program_is_refused(void **state)
@@ -340,7 +342,7 @@ int main(void)
         TEST(test_damaged_file_is_an_error_or_an_answer),
         TEST(test_impossible_rows_are_errors_or_answers),
         TEST(test_dictionary_that_ends_impossibly_is_refused),
-        TEST(test_file_of_a_newer_version_is_refused),
+        TEST(test_file_of_another_version_is_refused),
         TEST(test_file_of_another_program_is_refused),
         TEST(test_file_that_is_no_store_is_refused),
         TEST(test_directory_is_refused),
