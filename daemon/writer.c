@@ -72,6 +72,7 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
 {
     char quoted[LOG_QUOTE_BYTES];
     int64_t backoff_ms = BACKOFF_MIN_MS;
+    int last_tries = 0;
     while (true) {
         if (before != NULL && before(context, e))
             before = NULL;
@@ -79,7 +80,8 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
             status_note_store(w->status, e->text);
         if (before == NULL && apply_once(w, batch, e))
             break;
-        if (!e->retryable || !w->retry || (!w->insist && atomic_load(w->give_up)))
+        if (!e->retryable || !w->retry ||
+            (!w->insist && atomic_load(w->give_up) && ++last_tries == LAST_TRIES_MAX))
             return false;
         if (backoff_ms == BACKOFF_MIN_MS)
             log_warn(before != NULL ? "rejects_failed" : "store_failed", "error=%s next=\"retrying\"",

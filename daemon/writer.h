@@ -17,11 +17,13 @@
 #include <stdatomic.h>
 
 #define WRITER_TICK_MS 200
+/* A connection may have broken since it was last used, and others in its pool with it. */
+#define LAST_TRIES_MAX 5
 
 struct writer {
     struct store *store;
     const struct clock *clock;
-    const atomic_bool *give_up; /* do not try again */
+    const atomic_bool *give_up; /* do not try again, but for LAST_TRIES_MAX in all, without a pause */
     struct status *status;      /* NULL, or who is told of batches and of the store's failures */
     struct flush *flush;        /* NULL, or the rule that is told how long batches take */
     struct beat *beat;          /* NULL: nobody watches */

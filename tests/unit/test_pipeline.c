@@ -4,6 +4,7 @@
 #include "daemon/pipeline.h"
 #include "daemon/source.h"
 #include "daemon/verify.h"
+#include "daemon/writer.h"
 #include "tests/support/fixture.h"
 #include "tests/support/flaky.h"
 #include "tests/support/lines.h"
@@ -246,6 +247,24 @@ static void test_slow_store_stops_the_reading(void **state)
     check_counts(s);
 }
 
+/* When it is to stop, the store gets a few more chances. */
+static void test_store_that_fails_at_the_end_is_asked_again(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    make_lines(s, 2000);
+    scratch_write(s->path, text_slice(&s->lines));
+    log_set_level(LOG_LEVEL_ERROR);
+    s->options.threads = 16;
+    s->options.stripe_bytes = 1;
+    s->store.retryable = true;
+    s->store.stop_after = s->store.fail_from = 5;
+    s->store.failures = LAST_TRIES_MAX - 1;
+    assert_true(run_once(s, &e));
+    assert_in_range(s->store.applies, 5 + s->store.failures, UINT64_MAX);
+    check_counts(s);
+}
+
 static void test_run_ended_by_the_store_is_completed_by_the_next(void **state)
 {
     struct stage *s = *state;
@@ -309,7 +328,7 @@ static void test_stopped_run_is_completed_by_the_next(void **state)
     check_complete(s);
 }
 
-struct writer {
+struct appender {
     struct stage *stage;
     struct dice dice;
 };
@@ -317,7 +336,7 @@ struct writer {
 /* Appends in pieces that end anywhere, then waits until all is counted, then asks to stop. */
 static void *grow_file(void *context)
 {
-    struct writer *w = context;
+    struct appender *w = context;
     struct stage *s = w->stage;
     struct timespec pause = {.tv_nsec = 5000000};
     for (size_t at = 0; at < s->lines.len;) {
@@ -335,7 +354,7 @@ static void *grow_file(void *context)
 static void test_follow_counts_a_growing_file(void **state)
 {
     struct stage *s = *state;
-    struct writer w = {s, dice_new("writer")};
+    struct appender w = {s, dice_new("writer")};
     struct err e;
     pthread_t thread;
     make_lines(s, 3000);
@@ -400,6 +419,7 @@ int main(void)
         TEST(test_slow_store_stops_the_reading),
         TEST(test_run_ended_by_the_store_is_completed_by_the_next),
         TEST(test_pipeline_whose_store_failed_takes_no_more),
+        TEST(test_store_that_fails_at_the_end_is_asked_again),
         TEST(test_stopped_run_is_completed_by_the_next),
         TEST(test_follow_counts_a_growing_file),
         TEST(test_rejects_file_names_every_rejected_line),
