@@ -151,15 +151,15 @@ static bool begins(struct judge *j, int64_t ms)
     return is_new;
 }
 
-/* From some day on; what begins in the first `settle_ms` is not looked at. */
+/* From some day on, as far as the zone's rules are known; what begins first is not looked at. */
 static void check_walk(struct judge *j, const struct zone *z, int64_t from_ms, int64_t for_ms,
                        int64_t stride_ms)
 {
     char name[STEP_NAME_BYTES], iso[ZONE_ISO_BYTES];
-    int64_t start_ms = -1, next_ms = -1;
+    int64_t start_ms = -1, next_ms = -1, end_ms = from_ms + for_ms < z->end_ms ? from_ms + for_ms : z->end_ms;
     j->number = number_of(j, from_ms);
     j->offset_ms = wall_offset(from_ms);
-    for (int64_t ms = from_ms + stride_ms; ms < from_ms + for_ms; ms += stride_ms) {
+    for (int64_t ms = from_ms + stride_ms; ms < end_ms; ms += stride_ms) {
         bool is_start = begins(j, ms);
         if (is_start && next_ms >= 0 && next_ms != ms)
             fail_msg("%s of %s: %s is none", step_name(&j->step, name), z->name, zone_iso(z, next_ms, iso));
