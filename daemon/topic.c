@@ -66,7 +66,6 @@ static void set_count(struct topic *t, int32_t count)
 void topic_renew(struct topic *t)
 {
     t->incarnation++;
-    t->must_renew = false;
     name_source(t);
     t->is_known = true; /* from its beginning, whatever `start` says */
     for (int32_t i = 0; i < t->count; i++)
@@ -352,9 +351,9 @@ static bool look(struct topic *t, struct kafka *k, struct err *e)
                        "topic %s has %d partitions, but %d of it were counted: it was re-created. `tallyd "
                        "run --accept %s` counts this one from its beginning",
                        t->name, count, t->known, t->name);
-    t->must_renew = t->must_renew || count < t->known;
     set_count(t, count);
-    if (t->must_renew)
+    /* Another tallyd may have begun the next incarnation since: then that is the one, and not one more. */
+    if (t->refuted == t->incarnation || count < t->known)
         topic_renew(t);
     return true;
 }
@@ -428,7 +427,8 @@ static bool renew(struct topic *t, struct err *e)
         topic_renew(t);
         return true;
     }
-    t->must_renew = t->is_outdated = true;
+    t->refuted = t->incarnation;
+    t->is_outdated = true;
     return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created", t->name);
 }
 

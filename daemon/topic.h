@@ -46,7 +46,8 @@ struct topic {
     int incarnation;                 /* from 1 */
     bool is_known, is_accepted;      /* the store has some partition of it; --accept names it */
     bool is_fixed;                   /* intakes read it: only its partitions that begin may change */
-    bool is_outdated, must_renew;    /* … so the session is to end, and this waits for that */
+    bool is_outdated;                /* … so the session is to end: */
+    int refuted;                     /* this incarnation is not what Kafka has; 0: none is known not to be */
     struct partition *partitions;
     int32_t count, capacity;
     int32_t known; /* so many, at least, the store has seen */

@@ -236,10 +236,13 @@ class Fleet(MongoKafkaCase):
         self.refused(EX_DATAERR, "re-created", f"--accept {feed.topic}")
         for _ in range(2):
             self.join("--accept", feed.topic, consuming=False)
+        self.wait_balanced()  # so both found out, and neither took the other's incarnation for the old one
         feed.source = f"kafka:{feed.topic}~2"
         self.wait_counted(feed)
         self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
         self.wait_for(lambda: self.book(feed.source, "consumed"), lambda found: found == 300)
+        for daemon in self.daemons:
+            self.assertNotIn(b"~3", self.read(daemon.log_name))
 
     def test_first_start_at_the_latest(self):
         """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""
