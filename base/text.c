@@ -15,9 +15,15 @@ void text_fini(struct text *t)
 
 void text_clear(struct text *t)
 {
-    t->len = 0;
+    text_cut(t, 0);
+}
+
+void text_cut(struct text *t, size_t len)
+{
+    ASSERT(len <= t->len);
+    t->len = len;
     if (t->ptr != NULL)
-        t->ptr[0] = '\0';
+        t->ptr[len] = '\0';
 }
 
 static void reserve(struct text *t, size_t more)

@@ -14,6 +14,8 @@ struct text {
 
 void text_fini(struct text *t);
 void text_clear(struct text *t);
+/* Back to its first `len` bytes. */
+void text_cut(struct text *t, size_t len);
 void text_add(struct text *t, const char *bytes, size_t len);
 void text_puts(struct text *t, const char *string);
 void text_putc(struct text *t, char c);

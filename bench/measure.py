@@ -108,6 +108,15 @@ def spread(values, unit="s", digits=3):
     return f"{statistics.median(values):.{digits}f} {unit} ({low:.{digits}f}–{high:.{digits}f})"
 
 
+def percentile(values, share):
+    """Of sorted ones."""
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def verdict(text, reached):
+    return f"{text}, {'reached' if reached else '**missed**'}"
+
+
 def table(rows):
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0])] + lines[1:])

@@ -213,8 +213,7 @@ static bool write_answer(const struct bound *b, struct text *out, struct err *e)
     if (rows == a->row_count)
         return true;
     const char *step = a->has_step ? advice_step(a, step_ms(&a->step), rows) : NULL;
-    out->len = before;
-    out->ptr[before] = '\0';
+    text_cut(out, before);
     if (a->of_series)
         return err_set(e, EX_UNAVAILABLE,
                        "the answer is longer than %" PRIu64 " bytes (query.response_max): ask for top %zu",
@@ -229,8 +228,7 @@ bool query_check_bytes(const struct query *q, struct text *out, size_t before, s
 {
     if (q->limits.bytes_max == 0 || out->len - before <= q->limits.bytes_max)
         return true;
-    out->len = before;
-    out->ptr[before] = '\0';
+    text_cut(out, before);
     return err_set(e, EX_UNAVAILABLE,
                    "the answer is longer than %" PRIu64 " bytes (query.response_max): ask for a lower limit",
                    q->limits.bytes_max);

@@ -59,8 +59,7 @@ bool values_run(struct store *st, const struct query *q, struct text *out, struc
         return false;
     text_puts(out, "{\"values\":[");
     if (!store_values(st, report, dimension, q->filters[0].value, w.limit + 1, write_value, &w, e)) {
-        out->len = before;
-        out->ptr[before] = '\0';
+        text_cut(out, before);
         return false;
     }
     text_printf(out, "],\"more\":%s}\n", w.count > w.limit ? "true" : "false");

@@ -180,11 +180,6 @@ static void write_options(struct reading *g)
     bson_append_document_end(&g->options, &projection);
 }
 
-static bool is_always_there(const struct measure *m)
-{
-    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN;
-}
-
 static void require(bson_t *to, const char *path)
 {
     char index[16];
@@ -197,13 +192,13 @@ static void require(bson_t *to, const char *path)
     bson_append_document_end(to, &one);
 }
 
-/* Where keys are asked for, only documents that have one. */
+/* Where keys are asked for, only documents that have one: of a sum, there whenever there was an event. */
 static void require_keys(const struct reading *g, bson_t *filter)
 {
     const struct report *r = &g->m->reports[g->scan->report];
     bson_t any;
     size_t i = 0;
-    while (i < r->measure_count && ((g->measures >> i & 1) == 0 || !is_always_there(&r->measures[i])))
+    while (i < r->measure_count && ((g->measures >> i & 1) == 0 || !measure_is_sum(&r->measures[i])))
         i++;
     if (!takes_keys(g) || i == r->measure_count)
         return;
@@ -239,12 +234,12 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     bson_append_document_end(filter, &of);
 }
 
-/* Those that are wanted; but what was counted while they were absent is told by the others, too. */
+/* Those that are wanted; but what was counted while they, being no sums, were absent, others tell. */
 static uint32_t measures_of(const struct report *r, uint32_t wanted)
 {
     const uint32_t all = ((uint32_t)1 << r->measure_count) - 1;
     for (size_t i = 0; i < r->measure_count; i++) {
-        if ((wanted >> i & 1) && !is_always_there(&r->measures[i]))
+        if ((wanted >> i & 1) && !measure_is_sum(&r->measures[i]))
             return all;
     }
     return wanted != 0 ? wanted : all;

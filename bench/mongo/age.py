@@ -75,7 +75,3 @@ def consumed(base):
     """Of all standard inputs together: each run has one of its own."""
     books = base.books.find({}, {"source": 1, "entries.consumed": 1})
     return sum(book.get("entries", {}).get("consumed", 0) for book in books if book.get("source", "").startswith("stdin:"))
-
-
-def percentile(ages, share):
-    return ages[min(len(ages) - 1, int(share * len(ages)))]

@@ -24,6 +24,7 @@ import age  # noqa: E402
 import daemon  # noqa: E402
 import measure  # noqa: E402
 import mongo  # noqa: E402
+from measure import percentile, verdict  # noqa: E402
 
 try:
     import pymongo
@@ -129,8 +130,8 @@ class Bench:
             rate = max(100, min(int(rate) // 100 * 100, RATE_MAX))
             run = self.feed(rate, seconds, f"flush: {min(1000, interval_ms // 2)}ms, flush_max: {interval_ms}ms", store)
             run.ages = run.ages_s(seconds / 3)
-            p99_s = age.percentile(run.ages, 0.99)
-            say(f"{self.label}: {rate:,} events/s{store}: age p50 {age.percentile(run.ages, 0.5):.2f} s, p99 {p99_s:.2f} s, "
+            p99_s = percentile(run.ages, 0.99)
+            say(f"{self.label}: {rate:,} events/s{store}: age p50 {percentile(run.ages, 0.5):.2f} s, p99 {p99_s:.2f} s, "
                 f"limit {limit_s} s, flush {run.metrics.get('tallyd_flush_interval_seconds')} s")
             kept = p99_s <= limit_s
             if best and not kept or kept and rate == RATE_MAX:
@@ -175,10 +176,6 @@ class Bench:
 # ---- the tables
 
 
-def verdict(text, reached):
-    return f"{text}, {'reached' if reached else '**missed**'}"
-
-
 def age_cell(run, naive_rate, is_bound):
     if run is None:
         return "no rate that was tried kept it" + (", **missed**" if is_bound else "")
@@ -218,7 +215,7 @@ def mean_apply_ms(run):
 
 
 def shares(run):
-    return ", ".join(f"p{share * 100:g} {age.percentile(run.ages, share):.2f} s" for share in (0.5, 0.95, 0.99))
+    return ", ".join(f"p{share * 100:g} {percentile(run.ages, share):.2f} s" for share in (0.5, 0.95, 0.99))
 
 
 def beside(benches):

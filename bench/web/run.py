@@ -32,6 +32,7 @@ import browser  # noqa: E402
 import daemon  # noqa: E402
 import measure  # noqa: E402
 import mongo  # noqa: E402
+from measure import percentile, verdict  # noqa: E402
 
 try:
     import pymongo
@@ -111,10 +112,6 @@ def ask_steadily(host, questions):
     return sorted(late_ms)
 
 
-def of(values, share):
-    return values[min(len(values) - 1, int(share * len(values)))]
-
-
 def consumed(tallyd):
     return tallyd.metrics().get("tallyd_lines_consumed_total", 0)
 
@@ -192,8 +189,8 @@ class Bench:
             self.year_ms = ask_steadily(host, [{**self.year, "filter": f"path={draw.choice(self.pages)}"}
                                                    for _ in range(REQUESTS * SECONDS)])
             self.fed = (consumed(tallyd) - before) / (time.perf_counter() - begun)
-            say(f"years while {self.fed:,.0f} events/s come in: p50 {of(self.year_ms, 0.5):.2f} ms, "
-                f"p99 {of(self.year_ms, 0.99):.2f} ms")
+            say(f"years while {self.fed:,.0f} events/s come in: p50 {percentile(self.year_ms, 0.5):.2f} ms, "
+                f"p99 {percentile(self.year_ms, 0.99):.2f} ms")
             self.top_live_ms = self.measure_top(host, "hour")
 
     def measure_still(self, tallyd):
@@ -217,7 +214,7 @@ class Bench:
                 raise measure.Failed(f"top of the {what}: {len(answer['series'])} series, expected 20")
             times.append(spent_ms)
         times.sort()
-        say(f"top 20 of the {what}: {of(times, 0.5):.2f} ms")
+        say(f"top 20 of the {what}: {percentile(times, 0.5):.2f} ms")
         return times
 
     def measure_page(self, host):
@@ -235,7 +232,7 @@ class Bench:
         finally:
             chrome.close()
         self.painted_ms.sort()
-        say(f"first load: {self.page_bytes:,} bytes, painted after {of(self.painted_ms, 0.5):.0f} ms")
+        say(f"first load: {self.page_bytes:,} bytes, painted after {percentile(self.painted_ms, 0.5):.0f} ms")
 
     def measure_streams(self, log):
         """Rounds in turn: without streams, with them."""
@@ -337,16 +334,12 @@ def drain(readers, ended, failed):
 # ---- the tables
 
 
-def verdict(text, reached):
-    return f"{text}, {'reached' if reached else '**missed**'}"
-
-
 def figures(bench):
     rows = [["figure", "at least", "measured"]]
     for (span, step, most), counts in zip(CHARTS_READ, zip(bench.rows, bench.documents)):
         rows.append([f"rows of SQLite; documents of MongoDB: a page's {span} by {step}", f"≤ {most}",
                      "; ".join(verdict(str(count), count <= most) for count in counts)])
-    year, ratio = of(bench.year_ms, 0.99), bench.chart_ms / bench.find_ms
+    year, ratio = percentile(bench.year_ms, 0.99), bench.chart_ms / bench.find_ms
     tops = bench.top_open_ms, bench.top_live_ms, bench.top_day_ms
     rows += [
         [f"a page's year, p99 at {REQUESTS} requests/s while {EVENTS:,} events/s come in", f"≤ {BOUND_YEAR_MS} ms",
@@ -354,20 +347,20 @@ def figures(bench):
         ["a page's year on FerretDB over HTTP, against a bare find, medians", f"≤ {BOUND_FIND} ×",
          verdict(f"{ratio:.2f} × ({bench.chart_ms:.2f} and {bench.find_ms:.2f} ms)", ratio <= BOUND_FIND)],
         ["top 20 of 100,000 pages: the open hour; the same under those events; a closed day; medians", f"≤ {BOUND_TOP_MS} ms",
-         "; ".join(verdict(f"{of(times, 0.5):.2f} ms", of(times, 0.5) <= BOUND_TOP_MS) for times in tops)],
+         "; ".join(verdict(f"{percentile(times, 0.5):.2f} ms", percentile(times, 0.5) <= BOUND_TOP_MS) for times in tops)],
         [f"events/s with {STREAMS} streams, against none", f"≥ {BOUND_STREAMS} ×",
          verdict(f"{bench.streams_ratio:.3f} ×", bench.streams_ratio >= BOUND_STREAMS)],
         ["first load of the page over the wire", f"≤ {BOUND_BYTES // 1000} kB",
          verdict(f"{bench.page_bytes / 1000:.1f} kB", bench.page_bytes <= BOUND_BYTES)],
         ["until its first chart is painted, median", f"≤ {BOUND_PAINT_MS} ms",
-         verdict(f"{of(bench.painted_ms, 0.5):.0f} ms", of(bench.painted_ms, 0.5) <= BOUND_PAINT_MS)],
+         verdict(f"{percentile(bench.painted_ms, 0.5):.0f} ms", percentile(bench.painted_ms, 0.5) <= BOUND_PAINT_MS)],
     ]
     return rows
 
 
 def beside(bench):
     def shares(times):
-        return ", ".join(f"p{100 * share:g} {of(times, share):.2f} ms" for share in (0.5, 0.9, 0.99, 1))
+        return ", ".join(f"p{100 * share:g} {percentile(times, share):.2f} ms" for share in (0.5, 0.9, 0.99, 1))
 
     return [
         ["what", "measured"],

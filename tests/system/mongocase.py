@@ -115,6 +115,15 @@ def busy(cells):
     return {name: cell for name, cell in cells.items() if cell != [0, 0]}
 
 
+FOLLOWING = """\
+%s
+store: {url: "mongodb://127.0.0.1:%d/%s%s"}
+sources: {access: {path: a.log}}
+aggregate: {flush: 100ms}
+http: {listen: "127.0.0.1:0"}
+"""
+
+
 class MongoCase(Case):
     server = None  # of the whole program; see main()
     FAIL_COMMAND = mongo.SERVERS[mongo.CHOSEN].FAIL_COMMAND
@@ -133,6 +142,12 @@ class MongoCase(Case):
         """Another, empty database."""
         MongoCase.databases += 1
         self.use(f"t{MongoCase.databases}")
+
+    def put_between(self):
+        """A proxy between the server and a daemon that will follow a.log."""
+        self.between = proxy.Proxy(self.server.port)
+        self.addCleanup(self.between.close)
+        self.write("tallyd.yaml", (FOLLOWING % (REPORTS, self.between.port, self.name, SHORT)).encode())
 
     def use(self, name):
         self.name = name

@@ -289,15 +289,7 @@ class Daemon(MongoCase, DaemonCase):
 
     def setUp(self):
         super().setUp()
-        self.between = proxy.Proxy(self.server.port)
-        self.addCleanup(self.between.close)
-        self.write("tallyd.yaml", f"""\
-{REPORTS}
-store: {{url: "mongodb://127.0.0.1:{self.between.port}/{self.name}{SHORT}"}}
-sources: {{access: {{path: a.log}}}}
-aggregate: {{flush: 100ms}}
-http: {{listen: "127.0.0.1:0"}}
-""".encode())
+        self.put_between()
         self.lines = b""
         self.add(1)
         self.launch("-c", "tallyd.yaml")

@@ -247,10 +247,9 @@ static void test_slow_store_stops_the_reading(void **state)
     check_counts(s);
 }
 
-/* When it is to stop, the store gets a few more chances. */
-static void test_store_that_fails_at_the_end_is_asked_again(void **state)
+/* The store fails when it is to stop. */
+static bool run_to_a_failing_end(struct stage *s, uint64_t failures)
 {
-    struct stage *s = *state;
     struct err e;
     make_lines(s, 2000);
     scratch_write(s->path, text_slice(&s->lines));
@@ -259,10 +258,23 @@ static void test_store_that_fails_at_the_end_is_asked_again(void **state)
     s->options.stripe_bytes = 1;
     s->store.retryable = true;
     s->store.stop_after = s->store.fail_from = 5;
-    s->store.failures = LAST_TRIES_MAX - 1;
-    assert_true(run_once(s, &e));
+    s->store.failures = failures;
+    return run_once(s, &e);
+}
+
+static void test_store_that_fails_at_the_end_is_asked_again(void **state)
+{
+    struct stage *s = *state;
+    assert_true(run_to_a_failing_end(s, LAST_TRIES_MAX - 1));
     assert_in_range(s->store.applies, 5 + s->store.failures, UINT64_MAX);
     check_counts(s);
+}
+
+static void test_store_that_fails_at_the_end_is_not_asked_for_ever(void **state)
+{
+    struct stage *s = *state;
+    assert_false(run_to_a_failing_end(s, 1000));
+    assert_int_equal(s->store.applies, 5 + LAST_TRIES_MAX - 1);
 }
 
 static void test_run_ended_by_the_store_is_completed_by_the_next(void **state)
@@ -420,6 +432,7 @@ int main(void)
         TEST(test_run_ended_by_the_store_is_completed_by_the_next),
         TEST(test_pipeline_whose_store_failed_takes_no_more),
         TEST(test_store_that_fails_at_the_end_is_asked_again),
+        TEST(test_store_that_fails_at_the_end_is_not_asked_for_ever),
         TEST(test_stopped_run_is_completed_by_the_next),
         TEST(test_follow_counts_a_growing_file),
         TEST(test_rejects_file_names_every_rejected_line),

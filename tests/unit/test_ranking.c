@@ -83,12 +83,30 @@ static void test_nothing_is_before_1970(void **state)
                  "\"series\":[{\"series\":{},\"value\":1,\"share\":1,\"before\":null}]}\n");
 }
 
+static void test_limits_are_cut_to_what_may_be_asked_for(void **state)
+{
+    struct query q;
+    struct err e;
+    (void)state;
+    begin(&q);
+    assert_true(ranking_set(&q, slice_text("limit"), slice_text("50"), &e));
+    assert_int_equal(q.top, 50);
+    assert_true(ranking_set(&q, slice_text("limit"), slice_text("51"), &e));
+    assert_int_equal(q.top, 50);
+    assert_true(ranking_set(&q, slice_text("limit"), slice_text("999999999"), &e));
+    assert_int_equal(q.top, 50);
+    assert_true(ranking_set(&q, slice_text("limit"), slice_text("7"), &e));
+    assert_int_equal(q.top, 7);
+}
+
 static void test_refusals(void **state)
 {
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "step=day"), EX_USAGE, "unknown parameter");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "top=3"), EX_USAGE, "unknown parameter");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=0"), EX_USAGE, "limit: found");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=1e3"), EX_USAGE, "limit: found");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=1000000000"), EX_USAGE,
+                   "from 1 to 999999999");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "format=table"), EX_USAGE, "unknown format");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=all"), EX_USAGE,
                    "measure: series are ranked by one");
@@ -156,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RANKING_TEST(test_share_and_trend),
         RANKING_TEST(test_filters_make_the_whole_smaller),
+        RANKING_TEST(test_limits_are_cut_to_what_may_be_asked_for),
         RANKING_TEST(test_nothing_is_before_1970),
         RANKING_TEST(test_refusals),
         RANKING_TEST(test_random_against_a_naive_count),
