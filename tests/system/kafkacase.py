@@ -101,6 +101,14 @@ class Feed:
         self.producer.close()
         self.producer = self.broker.producer(**self.properties)
 
+    def create_anew(self):
+        """The topic, under its name; a producer that knew the old one may take the new one for unknown."""
+        self.broker.delete_topic(self.topic)
+        self.broker.create_topic(self.topic, len(self.logs))
+        self.logs = [[] for _ in self.logs]
+        self.producer.close()
+        self.producer = self.broker.producer(**self.properties)
+
     def _begin_anew(self):
         """A broker that was killed may answer OUT_OF_ORDER_SEQUENCE_NUMBER, which ends a producer: what it had sent is
         what the topic holds."""
@@ -251,7 +259,12 @@ class KafkaCase(Case):
         """Until all that was fed is in the store."""
         for feed in feeds:
             feed.flush()
-            self.wait_for(lambda feed=feed: self.nexts(feed.source), lambda found, feed=feed: found == feed.lengths())
+            try:
+                self.wait_for(lambda feed=feed: self.nexts(feed.source),
+                              lambda found, feed=feed: found == feed.lengths())
+            except AssertionError:
+                print(f"sent: {feed.lengths()}, in the topic: {self.broker.watermarks(feed.topic)}")
+                raise
 
     # ---- is it exact?
 

@@ -229,9 +229,7 @@ class Fleet(MongoKafkaCase):
         while self.daemons:
             self.leave(self.daemons[0], signal.SIGTERM)
         before = self.total()
-        self.broker.delete_topic(feed.topic)
-        self.broker.create_topic(feed.topic, PARTITIONS)
-        feed.logs = [[] for _ in range(PARTITIONS)]
+        feed.create_anew()
         self.send(300)
         self.refused(EX_DATAERR, "re-created", f"--accept {feed.topic}")
         for _ in range(2):
