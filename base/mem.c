@@ -2,12 +2,14 @@
 
 #include "base/check.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CACHE_LINE ((size_t)64)
+#define MMAP_BYTES (32 << 20) /* the greatest that glibc takes: half a heap of its threads */
 
 static void *must(void *ptr, size_t bytes)
 {
@@ -52,6 +54,13 @@ char *xstrndup(const char *text, size_t len)
     memcpy(copy, text, len);
     copy[len] = '\0';
     return copy;
+}
+
+void mem_keep_freed(void)
+{
+    /* Another malloc, such as a sanitizer's, refuses: then it is slower. */
+    (void)mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, MEM_KEPT_BYTES);
 }
 
 void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes)

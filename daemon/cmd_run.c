@@ -463,6 +463,7 @@ int cmd_run(int argc, char **argv)
     run.config = options_load(run.config_file, run.store_url, &status);
     if (run.config == NULL)
         return status;
+    mem_keep_freed();
     status = run_configured(&run);
     config_free(run.config);
     return status;

@@ -25,62 +25,69 @@ void top_init(struct top *t, const struct answer *a)
 void top_fini(struct top *t)
 {
     free(t->rows);
+    free(t->places);
     free(t->shown);
     arena_fini(&t->keys);
 }
 
-static int64_t *row_of(const struct top *t, uint32_t series)
+static int64_t *row_at(const struct top *t, size_t row)
 {
-    return &t->rows[series * (1 + t->answer->column_count)];
+    return &t->rows[row * (1 + t->answer->column_count)];
 }
 
 /* By leaps, since series mostly come one after the other. */
-static void make_room(struct top *t, uint32_t series)
+static void make_places(struct top *t, uint32_t series)
 {
-    size_t width = 1 + t->answer->column_count, known = t->capacity;
-    t->rows = xgrow(t->rows, &t->capacity, ((size_t)series + 1) * width, sizeof *t->rows);
-    memset(t->rows + known, 0, (t->capacity - known) * sizeof *t->rows);
+    size_t known = t->place_count;
+    t->places = xgrow(t->places, &t->place_count, (size_t)series + 1, sizeof *t->places);
+    memset(t->places + known, 0, (t->place_count - known) * sizeof *t->places);
+}
+
+static int64_t *add_row(struct top *t, uint32_t series)
+{
+    size_t width = 1 + t->answer->column_count;
+    if ((t->count + 1) * width > t->capacity)
+        t->rows = xgrow(t->rows, &t->capacity, (t->count + 1) * width, sizeof *t->rows);
+    int64_t *row = row_at(t, t->count++);
+    row[0] = series;
+    for (size_t i = 1; i < width; i++)
+        row[i] = 0;
+    t->places[series] = (uint32_t)t->count;
+    return row;
 }
 
 void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns)
 {
     struct top *t = top;
     (void)slot_ms;
-    if (series >= t->series_count) {
-        if (((size_t)series + 1) * (1 + t->answer->column_count) > t->capacity)
-            make_room(t, series);
-        t->series_count = (size_t)series + 1;
-    }
-    int64_t *row = row_of(t, series);
-    row[0] = 1;
-    answer_merge(t->answer, row + 1, columns);
+    if (series >= t->place_count)
+        make_places(t, series);
+    uint32_t place = t->places[series];
+    answer_merge(t->answer, (place > 0 ? row_at(t, place - 1) : add_row(t, series)) + 1, columns);
 }
 
 const int64_t *top_columns(const struct top *t, uint32_t series)
 {
-    const int64_t *row = series < t->series_count ? row_of(t, series) : NULL;
-    return row != NULL && row[0] != 0 ? row + 1 : NULL;
+    uint32_t place = series < t->place_count ? t->places[series] : 0;
+    return place > 0 ? row_at(t, place - 1) + 1 : NULL;
 }
 
 void top_total(const struct top *t, int64_t *columns)
 {
     const struct answer *a = t->answer;
-    for (uint32_t series = 0; series < t->series_count; series++) {
-        const int64_t *row = row_of(t, series);
-        for (size_t i = 0; row[0] != 0 && i < a->measure_count; i++)
-            measure_merge(&a->report->measures[a->measures[i]], columns + a->first[i], row + 1 + a->first[i]);
+    for (size_t row = 0; row < t->count; row++) {
+        for (size_t i = 0; i < a->measure_count; i++)
+            measure_merge(&a->report->measures[a->measures[i]], columns + a->first[i],
+                          row_at(t, row) + 1 + a->first[i]);
     }
 }
 
 /* By which a series is ranked; RANK_NONE: it is not there. */
-static int128 rank_of(const struct top *t, uint32_t series)
+static int128 rank_of(const struct top *t, size_t row)
 {
     const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
-    const int64_t *row = row_of(t, series);
     int128 value;
-    if (row[0] == 0)
-        return RANK_NONE;
-    if (!measure_value(m, row + 1, &value))
+    if (!measure_value(m, row_at(t, row) + 1, &value))
         return RANK_ABSENT;
     return value == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) ? RANK_NONE : value;
 }
@@ -107,17 +114,17 @@ static void heap_replace(int128 *heap, size_t count, int128 rank)
 }
 
 /* The least of the greatest `rows_max` ranks: what is below it is not shown. */
-static int128 least_shown(const int128 *ranks, size_t series_count, uint64_t rows_max)
+static int128 least_shown(const int128 *ranks, size_t row_count, uint64_t rows_max)
 {
-    size_t room = rows_max < series_count ? (size_t)rows_max : series_count, count = 0;
+    size_t room = rows_max < row_count ? (size_t)rows_max : row_count, count = 0;
     int128 *heap = xmalloc(room * sizeof *heap); /* the least first */
-    for (size_t series = 0; series < series_count; series++) {
-        if (ranks[series] == RANK_NONE)
+    for (size_t row = 0; row < row_count; row++) {
+        if (ranks[row] == RANK_NONE)
             continue;
         if (count < room)
-            heap_push(heap, count++, ranks[series]);
-        else if (ranks[series] > heap[0])
-            heap_replace(heap, count, ranks[series]);
+            heap_push(heap, count++, ranks[row]);
+        else if (ranks[row] > heap[0])
+            heap_replace(heap, count, ranks[row]);
     }
     int128 least = count < room || count == 0 ? RANK_ABSENT : heap[0];
     free(heap);
@@ -128,15 +135,15 @@ static int128 least_shown(const int128 *ranks, size_t series_count, uint64_t row
 static size_t take_candidates(const struct top *t, uint64_t rows_max, struct ranked **candidates)
 {
     size_t count = 0, capacity = 0;
-    int128 *ranks = xmalloc(t->series_count * sizeof *ranks);
-    for (uint32_t series = 0; series < t->series_count; series++)
-        ranks[series] = rank_of(t, series);
-    int128 least = least_shown(ranks, t->series_count, rows_max);
-    for (uint32_t series = 0; series < t->series_count; series++) {
-        if (ranks[series] < least)
+    int128 *ranks = xmalloc(t->count * sizeof *ranks);
+    for (size_t row = 0; row < t->count; row++)
+        ranks[row] = rank_of(t, row);
+    int128 least = least_shown(ranks, t->count, rows_max);
+    for (size_t row = 0; row < t->count; row++) {
+        if (ranks[row] < least)
             continue;
         *candidates = xgrow(*candidates, &capacity, count + 1, sizeof **candidates);
-        (*candidates)[count++] = (struct ranked){.rank = ranks[series], .series = series};
+        (*candidates)[count++] = (struct ranked){.rank = ranks[row], .series = (uint32_t)row_at(t, row)[0]};
     }
     free(ranks);
     return count;
@@ -173,7 +180,7 @@ static void fill_rows(struct top *t, const struct ranked *ranked, size_t count, 
     a->keys = xmalloc(count * sizeof *a->keys);
     t->shown = xmalloc(count * sizeof *t->shown);
     for (size_t row = 0; row < count; row++) {
-        memcpy(a->columns + row * a->column_count, row_of(t, ranked[row].series) + 1, row_bytes);
+        memcpy(a->columns + row * a->column_count, top_columns(t, ranked[row].series), row_bytes);
         a->keys[row] = ranked[row].key;
         t->shown[row] = ranked[row].series;
     }

@@ -2,8 +2,8 @@
  *
  * Order   : the first measure asked for, descending, absent ones last; then the key. A series whose count
  *           or sum is 0 is not there.
- * Memory  : the wanted columns of each series number that a scan names; keys only of those that may be
- *           shown.
+ * Memory  : four bytes for each series number up to the greatest that a scan names, the wanted columns of
+ *           those that it names, keys only of those that may be shown.
  */
 #pragma once
 
@@ -12,8 +12,10 @@
 
 struct top {
     const struct answer *answer; /* which measures */
-    int64_t *rows;               /* by series: 1 where a scan named it, and the answer's columns */
-    size_t series_count, capacity;
+    int64_t *rows;               /* of each series that a scan named: its number, and the answer's columns */
+    size_t count, capacity;
+    uint32_t *places; /* by series: which row is its own, from 1; 0: none */
+    size_t place_count;
     struct arena keys;
     uint32_t *shown; /* the series of each of the answer's rows */
 };
