@@ -18,6 +18,7 @@
 #define TAIL_POLL_MS     50
 #define TAIL_TIMEOUT_MS  10000
 #define TAIL_FETCH_BYTES ((int64_t)16 << 10)
+#define WITNESSES_MAX    16
 
 static void name_source(struct topic *t)
 {
@@ -339,6 +340,88 @@ static bool read_tails(struct topic *topics, size_t count, const struct kafka_op
     return good;
 }
 
+/* ---- partitions of others, asked as witnesses */
+
+struct witnesses {
+    struct topic topic; /* with partitions of its own: intakes are reading the other's */
+    size_t count;
+};
+
+static bool add_witness(void *context, const struct position *position)
+{
+    struct witnesses *w = context;
+    const struct range *r = &position->range;
+    int number = atoi(r->partition);
+    if (strcmp(w->topic.source, r->source) == 0 && number < w->topic.count && r->tail_len > 0) {
+        struct partition *p = &w->topic.partitions[number];
+        p->next = r->to;
+        p->tail_hash = r->tail_hash;
+        p->tail_len = r->tail_len;
+        p->begins = true;
+        w->count++;
+    }
+    return w->count < WITNESSES_MAX;
+}
+
+static bool judge_bounds(const struct bounds *b, bool *recreated, struct err *e)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct partition *p = b->partitions[i];
+        *recreated = p->next > b->high[i].offset;
+        if (*recreated)
+            return refuse_shorter(p, b->high[i].offset, e);
+        p->check_tail = p->next - p->tail_len >= b->low[i].offset;
+    }
+    return true;
+}
+
+static bool ask_witnesses(struct witnesses *w, struct kafka *k, const struct kafka_options *options,
+                          bool *recreated, struct err *e)
+{
+    struct bounds b = {0};
+    struct topic *other = NULL;
+    list_bounds(&w->topic, &b);
+    bool good = kafka_offsets(k, b.low, b.count, e) && kafka_offsets(k, b.high, b.count, e) &&
+                judge_bounds(&b, recreated, e);
+    if (good) {
+        good = read_tails(&w->topic, 1, options, &other, e);
+        *recreated = other != NULL;
+    }
+    free(b.partitions);
+    free(b.low);
+    return good;
+}
+
+/* None of those that begin can tell whether the topic is the one that was counted: nothing of them was, or it
+ * is deleted by now. */
+static bool needs_witnesses(const struct topic *t)
+{
+    bool has_any = false;
+    for (int32_t i = 0; i < t->count; i++) {
+        if (t->partitions[i].begins && t->partitions[i].check_tail)
+            return false;
+        has_any = has_any || t->partitions[i].begins;
+    }
+    return has_any && t->is_known;
+}
+
+/* Else what is counted of them, as of the old one, would be counted again when another daemon finds out. */
+static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k,
+                           const struct kafka_options *options, struct topic **other, struct err *e)
+{
+    struct witnesses w = {.topic = {.config = t->config, .name = t->name}};
+    bool recreated = false;
+    if (!needs_witnesses(t))
+        return true;
+    memcpy(w.topic.source, t->source, sizeof w.topic.source);
+    set_count(&w.topic, t->count);
+    bool good = store_positions(store, add_witness, &w, e) &&
+                (w.count == 0 || ask_witnesses(&w, k, options, &recreated, e));
+    free(w.topic.partitions);
+    *other = recreated ? t : NULL;
+    return good;
+}
+
 /* ---- the whole */
 
 static bool look(struct topic *t, struct kafka *k, struct err *e)
@@ -415,7 +498,7 @@ static bool begin_once(struct topic *topics, size_t count, struct store *store, 
     if (!claim(topics, count, store, e))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!begin_topic(&topics[i], k, other, e))
+        if (!begin_topic(&topics[i], k, other, e) || !hear_witnesses(&topics[i], store, k, options, other, e))
             return false;
     }
     return read_tails(topics, count, options, other, e);

@@ -65,12 +65,12 @@ class Feed:
         line = LINE % (dice.randrange(256), at // 3600, at // 60 % 60, at % 60, path, size)
         return Entry(at // 60, path.decode(), size, self.wrap(line))
 
-    def send(self, lines, seconds=0):
-        """Produce so many new lines over so many seconds of their own time."""
+    def send(self, lines, seconds=0, partitions=None):
+        """Produce so many new lines over so many seconds of their own time, into the first so many partitions."""
         begin = self.second
         for number in range(lines):
             self.second = begin + seconds * number // lines
-            self._produce(self.dice.randrange(len(self.logs)), self.entry())
+            self._produce(self.dice.randrange(partitions or len(self.logs)), self.entry())
         self.second = begin + seconds
 
     def _produce(self, partition, entry):

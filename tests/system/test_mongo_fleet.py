@@ -21,7 +21,7 @@ from mongokafkacase import MongoKafkaCase
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
 FLEET, PARTITIONS = 8, 12
 SESSION_S = 3
-COOPERATIVE, EAGER = "cooperative-sticky", "roundrobin"
+COOPERATIVE, EAGER, RANGE = "cooperative-sticky", "roundrobin", "range"
 
 
 def get(url):
@@ -36,8 +36,8 @@ class Fleet(MongoKafkaCase):
         self.daemons = []
         self.begin()
 
-    def begin(self, strategy=COOPERATIVE, more="", flush="100ms"):
-        self.configure_mongo(flush=flush, member=f", properties: {{session.timeout.ms: {1000 * SESSION_S}, heartbeat.interval.ms: 200, "
+    def begin(self, strategy=COOPERATIVE, more="", flush="100ms", session_s=SESSION_S):
+        self.configure_mongo(flush=flush, member=f", properties: {{session.timeout.ms: {1000 * session_s}, heartbeat.interval.ms: 200, "
                                     f"partition.assignment.strategy: \"{strategy}\"}}{more}")
 
     # ---- daemons: each knows the name of its log
@@ -241,6 +241,28 @@ class Fleet(MongoKafkaCase):
         self.wait_for(lambda: self.book(feed.source, "consumed"), lambda found: found == 300)
         for daemon in self.daemons:
             self.assertNotIn(b"~3", self.read(daemon.log_name))
+
+    def test_a_topic_created_anew_in_partitions_that_were_empty(self):
+        """Who has only these asks the others, lest it counts as of the old one what is counted again as of the new."""
+        feed, = self.feeds
+        feed.send(200, 60, PARTITIONS // 2)
+        for name in "first", "second":
+            self.begin(RANGE, f", instance: {name}", session_s=30)  # so the group keeps its place when it stops
+            self.join()
+        self.wait_balanced()
+        self.wait_counted(feed)
+        while self.daemons:
+            self.leave(self.daemons[0], signal.SIGTERM)
+        before = self.total()
+        feed.create_anew()
+        self.send(300)
+        self.join("--accept", feed.topic, consuming=False)
+        feed.source = f"kafka:{feed.topic}~2"
+        self.wait_for(lambda: self.nexts(feed.source), lambda found: len(found) == PARTITIONS // 2)
+        self.begin(RANGE, ", instance: first", session_s=30)
+        self.join("--accept", feed.topic, consuming=False)
+        self.wait_counted(feed)
+        self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
 
     def test_first_start_at_the_latest(self):
         """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""
