@@ -73,6 +73,7 @@ static bool find_beginning(struct rereader *rr, struct reading *rd, int32_t numb
     return true;
 }
 
+/* False: it is not read, for an error, or since it is not there. */
 static bool add_reading(struct rereader *rr, const struct position *position, size_t index,
                         const struct config_source *source, bool *is_there, struct err *e)
 {
@@ -82,7 +83,7 @@ static bool add_reading(struct rereader *rr, const struct position *position, si
         return false;
     if (!find_beginning(rr, rd, atoi(position->range.partition), is_there, e) || !*is_there) {
         verify_end(&rd->part, false);
-        return *is_there;
+        return false;
     }
     rd->chain = chain_new(&source->decode, (size_t)rr->v->config->limits.line_max);
     rd->is_done = rd->from >= rd->to;

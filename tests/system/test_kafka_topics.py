@@ -12,6 +12,7 @@ import time
 from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, dice, recount, traffic
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
 
+EX_UNAVAILABLE = 69
 DAY = ("2026-01-05", "2026-01-07")
 LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10 "-" "Mozilla/5.0"'
 AT_S = 1767607200  # the time of LINE
@@ -466,8 +467,11 @@ class Topics(KafkaCase):
             self.process.send_signal(signal.SIGTERM)
             self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.said())
             self.assertLess(time.monotonic() - begun, 4.5)
+            self.tallyd("verify", "-c", "tallyd.yaml", status=EX_UNAVAILABLE)  # it cannot tell
+            self.assertIn("is a broker of kafka.brokers reachable?", self.err)
         finally:
             self.broker.start()
+        self.broker.watermarks(feed.topic)  # waits for its leaders
         self.verify()
 
 
