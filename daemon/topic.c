@@ -231,17 +231,24 @@ static bool ask_bounds(const struct topic *t, struct kafka *k, const struct boun
            (!has_new || t->is_known || kafka_offsets(k, b->start, b->count, e));
 }
 
-static bool begin_partitions(const struct topic *t, const struct bounds *b, bool *recreated, struct err *e)
+static bool begin_partitions(const struct bounds *b, bool *recreated, struct err *e)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct partition *p = b->partitions[i];
         if (!partition_begin(p, b->low[i].offset, b->high[i].offset, b->start[i].offset, recreated, e))
             return false;
-        if (p->lost > 0)
+    }
+    return true;
+}
+
+static void log_lost(const struct topic *t)
+{
+    for (int32_t i = 0; i < t->count; i++) {
+        const struct partition *p = &t->partitions[i];
+        if (p->begins && p->lost > 0)
             log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, p->number,
                      p->next - p->lost, p->next);
     }
-    return true;
 }
 
 /* *other: the topic, where it is not what it was. */
@@ -250,7 +257,7 @@ static bool begin_topic(struct topic *t, struct kafka *k, struct topic **other, 
     struct bounds b = {0};
     bool recreated = false;
     list_bounds(t, &b);
-    bool good = ask_bounds(t, k, &b, e) && begin_partitions(t, &b, &recreated, e);
+    bool good = ask_bounds(t, k, &b, e) && begin_partitions(&b, &recreated, e);
     *other = recreated ? t : NULL;
     free(b.partitions);
     free(b.low);
@@ -357,39 +364,10 @@ static bool add_witness(void *context, const struct position *position)
         p->next = r->to;
         p->tail_hash = r->tail_hash;
         p->tail_len = r->tail_len;
-        p->begins = true;
+        p->is_known = p->begins = true;
         w->count++;
     }
     return w->count < WITNESSES_MAX;
-}
-
-static bool judge_bounds(const struct bounds *b, bool *recreated, struct err *e)
-{
-    for (size_t i = 0; i < b->count; i++) {
-        struct partition *p = b->partitions[i];
-        *recreated = p->next > b->high[i].offset;
-        if (*recreated)
-            return refuse_shorter(p, b->high[i].offset, e);
-        p->check_tail = p->next - p->tail_len >= b->low[i].offset;
-    }
-    return true;
-}
-
-static bool ask_witnesses(struct witnesses *w, struct kafka *k, const struct kafka_options *options,
-                          bool *recreated, struct err *e)
-{
-    struct bounds b = {0};
-    struct topic *other = NULL;
-    list_bounds(&w->topic, &b);
-    bool good = kafka_offsets(k, b.low, b.count, e) && kafka_offsets(k, b.high, b.count, e) &&
-                judge_bounds(&b, recreated, e);
-    if (good) {
-        good = read_tails(&w->topic, 1, options, &other, e);
-        *recreated = other != NULL;
-    }
-    free(b.partitions);
-    free(b.low);
-    return good;
 }
 
 /* None of those that begin can tell whether the topic is the one that was counted: nothing of them was, or it
@@ -409,16 +387,17 @@ static bool needs_witnesses(const struct topic *t)
 static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k,
                            const struct kafka_options *options, struct topic **other, struct err *e)
 {
-    struct witnesses w = {.topic = {.config = t->config, .name = t->name}};
-    bool recreated = false;
+    /* What a witness has lost is its own daemon's to refuse. */
+    struct witnesses w = {.topic = {.config = t->config, .name = t->name, .is_accepted = true}};
     if (!needs_witnesses(t))
         return true;
     memcpy(w.topic.source, t->source, sizeof w.topic.source);
     set_count(&w.topic, t->count);
-    bool good = store_positions(store, add_witness, &w, e) &&
-                (w.count == 0 || ask_witnesses(&w, k, options, &recreated, e));
+    bool good =
+        store_positions(store, add_witness, &w, e) &&
+        (w.count == 0 || (begin_topic(&w.topic, k, other, e) && read_tails(&w.topic, 1, options, other, e)));
     free(w.topic.partitions);
-    *other = recreated ? t : NULL;
+    *other = *other != NULL ? t : NULL;
     return good;
 }
 
@@ -498,7 +477,9 @@ static bool begin_once(struct topic *topics, size_t count, struct store *store, 
     if (!claim(topics, count, store, e))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!begin_topic(&topics[i], k, other, e) || !hear_witnesses(&topics[i], store, k, options, other, e))
+        bool good = begin_topic(&topics[i], k, other, e);
+        log_lost(&topics[i]);
+        if (!good || !hear_witnesses(&topics[i], store, k, options, other, e))
             return false;
     }
     return read_tails(topics, count, options, other, e);
