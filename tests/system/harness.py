@@ -27,7 +27,7 @@ NOBODY = 65534
 
 # of <sysexits.h>
 EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_IOERR, EX_TEMPFAIL = 0, 64, 65, 66, 73, 74, 75
-EX_NOPERM, EX_CONFIG = 77, 78
+EX_UNAVAILABLE, EX_PROTOCOL, EX_NOPERM, EX_CONFIG = 69, 76, 77, 78
 
 LINE = re.compile(rb'(\S+) \S+ \S+ \[(\d+)/Jan/(\d+):(\d\d:\d\d):\d\d \+0000\] "\S+ ([^ ?"]+)[^"]*" \d+ (\d+|-) ')
 

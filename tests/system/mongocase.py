@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, Case
+from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, ROOT, TIMEOUT_S, Case
 
 try:
     import pymongo
@@ -25,7 +25,6 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import mongo  # noqa: E402 (found only now)
 import proxy  # noqa: E402,F401 (of the tests)
 
-EX_UNAVAILABLE = 69
 PASSING = (EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL)  # an import may end so when its store is away
 # Of the driver: a reply that does not come is waited for so long, and a server that is away.
 SHORT = "?socketTimeoutMS=1500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"

@@ -9,10 +9,9 @@ import sqlite3
 import subprocess
 import time
 
-from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, dice, recount, traffic
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, EX_UNAVAILABLE, TIMEOUT_S, dice, recount, traffic
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
 
-EX_UNAVAILABLE = 69
 DAY = ("2026-01-05", "2026-01-07")
 LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10 "-" "Mozilla/5.0"'
 AT_S = 1767607200  # the time of LINE

@@ -80,6 +80,34 @@ class Fleet(MongoKafkaCase):
             self.leave(self.daemons[0], signal.SIGTERM)
         self.check_all(*self.feeds)
 
+    def create_anew(self, feed):
+        """The topic, with other records, while nobody consumes it; all that was counted before."""
+        while self.daemons:
+            self.leave(self.daemons[0], signal.SIGTERM)
+        before = self.total()
+        feed.create_anew()
+        self.send(300)
+        feed.source = f"kafka:{feed.topic}~2"
+        return before
+
+    def take_place(self, name, *arguments):
+        """A daemon of that name, which the group expects back when it stops, with the same partitions."""
+        self.begin(RANGE, f", instance: {name}", session_s=30)
+        return self.join(*arguments, consuming=not arguments)
+
+    def create_anew_of_places(self, feed):
+        """The same, when two daemons have their places."""
+        for name in "first", "second":
+            self.take_place(name)
+        self.wait_balanced()
+        self.wait_counted(feed)
+        return self.create_anew(feed)
+
+    def wait_beside(self, feed, before):
+        """Until its records are counted beside those."""
+        self.wait_counted(feed)
+        self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
+
     def feed(self, rounds=1):
         for _ in range(rounds):
             self.send(40)
@@ -226,18 +254,12 @@ class Fleet(MongoKafkaCase):
         for _ in range(2):
             self.join()
         self.wait_counted(feed)
-        while self.daemons:
-            self.leave(self.daemons[0], signal.SIGTERM)
-        before = self.total()
-        feed.create_anew()
-        self.send(300)
+        before = self.create_anew(feed)
         self.refused(EX_DATAERR, "re-created", f"--accept {feed.topic}")
         for _ in range(2):
             self.join("--accept", feed.topic, consuming=False)
         self.wait_balanced()  # so both found out, and neither took the other's incarnation for the old one
-        feed.source = f"kafka:{feed.topic}~2"
-        self.wait_counted(feed)
-        self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
+        self.wait_beside(feed, before)
         self.wait_for(lambda: self.book(feed.source, "consumed"), lambda found: found == 300)
         for daemon in self.daemons:
             self.assertNotIn(b"~3", self.read(daemon.log_name))
@@ -246,23 +268,25 @@ class Fleet(MongoKafkaCase):
         """Who has only these asks the others, lest it counts as of the old one what is counted again as of the new."""
         feed, = self.feeds
         feed.send(200, 60, PARTITIONS // 2)
-        for name in "first", "second":
-            self.begin(RANGE, f", instance: {name}", session_s=30)  # so the group keeps its place when it stops
-            self.join()
-        self.wait_balanced()
-        self.wait_counted(feed)
-        while self.daemons:
-            self.leave(self.daemons[0], signal.SIGTERM)
-        before = self.total()
-        feed.create_anew()
-        self.send(300)
-        self.join("--accept", feed.topic, consuming=False)
-        feed.source = f"kafka:{feed.topic}~2"
+        before = self.create_anew_of_places(feed)
+        self.take_place("second", "--accept", feed.topic)
         self.wait_for(lambda: self.nexts(feed.source), lambda found: len(found) == PARTITIONS // 2)
-        self.begin(RANGE, ", instance: first", session_s=30)
-        self.join("--accept", feed.topic, consuming=False)
-        self.wait_counted(feed)
-        self.wait_for(self.total, lambda found: found == before + Recount(entry for log in feed.logs for entry in log).hits)
+        self.take_place("first", "--accept", feed.topic)
+        self.wait_beside(feed, before)
+
+    def test_two_find_out_that_a_topic_was_created_anew(self):
+        """The second one does not take for the old one what the first has begun meanwhile."""
+        feed, = self.feeds
+        self.send(200)
+        before = self.create_anew_of_places(feed)
+        second = self.take_place("second", "--accept", feed.topic)
+        self.wait_for_log("event=session_ended .*re-created")  # it sleeps for a second then
+        second.send_signal(signal.SIGSTOP)
+        self.take_place("first", "--accept", feed.topic)
+        self.wait_for(lambda: self.nexts(feed.source), bool)
+        second.send_signal(signal.SIGCONT)
+        self.wait_beside(feed, before)
+        self.assertNotIn(b"~3", self.read(second.log_name))
 
     def test_first_start_at_the_latest(self):
         """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""

@@ -14,9 +14,8 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
+from harness import EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
 
-EX_UNAVAILABLE, EX_PROTOCOL = 69, 76
 SPAN = ["--from", "2026-01-05", "--to", "2026-01-06"]
 LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10\n'
 # sd_notify(3)'s answers are late where the machine is busy.

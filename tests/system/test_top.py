@@ -16,9 +16,8 @@ import time
 import unicodedata
 import unittest
 
-from harness import EX_OK, EX_USAGE, TIMEOUT_S, DaemonCase, command
+from harness import EX_OK, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase, command
 
-EX_UNAVAILABLE = 69
 TAKE, GIVE = b"\033[?1049h\033[?25l", b"\033[0m\033[?25h\033[?1049l"
 STYLES = re.compile(rb"\033\[[0-9;]*m")
 CONFIG = b"""\
