@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 
-static const char *const span_names[SPAN_COUNT] = {"second", "minute", "hour", "day", "month"};
+#define MONTHS 12 /* of a year */
+
+static const char *const span_names[SPAN_END] = {"second", "minute", "hour", "day", "month", "year"};
 
 int64_t civil_days(int year, int month, int day)
 {
@@ -61,7 +63,7 @@ struct civil civil_from_ms(int64_t ms)
 
 const char *span_name(enum span span)
 {
-    ASSERT((unsigned)span < SPAN_COUNT);
+    ASSERT((unsigned)span < SPAN_END);
     return span_names[span];
 }
 
@@ -98,17 +100,19 @@ int64_t span_floor(enum span span, int64_t ms)
         return floor_to(ms, HOUR_MS);
     case SPAN_DAY:
         return floor_to(ms, DAY_MS);
-    default:
-        ASSERT(span == SPAN_MONTH);
+    case SPAN_MONTH:
         return civil_month_start(civil_month_index(ms));
+    default:
+        ASSERT(span == SPAN_YEAR);
+        return civil_month_start(civil_month_index(ms) / MONTHS * MONTHS);
     }
 }
 
 int64_t span_next(enum span span, int64_t start_ms)
 {
     static const int64_t lengths[] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS};
-    if (span == SPAN_MONTH)
-        return civil_month_start(civil_month_index(start_ms) + 1);
+    if (span == SPAN_MONTH || span == SPAN_YEAR)
+        return civil_month_start(civil_month_index(start_ms) + (span == SPAN_YEAR ? MONTHS : 1));
     ASSERT((unsigned)span < COUNT_OF(lengths));
     return start_ms + lengths[span];
 }

@@ -24,8 +24,17 @@ struct civil {
     int hour, minute, second, ms;
 };
 
-/* A bucket's length. SPAN_MONTH is the only one that varies. */
-enum span { SPAN_SECOND, SPAN_MINUTE, SPAN_HOUR, SPAN_DAY, SPAN_MONTH, SPAN_COUNT };
+/* A bucket's length; those of months and years vary. Nothing is asked for by years: they are of documents. */
+enum span {
+    SPAN_SECOND,
+    SPAN_MINUTE,
+    SPAN_HOUR,
+    SPAN_DAY,
+    SPAN_MONTH,
+    SPAN_COUNT, /* of those that slots have */
+    SPAN_YEAR = SPAN_COUNT,
+    SPAN_END
+};
 
 /* Days since 1970-01-01 of a valid date. */
 int64_t civil_days(int year, int month, int day);

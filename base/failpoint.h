@@ -27,6 +27,8 @@
     X(MONGO_APPLYING, "mongo.applying")           \
     X(MONGO_APPLIED, "mongo.applied")             \
     X(MONGO_DONE, "mongo.done")                   \
+    X(ROLLUP_SENT, "rollup.sent")                 \
+    X(ROLLUP_MARKING, "rollup.marking")            \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

@@ -113,6 +113,9 @@ struct config {
         int64_t lag_max; /* messages; 0: no limit */
     } http;
     struct {
+        int64_t rollup_after_ms;
+    } jobs;
+    struct {
         int64_t stop_timeout_ms;
     } run;
     struct {

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "config/address.h"
 #include "daemon/consume.h"
+#include "daemon/jobs.h"
 #include "daemon/options.h"
 #include "daemon/service.h"
 #include "daemon/setup.h"
@@ -52,6 +53,7 @@ struct run {
     struct service service;
     struct store *store;
     struct pipeline *pipeline;
+    struct jobs *jobs; /* NULL: the store needs none */
     struct flush flush;
     struct pipeline_limits limits; /* which the pipeline has */
     struct source source;
@@ -404,9 +406,22 @@ static bool open_store(struct run *run, struct err *e)
     return run->store != NULL;
 }
 
+static bool start_jobs(struct run *run, struct err *e)
+{
+    const struct config *c = run->config;
+    if (!store_has_jobs(run->store))
+        return true;
+    run->jobs = jobs_start(&(struct jobs_options){.store_url = c->store.url,
+                                                  .rollup_after_ms = c->jobs.rollup_after_ms,
+                                                  .status = &run->service.status});
+    return run->jobs != NULL || err_set(e, EX_OSERR, "cannot start a thread for jobs: %s", strerror(errno));
+}
+
 static bool run_all(struct run *run, struct err *e)
 {
     if (!open_store(run, e) || !service_serve(&run->service, e))
+        return false;
+    if (!start_jobs(run, e))
         return false;
     log_started(run);
     if (is_kafka(run))
@@ -444,6 +459,7 @@ static int run_configured(struct run *run)
     bool good = check_sources(run, &e) && has_source(run, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
+    jobs_stop(run->jobs);
     service_fini(&run->service);
     pipeline_free(run->pipeline);
     if (run->rejects_fd >= 0)

@@ -18,6 +18,7 @@ static const char usage[] =
     "  top            watch a running daemon in this terminal\n"
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"
+    "  job            how history is rolled up, and do it by hand\n"
     "  admin          what a MongoDB database needs: indexes, shard keys, validators\n"
     "\n"
     "`tallyd COMMAND --help` tells more. Without -c FILE everything has a default: reports `site` and "
@@ -30,8 +31,8 @@ static const char usage[] =
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"query", cmd_query},
-                {"run", cmd_run},     {"top", cmd_top},     {"verify", cmd_verify}};
+} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"job", cmd_job},
+                {"query", cmd_query}, {"run", cmd_run},     {"top", cmd_top},       {"verify", cmd_verify}};
 
 /* What was said on standard output must have arrived. */
 static int finish(int status)

@@ -8,6 +8,8 @@
  *                  bytes: { daily: 4652, hourly: …, minute: … },
  *                  applied: { w0: 42 }, modified: ISODate(…), v: 1 }
  *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
+ *   pages.year   { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 }, bytes: …,
+ *                  rolled: { "10": 17 }, … } of months that are over: mongo_roll.h
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                these two where the report's `layout` has them: mongo_kind.h
@@ -15,6 +17,7 @@
  *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
+ *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_marks.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }
  *

@@ -12,6 +12,7 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         [HOLDS_BATCHES] = "written, and soon deleted: only a hash spreads what is there for a second",
         [HOLDS_BOOKS] = "not sharded: a small document for each partition of a source",
         [HOLDS_LEDGER] = "not sharded: one document, whose compare-and-set is what makes counting exact",
+        [HOLDS_JOBS] = "not sharded: a document for each report",
         [HOLDS_REPORTS] = "not sharded: a few documents, read at start"};
     bool is_of_report = c->holds == HOLDS_DOCUMENTS || c->holds == HOLDS_SERIES;
     *why = reasons[c->holds];

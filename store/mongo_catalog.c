@@ -11,9 +11,9 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
     size_t count;
     struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
-    for (size_t i = 0; i < count; i++) {
-        c.kind = &kinds[i];
-        mongo_collection(m, report, span_name(kinds[i].span), c.name);
+    for (size_t i = 0; i <= count; i++) {
+        c.kind = i < count ? &kinds[i] : &mongo_year;
+        mongo_collection(m, report, span_name(c.kind->span), c.name);
         if (!fn(context, &c, e))
             return false;
     }
@@ -27,6 +27,7 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
     static const struct mongo_collection others[] = {{HOLDS_BOOKS, 0, NULL, MONGO_BOOKS},
                                                      {HOLDS_BATCHES, 0, NULL, MONGO_BATCHES},
                                                      {HOLDS_LEDGER, 0, NULL, MONGO_LEDGER},
+                                                     {HOLDS_JOBS, 0, NULL, MONGO_JOBS},
                                                      {HOLDS_REPORTS, 0, NULL, MONGO_REPORTS}};
     for (size_t r = 0; r < m->store.report_count; r++) {
         if (!each_of_report(m, r, fn, context, e))

@@ -3,7 +3,7 @@
  *   pages.day, …   documents    index, validator
  *   pages.series   series       validator
  *   books          books        validator
- *   batches, ledger, reports
+ *   batches, ledger, reports, jobs
  *
  * Validators : what tallyd writes always passes. Of what others write every counter is looked at, where the
  *              server takes members without naming them (additionalProperties); else only those with a name.
@@ -21,7 +21,15 @@
 
 struct mongo_store;
 
-enum mongo_holds { HOLDS_DOCUMENTS, HOLDS_SERIES, HOLDS_BOOKS, HOLDS_BATCHES, HOLDS_LEDGER, HOLDS_REPORTS };
+enum mongo_holds {
+    HOLDS_DOCUMENTS,
+    HOLDS_SERIES,
+    HOLDS_BOOKS,
+    HOLDS_BATCHES,
+    HOLDS_LEDGER,
+    HOLDS_JOBS,
+    HOLDS_REPORTS
+};
 
 struct mongo_collection {
     enum mongo_holds holds;

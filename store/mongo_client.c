@@ -286,8 +286,8 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 }
 
 /* The first of "writeErrors" that is none that was expected. */
-static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
-                         struct err *e)
+bool mongo_check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
+                        struct err *e)
 {
     bson_iter_t errors, at, code;
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
@@ -307,7 +307,7 @@ bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
     BSON_APPEND_DOCUMENT(&documents, "0", document);
     bson_append_array_end(&command, &documents);
-    bool good = mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    bool good = mongo_write(c, &command, &reply, e) && mongo_check_writes(c, &reply, collection, 0, e);
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;
@@ -328,7 +328,7 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
     bson_append_document_end(&updates, &one);
     bson_append_array_end(&command, &updates);
     bool good = mongo_write(c, &command, &reply, e) &&
-                check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
+                mongo_check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
     *matched = good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == 1;
     bson_destroy(&reply);
     bson_destroy(&command);

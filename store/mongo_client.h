@@ -53,6 +53,9 @@ bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *c
 bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e);
 
 #define MONGO_DUPLICATE_KEY 11000
+/* All of a reply, but those with the code that is expected. */
+bool mongo_check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
+                        struct err *e);
 
 bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,
                   struct err *e) MUST_CHECK;

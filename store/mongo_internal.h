@@ -17,6 +17,7 @@
 #define MONGO_BATCHES    "batches"
 #define MONGO_BOOKS      "books"
 #define MONGO_REPORTS    "reports"
+#define MONGO_JOBS       "jobs"
 #define MONGO_SLOTS      64
 #define MONGO_SLOT_BYTES 8
 #define MONGO_SCHEMA     1
@@ -88,6 +89,12 @@ struct mongo_store {
     struct text id;
     int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
+    int64_t *months; /* with counts of the batch */
+    size_t month_count, month_capacity;
+
+    /* of a worker */
+    struct mongo_look *looks; /* at months that wait: mongo_roll.c */
+    size_t look_count, look_capacity;
 };
 
 /* NULL: of `other`. */
@@ -153,10 +160,13 @@ bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *fo
 int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherwise);
 /* As the primary has it; empty where there is none. The caller destroys it. */
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e);
-/* findAndModify: *found false where `query` does not hold. `ledger` is as it is afterwards; the caller
+/* The same of another. */
+bool mongo_read_document(struct mongo_store *m, const char *collection, const char *id, bson_t *document,
+                         struct err *e);
+/* findAndModify: *found false where `query` does not hold. `after` is the document as it is then; the caller
  * destroys it. */
-bool mongo_modify_ledger(struct mongo_store *m, const bson_t *query, const bson_t *update, bool *found,
-                         bson_t *ledger, struct err *e);
+bool mongo_modify(struct mongo_store *m, const char *collection, const bson_t *query, const bson_t *update,
+                  bool *found, bson_t *after, struct err *e);
 /* What is open in a slot; false: nothing. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
@@ -179,6 +189,12 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 /* Those of a batch's partitions that are not. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);
+
+/* ---- mongo_months.c */
+
+/* Several months: those that are rolled up from the documents of their years. */
+bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
+                       struct scan_stats *stats, struct err *e);
 
 /* ---- mongo_slot.c */
 
@@ -257,5 +273,8 @@ bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e);
+/* From documents of one kind. */
+bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
+                     scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);
 bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);

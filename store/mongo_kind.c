@@ -22,11 +22,13 @@ static const struct level {
     const char *member;
     int first, count; /* keys in the bucket above */
     int digits;       /* of the time of a document */
-} levels[SPAN_COUNT] = {
+} levels[SPAN_END] = {
     [SPAN_SECOND] = {"second", 0, 60, 14}, [SPAN_MINUTE] = {"minute", 0, 60, 12},
     [SPAN_HOUR] = {"hourly", 0, 24, 10},   [SPAN_DAY] = {"daily", 1, 31, 8},
-    [SPAN_MONTH] = {"total", 1, 12, 6},
+    [SPAN_MONTH] = {"total", 1, 12, 6},    [SPAN_YEAR] = {NULL, 0, 0, 4},
 };
+
+const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH};
 
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
 {
@@ -106,5 +108,7 @@ bool mongo_row_below(enum span span, const char *key, size_t *row)
 
 int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row)
 {
+    if (slot == SPAN_MONTH)
+        return civil_month_start(civil_month_index(document_ms) + (int64_t)row);
     return row == 0 ? document_ms : document_ms + (int64_t)row * span_next(slot, 0);
 }

@@ -7,10 +7,11 @@
  *                   R.day    { daily, hourly.H }                and R.month
  *   layout minute:  R.minute { minute, second.S }               201010101337
  *                   R.hour   { hourly, minute.M }               and R.day, R.month as of `hour`
+ *   each layout:    R.year   { total.M }                        2010; rolled up: mongo_roll.h
  *
  * Rule : counts of a span have one name wherever they stand: second, minute, hourly, daily, total. In the
  *        document of that span they are one value; in one of a longer span, as many as it has of them, by
- *        a key for each span in between. So no level has more than 60 keys. Days are counted from 1.
+ *        a key for each span in between. So no level has more than 60 keys. Days and months count from 1.
  * Time : `_id` begins with the bucket's, as many digits of YYYYMMDDhhmm as tell it from the next.
  */
 #pragma once
@@ -26,11 +27,13 @@ struct mongo_kind {
 };
 
 #define MONGO_KINDS_MAX 4
-/* From the shortest span to the longest; of each slot, the last kind that has it has it in the fewest
- * documents. */
+/* What batches write, from the shortest span to the longest; of each slot, the last kind that has it has it
+ * in the fewest documents. */
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
-/* That one; of a span without slots, the document of that span. */
+/* That one, of those; of a span without slots, the document of that span. */
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
+/* What is rolled up. */
+extern const struct mongo_kind mongo_year;
 
 /* "20101010": what `_id` begins with. */
 #define MONGO_TIME_BYTES 16

@@ -31,28 +31,31 @@ static bool copy_document(void *context, const bson_t *document)
     return false;
 }
 
-/* As the primary has it; empty where there is none. The caller destroys it. */
-bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
+bool mongo_read_document(struct mongo_store *m, const char *collection, const char *id, bson_t *document,
+                         struct err *e)
 {
     bson_t filter;
-    bson_init(ledger);
+    bson_init(document);
     bson_init(&filter);
-    BSON_APPEND_UTF8(&filter, "_id", MONGO_LEDGER);
-    bool good = mongo_find(m->client, MONGO_LEDGER, &filter, NULL, copy_document, ledger, e);
+    BSON_APPEND_UTF8(&filter, "_id", id);
+    bool good = mongo_find(m->client, collection, &filter, NULL, copy_document, document, e);
     bson_destroy(&filter);
     return good;
 }
 
-/* findAndModify of the ledger: *found false where `query` no longer holds. `ledger` is as it is afterwards.
- */
-bool mongo_modify_ledger(struct mongo_store *m, const bson_t *query, const bson_t *update, bool *found,
-                         bson_t *ledger, struct err *e)
+bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
+{
+    return mongo_read_document(m, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
+}
+
+bool mongo_modify(struct mongo_store *m, const char *collection, const bson_t *query, const bson_t *update,
+                  bool *found, bson_t *after, struct err *e)
 {
     bson_t command, reply;
     bson_iter_t value;
-    bson_init(ledger);
+    bson_init(after);
     bson_init(&command);
-    BSON_APPEND_UTF8(&command, "findAndModify", MONGO_LEDGER);
+    BSON_APPEND_UTF8(&command, "findAndModify", collection);
     BSON_APPEND_DOCUMENT(&command, "query", query);
     BSON_APPEND_DOCUMENT(&command, "update", update);
     BSON_APPEND_BOOL(&command, "new", true);
@@ -64,7 +67,7 @@ bool mongo_modify_ledger(struct mongo_store *m, const bson_t *query, const bson_
         uint32_t len;
         bson_iter_document(&value, &len, &bytes);
         ASSERT(bson_init_static(&document, bytes, len));
-        copy_document(ledger, &document);
+        copy_document(after, &document);
     }
     bson_destroy(&reply);
     bson_destroy(&command);

@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
+#include "store/mongo_roll.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 static bool is_taken(const char *name)
 {
     static const char *const names[] = {"total",   "daily",    "hourly", "minute", "second", "metadata",
-                                        "applied", "modified", "v",      "date",   "other"};
+                                        "applied", "modified", "v",      "date",   "other",  "rolled"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         size_t len = strlen(names[i]);
         if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')
@@ -280,6 +281,8 @@ void mongo_free(struct mongo_store *m)
     free(m->cells);
     free(m->rows);
     free(m->row_is_there);
+    free(m->months);
+    free(m->looks);
     free(m);
 }
 
@@ -313,6 +316,8 @@ static const struct store_ops mongo_ops = {
     .positions = mongo_positions,
     .books = mongo_books,
     .first_last = mongo_first_last,
+    .roll = mongo_roll,
+    .jobs = mongo_jobs,
 };
 
 struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
@@ -335,10 +340,11 @@ struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e)
 {
-    struct mongo_store *m = mongo_new(uri, mode == STORE_WRITE, e);
+    struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
-    if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e) : open_reader(m, e))
+    if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
+                            : open_reader(m, e) && (mode == STORE_READ || take_limits(m, e)))
         return &m->store;
     mongo_free(m);
     return NULL;

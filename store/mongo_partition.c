@@ -180,7 +180,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
     bson_append_document_end(&update, &set);
-    bool good = mongo_modify_ledger(m, &query, &update, &found, ledger, e);
+    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, &found, ledger, e);
     bson_destroy(&query);
     bson_destroy(&update);
     return good && (found || mongo_lose_slot(m, e));

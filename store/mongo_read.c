@@ -348,14 +348,13 @@ static bool scan_by_time(struct reading *g, struct err *e)
     return good;
 }
 
-bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
-                struct scan_stats *stats, struct err *e)
+bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
+                     scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
 {
-    struct mongo_store *m = mongo_of(st);
     struct scan_stats own = {0};
     struct reading g = {.m = m,
                         .scan = scan,
-                        .kind = mongo_kind_for(&m->reports[scan->report], scan->slot),
+                        .kind = kind,
                         .fn = fn,
                         .context = context,
                         .stats = &own,
@@ -371,6 +370,16 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     text_fini(&g.key);
     bson_destroy(&g.options);
     return good;
+}
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms)
+        return mongo_scan_months(m, scan, fn, context, stats, e);
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e);
 }
 
 /* ---- from when to when */

@@ -47,8 +47,13 @@ static void end_object(bson_t *to, bson_t *of, bson_t *members)
     bson_append_document_end(to, of);
 }
 
-/* What mongo_add_value() writes. */
-static void add_value(bson_t *to, const char *name, const struct measure *m)
+static bool is_rolled(const struct schema *s)
+{
+    return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span == SPAN_YEAR;
+}
+
+/* What mongo_add_value() writes, and mongo_roll() beside a mean. */
+static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     size_t count = measure_column_count(m);
     bson_t of, members;
@@ -67,6 +72,10 @@ static void add_value(bson_t *to, const char *name, const struct measure *m)
             add_type(&members, "micros", "long");
         if (m->kind == MEASURE_MEAN)
             add_type(&members, "count", "long");
+        if (m->kind == MEASURE_MEAN && is_rolled(s)) {
+            add_type(&members, "mean", "double");
+            add_type(&members, "at", "date");
+        }
     }
     end_object(to, &of, &members);
 }
@@ -77,7 +86,7 @@ static void add_slots(const struct schema *s, bson_t *to, const char *name, cons
 {
     bson_t of;
     if (depth == 0) {
-        add_value(to, name, m);
+        add_value(s, to, name, m);
         return;
     }
     bson_append_document_begin(to, name, -1, &of);
@@ -89,7 +98,8 @@ static void add_slots(const struct schema *s, bson_t *to, const char *name, cons
 
 static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
 {
-    for (int span = (int)s->c->kind->span; span >= (int)s->c->kind->finest; span--)
+    int longest = (int)s->c->kind->span - is_rolled(s); /* what is rolled up has no sum of its own */
+    for (int span = longest; span >= (int)s->c->kind->finest; span--)
         add_slots(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
 }
 
@@ -155,16 +165,22 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
+/* Where a document has numbers of what was written to it. */
+static const char *guard_of(const struct schema *s)
+{
+    return is_rolled(s) ? "rolled" : "applied";
+}
+
 /* What every update sets. */
 static void add_common(const struct schema *s, bson_t *to)
 {
-    bson_t applied;
+    bson_t guard;
     add_type(to, "_id", "string");
-    BSON_APPEND_DOCUMENT_BEGIN(to, "applied", &applied);
-    BSON_APPEND_UTF8(&applied, "bsonType", "object");
+    bson_append_document_begin(to, guard_of(s), -1, &guard);
+    BSON_APPEND_UTF8(&guard, "bsonType", "object");
     if (s->whole)
-        add_type(&applied, "additionalProperties", "long");
-    bson_append_document_end(to, &applied);
+        add_type(&guard, "additionalProperties", "long");
+    bson_append_document_end(to, &guard);
     add_type(to, "modified", "date");
     add_type(to, "v", "int");
 }
@@ -173,7 +189,7 @@ static void add_required(const struct schema *s, bson_t *to)
 {
     bson_t required;
     BSON_APPEND_ARRAY_BEGIN(to, "required", &required);
-    BSON_APPEND_UTF8(&required, "0", "applied");
+    BSON_APPEND_UTF8(&required, "0", guard_of(s));
     BSON_APPEND_UTF8(&required, "1", "modified");
     BSON_APPEND_UTF8(&required, "2", "v");
     if (s->c->holds == HOLDS_DOCUMENTS)

@@ -122,7 +122,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
     bson_append_document_end(&update, &set);
-    bool good = mongo_modify_ledger(m, &query, &update, taken, &after, e);
+    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
     if (good && *taken) {
         m->inc = mongo_number_at(&after, inc, 0);
         snprintf(path, sizeof path, "writers.%s.seq", m->slot);

@@ -1,7 +1,7 @@
 /* A batch becomes updates: one per document that it touches, in the order of their collections. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo_internal.h"
+#include "store/mongo_marks.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -253,6 +253,18 @@ static bool note_written(struct update *u, size_t kind, uint32_t series, int64_t
     return was;
 }
 
+/* Of the cells' order, mostly the one before. */
+static void note_month(struct mongo_store *m, int64_t month)
+{
+    size_t i = m->month_count;
+    while (i > 0 && m->months[i - 1] != month)
+        i--;
+    if (i > 0)
+        return;
+    m->months = xgrow(m->months, &m->month_capacity, m->month_count + 1, sizeof *m->months);
+    m->months[m->month_count++] = month;
+}
+
 /* Those that are alike one behind the other, so that they go together, and behind all others those that may
  * be new: where none is, nobody has to ask which (mongo_chunk.h). */
 static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
@@ -262,6 +274,8 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
     for (size_t i = 0; i < cell_count; count++) {
         uint64_t signature;
         bool was_written = note_written(u, kind, series_at(m, i), span_floor(k->span, ms_at(u, i)));
+        if (k->span == SPAN_MONTH)
+            note_month(m, civil_month_index(ms_at(u, i)));
         size_t next = sign_document(u, k, i, cell_count, &signature);
         m->documents[count] =
             (struct radix_item){signature >> 1 | (was_written ? 0 : MAYBE_NEW), (uint32_t)i};
@@ -272,15 +286,33 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         write_document(u, k, sorted[i].index, cell_count);
 }
 
+/* What is to be rolled up now. */
+static void write_marks(struct update *u)
+{
+    bson_t filter;
+    if (u->m->month_count == 0)
+        return;
+    bson_init(&filter);
+    begin(u);
+    mongo_mark_id(u->m, u->report, &u->m->id);
+    BSON_APPEND_UTF8(&filter, "_id", u->m->id.ptr);
+    mongo_mark_months(&u->inc, u->m->months, u->m->month_count);
+    u->collection = MONGO_JOBS;
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
 static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
+    u->m->month_count = 0;
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
         write_kind(u, &kinds[n], n, cell_count);
     }
+    write_marks(u);
 }
 
 /* Those the server may not have; also its counts' own, so that they are found by their names. */

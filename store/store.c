@@ -173,6 +173,21 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
     return st->ops->first_last(st, report, first_ms, last_ms, e);
 }
 
+bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
+{
+    return st->ops->roll == NULL || st->ops->roll(st, what, e);
+}
+
+bool store_has_jobs(const struct store *st)
+{
+    return st->ops->jobs != NULL;
+}
+
+bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e)
+{
+    return st->ops->jobs == NULL || st->ops->jobs(st, fn, context, e);
+}
+
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES])
 {
     snprintf(buf, STORE_ENTRY_BYTES, "gap.%" PRId64, from);

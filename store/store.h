@@ -11,7 +11,8 @@
  * Values : rows of a report's columns (measure.h), merged by report_merge().
  * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
  *          a server a source belongs to the writer that took it last. Any number of STORE_READ handles
- *          may read beside it, each call from one snapshot.
+ *          may read beside it, each call from one snapshot. STORE_WORK is of a server: it reads as a writer
+ *          does, and carries out jobs beside any number of others.
  * Spans  : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse
  *          it.
  * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
@@ -27,7 +28,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
-enum store_mode { STORE_READ, STORE_WRITE };
+#include <stdatomic.h>
+
+enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK };
 
 #define STORE_SERIES_OTHER 0
 #define STORE_OTHER_KEY    "(other)" /* how it is shown */
@@ -95,6 +98,27 @@ struct store_options {
 
 struct store;
 
+/* What is to be rolled up: periods that are over into the documents of longer ones. */
+struct store_roll {
+    bool now;                /* also periods that are not over, … */
+    int64_t quiet_ms;        /* … or none before it was seen unwritten for so long; 0: at once */
+    bool dry;                /* say it, and do nothing */
+    int64_t from_ms, to_ms;  /* again what is within, whether or not it was done; from_ms < 0: nothing */
+    const atomic_bool *stop; /* set: it ends where it is, which is no failure; NULL: never */
+    /* One period was done, or would be, with so many documents. */
+    void (*done)(void *context, const char *report, int64_t start_ms, uint64_t documents);
+    void *context;
+};
+
+/* How a job stands, of one report. Texts are borrowed. */
+struct store_job {
+    const char *name, *report;
+    uint64_t waiting;    /* periods */
+    int64_t last_run_ms; /* 0: never */
+    const char *owner;   /* who has it in hand; "": nobody */
+};
+typedef void job_fn(void *context, const struct store_job *job);
+
 struct store_ops {
     void (*close)(struct store *st);
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
@@ -115,6 +139,9 @@ struct store_ops {
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
     bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
+    /* NULL where batches do what jobs are for. */
+    bool (*roll)(struct store *st, const struct store_roll *what, struct err *e);
+    bool (*jobs)(struct store *st, job_fn *fn, void *context, struct err *e);
 };
 
 struct store {
@@ -175,6 +202,11 @@ bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MU
 /* The start of the first and of the last minute that hold a count; both -1 where there is none. */
 bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
                       struct err *e) MUST_CHECK;
+
+/* Of a STORE_WORK handle. What another has in hand is left to it. */
+bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
+bool store_has_jobs(const struct store *st);
+bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;
 
 /* What a cell that goes to the series `other` adds to its report's book entry `other`: its first count,
  * or 1 in a report without one. */

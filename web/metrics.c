@@ -138,6 +138,17 @@ static void add_store(const struct status *s, struct text *out)
             "Whether the store took what it was given last.");
 }
 
+/* Of a store that has jobs. */
+static void add_jobs(const struct status *s, struct text *out)
+{
+    add_one(out, "rollup_months_total", "counter", (int64_t)s->months_rolled,
+            "Months of a report that this daemon rolled up into documents of their years.");
+    add_one(out, "rollup_documents_total", "counter", (int64_t)s->documents_rolled,
+            "Documents of months in them.");
+    add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
+            "Jobs that failed, and are tried again.");
+}
+
 /* Of this process: memory that is no file's, which is what a limit stops. -1: not known. */
 static int64_t anonymous_bytes(void)
 {
@@ -198,6 +209,7 @@ void metrics_write(struct status *s, struct text *out)
             "How often the consumer group gave this daemon partitions.");
     add_one(out, "lag_messages", "gauge", status_lag_locked(s), "Messages there and not counted, of all.");
     add_store(s, out);
+    add_jobs(s, out);
     add_memory(s, out);
     pthread_mutex_unlock(&s->lock);
 }

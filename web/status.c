@@ -78,6 +78,21 @@ void status_note_batch(struct status *s, const struct status_batch *batch)
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_rollup(struct status *s, uint64_t documents)
+{
+    pthread_mutex_lock(&s->lock);
+    s->months_rolled++;
+    s->documents_rolled += documents;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_job_failure(struct status *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->job_failures++;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void status_note_store(struct status *s, const char *error)
 {
     pthread_mutex_lock(&s->lock);

@@ -93,6 +93,7 @@ struct status {
     uint64_t batches, store_errors, cells;
     uint64_t latencies[STATUS_LATENCIES + 1];
     int64_t apply_us; /* of all batches */
+    uint64_t months_rolled, documents_rolled, job_failures;
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
     const char *stuck;                          /* borrowed: the thread that makes no turn; NULL: none */
@@ -107,6 +108,9 @@ void status_note(struct status *s, const struct status_figures *figures);
 void status_note_batch(struct status *s, const struct status_batch *batch);
 /* `error` is NULL where the store took it, else why not. */
 void status_note_store(struct status *s, const char *error);
+/* A month of a report was rolled up; a job failed. */
+void status_note_rollup(struct status *s, uint64_t documents);
+void status_note_job_failure(struct status *s);
 /* Returns what status_note_partition() takes; -1 where there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);

@@ -72,7 +72,7 @@ static void test_spans_tile_the_time(void **state)
     for (int i = 0; i < 20000; i++) {
         int64_t ms = dice_roll(&d, CIVIL_END_MS);
         int64_t inner = ms;
-        for (enum span span = SPAN_SECOND; span < SPAN_COUNT; span++) {
+        for (enum span span = SPAN_SECOND; span < SPAN_END; span++) {
             int64_t start = span_floor(span, ms), next = span_next(span, start);
             assert_true(start <= ms && ms < next);
             assert_int_equal(span_floor(span, start), start);
@@ -95,6 +95,8 @@ static void test_span_names(void **state)
         assert_int_equal(span, s);
     }
     assert_string_equal(span_name(SPAN_MONTH), "month");
+    assert_string_equal(span_name(SPAN_YEAR), "year");
+    assert_false(span_parse(slice_text("year"), &span)); /* nothing is asked for by it */
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_false(span_parse(slice_text(bad[i]), &span));
 }

@@ -151,7 +151,7 @@ static const char *const bad_files[][2] = {
     {"{a: b}: c", "f.yaml:1:1: found a mapping as a key, expected a name\n"},
     {"lgo: {level: info}",
      "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, rejects, "
-     "reports, store, aggregate, limits, query, import, http, run or log (did you mean \"log\"?)\n"},
+     "reports, store, aggregate, limits, query, import, http, jobs, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
     {"run: {level: info}", "f.yaml:1:7: run.level: found an unknown key, expected stop_timeout "

@@ -69,6 +69,10 @@ static void test_paths_lead_to_rows_and_rows_to_times(void **state)
         assert_true(find_row(k, slot, mongo_path(k, slot, at_ms, path), &row));
         assert_true(row < mongo_row_count(k, slot));
         assert_int_equal(mongo_row_ms(slot, span_floor(k->span, at_ms), row), span_floor(slot, at_ms));
+        assert_true(
+            find_row(&mongo_year, SPAN_MONTH, mongo_path(&mongo_year, SPAN_MONTH, at_ms, path), &row));
+        assert_int_equal(mongo_row_ms(SPAN_MONTH, span_floor(SPAN_YEAR, at_ms), row),
+                         span_floor(SPAN_MONTH, at_ms));
     }
 }
 

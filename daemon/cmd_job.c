@@ -1,0 +1,178 @@
+#include "daemon/commands.h"
+
+#include "base/clock.h"
+#include "daemon/options.h"
+#include "store/store.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: tallyd job list [OPTIONS]\n"
+    "       tallyd job run rollup [--now] [--dry-run] [OPTIONS]\n"
+    "       tallyd job run rollup --rebuild FROM TO [OPTIONS]\n"
+    "\n"
+    "What `tallyd run` does beside counting, done by hand. Of several daemons and commands, one at a time\n"
+    "works on a report; each may be killed, and another goes on.\n"
+    "\n"
+    "  list                how each job stands: what waits, and who has it in hand\n"
+    "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
+    "                      charts of a year are read. SQLite needs none of it: batches do it there\n"
+    "\n"
+    "      --now           also months that are not over\n"
+    "      --dry-run       say what would be done\n"
+    "      --rebuild       those from FROM to TO again, though they are done: after documents were changed\n"
+    "                      by hand\n"
+    "  -c, --config FILE   configuration (default: built in)\n"
+    "      --store URL     store (default: that of the configuration)\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "  tallyd job list -c tallyd.yaml\n"
+    "  tallyd job run rollup --rebuild 2025-01-01 2026-01-01 -c tallyd.yaml\n";
+
+enum { OPT_NOW = 256, OPT_DRY_RUN, OPT_REBUILD, OPT_STORE };
+
+static const struct option long_options[] = {
+    {"now", no_argument, NULL, OPT_NOW},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"rebuild", no_argument, NULL, OPT_REBUILD},
+    {"config", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, OPT_STORE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct arguments {
+    const char *config_file, *store_url;
+    bool is_list, rebuild;
+    struct store_roll roll;
+};
+
+static int bad_usage(const char *what)
+{
+    fprintf(stderr, "tallyd job: %s; `tallyd job --help` tells more\n", what);
+    return EX_USAGE;
+}
+
+static int take_range(struct arguments *args, char **times)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    struct store_roll *roll = &args->roll;
+    if (!civil_parse(slice_text(times[0]), now_ms, &roll->from_ms) ||
+        !civil_parse(slice_text(times[1]), now_ms, &roll->to_ms) || roll->from_ms < 0 ||
+        roll->from_ms >= roll->to_ms)
+        return bad_usage("--rebuild expects two times, as 2025-01-01 2026-01-01, the earlier one first");
+    return 0;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    args->is_list = count == 1 && strcmp(operands[0], "list") == 0;
+    if (args->is_list)
+        return args->rebuild || args->roll.now || args->roll.dry ? bad_usage("`list` only tells") : 0;
+    if (count < 2 || strcmp(operands[0], "run") != 0 || strcmp(operands[1], "rollup") != 0)
+        return bad_usage("expected `list` or `run rollup`");
+    if (count != (args->rebuild ? 4 : 2))
+        return bad_usage(args->rebuild ? "--rebuild expects FROM and TO" : "only --rebuild takes times");
+    if (args->rebuild && args->roll.dry)
+        return bad_usage("--rebuild and --dry-run do not go together");
+    return args->rebuild ? take_range(args, operands + 2) : 0;
+}
+
+/* 0: go on; -1: --help was answered; else the exit status. */
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
+        switch (o) {
+        case OPT_NOW:
+            args->roll.now = true;
+            break;
+        case OPT_DRY_RUN:
+            args->roll.dry = true;
+            break;
+        case OPT_REBUILD:
+            args->rebuild = true;
+            break;
+        case OPT_STORE:
+            args->store_url = optarg;
+            break;
+        case 'c':
+            args->config_file = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            return bad_usage("unknown option");
+        }
+    }
+    return take_operands(args, argc - optind, argv + optind);
+}
+
+struct told {
+    bool is_dry;
+    size_t count;
+};
+
+static void tell_period(void *context, const char *report, int64_t start_ms, uint64_t documents)
+{
+    struct told *told = context;
+    char iso[CIVIL_ISO_BYTES];
+    civil_iso(start_ms, iso);
+    if (told->is_dry)
+        printf("%s %.7s waits\n", report, iso);
+    else
+        printf("%s %.7s: %" PRIu64 " documents rolled up\n", report, iso, documents);
+    fflush(stdout);
+    told->count++;
+}
+
+static void tell_job(void *context, const struct store_job *job)
+{
+    size_t *count = context;
+    char iso[CIVIL_ISO_BYTES] = "never";
+    if ((*count)++ == 0)
+        printf("%-10s %-24s %10s  %-20s  %s\n", "job", "report", "waiting", "last run", "in hand");
+    if (job->last_run_ms > 0)
+        civil_iso(job->last_run_ms, iso);
+    printf("%-10s %-24s %10" PRIu64 "  %-20s  %s\n", job->name, job->report, job->waiting, iso,
+           job->owner[0] != '\0' ? job->owner : "-");
+}
+
+static bool work(struct arguments *args, struct store *st, struct err *e)
+{
+    struct told told = {.is_dry = args->roll.dry};
+    if (args->is_list) {
+        if (!store_jobs(st, tell_job, &told.count, e))
+            return false;
+    } else {
+        args->roll.done = tell_period;
+        args->roll.context = &told;
+        if (!store_roll(st, &args->roll, e))
+            return false;
+    }
+    if (told.count == 0)
+        puts(args->is_list ? "no job: batches do all of it in this store" : "nothing waits");
+    return true;
+}
+
+int cmd_job(int argc, char **argv)
+{
+    struct arguments args = {.roll = {.from_ms = -1}};
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == -1 ? EX_OK : code;
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    struct store *st = store_open(c->store.url, STORE_WORK, NULL, 0, &e);
+    bool good = st != NULL && work(&args, st, &e);
+    if (!good)
+        fprintf(stderr, "tallyd job: %s\n", e.text);
+    store_close(st);
+    config_free(c);
+    return good ? EX_OK : e.code;
+}

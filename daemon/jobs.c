@@ -1,0 +1,114 @@
+#include "daemon/jobs.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct jobs {
+    struct jobs_options options;
+    struct store *store; /* NULL: not open yet, or it failed */
+    pthread_t thread;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* of the condition, that nobody sleeps on when it is to stop */
+    pthread_cond_t wake;
+};
+
+static void tell_period(void *context, const char *report, int64_t start_ms, uint64_t documents)
+{
+    struct jobs *j = context;
+    char iso[CIVIL_ISO_BYTES];
+    log_info("rolled_up", "report=%s month=%.7s documents=%" PRIu64, report, civil_iso(start_ms, iso),
+             documents);
+    status_note_rollup(j->options.status, documents);
+}
+
+static bool work(struct jobs *j, struct err *e)
+{
+    const struct store_roll roll = {.quiet_ms = j->options.rollup_after_ms,
+                                    .from_ms = -1,
+                                    .stop = &j->stop,
+                                    .done = tell_period,
+                                    .context = j};
+    if (j->store == NULL)
+        j->store = store_open(j->options.store_url, STORE_WORK, NULL, 0, e);
+    return j->store != NULL && store_roll(j->store, &roll, e);
+}
+
+/* A handle that failed is not used again: what it knows may be old. */
+static void turn(struct jobs *j)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    struct err e;
+    if (work(j, &e))
+        return;
+    store_close(j->store);
+    j->store = NULL;
+    status_note_job_failure(j->options.status);
+    log_limited(LOG_LEVEL_WARN, "job_failed", "job=rollup error=%s next=\"trying again\"",
+                log_quote(e.text, quoted));
+}
+
+static void rest(struct jobs *j)
+{
+    int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
+    const struct timespec until = clock_timespec(clock_mono_ms(&clock_system) + ms);
+    pthread_mutex_lock(&j->lock);
+    while (!atomic_load(&j->stop) && pthread_cond_timedwait(&j->wake, &j->lock, &until) != ETIMEDOUT) {
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void *run(void *context)
+{
+    struct jobs *j = context;
+    while (!atomic_load(&j->stop)) {
+        turn(j);
+        rest(j);
+    }
+    return NULL;
+}
+
+static void init_wake(struct jobs *j)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&j->lock, NULL);
+}
+
+static void free_jobs(struct jobs *j)
+{
+    store_close(j->store);
+    pthread_cond_destroy(&j->wake);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+struct jobs *jobs_start(const struct jobs_options *options)
+{
+    struct jobs *j = xcalloc(1, sizeof *j);
+    j->options = *options;
+    init_wake(j);
+    if (pthread_create(&j->thread, NULL, run, j) == 0)
+        return j;
+    free_jobs(j);
+    return NULL;
+}
+
+void jobs_stop(struct jobs *j)
+{
+    if (j == NULL)
+        return;
+    pthread_mutex_lock(&j->lock);
+    atomic_store(&j->stop, true);
+    pthread_cond_signal(&j->wake);
+    pthread_mutex_unlock(&j->lock);
+    pthread_join(j->thread, NULL);
+    free_jobs(j);
+}

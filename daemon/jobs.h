@@ -1,0 +1,25 @@
+/* jobs.h - what the daemon does beside counting, by a thread and a handle of its own: periods that are over
+ * are rolled up (store_roll()). In a store without jobs there is no thread.
+ *
+ * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less.
+ * Errors : told at most now and then, counted in the status, tried again: counting does not wait for it.
+ * Threads: jobs_start() and jobs_stop() by one.
+ */
+#pragma once
+
+#include "web/status.h"
+
+#define JOBS_EVERY_MS 10000
+
+struct jobs;
+
+struct jobs_options {
+    const char *store_url; /* borrowed until it is stopped */
+    int64_t rollup_after_ms;
+    struct status *status; /* borrowed likewise */
+};
+
+/* NULL: no thread could be had. */
+struct jobs *jobs_start(const struct jobs_options *options);
+/* It ends within a call of the store; what it had in hand waits for the next. NULL: none. */
+void jobs_stop(struct jobs *j);

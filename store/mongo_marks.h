@@ -1,0 +1,62 @@
+/* mongo_marks.h - which months are in the documents of years, and who brings them there.
+ *
+ * Shape  : of each report a document of `jobs`:
+ *
+ *            { _id: "rollup/pages", since: ISODate(…),
+ *              written: { "202611": 42 },   batches that had counts of the month
+ *              rolled:  { "202611": 41 },   of which so many are in R.year
+ *              fence: 17, owner: "…", until: ISODate(…), last_run: ISODate(…), applied, modified, v }
+ *
+ * Written: by each batch, as one of its updates; so a late event leads to its month again, whatever a clock
+ *          says. It never goes back.
+ * Rolled : a month is taken from R.year where both are the same, else from R.month. Months that the database
+ *          had before there were marks are marked once, when the job begins: `since`.
+ * Lease  : whoever holds it rolls a month up. `fence` is another one for each month that is begun, and guards
+ *          what is written of it (rolled.M < fence in a document, fence = fence here): one that was stopped
+ *          in between, and goes on when another has taken its place, changes nothing.
+ */
+#pragma once
+
+#include "store/mongo_internal.h"
+
+struct mongo_mark {
+    int64_t month; /* civil_month_index() */
+    int64_t written, rolled;
+};
+
+#define MONGO_OWNER_BYTES 32
+
+struct mongo_marks {
+    bool has_begun; /* all months with counts are marked */
+    int64_t fence;
+    int64_t last_run_ms, until_ms; /* of the lease */
+    char owner[MONGO_OWNER_BYTES];
+    struct mongo_mark *list; /* by month */
+    size_t count, capacity;
+};
+
+/* The caller frees the list; none where there is no document. */
+bool mongo_read_marks(struct mongo_store *m, size_t report, struct mongo_marks *marks, struct err *e);
+/* Of a month that was never written nothing is missing. */
+bool mongo_is_rolled(const struct mongo_marks *marks, int64_t month);
+
+/* Into the update of a batch that has counts of these months. */
+void mongo_mark_id(const struct mongo_store *m, size_t report, struct text *id);
+void mongo_mark_months(bson_t *inc, const int64_t *months, size_t count);
+
+/* Mark what was counted before there were marks; done where it was. */
+bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e);
+/* Have those of [from_ms, to_ms) that were written rolled up again. */
+bool mongo_mark_again(struct mongo_store *m, size_t report, const struct mongo_marks *marks, int64_t from_ms,
+                      int64_t to_ms, struct err *e);
+
+/* *taken false: another has it, and not we, by `fence` (0: not yet). Else `marks` are those of that moment,
+ * with the fence of what is done next. */
+bool mongo_take_lease(struct mongo_store *m, size_t report, int64_t fence, bool *taken,
+                      struct mongo_marks *marks, struct err *e);
+/* While it goes on; *held false: another has it now. */
+bool mongo_keep_lease(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e);
+bool mongo_give_lease(struct mongo_store *m, size_t report, int64_t fence, struct err *e);
+/* The month is in R.year as it was when `marks` were taken. */
+bool mongo_mark_rolled(struct mongo_store *m, size_t report, const struct mongo_marks *marks,
+                       const struct mongo_mark *mark, bool *held, struct err *e);

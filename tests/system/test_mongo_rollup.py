@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Months that are over, rolled up into the documents of their years: each year is what a recount of the logs says of its months,
+whatever is killed, comes late, or goes on at once. TALLYD_MONGO names the server (tests/servers/mongo.py).
+"""
+
+import collections
+import datetime
+import os
+import re
+import signal
+import time
+
+from harness import EX_OK, EX_USAGE, TIMEOUT_S, dice
+from mongocase import FOLLOWING, Int64, MongoCase, main
+
+KILLED = -signal.SIGKILL
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "6"))
+CONFIG = """\
+reports:
+  pages: {by: [path], measures: {hits: count, bytes: sum(bytes), most: max(bytes), least: min(bytes), usual: mean(bytes), newest: last(bytes)}}
+  site: {layout: hour}
+aggregate: {batch_size: 64KiB}
+store: {validation: error}
+"""
+LINE = '198.51.100.7 - - [%s +0000] "GET %s HTTP/1.1" 200 %d "-" "-"\n'
+
+
+def log(dice, lines, years=(2024, 2025), pages=5):
+    out = []
+    for _ in range(lines):
+        at = datetime.datetime(dice.choice(years), dice.randrange(1, 13), dice.randrange(1, 29), dice.randrange(24),
+                               dice.randrange(60), dice.randrange(60))
+        out.append(LINE % (at.strftime("%d/%b/%Y:%H:%M:%S"), f"/page-{dice.randrange(pages)}.html", dice.randrange(5000)))
+    return "".join(out).encode()
+
+
+LOGGED = re.compile(rb'\S+ \S+ \S+ \[(\S+) \S+\] "\S+ (\S+)[^"]*" \d+ (\d+) ')
+
+
+def recount(lines):
+    """{(year, month, path): [the values in order]} by nothing that tallyd has."""
+    cells = collections.defaultdict(list)
+    for line in lines.splitlines():
+        clock, path, size = LOGGED.match(line).groups()
+        at = datetime.datetime.strptime(clock.decode(), "%d/%b/%Y:%H:%M:%S")
+        cells[at.year, at.month, path.decode()].append((at, int(size)))
+    return cells
+
+
+class RollupCase(MongoCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.write("tallyd.yaml", CONFIG.encode())
+
+    def count_lines(self, lines):
+        self.write("a.log", lines)
+        self.count("a.log")
+
+    def job(self, *arguments, **options):
+        return self.tallyd("job", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def roll(self, *arguments, **options):
+        return self.job("run", "rollup", *arguments, **options)
+
+    def years(self):
+        """{(year, month, path): (count, sum, max, min, mean)} of the documents of years."""
+        cells = {}
+        for year in self.base["pages.year"].find():
+            for month, hits in year["total"].items():
+                mean = year["usual"]["total"][month]
+                self.assertEqual(hits, mean["count"])
+                self.assertIsInstance(mean["at"], datetime.datetime)
+                cells[year["metadata"]["date"].year, int(month), year["metadata"]["path"]] = (
+                    hits, *(year[name]["total"][month] for name in ("bytes", "most", "least")), mean["mean"])
+        return cells
+
+    def check_years(self, lines):
+        expected = {cell: (len(values), sum(sizes), max(sizes), min(sizes), sum(sizes) / len(sizes))
+                    for cell, values in recount(lines).items() for sizes in [[size for _, size in values]]}
+        self.assertEqual(expected, self.years())
+        site = collections.Counter()
+        for (year, month, _), values in recount(lines).items():
+            site[year, month] += len(values)
+        self.assertEqual(site, {(one["metadata"]["date"].year, int(month)): hits for one in self.base["site.year"].find()
+                                for month, hits in one["total"].items()})
+        newest = {cell: max(values, key=lambda one: one[0])[0] for cell, values in recount(lines).items()}
+        for year in self.base["pages.year"].find():
+            for month, last in year["newest"]["total"].items():
+                self.assertEqual(newest[year["metadata"]["date"].year, int(month), year["metadata"]["path"]],
+                                 last["t"].replace(microsecond=0))
+
+    def check(self, lines):
+        """Also what is answered, from whatever documents."""
+        expected = collections.Counter()
+        for (year, month, path), values in recount(lines).items():
+            expected[f"{year}-{month:02}"] += len(values) if path == "/page-1.html" else 0
+        answer = self.tallyd("query", "pages", "--filter", "path=/page-1.html", "--from", "2024-01-01", "--to", "2026-01-01",
+                             "--step", "month", "--measure", "hits", "--format", "csv", "--store", self.store)
+        found = {line.split(",")[0][:7]: int(line.split(",")[-1]) for line in answer.splitlines()[1:]}
+        self.assertEqual(+expected, +collections.Counter(found))
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "a.log"))
+
+    def documents_read(self):
+        plan = self.tallyd("query", "pages", "--filter", "path=/page-1.html", "--from", "2024-01-01", "--to", "2025-01-01",
+                           "--step", "month", "--explain", "--store", self.store)
+        return int(re.search(r"read (\d+) rows", plan + self.err).group(1))
+
+
+class Rollup(RollupCase):
+    def test_months_that_are_over_are_in_their_years(self):
+        lines = log(self.dice, 2000)
+        self.count_lines(lines)
+        self.assertEqual(12, self.documents_read())
+        self.assertIn("pages 2024-01 waits", self.roll("--dry-run"))
+        self.assertEqual({}, self.years())
+        said = self.roll()
+        self.assertEqual(48, said.count("rolled up"), said)  # of two reports
+        self.check_years(lines)
+        self.check(lines)
+        self.assertEqual(1, self.documents_read())
+        self.assertIn("nothing waits", self.roll())
+
+    def test_late_events_are_rolled_up_again(self):
+        lines = log(self.dice, 600)
+        self.count_lines(lines)
+        self.roll()
+        late = LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)
+        lines += late.encode() * 3
+        self.count_lines(lines)
+        self.check(lines)  # read from the month's own document
+        self.assertEqual(2, self.documents_read())
+        self.assertRegex(self.job("list"), r"rollup +pages +1 ")
+        said = self.roll()
+        self.assertEqual(2, said.count("rolled up"), said)
+        self.check_years(lines)
+        self.check(lines)
+
+    def test_a_month_that_goes_on_waits(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        lines = log(self.dice, 100) + (LINE % (now.strftime("%d/%b/%Y:%H:%M:%S"), "/page-1.html", 9)).encode()
+        self.count_lines(lines)
+        self.assertNotIn(now.strftime("%Y-%m"), self.roll())
+        self.assertIn(now.strftime("pages %Y-%m: 1 documents"), self.roll("--now"))
+        self.check_years(lines)
+
+    def test_rebuilt_after_another_hand(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        self.roll()
+        self.base["pages.year"].update_many({"total.3": {"$exists": True}}, {"$set": {"total.3": Int64(10**9)}})
+        self.assertIn("nothing waits", self.roll())
+        said = self.roll("--rebuild", "2024-03-01", "2025-04-01")
+        self.assertEqual(26, said.count("rolled up"), said)
+        self.check_years(lines)
+
+    def test_what_was_counted_before_there_were_marks(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        self.base.jobs.drop()
+        self.check(lines)
+        self.roll()
+        self.check_years(lines)
+        self.check(lines)
+
+    def test_nothing_to_do(self):
+        self.write("empty.yaml", b"{}")
+        self.assertIn("nothing waits", self.tallyd("job", "run", "rollup", "-c", "empty.yaml", "--store", "mem:"))
+        for words in (["run"], ["run", "sleep"], ["list", "--now"], ["run", "rollup", "--rebuild", "2024-01-01"],
+                      ["run", "rollup", "--rebuild", "2025-01-01", "2024-01-01"]):
+            self.job(*words, status=EX_USAGE)
+
+    def test_a_lease_is_left_to_who_has_it(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=30)
+        self.base.jobs.update_many({}, {"$set": {"fence": 7, "until": soon, "owner": "another 42"}})
+        self.assertIn("nothing waits", self.roll())
+        self.assertIn("another 42", self.job("list"))
+        self.base.jobs.update_many({}, {"$set": {"until": soon - datetime.timedelta(seconds=31)}})
+        self.roll()
+        self.check_years(lines)
+
+    def test_one_that_was_stopped_and_goes_on_changes_nothing(self):
+        lines = log(self.dice, 300, pages=40)
+        for _ in range(3):
+            self.count_lines(lines)
+            sleeper = self.begin_roll()
+            time.sleep(self.dice.random() * 0.3)
+            sleeper.send_signal(signal.SIGSTOP)
+            self.forget_leases()
+            lines += log(self.dice, 300, pages=40)
+            self.count_lines(lines)
+            self.roll()
+            self.check_years(lines)
+            sleeper.send_signal(signal.SIGCONT)
+            self.assertEqual(EX_OK, self.ended(sleeper), self.output)
+            self.check_years(lines)
+            self.check(lines)
+
+    def begin_roll(self, *arguments, **options):
+        return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def forget_leases(self):
+        self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.output = (out + err).decode()
+        return process.returncode
+
+    def test_killed_at_named_places(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        for place in ("rollup.sent", "rollup.marking:2", "rollup.sent:5"):
+            killed = self.begin_roll(env={**os.environ, "TALLYD_FAILPOINT": place})
+            self.assertEqual(KILLED, self.ended(killed), self.output)
+            self.check(lines)
+            self.forget_leases()
+        self.roll()
+        self.check_years(lines)
+        self.check(lines)
+
+    def test_killed_at_random_while_it_counts(self):
+        """Late events all the time, writers and jobs killed at any moment; in the end every year is as the logs say."""
+        lines, held = b"", 0
+        for round_ in range(ROUNDS):
+            lines += log(self.dice, 400)
+            self.write("a.log", lines)
+            writer = self.begin("a.log")
+            job = self.begin_roll("--now")
+            time.sleep(self.dice.random() * 0.8)
+            for one in self.dice.sample([writer, job], 2):
+                one.kill()
+                one.communicate()
+            held += self.base.jobs.count_documents({"until": {"$gt": datetime.datetime.now(datetime.timezone.utc)}})
+            self.forget_leases()
+        self.count("a.log")
+        self.roll("--now")
+        self.check_years(lines)
+        self.check(lines)
+        print(f"leases found held: {held} of {ROUNDS * 2}")
+
+
+class Daemon(RollupCase):
+    def test_the_daemon_does_it(self):
+        lines = log(self.dice, 500)
+        self.write("a.log", lines)
+        following = FOLLOWING % (CONFIG.split("aggregate:")[0], self.server.port, self.name, "")
+        self.write("tallyd.yaml", (following + "jobs: {rollup_after: 1s}\n").encode())
+        daemon = self.start("run", "-c", "tallyd.yaml")
+        try:
+            self.wait_until(lambda: len(self.years()) == len(recount(lines)))
+            late = (LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)).encode()
+            lines += late
+            self.write("a.log", lines)
+            hits = len(recount(lines)[2024, 3, "/page-1.html"])
+            self.wait_until(lambda: self.years()[2024, 3, "/page-1.html"][0] == hits)
+        finally:
+            daemon.terminate()
+            daemon.communicate(timeout=TIMEOUT_S)
+        self.check_years(lines)
+        self.check(lines)
+
+
+if __name__ == "__main__":
+    main()
