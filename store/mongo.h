@@ -9,7 +9,7 @@
  *                  applied: { w0: 42 }, modified: ISODate(…), v: 1 }
  *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
  *   pages.year   { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 }, bytes: …,
- *                  rolled: { "10": 17 }, … } of months that are over: mongo_roll.h
+ *                  applied: { rollup: 17 }, … } of months that are over: mongo_roll.h
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                these two where the report's `layout` has them: mongo_kind.h

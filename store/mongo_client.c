@@ -286,8 +286,8 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 }
 
 /* The first of "writeErrors" that is none that was expected. */
-bool mongo_check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
-                        struct err *e)
+static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
+                         struct err *e)
 {
     bson_iter_t errors, at, code;
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
@@ -307,7 +307,7 @@ bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
     BSON_APPEND_DOCUMENT(&documents, "0", document);
     bson_append_array_end(&command, &documents);
-    bool good = mongo_write(c, &command, &reply, e) && mongo_check_writes(c, &reply, collection, 0, e);
+    bool good = mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;
@@ -328,34 +328,66 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
     bson_append_document_end(&updates, &one);
     bson_append_array_end(&command, &updates);
     bool good = mongo_write(c, &command, &reply, e) &&
-                mongo_check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
+                check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
     *matched = good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == 1;
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;
 }
 
-/* Frees the cursor, and the collection that it is of. */
-static bool walk(struct mongo_client *c, mongoc_collection_t *of, mongoc_cursor_t *cursor, const char *what,
-                 mongo_document_fn *fn, void *context, struct err *e)
+struct mongo_cursor {
+    struct mongo_client *client;
+    mongoc_collection_t *of;
+    mongoc_cursor_t *cursor;
+    const char *what; /* borrowed, for errors */
+};
+
+static struct mongo_cursor *new_cursor(struct mongo_client *c, mongoc_collection_t *of,
+                                       mongoc_cursor_t *cursor, const char *what)
+{
+    struct mongo_cursor *cu = xcalloc(1, sizeof *cu);
+    *cu = (struct mongo_cursor){c, of, cursor, what};
+    return cu;
+}
+
+struct mongo_cursor *mongo_cursor_open(struct mongo_client *c, const char *collection, const bson_t *filter,
+                                       const bson_t *options)
+{
+    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    return new_cursor(c, of, lib.mongoc_collection_find_with_opts(of, filter, options, NULL), "find");
+}
+
+bool mongo_cursor_next(struct mongo_cursor *cu, const bson_t **document, struct err *e)
 {
     bson_error_t error;
+    *document = NULL;
+    return lib.mongoc_cursor_next(cu->cursor, document) || !lib.mongoc_cursor_error(cu->cursor, &error) ||
+           fail(cu->client, &error, cu->what, e);
+}
+
+void mongo_cursor_close(struct mongo_cursor *cu)
+{
+    if (cu == NULL)
+        return;
+    lib.mongoc_cursor_destroy(cu->cursor);
+    lib.mongoc_collection_destroy(cu->of);
+    free(cu);
+}
+
+static bool walk(struct mongo_cursor *cu, mongo_document_fn *fn, void *context, struct err *e)
+{
     const bson_t *document;
-    bool more = true;
-    while (more && lib.mongoc_cursor_next(cursor, &document))
-        more = fn(context, document);
-    bool good = !more || !lib.mongoc_cursor_error(cursor, &error) || fail(c, &error, what, e);
-    lib.mongoc_cursor_destroy(cursor);
-    lib.mongoc_collection_destroy(of);
+    bool good;
+    while ((good = mongo_cursor_next(cu, &document, e)) && document != NULL && fn(context, document)) {
+    }
+    mongo_cursor_close(cu);
     return good;
 }
 
 bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
                 mongo_document_fn *fn, void *context, struct err *e)
 {
-    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
-    return walk(c, of, lib.mongoc_collection_find_with_opts(of, filter, options, NULL), "find", fn, context,
-                e);
+    return walk(mongo_cursor_open(c, collection, filter, options), fn, context, e);
 }
 
 bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_t *pipeline,
@@ -365,5 +397,5 @@ bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_
     bson_t *options = BCON_NEW("allowDiskUse", BCON_BOOL(true)); /* beyond 100 MB; servers before 6.0 */
     mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, options, NULL);
     bson_destroy(options);
-    return walk(c, of, cursor, "aggregate", fn, context, e);
+    return walk(new_cursor(c, of, cursor, "aggregate"), fn, context, e);
 }

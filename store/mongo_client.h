@@ -53,9 +53,6 @@ bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *c
 bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e);
 
 #define MONGO_DUPLICATE_KEY 11000
-/* All of a reply, but those with the code that is expected. */
-bool mongo_check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
-                        struct err *e);
 
 bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,
                   struct err *e) MUST_CHECK;
@@ -67,6 +64,13 @@ typedef bool mongo_document_fn(void *context, const bson_t *document); /* false 
 /* `options` as of mongoc_collection_find_with_opts(): projection, sort, limit. NULL: none. */
 bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
                 mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* The same, document by document; several may be open. Of an error mongo_cursor_next() tells. */
+struct mongo_cursor;
+struct mongo_cursor *mongo_cursor_open(struct mongo_client *c, const char *collection, const bson_t *filter,
+                                       const bson_t *options);
+/* *document is NULL at the end, and valid until the next. */
+bool mongo_cursor_next(struct mongo_cursor *cu, const bson_t **document, struct err *e) MUST_CHECK;
+void mongo_cursor_close(struct mongo_cursor *cu); /* NULL: none */
 /* `pipeline`: { pipeline: [ … ] }. */
 bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_t *pipeline,
                      mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LEASE_MS    30000
-#define MONTH_BYTES 32 /* "written.202611" */
+#define LEASE_MS    120000 /* longer than what is sent together may take */
+#define MONTH_BYTES 32     /* "written.202611" */
 
 void mongo_mark_id(const struct mongo_store *m, size_t report, struct text *id)
 {
@@ -250,13 +250,14 @@ bool mongo_give_lease(struct mongo_store *m, size_t report, int64_t fence, struc
     return set_until(m, report, fence, 0, &held, e);
 }
 
-bool mongo_mark_rolled(struct mongo_store *m, size_t report, const struct mongo_marks *marks,
-                       const struct mongo_mark *mark, bool *held, struct err *e)
+bool mongo_mark_rolled(struct mongo_store *m, size_t report, int64_t fence, const struct mongo_mark *marks,
+                       size_t count, bool *held, struct err *e)
 {
     char path[MONTH_BYTES];
     bson_t set = BSON_INITIALIZER;
-    BSON_APPEND_INT64(&set, path_of("rolled", mark->month, path), mark->written);
-    bool good = set_held(m, report, marks->fence, &set, held, e);
+    for (size_t i = 0; i < count; i++)
+        BSON_APPEND_INT64(&set, path_of("rolled", marks[i].month, path), marks[i].written);
+    bool good = set_held(m, report, fence, &set, held, e);
     bson_destroy(&set);
     return good;
 }

@@ -11,9 +11,9 @@
  *          says. It never goes back.
  * Rolled : a month is taken from R.year where both are the same, else from R.month. Months that the database
  *          had before there were marks are marked once, when the job begins: `since`.
- * Lease  : whoever holds it rolls a month up. `fence` is another one for each month that is begun, and guards
- *          what is written of it (rolled.M < fence in a document, fence = fence here): one that was stopped
- *          in between, and goes on when another has taken its place, changes nothing.
+ * Lease  : whoever holds it rolls months up. `fence` is another one for each year that is begun, and guards
+ *          what is written of it (applied.rollup < fence in a document, fence = fence here): one that was
+ *          stopped in between, and goes on when another has taken its place, changes nothing.
  */
 #pragma once
 
@@ -57,6 +57,6 @@ bool mongo_take_lease(struct mongo_store *m, size_t report, int64_t fence, bool 
 /* While it goes on; *held false: another has it now. */
 bool mongo_keep_lease(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e);
 bool mongo_give_lease(struct mongo_store *m, size_t report, int64_t fence, struct err *e);
-/* The month is in R.year as it was when `marks` were taken. */
-bool mongo_mark_rolled(struct mongo_store *m, size_t report, const struct mongo_marks *marks,
-                       const struct mongo_mark *mark, bool *held, struct err *e);
+/* These months are in R.year as they were written when the lease was taken. */
+bool mongo_mark_rolled(struct mongo_store *m, size_t report, int64_t fence, const struct mongo_mark *marks,
+                       size_t count, bool *held, struct err *e);

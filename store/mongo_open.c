@@ -28,7 +28,7 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 static bool is_taken(const char *name)
 {
     static const char *const names[] = {"total",   "daily",    "hourly", "minute", "second", "metadata",
-                                        "applied", "modified", "v",      "date",   "other",  "rolled"};
+                                        "applied", "modified", "v",      "date",   "other"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         size_t len = strlen(names[i]);
         if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define OPEN_WAIT_MS    20000 /* a batch is applied in less, or recovered after its writer's lease */
-#define OPEN_LOOK_MS    50
-#define LEASE_KEEP_MS   10000
-#define STATEMENT_BYTES 16 /* of one update in a command, beside itself */
+#define OPEN_WAIT_MS  20000 /* a batch is applied in less, or recovered after its writer's lease */
+#define OPEN_LOOK_MS  50
+#define LEASE_KEEP_MS 10000
+#define MONTHS_MAX    12
 
 /* A month with counts that are not rolled up, as it was when it was looked at last. */
 struct mongo_look {
@@ -21,19 +21,28 @@ struct mongo_look {
     int64_t first_ms, seen_ms; /* monotonic: since it waits; since it is so */
 };
 
+/* One that is being rolled up. */
+struct month {
+    struct mongo_mark mark;
+    int64_t start_ms;
+    struct mongo_cursor *cursor;
+    const bson_t *document; /* the next; NULL: none is left */
+    const char *rest;       /* of its `_id`, behind the time: the same in R.year, and in order */
+    uint64_t documents;
+};
+
 struct rolling {
     struct mongo_store *m;
     const struct store_roll *what;
     size_t report;
-    struct mongo_marks marks;      /* as they were when the lease was taken */
-    const struct mongo_mark *mark; /* of the month in hand */
-    int64_t start_ms, now_ms;
+    int64_t fence;                   /* of the lease; 0: it was not taken */
+    struct month months[MONTHS_MAX]; /* of one year */
+    size_t count;
+    int64_t year_ms, now_ms;
     int64_t kept_ms; /* the lease, monotonic */
-    uint64_t documents;
-    bson_t command, updates; /* being written */
-    uint32_t update_count;
+    char collection[MONGO_NAME_BYTES];
+    struct mongo_log log;
     bool goes_on; /* false: another has the lease now, or it was told to stop, which is no failure */
-    bool good;
     struct err *e;
 };
 
@@ -44,47 +53,59 @@ static bool is_stopped(struct rolling *r)
     return !r->goes_on;
 }
 
-/* ---- one document */
+/* ---- the documents of a month, one by one */
 
-static const char *month_path(const struct rolling *r, const char *member, char *buf, size_t bytes)
+/* "201010/%2Fa" is "/%2Fa"; NULL: another hand's. */
+static const char *rest_of(const struct month *month, const bson_t *document)
 {
-    snprintf(buf, bytes, "%s.%d", member, mongo_key_in(SPAN_MONTH, r->start_ms));
-    return buf;
+    bson_iter_t it;
+    char time[MONGO_TIME_BYTES];
+    mongo_time(SPAN_MONTH, month->start_ms, time);
+    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
+        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || !bson_has_field(document, "metadata"))
+        return NULL;
+    return bson_iter_utf8(&it, NULL) + strlen(time);
 }
 
-/* What the month's document is of, in the year's. */
-static void add_metadata(const struct rolling *r, const bson_iter_t *metadata, bson_t *filter)
+static bool next_document(struct rolling *r, struct month *month)
 {
-    bson_iter_t at;
-    char path[3 * sizeof(((struct dimension *)0)->name) + 16];
-    if (!bson_iter_recurse(metadata, &at))
-        return;
-    while (bson_iter_next(&at)) {
-        snprintf(path, sizeof path, "metadata.%s", bson_iter_key(&at));
-        if (strcmp(bson_iter_key(&at), "date") == 0)
-            BSON_APPEND_DATE_TIME(filter, path, span_floor(SPAN_YEAR, r->start_ms));
-        else
-            bson_append_iter(filter, path, -1, &at);
+    do {
+        if (!mongo_cursor_next(month->cursor, &month->document, r->e))
+            return false;
+        month->rest = month->document != NULL ? rest_of(month, month->document) : NULL;
+    } while (month->document != NULL && month->rest == NULL);
+    month->documents += month->document != NULL;
+    return true;
+}
+
+static bool open_month(struct rolling *r, struct month *month)
+{
+    const struct report *report = &r->m->reports[r->report];
+    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1];
+    bson_t options, part;
+    mongo_time(SPAN_MONTH, month->start_ms, from);
+    snprintf(to, sizeof to, "%s0", from); /* after all that goes on with "/" */
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_init(&options);
+    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
+    BSON_APPEND_INT32(&part, "_id", 1);
+    bson_append_document_end(&options, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
+    BSON_APPEND_BOOL(&part, "metadata", true);
+    for (size_t i = 0; i < report->measure_count; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s%s", r->m->more[r->report].fields[i], mongo_member(SPAN_MONTH));
+        BSON_APPEND_BOOL(&part, path, true);
     }
+    bson_append_document_end(&options, &part);
+    mongo_collection(r->m, r->report, span_name(SPAN_MONTH), collection);
+    month->cursor = mongo_cursor_open(r->m->client, collection, filter, &options);
+    bson_destroy(filter);
+    bson_destroy(&options);
+    return next_document(r, month);
 }
 
-/* "201010/%2Fa" is "2010/%2Fa". */
-static void add_filter(const struct rolling *r, const char *id, const bson_iter_t *metadata, bson_t *filter)
-{
-    struct text *name = &r->m->id;
-    char time[MONGO_TIME_BYTES], rolled[32];
-    bson_t guard, not ;
-    text_clear(name);
-    text_puts(name, mongo_time(SPAN_YEAR, r->start_ms, time));
-    text_puts(name, id + strlen(mongo_time(SPAN_MONTH, r->start_ms, time)));
-    bson_append_utf8(filter, "_id", -1, name->ptr, (int)name->len);
-    add_metadata(r, metadata, filter);
-    bson_append_document_begin(filter, month_path(r, "rolled", rolled, sizeof rolled), -1, &guard);
-    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
-    BSON_APPEND_INT64(&not, "$gte", r->marks.fence);
-    bson_append_document_end(&guard, &not );
-    bson_append_document_end(filter, &guard);
-}
+/* ---- one document of the year */
 
 /* What it is made of, and what it is now. */
 static void add_mean(const struct rolling *r, const struct measure *measure, const char *path,
@@ -107,18 +128,19 @@ static void add_mean(const struct rolling *r, const struct measure *measure, con
     bson_append_document_end(set, &mean);
 }
 
-/* The month's values, as they stand. */
-static void add_values(const struct rolling *r, const bson_t *document, bson_t *set)
+/* A month's values, as they stand. */
+static void add_values(const struct rolling *r, const struct month *month, bson_t *set)
 {
     const struct report *report = &r->m->reports[r->report];
     const struct mongo_report *more = &r->m->more[r->report];
     for (size_t i = 0; i < report->measure_count; i++) {
-        char from[128], to[144];
+        char from[128], to[MONGO_PATH_BYTES + MEASURE_NAME_BYTES + 2], path[MONGO_PATH_BYTES];
         bson_iter_t value;
         snprintf(from, sizeof from, "%s%s", more->fields[i], mongo_member(SPAN_MONTH));
-        if (!mongo_find_member(document, from, &value))
+        if (!mongo_find_member(month->document, from, &value))
             continue;
-        month_path(r, from, to, sizeof to);
+        snprintf(to, sizeof to, "%s%s", more->fields[i],
+                 mongo_path(&mongo_year, SPAN_MONTH, month->start_ms, path));
         if (report->measures[i].kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
             add_mean(r, &report->measures[i], to, &value, set);
         else
@@ -126,113 +148,123 @@ static void add_values(const struct rolling *r, const bson_t *document, bson_t *
     }
 }
 
-static void add_update(struct rolling *r, const char *id, const bson_iter_t *metadata, const bson_t *document)
+static void add_metadata(const struct rolling *r, const bson_t *document, bson_t *filter)
 {
-    char room[16], rolled[32];
-    const char *index;
-    bson_t one, part, set;
-    size_t len = bson_uint32_to_string(r->update_count++, &index, room, sizeof room);
-    bson_append_document_begin(&r->updates, index, (int)len, &one);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "q", &part);
-    add_filter(r, id, metadata, &part);
-    bson_append_document_end(&one, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &part);
+    bson_iter_t metadata, at;
+    char path[3 * sizeof(((struct dimension *)0)->name) + 16];
+    if (!bson_iter_init_find(&metadata, document, "metadata") || !BSON_ITER_HOLDS_DOCUMENT(&metadata) ||
+        !bson_iter_recurse(&metadata, &at))
+        return;
+    while (bson_iter_next(&at)) {
+        snprintf(path, sizeof path, "metadata.%s", bson_iter_key(&at));
+        if (strcmp(bson_iter_key(&at), "date") == 0)
+            BSON_APPEND_DATE_TIME(filter, path, r->year_ms);
+        else
+            bson_append_iter(filter, path, -1, &at);
+    }
+}
+
+/* As mongo_update.c writes those of a batch. */
+static void add_filter(const struct rolling *r, const struct month *first, bson_t *filter)
+{
+    char time[MONGO_TIME_BYTES];
+    bson_t guard, not ;
+    text_clear(&r->m->id);
+    text_puts(&r->m->id, mongo_time(SPAN_YEAR, r->year_ms, time));
+    text_puts(&r->m->id, first->rest);
+    bson_append_utf8(filter, "_id", -1, r->m->id.ptr, (int)r->m->id.len);
+    add_metadata(r, first->document, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, MONGO_ROLL_APPLIED, &guard);
+    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
+    BSON_APPEND_INT64(&not, "$gte", r->fence);
+    bson_append_document_end(&guard, &not );
+    bson_append_document_end(filter, &guard);
+}
+
+/* Of all months whose next document is of the series that `first` has. Then they have another. */
+static bool add_update(struct rolling *r, const struct month *first)
+{
+    bson_t entry, part, set;
+    bool good = true, is_of[MONTHS_MAX];
+    bson_init(&entry);
+    BSON_APPEND_UTF8(&entry, "c", r->collection);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &part);
+    add_filter(r, first, &part);
+    bson_append_document_end(&entry, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &part);
     BSON_APPEND_DOCUMENT_BEGIN(&part, "$set", &set);
-    add_values(r, document, &set);
-    BSON_APPEND_INT64(&set, month_path(r, "rolled", rolled, sizeof rolled), r->marks.fence);
+    for (size_t i = 0; i < r->count; i++) {
+        struct month *month = &r->months[i];
+        is_of[i] = month->document != NULL && strcmp(month->rest, first->rest) == 0;
+        if (is_of[i])
+            add_values(r, month, &set);
+    }
+    BSON_APPEND_INT64(&set, MONGO_ROLL_APPLIED, r->fence);
     BSON_APPEND_DATE_TIME(&set, "modified", r->now_ms);
     bson_append_document_end(&part, &set);
     BSON_APPEND_DOCUMENT_BEGIN(&part, "$setOnInsert", &set);
     BSON_APPEND_INT32(&set, "v", MONGO_SCHEMA);
     bson_append_document_end(&part, &set);
-    bson_append_document_end(&one, &part);
-    BSON_APPEND_BOOL(&one, "upsert", true);
-    bson_append_document_end(&r->updates, &one);
+    bson_append_document_end(&entry, &part);
+    mongo_log_add(&r->log, &entry);
+    bson_destroy(&entry);
+    for (size_t i = 0; good && i < r->count; i++)
+        good = !is_of[i] || next_document(r, &r->months[i]);
+    return good;
 }
 
-/* ---- one month */
+/* ---- one year */
 
-static void begin_command(struct rolling *r)
+/* Carried out as a batch is; what is refused by its guard, another has done more of. */
+static bool send_log(struct rolling *r)
 {
-    char collection[MONGO_NAME_BYTES];
-    mongo_collection(r->m, r->report, span_name(SPAN_YEAR), collection);
-    bson_init(&r->command);
-    BSON_APPEND_UTF8(&r->command, "update", collection);
-    BSON_APPEND_BOOL(&r->command, "ordered", false);
-    BSON_APPEND_ARRAY_BEGIN(&r->command, "updates", &r->updates);
-    r->update_count = 0;
-}
-
-/* A duplicate key: the guard did not hold, so another has done more. */
-static bool send_command(struct rolling *r)
-{
-    bson_t reply;
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = r->fence};
     int64_t now_ms = clock_mono_ms(&clock_system);
-    bson_append_array_end(&r->command, &r->updates);
-    bool good = true;
-    if (r->update_count > 0) {
-        good = mongo_write(r->m->client, &r->command, &reply, r->e) &&
-               mongo_check_writes(r->m->client, &reply, "a roll-up", MONGO_DUPLICATE_KEY, r->e);
-        bson_destroy(&reply);
-        failpoint(FAILPOINT_ROLLUP_SENT);
-    }
-    bson_destroy(&r->command);
-    if (!good || is_stopped(r))
+    mongo_log_end(&r->log);
+    if (!mongo_send(r->m, &of, text_slice(&r->log.packed), r->e))
+        return false;
+    failpoint(FAILPOINT_ROLLUP_SENT);
+    mongo_log_begin(&r->log);
+    if (is_stopped(r))
         return false;
     if (now_ms - r->kept_ms < LEASE_KEEP_MS)
         return true;
     r->kept_ms = now_ms;
-    bool held, asked = mongo_keep_lease(r->m, r->report, r->marks.fence, &held, r->e);
+    bool held, asked = mongo_keep_lease(r->m, r->report, r->fence, &held, r->e);
     r->goes_on = held || !asked;
     return held;
 }
 
-static bool see_document(void *context, const bson_t *document)
+/* The month that has the least series, of those that have one left. */
+static struct month *least(struct rolling *r)
 {
-    struct rolling *r = context;
-    const struct mongo_limits *limits = &r->m->limits;
-    bson_iter_t id, metadata;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id) ||
-        !bson_iter_init_find(&metadata, document, "metadata") || !BSON_ITER_HOLDS_DOCUMENT(&metadata))
-        return true; /* another hand's */
-    add_update(r, bson_iter_utf8(&id, NULL), &metadata, document);
-    r->documents++;
-    /* One as large as this would have room. */
-    if (r->update_count < limits->updates && r->updates.len + document->len + STATEMENT_BYTES < limits->bytes)
-        return true;
-    r->good = send_command(r);
-    begin_command(r);
-    return r->good;
+    struct month *found = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        struct month *month = &r->months[i];
+        if (month->document != NULL && (found == NULL || strcmp(month->rest, found->rest) < 0))
+            found = month;
+    }
+    return found;
 }
 
-static bool read_month(struct rolling *r)
+/* Documents come sorted by `_id`, whose beginnings are alike: all of a series are at hand at once. */
+static bool merge_months(struct rolling *r)
 {
-    const struct report *report = &r->m->reports[r->report];
-    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1];
-    bson_t options, projection;
-    mongo_time(SPAN_MONTH, r->start_ms, from);
-    snprintf(to, sizeof to, "%s0", from); /* after all that goes on with "/" */
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &projection);
-    BSON_APPEND_BOOL(&projection, "metadata", true);
-    for (size_t i = 0; i < report->measure_count; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s%s", r->m->more[r->report].fields[i], mongo_member(SPAN_MONTH));
-        BSON_APPEND_BOOL(&projection, path, true);
+    bool good = true;
+    struct text last = {0};
+    mongo_log_begin(&r->log);
+    for (struct month *month; good && (month = least(r)) != NULL;) {
+        if (last.len > 0 && strcmp(month->rest, last.ptr) <= 0) {
+            good = err_set(r->e, EX_PROTOCOL, "%s: the documents of %s do not come sorted by _id",
+                           mongo_client_name(r->m->client), r->collection);
+            break;
+        }
+        text_clear(&last);
+        text_puts(&last, month->rest);
+        good = add_update(r, month) && (r->log.packed.len < MONGO_ROLL_LOG_BYTES || send_log(r));
     }
-    bson_append_document_end(&options, &projection);
-    mongo_collection(r->m, r->report, span_name(SPAN_MONTH), collection);
-    begin_command(r);
-    r->good = true;
-    bool good = mongo_find(r->m->client, collection, filter, &options, see_document, r, r->e);
-    bson_destroy(filter);
-    bson_destroy(&options);
-    if (good && r->good)
-        return send_command(r);
-    bson_append_array_end(&r->command, &r->updates);
-    bson_destroy(&r->command);
-    return false;
+    text_fini(&last);
+    return good && send_log(r);
 }
 
 static size_t all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
@@ -279,18 +311,28 @@ static bool wait_for_open(struct rolling *r)
     return good && r->goes_on;
 }
 
-static bool roll_month(struct rolling *r)
+static bool say_rolled(struct rolling *r)
 {
-    r->now_ms = clock_wall_ms(&clock_system);
-    r->kept_ms = clock_mono_ms(&clock_system);
-    r->documents = 0;
-    r->goes_on = true;
-    if (!wait_for_open(r) || !read_month(r))
-        return false;
+    struct mongo_mark marks[MONTHS_MAX];
+    for (size_t i = 0; i < r->count; i++)
+        marks[i] = r->months[i].mark;
     failpoint(FAILPOINT_ROLLUP_MARKING);
-    bool held, asked = mongo_mark_rolled(r->m, r->report, &r->marks, r->mark, &held, r->e);
+    bool held, asked = mongo_mark_rolled(r->m, r->report, r->fence, marks, r->count, &held, r->e);
     r->goes_on = held || !asked;
     return held;
+}
+
+static bool roll_year(struct rolling *r)
+{
+    bool good = wait_for_open(r);
+    r->now_ms = clock_wall_ms(&clock_system);
+    r->kept_ms = clock_mono_ms(&clock_system);
+    for (size_t i = 0; good && i < r->count; i++)
+        good = open_month(r, &r->months[i]);
+    good = good && merge_months(r);
+    for (size_t i = 0; i < r->count; i++)
+        mongo_cursor_close(r->months[i].cursor);
+    return good && say_rolled(r);
 }
 
 /* ---- which months */
@@ -339,51 +381,67 @@ static bool is_due(struct rolling *r, const struct mongo_mark *mark)
     return end_ms <= clock_wall_ms(&clock_system) && !(r->what->quiet_ms > 0 && must_wait(r, mark));
 }
 
-/* The lease, and what it found; *taken false: nothing is to be done of it, by us. */
-static bool take_month(struct rolling *r, int64_t month, bool *taken)
+/* The lease, and those of `found` that still wait; *taken false: another has it in hand. */
+static bool take_year(struct rolling *r, const int64_t *months, size_t count, bool *taken)
 {
-    int64_t fence = r->marks.fence;
-    free(r->marks.list);
-    r->mark = NULL;
-    if (!mongo_take_lease(r->m, r->report, fence, taken, &r->marks, r->e))
-        return false;
-    for (size_t i = 0; i < r->marks.count; i++) {
-        if (r->marks.list[i].month == month)
-            r->mark = &r->marks.list[i];
+    struct mongo_marks marks;
+    bool good = mongo_take_lease(r->m, r->report, r->fence, taken, &marks, r->e);
+    r->count = 0;
+    if (good && *taken)
+        r->fence = marks.fence;
+    for (size_t i = 0; good && *taken && i < marks.count; i++) {
+        const struct mongo_mark *mark = &marks.list[i];
+        bool is_wanted = false;
+        for (size_t k = 0; k < count; k++)
+            is_wanted = is_wanted || months[k] == mark->month;
+        if (is_wanted && mark->written != mark->rolled)
+            r->months[r->count++] = (struct month){.mark = *mark, .start_ms = civil_month_start(mark->month)};
     }
-    return true;
+    free(marks.list);
+    return good;
 }
 
-/* One that is due, if it is ours to do. */
-static bool roll_one(struct rolling *r, int64_t month)
+/* Months of one year that are due, as far as they are ours to do. */
+static bool roll_months(struct rolling *r, const int64_t *months, size_t count)
 {
+    const struct store_roll *what = r->what;
+    const char *name = r->m->reports[r->report].name;
     bool taken = true;
-    r->start_ms = civil_month_start(month);
-    r->documents = 0;
-    if (!r->what->dry) {
-        if (!take_month(r, month, &taken))
-            return false;
-        r->goes_on = taken;
-        if (!taken || r->mark == NULL || r->mark->written == r->mark->rolled)
-            return true; /* another has it in hand, or had */
-        if (!roll_month(r))
-            return !r->goes_on;
-        forget_look(r->m, r->report, month);
+    for (size_t i = 0; what->dry && i < count; i++)
+        what->done(what->context, name, civil_month_start(months[i]), 0);
+    if (what->dry || count == 0)
+        return true;
+    if (!take_year(r, months, count, &taken))
+        return false;
+    r->goes_on = taken;
+    if (r->count == 0)
+        return true;
+    if (!roll_year(r))
+        return !r->goes_on;
+    for (size_t i = 0; i < r->count; i++) {
+        forget_look(r->m, r->report, r->months[i].mark.month);
+        what->done(what->context, name, r->months[i].start_ms, r->months[i].documents);
     }
-    r->what->done(r->what->context, r->m->reports[r->report].name, r->start_ms, r->documents);
     return true;
 }
 
 static bool roll_due(struct rolling *r, const struct mongo_marks *found)
 {
     bool good = true;
-    for (size_t i = 0; good && !is_stopped(r) && i < found->count; i++) {
-        if (is_due(r, &found->list[i]))
-            good = roll_one(r, found->list[i].month);
+    mongo_collection(r->m, r->report, span_name(SPAN_YEAR), r->collection);
+    for (size_t i = 0; good && !is_stopped(r) && i < found->count;) {
+        int64_t months[MONTHS_MAX];
+        size_t count = 0;
+        r->year_ms = span_floor(SPAN_YEAR, civil_month_start(found->list[i].month));
+        for (; i < found->count && civil_month_start(found->list[i].month) < span_next(SPAN_YEAR, r->year_ms);
+             i++) {
+            if (is_due(r, &found->list[i]))
+                months[count++] = found->list[i].month;
+        }
+        good = roll_months(r, months, count);
     }
-    int64_t fence = r->marks.fence;
-    free(r->marks.list);
-    return good && (fence == 0 || mongo_give_lease(r->m, r->report, fence, r->e));
+    mongo_log_fini(&r->log);
+    return good && (r->fence == 0 || mongo_give_lease(r->m, r->report, r->fence, r->e));
 }
 
 /* What waits: also what was there before there were marks, and what is wanted again. */

@@ -165,22 +165,16 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
-/* Where a document has numbers of what was written to it. */
-static const char *guard_of(const struct schema *s)
-{
-    return is_rolled(s) ? "rolled" : "applied";
-}
-
 /* What every update sets. */
 static void add_common(const struct schema *s, bson_t *to)
 {
-    bson_t guard;
+    bson_t applied;
     add_type(to, "_id", "string");
-    bson_append_document_begin(to, guard_of(s), -1, &guard);
-    BSON_APPEND_UTF8(&guard, "bsonType", "object");
+    BSON_APPEND_DOCUMENT_BEGIN(to, "applied", &applied);
+    BSON_APPEND_UTF8(&applied, "bsonType", "object");
     if (s->whole)
-        add_type(&guard, "additionalProperties", "long");
-    bson_append_document_end(to, &guard);
+        add_type(&applied, "additionalProperties", "long");
+    bson_append_document_end(to, &applied);
     add_type(to, "modified", "date");
     add_type(to, "v", "int");
 }
@@ -189,7 +183,7 @@ static void add_required(const struct schema *s, bson_t *to)
 {
     bson_t required;
     BSON_APPEND_ARRAY_BEGIN(to, "required", &required);
-    BSON_APPEND_UTF8(&required, "0", guard_of(s));
+    BSON_APPEND_UTF8(&required, "0", "applied");
     BSON_APPEND_UTF8(&required, "1", "modified");
     BSON_APPEND_UTF8(&required, "2", "v");
     if (s->c->holds == HOLDS_DOCUMENTS)
