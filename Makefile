@@ -70,11 +70,12 @@ $(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o
 
 # Of the benchmark of MongoDB: bench/mongo/naive.c is build/mongo_naive.
 MONGO_TOOLS := $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_feed
+FIGURES     := $(BUILD)/mongo_figures
 
 $(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart: LIBS := -lmongoc-1.0
+$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_figures: LIBS := -lmongoc-1.0
 # Its own functions come before these, to count round trips.
 $(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write insert update_one find,-Wl,--wrap=mongo_$f)
 $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
@@ -175,10 +176,10 @@ unit: $(UNIT_BUILD) ## build and run the unit tests
 quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
-check: deps all $(UNIT_BUILD) build/traffic build/faulty.so ## install what is missing, build, test: 6 minutes
+check: deps all $(UNIT_BUILD) build/traffic build/faulty.so $(FIGURES) ## install what is missing, build, test: 6 minutes
 	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
-check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so ## all that can be tested, under every sanitizer: 45 minutes
+check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so $(FIGURES) ## all that can be tested, under every sanitizer: 45 minutes
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
@@ -223,6 +224,9 @@ bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real 
 
 bench-web: all build/traffic $(BUILD)/mongo_feed ## measure what is asked over HTTP while it counts, into the same file
 	@python3 bench/web/run.py
+
+bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the document, into the same file and a chart
+	@python3 bench/mongo/figures.py
 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
@@ -294,7 +298,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-kafka bench-mongo bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-kafka bench-mongo bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
