@@ -28,10 +28,11 @@ static const struct shape {
     const char *name;
     bool is_flat; /* minute.847, not minute.14.7 */
     enum before before;
+    bool is_probe; /* only `daily`: at each time of day the same work, so it tells how busy the machine is */
 } shapes[] = {
-    {"growing_flat", true, BEFORE_NOTHING}, {"zeros_flat", true, BEFORE_ZEROS},
-    {"growing", false, BEFORE_NOTHING},     {"shell", false, BEFORE_SHELL},
-    {"zeros", false, BEFORE_ZEROS},
+    {"growing_flat", true, BEFORE_NOTHING, false}, {"zeros_flat", true, BEFORE_ZEROS, false},
+    {"growing", false, BEFORE_NOTHING, false},     {"shell", false, BEFORE_SHELL, false},
+    {"zeros", false, BEFORE_ZEROS, false},         {"probe", false, BEFORE_SHELL, true},
 };
 
 #define SHAPES (sizeof shapes / sizeof *shapes)
@@ -94,9 +95,23 @@ static void append_document(bson_t *to, const struct shape *s, int document)
         append_slots(to, s);
 }
 
-static void append_update(bson_t *to, const struct shape *s, int document, int at)
+static void append_increments(bson_t *to, const struct shape *s, int at)
 {
     char name[NAME_BYTES];
+    BSON_APPEND_INT64(to, "daily", 1);
+    if (s->is_probe)
+        return;
+    snprintf(name, sizeof name, "hourly.%d", at / 60);
+    BSON_APPEND_INT64(to, name, 1);
+    if (s->is_flat)
+        snprintf(name, sizeof name, "minute.%d", at);
+    else
+        snprintf(name, sizeof name, "minute.%d.%d", at / 60, at % 60);
+    BSON_APPEND_INT64(to, name, 1);
+}
+
+static void append_update(bson_t *to, const struct shape *s, int document, int at)
+{
     bson_t filter, update, increments;
     BSON_APPEND_DOCUMENT_BEGIN(to, "q", &filter);
     append_id(&filter, document);
@@ -104,14 +119,7 @@ static void append_update(bson_t *to, const struct shape *s, int document, int a
     bson_append_document_end(to, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(to, "u", &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increments);
-    BSON_APPEND_INT64(&increments, "daily", 1);
-    snprintf(name, sizeof name, "hourly.%d", at / 60);
-    BSON_APPEND_INT64(&increments, name, 1);
-    if (s->is_flat)
-        snprintf(name, sizeof name, "minute.%d", at);
-    else
-        snprintf(name, sizeof name, "minute.%d.%d", at / 60, at % 60);
-    BSON_APPEND_INT64(&increments, name, 1);
+    append_increments(&increments, s, at);
     bson_append_document_end(&update, &increments);
     bson_append_document_end(to, &update);
     BSON_APPEND_BOOL(to, "upsert", true);
