@@ -225,7 +225,7 @@ bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real 
 bench-web: all build/traffic $(BUILD)/mongo_feed ## measure what is asked over HTTP while it counts, into the same file
 	@python3 bench/web/run.py
 
-bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the document, into the same file and a chart: 5 minutes
+bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the document, into the same file and a chart
 	@python3 bench/mongo/figures.py
 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
