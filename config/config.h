@@ -34,8 +34,10 @@ struct key; /* keys.h */
 enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 
 /* Where a topic begins that the store knows nothing of; else an instant in ms. */
-#define CONFIG_START_EARLIEST (-2)
-#define CONFIG_START_LATEST   (-1)
+#define CONFIG_START_EARLIEST   (-2)
+#define CONFIG_PREALLOCATE_AUTO (-1)
+#define CONFIG_PREALLOCATE_OFF  0
+#define CONFIG_START_LATEST     (-1)
 
 struct config_source {
     char *name;
@@ -78,6 +80,8 @@ struct config {
         int64_t connections;
         bool indexes;
         enum store_validation validation;
+        int64_t preallocate;    /* 1/N: N; or one of CONFIG_PREALLOCATE_… */
+        bool preallocate_zeros; /* else shells */
     } store;
     struct {
         int64_t flush_ms;      /* run: a batch is sealed so often, … */

@@ -156,6 +156,7 @@ static const char *type_name(enum key_type type)
     case KEY_BROKERS:
     case KEY_TOPIC:
     case KEY_START:
+    case KEY_PREALLOCATE:
     case KEY_TIME:
     case KEY_METRIC:
         return "text";
@@ -163,6 +164,7 @@ static const char *type_name(enum key_type type)
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
     case KEY_VALIDATION:
+    case KEY_PREALLOCATE_AS:
         return "word";
     case KEY_DECODE:
     case KEY_DIMENSIONS:

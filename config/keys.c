@@ -62,6 +62,7 @@ static const char *const log_levels[] = {[LOG_LEVEL_DEBUG] = "debug",
 static const char *const validations[] = {
     [VALIDATION_OFF] = "off", [VALIDATION_WARN] = "warn", [VALIDATION_ERROR] = "error", NULL};
 static const char *const booleans[] = {"false", "true", NULL};
+static const char *const preallocated[] = {"shell", "zeros", NULL};
 
 const char *const *keys_choices(const struct key *k)
 {
@@ -74,6 +75,8 @@ const char *const *keys_choices(const struct key *k)
         return report_layout_names;
     case KEY_VALIDATION:
         return validations;
+    case KEY_PREALLOCATE_AS:
+        return preallocated;
     default:
         ASSERT(k->type == KEY_BOOLEAN);
         return booleans;
@@ -197,6 +200,7 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
     case KEY_VALIDATION:
+    case KEY_PREALLOCATE_AS:
         add_choices(k, out);
         return;
     case KEY_TEXT:
@@ -222,6 +226,9 @@ void keys_range(const struct key *k, struct text *out)
         return;
     case KEY_START:
         text_puts(out, "earliest, latest or a time such as 2026-11-21T10:00:00Z");
+        return;
+    case KEY_PREALLOCATE:
+        text_puts(out, "auto, off, or a chance such as 1/500000");
         return;
     case KEY_TIME:
         text_puts(out, "broker, or a JSON pointer such as /@timestamp");
@@ -269,6 +276,14 @@ static void add_start(int64_t ms, struct text *out)
         text_printf(out, "%.19s.%03dZ", civil_iso(ms, iso), (int)(ms % SECOND_MS));
 }
 
+static void add_preallocate(int64_t one_in, struct text *out)
+{
+    if (one_in > 0)
+        text_printf(out, "1/%" PRId64, one_in);
+    else
+        text_puts(out, one_in == CONFIG_PREALLOCATE_AUTO ? "auto" : "off");
+}
+
 static void add_string(const char *string, struct text *out)
 {
     text_puts(out, string != NULL ? string : "");
@@ -289,6 +304,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
     case KEY_VALIDATION:
+    case KEY_PREALLOCATE_AS:
         text_puts(out, keys_choices(k)[get_number(k, base)]);
         return;
     case KEY_TEXT:
@@ -302,6 +318,9 @@ void keys_print(const struct key *k, const void *base, struct text *out)
         return;
     case KEY_START:
         add_start(get_number(k, base), out);
+        return;
+    case KEY_PREALLOCATE:
+        add_preallocate(get_number(k, base), out);
         return;
     case KEY_TIME:
         d = (const struct decode *)(const void *)member;

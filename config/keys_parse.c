@@ -12,6 +12,7 @@
 
 static const char *const url_forms[] = {"sqlite:", "mongodb:", "mem:", NULL};
 static const char *const starts[] = {"earliest", "latest", NULL};
+static const char *const preallocates[] = {"auto", "off", NULL};
 
 /* Members are int64_t, bool, or 32 bits wide where they are enums or belong to struct report. */
 static void put_number(const struct key *k, void *base, int64_t value)
@@ -190,6 +191,22 @@ static bool parse_start(const struct key *k, struct slice text, struct slice ref
     return true;
 }
 
+static bool parse_preallocate(const struct key *k, struct slice text, struct slice reference, void *base,
+                              struct err *e)
+{
+    char hint[SUGGEST_HINT_BYTES];
+    int64_t one_in = slice_is(text, "auto") ? CONFIG_PREALLOCATE_AUTO : CONFIG_PREALLOCATE_OFF;
+    bool is_word = one_in == CONFIG_PREALLOCATE_AUTO || slice_is(text, "off");
+    bool is_chance = text.len > 2 && memcmp(text.ptr, "1/", 2) == 0 &&
+                     count_digits(slice_of(text.ptr + 2, text.len - 2)) == text.len - 2 &&
+                     parse_digits(slice_of(text.ptr + 2, text.len - 2), &one_in) && one_in > 0;
+    if (!is_word && !is_chance)
+        return refuse(k, shown_of(text, reference),
+                      reference.ptr == NULL ? suggest_hint(text, preallocates, hint) : "", e);
+    put_number(k, base, one_in);
+    return true;
+}
+
 /* Which of decode.metric[] is the key's member? */
 static enum metric_member metric_of(const struct key *k)
 {
@@ -217,6 +234,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_LOG_LEVEL:
     case KEY_LAYOUT:
     case KEY_VALIDATION:
+    case KEY_PREALLOCATE_AS:
         return parse_choice(k, text, reference, base, e);
     case KEY_TEXT:
     case KEY_PATH:
@@ -228,6 +246,8 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
         return parse_string(k, text, reference, base, e);
     case KEY_START:
         return parse_start(k, text, reference, base, e);
+    case KEY_PREALLOCATE:
+        return parse_preallocate(k, text, reference, base, e);
     case KEY_TIME:
     case KEY_METRIC:
         return parse_decoding(k, text, reference, base, e);

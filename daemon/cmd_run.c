@@ -392,7 +392,8 @@ static bool count_topics(struct run *run, struct err *e)
 static bool open_store(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
-    const struct store_options options = setup_store(c);
+    struct store_options options = setup_store(c);
+    options.prealloc = setup_prealloc(c);
     for (int tries = 0;; tries++) {
         run->store = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
         if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE ||

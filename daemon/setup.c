@@ -39,6 +39,16 @@ struct store_options setup_store(const struct config *c)
                                   .without_indexes = !c->store.indexes};
 }
 
+struct prealloc_options setup_prealloc(const struct config *c)
+{
+    int64_t one_in = c->store.preallocate;
+    return (struct prealloc_options){.when = one_in == CONFIG_PREALLOCATE_OFF    ? PREALLOC_OFF
+                                             : one_in == CONFIG_PREALLOCATE_AUTO ? PREALLOC_AUTO
+                                                                                 : PREALLOC_CHANCE,
+                                     .one_in = one_in,
+                                     .zeros = c->store.preallocate_zeros};
+}
+
 struct kafka_options setup_kafka(const struct config *c)
 {
     return (struct kafka_options){

@@ -205,6 +205,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
         return false;
     failpoint(FAILPOINT_MONGO_APPLIED);
     m->step = STEP_NONE;
+    m->store.prealloc = m->figures;
     m->applied_at_ms = clock_mono_ms(&clock_system);
     mongo_note_stored(m);
     return true;

@@ -434,7 +434,7 @@ static void write_together(const struct mongo_chunk *c, const struct alike *orde
     bson_append_array_end(command, &updates);
 }
 
-/* Does it add to a document, that may be there? Else it makes one: a series that is new. */
+/* Does it add to a document, that may be there? Else it makes one: of a series that is new, or ahead. */
 static bool adds(const struct mongo_chunk *c)
 {
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
@@ -525,7 +525,8 @@ bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
     }
     if (n > 0)
         return refuse_id(c, which[0], e);
-    c->finds_new = c->made * NEW_SHARE > c->count;
+    if (!c->is_ahead)
+        c->finds_new = c->made * NEW_SHARE > c->count;
     c->count = 0;
     text_clear(&c->raw);
     failpoint(FAILPOINT_MONGO_APPLYING);

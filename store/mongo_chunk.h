@@ -9,6 +9,8 @@
  *          names no shard key, so that each shard would be asked.
  * New    : documents that are not there are inserted together; which they are turns out where alike
  *          updates went together, and is asked (of all shards) where the chunk before made many.
+ * Ahead  : documents that are made before they are needed are inserted together; those that are there are
+ *          left as they are.
  * Else   : what the server took in neither way goes one by one, as an upsert.
  * Refused: the first document that the server does not take then, for good, is named (EX_IOERR); what it
  *          took of the command is applied.
@@ -33,6 +35,7 @@ struct mongo_chunk {
     const char *ids[MONGO_CHUNK_UPDATES]; /* in it, of their documents, while it is applied */
     size_t count;
     size_t made;    /* documents, that were not there */
+    bool is_ahead;  /* all of them only make documents before they are needed */
     bool finds_new; /* many of the chunk before were: it is worth looking for them */
 };
 

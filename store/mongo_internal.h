@@ -32,6 +32,8 @@ struct mongo_report {
     struct series_map map;
     int64_t series_found; /* how many series the database had when it was asked first; -1: not asked yet */
     bool has_all_names;   /* all of them are in `names` */
+    bool has_zeros;       /* there may be documents with slots that nothing was counted in, each of zeros */
+    uint32_t first_written[MONGO_KINDS_MAX]; /* of each kind, the first bucket, as mongo_name.written */
 };
 
 /* A partition whose events this handle may seal. */
@@ -48,6 +50,12 @@ struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
     int64_t inc, seq; /* seq -1: nothing is open */
     int64_t bytes;    /* of its log */
+};
+
+/* A document that is to be made before it is needed. */
+struct mongo_ahead {
+    uint32_t series;
+    int64_t date_ms;
 };
 
 enum mongo_step { STEP_NONE, STEP_SEALING, STEP_APPLYING };
@@ -74,6 +82,11 @@ struct mongo_store {
     size_t connections; /* in all */
     struct mongo_limits limits;
 
+    /* of what it makes before it is needed; the store's figures are those after a batch is applied */
+    struct prealloc prealloc;
+    struct prealloc_pace pace;
+    struct prealloc_figures figures;
+
     /* the batch under way */
     enum mongo_step step;
     struct mongo_log log;
@@ -84,6 +97,8 @@ struct mongo_store {
     /* scratch */
     struct radix_item *items, *scratch;
     struct radix_item *documents; /* by what is done to them */
+    struct mongo_ahead *ahead;    /* of the kind of documents that is being written */
+    size_t ahead_count, ahead_capacity;
     const struct cell **cells;
     size_t item_capacity;
     struct text id;
@@ -152,6 +167,22 @@ bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err 
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
 /* The series of the batch are in the database now. */
 void mongo_note_stored(struct mongo_store *m);
+
+/* ---- mongo_prealloc.c: documents before they are needed */
+
+/* A document that the batch counts in, those of a series in order of time. */
+struct mongo_touch {
+    uint32_t series;
+    int64_t start_ms, last_ms; /* of its span; of its last cell */
+    int64_t hits;
+    bool is_last; /* of its series, in the batch */
+};
+
+/* Notes in m->ahead whether the next document of the series is due. True: this one is most likely there. */
+bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct mongo_touch *t);
+/* Makes what is noted: no more is. */
+void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,
+                       struct mongo_log *log);
 
 /* ---- mongo_ledger.c */
 

@@ -10,6 +10,7 @@
 #include "base/slice.h"
 
 #include "store/mongo_kind.h"
+#include "store/prealloc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@ struct mongo_name {
     uint64_t hash;
     struct slice key;
     bool is_stored; /* the database is known to have it */
+    struct prealloc_state ahead[MONGO_KINDS_MAX];
     /* Of each kind, the bucket whose document this handle wrote last: its minute, from 1; 0: none. */
     uint32_t written[MONGO_KINDS_MAX];
 };

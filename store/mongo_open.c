@@ -3,8 +3,10 @@
 #include "store/mongo_chunk.h"
 #include "store/mongo_roll.h"
 
+#define XXH_INLINE_ALL
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #define KEY_BYTES 64 /* of one series, as most have less */
 
@@ -67,7 +69,7 @@ static void name_report(const struct report *r, char key[MONGO_NAME_BYTES])
         snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
 }
 
-static void add_report(struct mongo_store *m, const struct report *r)
+static void add_report(struct mongo_store *m, const struct report *r, bool has_zeros)
 {
     size_t n = m->store.report_count++;
     m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
@@ -79,6 +81,7 @@ static void add_report(struct mongo_store *m, const struct report *r)
     name_report(r, more->key);
     mongo_names_init(&more->names);
     name_fields(more, r);
+    more->has_zeros = has_zeros && more->plain >= 0;
 }
 
 bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
@@ -87,7 +90,7 @@ bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err 
     if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
         return false;
     own.series_max = r->series_max;
-    add_report(m, &own);
+    add_report(m, &own, false);
     return true;
 }
 
@@ -96,6 +99,7 @@ bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err 
 struct known {
     const struct report *wanted; /* NULL: all */
     struct report newest;
+    bool has_zeros; /* there are documents of zeros of it */
     struct mongo_store *m;
     bool good;
     struct err *e;
@@ -118,9 +122,11 @@ static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
     struct report r;
+    bson_iter_t zeros;
     k->good = read_report(document, &r, k->e);
     if (!k->good)
         return false;
+    k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
     if (k->wanted != NULL) {
         k->newest = r;
         return false;
@@ -128,7 +134,7 @@ static bool see_report(void *context, const bson_t *document)
     if (k->m->store.report_count > 0 && strcmp(k->m->reports[k->m->store.report_count - 1].name, r.name) == 0)
         report_fini(&r);
     else
-        add_report(k->m, &r);
+        add_report(k->m, &r, k->has_zeros);
     return true;
 }
 
@@ -161,11 +167,13 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
 }
 
 /* *is_there: just so; another definition under its name and generation is refused. */
-static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, struct err *e)
+static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, bool *has_zeros,
+                         struct err *e)
 {
     struct known k = {.wanted = r, .m = m, .e = e};
     if (!read_reports(&k))
         return false;
+    *has_zeros = k.has_zeros;
     *is_there = k.newest.definition != NULL && k.newest.generation == r->generation &&
                 strcmp(k.newest.definition, r->definition) == 0;
     bool good = true;
@@ -181,13 +189,30 @@ static bool check_report(struct mongo_store *m, const struct report *r, bool *is
     return good;
 }
 
-/* Find it in the database, or add it, and look again: another may have been quicker. */
-static bool register_report(struct mongo_store *m, const struct report *r, struct err *e)
+/* Before there is any document of zeros: whoever reads knows then that a slot may mean nothing. */
+static bool note_zeros(struct mongo_store *m, struct mongo_report *more, struct err *e)
 {
-    bool is_there;
-    return check_report(m, r, &is_there, e) &&
-           (is_there || (store_report(m, r, e) && check_report(m, r, &is_there, e))) &&
-           mongo_add_report(m, r, e);
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
+    bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    more->has_zeros = true;
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* Find it in the database, or add it, and look again: another may have been quicker. */
+static bool register_report(struct mongo_store *m, const struct report *r, bool with_zeros, struct err *e)
+{
+    bool is_there, has_zeros;
+    if (!check_report(m, r, &is_there, &has_zeros, e) ||
+        (!is_there && !(store_report(m, r, e) && check_report(m, r, &is_there, &has_zeros, e))) ||
+        !mongo_add_report(m, r, e))
+        return false;
+    struct mongo_report *more = &m->more[m->store.report_count - 1];
+    more->has_zeros = has_zeros;
+    return has_zeros || !with_zeros || more->plain < 0 || note_zeros(m, more, e);
 }
 
 static bool count_series(struct mongo_store *m, size_t report, struct err *e)
@@ -225,14 +250,17 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         m->connections = options->connections;
     if (!take_limits(m, e))
         return false;
+    bool with_zeros = options->prealloc.when != PREALLOC_OFF && options->prealloc.zeros;
     for (size_t i = 0; i < count; i++) {
-        if (!register_report(m, &reports[i], e))
+        if (!register_report(m, &reports[i], with_zeros, e))
             return false;
     }
     /* Validators first: what makes a collection needs less of a right than what changes it. */
     if (!mongo_set_validators(m, options->validation, e) ||
         (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_need_slot(m, e))
         return false;
+    prealloc_init(&m->prealloc, &options->prealloc, clock_wall_ms(&clock_system),
+                  XXH3_64bits_withSeed(m->slot, strlen(m->slot), (uint64_t)m->inc));
     for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
         if (!count_series(m, i, e))
             return false;
@@ -278,6 +306,7 @@ void mongo_free(struct mongo_store *m)
     free(m->items);
     free(m->scratch);
     free(m->documents);
+    free(m->ahead);
     free(m->cells);
     free(m->rows);
     free(m->row_is_there);

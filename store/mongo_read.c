@@ -97,6 +97,13 @@ static size_t first_row(const struct reading *g, int64_t date_ms)
                                                           : (size_t)(ahead_ms / span_next(g->scan->slot, 0));
 }
 
+/* A slot that was there before anything was counted in it: its report has a count. */
+static bool is_made_ahead(const struct reading *g, const int64_t *columns)
+{
+    const struct mongo_report *more = &g->m->more[g->scan->report];
+    return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
+}
+
 static bool see_document(void *context, const bson_t *document)
 {
     struct reading *g = context;
@@ -115,7 +122,7 @@ static bool see_document(void *context, const bson_t *document)
         return true;
     read_slots(g, document);
     for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
-        if (!g->m->row_is_there[row])
+        if (!g->m->row_is_there[row] || is_made_ahead(g, &g->m->rows[row * columns]))
             continue;
         int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
         if (at_ms >= scan->to_ms)
@@ -359,6 +366,8 @@ bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const
                         .context = context,
                         .stats = &own,
                         .measures = measures_of(&m->reports[scan->report], scan->measures)};
+    if (m->more[scan->report].has_zeros)
+        g.measures |= (uint32_t)1 << m->more[scan->report].plain;
     bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > m->more[scan->report].names.count;
     if (scan->from_ms == scan->to_ms || is_unknown)
         return true;
@@ -385,7 +394,7 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 /* ---- from when to when */
 
 struct ends {
-    int64_t first_ms, last_ms;
+    int64_t first_ms, last_ms; /* -1: nothing yet */
 };
 
 static bool see_date(void *context, const bson_t *document)
@@ -402,27 +411,52 @@ static void see_minute(void *context, uint32_t series, int64_t slot_ms, const in
     ends->last_ms = slot_ms > ends->last_ms ? slot_ms : ends->last_ms;
 }
 
-static bool read_end(struct mongo_store *m, size_t report, int direction, struct ends *ends, struct err *e)
+/* The date of the first document, or the last, from this one on or before it; -1: there is none. */
+static bool find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
+                     int64_t from_ms, int64_t *date_ms, struct err *e)
 {
-    enum span of_minutes = mongo_kind_for(&m->reports[report], SPAN_MINUTE)->span;
-    char collection[MONGO_NAME_BYTES];
-    bson_t all = BSON_INITIALIZER;
-    int64_t date_ms = -1;
+    char time[MONGO_TIME_BYTES];
+    bson_t filter = BSON_INITIALIZER, of;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
                                "projection", "{", "metadata", BCON_BOOL(true), "}");
-    mongo_collection(m, report, span_name(of_minutes), collection);
-    bool good = mongo_find(m->client, collection, &all, options, see_date, &date_ms, e);
+    if (from_ms >= 0) {
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
+        BSON_APPEND_UTF8(&of, direction > 0 ? "$gte" : "$lt", mongo_time(span, from_ms, time));
+        bson_append_document_end(&filter, &of);
+    }
+    *date_ms = -1;
+    bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
     bson_destroy(options);
-    if (!good || date_ms < 0)
-        return good;
-    struct scan_stats stats = {0};
-    struct scan scan = {.report = report,
-                        .slot = SPAN_MINUTE,
-                        .from_ms = date_ms,
-                        .to_ms = span_next(of_minutes, date_ms),
-                        .series = {.kind = SERIES_ALL},
-                        .rows_max = UINT64_MAX};
-    return mongo_scan(&m->store, &scan, see_minute, ends, &stats, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* From the end on to where something was counted: documents that were made ahead hold nothing. */
+static bool read_end(struct mongo_store *m, size_t report, int direction, struct ends *ends, struct err *e)
+{
+    enum span span = mongo_kind_for(&m->reports[report], SPAN_MINUTE)->span;
+    char collection[MONGO_NAME_BYTES];
+    int64_t date_ms = -1;
+    mongo_collection(m, report, span_name(span), collection);
+    while (ends->first_ms < 0) {
+        int64_t before_ms = date_ms,
+                from_ms = date_ms < 0 || direction < 0 ? date_ms : span_next(span, date_ms);
+        if (!find_end(m, collection, span, direction, from_ms, &date_ms, e))
+            return false;
+        /* Of a document whose `_id` says another time there is no end. */
+        if (date_ms < 0 || (before_ms >= 0 && (direction > 0) != (date_ms > before_ms)))
+            return true;
+        struct scan_stats stats = {0};
+        struct scan scan = {.report = report,
+                            .slot = SPAN_MINUTE,
+                            .from_ms = date_ms,
+                            .to_ms = span_next(span, date_ms),
+                            .series = {.kind = SERIES_ALL},
+                            .rows_max = UINT64_MAX};
+        if (!mongo_scan(&m->store, &scan, see_minute, ends, &stats, e))
+            return false;
+    }
+    return true;
 }
 
 bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)

@@ -33,10 +33,21 @@ static const char *collection_of(struct slice raw)
                                                                                : NULL;
 }
 
+/* Does it only make a document, before it is needed? */
+static bool is_ahead(struct slice raw)
+{
+    bson_t update;
+    bson_iter_t it, operator;
+    ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
+    return bson_iter_init_find(&it, &update, "u") && BSON_ITER_HOLDS_DOCUMENT(&it) &&
+           bson_iter_recurse(&it, &operator) && bson_iter_next(&operator) &&
+           strcmp(bson_iter_key(&operator), "$setOnInsert") == 0;
+}
+
 static bool has_room(const struct sending *s, const struct mongo_chunk *c, const char *collection)
 {
     return c->count == 0 || (c->count < s->limits->updates && c->raw.len + s->next.len <= s->limits->bytes &&
-                             strcmp(c->collection, collection) == 0);
+                             strcmp(c->collection, collection) == 0 && c->is_ahead == is_ahead(s->next));
 }
 
 /* Updates of one collection, as many as a command takes; none: the log is at its end. */
@@ -53,6 +64,7 @@ static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
         if (!has_room(s, c, collection))
             return true;
         snprintf(c->collection, sizeof c->collection, "%s", collection);
+        c->is_ahead = c->count > 0 ? c->is_ahead : is_ahead(s->next);
         c->at[c->count++] = c->raw.len;
         text_add(&c->raw, s->next.ptr, s->next.len);
         s->next.len = 0;

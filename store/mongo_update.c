@@ -222,35 +222,34 @@ static bool is_within(const struct update *u, size_t i, size_t count, uint32_t s
     return i < count && series_at(u->m, i) == series && ms_at(u, i) < end_ms;
 }
 
-/* A hash of what the document's update does, the same for all that are alike. Returns the first cell of the
- * next. */
+/* Without a count among the measures, a slot is one. */
+static int64_t hits_of(const struct update *u, const int64_t *columns)
+{
+    int plain = u->m->more[u->report].plain;
+    return plain < 0 ? 1 : columns[u->m->reports[u->report].measures[plain].column];
+}
+
+/* A hash of what the document's update does, the same for all that are alike; and who is hit by it, and how.
+ * Returns the first cell of the next. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
-                            uint64_t *signature)
+                            uint64_t *signature, struct mongo_touch *t)
 {
     uint32_t series = series_at(u->m, i);
-    int64_t end_ms = span_next(k->span, span_floor(k->span, ms_at(u, i)));
+    *t = (struct mongo_touch){.series = series, .start_ms = span_floor(k->span, ms_at(u, i))};
+    int64_t end_ms = span_next(k->span, t->start_ms);
     *signature = 0;
     while (is_within(u, i, count, series, end_ms)) {
         int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
         int64_t next_ms = span_next(k->finest, slot[0]);
-        while (is_within(u, i, count, series, next_ms))
+        while (is_within(u, i, count, series, next_ms)) {
+            t->last_ms = ms_at(u, i);
             merge_cells(u->m, u->report, count, &i, slot + 1);
+        }
+        t->hits = value_add(t->hits, hits_of(u, slot + 1));
         *signature = XXH3_64bits_withSeed(slot, sizeof slot, *signature);
     }
+    t->is_last = i == count || series_at(u->m, i) != series;
     return i;
-}
-
-/* Was it written before? Most likely it is there then. */
-static bool note_written(struct update *u, size_t kind, uint32_t series, int64_t start_ms)
-{
-    if (series == STORE_SERIES_OTHER)
-        return false;
-    uint32_t *written = &mongo_names_at(&u->m->more[u->report].names, series)->written[kind];
-    uint32_t minute = (uint32_t)(start_ms / MINUTE_MS + 1);
-    bool was = *written >= minute; /* or one after it */
-    if (!was)
-        *written = minute;
-    return was;
 }
 
 /* Of the cells' order, mostly the one before. */
@@ -273,17 +272,18 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
     size_t count = 0;
     for (size_t i = 0; i < cell_count; count++) {
         uint64_t signature;
-        bool was_written = note_written(u, kind, series_at(m, i), span_floor(k->span, ms_at(u, i)));
+        struct mongo_touch touch;
         if (k->span == SPAN_MONTH)
             note_month(m, civil_month_index(ms_at(u, i)));
-        size_t next = sign_document(u, k, i, cell_count, &signature);
-        m->documents[count] =
-            (struct radix_item){signature >> 1 | (was_written ? 0 : MAYBE_NEW), (uint32_t)i};
+        size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
+        bool is_there = mongo_touch(m, u->report, kind, &touch);
+        m->documents[count] = (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
     }
     const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
         write_document(u, k, sorted[i].index, cell_count);
+    mongo_write_ahead(m, u->report, kind, u->now_ms, u->log);
 }
 
 /* What is to be rolled up now. */

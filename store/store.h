@@ -27,6 +27,7 @@
 #include "base/civil.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "store/prealloc.h"
 
 #include <stdatomic.h>
 
@@ -94,6 +95,7 @@ struct store_options {
     enum store_validation validation;
     size_t connections;   /* to a server, over which a batch is applied; 0: as the store likes */
     bool without_indexes; /* but those that it needs itself */
+    struct prealloc_options prealloc;
 };
 
 struct store;
@@ -148,7 +150,8 @@ struct store {
     const struct store_ops *ops;
     const struct report *reports; /* what it holds, current generation of each; owned by the store */
     size_t report_count;
-    bool is_shared; /* other writers may count beside this one, each its partitions */
+    bool is_shared;                   /* other writers may count beside this one, each its partitions */
+    struct prealloc_figures prealloc; /* of a writer, as of the last batch applied */
 };
 
 /* `url` is "sqlite:PATH", "mongodb://…" (store/mongo.h) or "mem:". STORE_WRITE creates what is missing and
