@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 struct world_kind world_kinds[] = {
-    {"mem", "mem", false, LAYOUT_DAY},
-    {"sqlite", "sqlite", true, LAYOUT_DAY},
-    {"mem of seconds", "mem", false, LAYOUT_MINUTE},
-    {"mongodb", "mongodb", true, LAYOUT_DAY},
-    {"mongodb of hours", "mongodb", true, LAYOUT_HOUR},
-    {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE},
+    {"mem", "mem", false, LAYOUT_DAY, {0}},
+    {"sqlite", "sqlite", true, LAYOUT_DAY, {0}},
+    {"mem of seconds", "mem", false, LAYOUT_MINUTE, {0}},
+    {"mongodb", "mongodb", true, LAYOUT_DAY, {0}},
+    {"mongodb of hours", "mongodb", true, LAYOUT_HOUR, {0}},
+    {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE, {0}},
+    /* with the next document of all that is counted */
+    {"mongodb with shells", "mongodb", true, LAYOUT_MINUTE, {PREALLOC_CHANCE, 1, false}},
+    {"mongodb with zeros", "mongodb", true, LAYOUT_HOUR, {PREALLOC_CHANCE, 1, true}},
 };
 const struct world_kind *world_kind = &world_kinds[0];
 const struct series_set world_every_series = {.kind = SERIES_ALL};
@@ -63,7 +66,8 @@ static void must(bool ok, const struct err *e)
 
 static void open_store(struct world *w)
 {
-    const struct store_options options = {.validation = VALIDATION_ERROR}; /* what is written must pass */
+    const struct store_options options = {.validation = VALIDATION_ERROR, /* what is written must pass */
+                                          .prealloc = world_kind->prealloc};
     struct err e;
     w->store = store_open_with(w->url, &options, w->reports, FIXTURE_COUNT, &e);
     must(w->store != NULL, &e);

@@ -15,6 +15,7 @@ struct world_kind {
     const char *scheme; /* of its URL */
     bool on_disk;       /* or in a server: it outlives the handle */
     enum report_layout layout;
+    struct prealloc_options prealloc;
 };
 
 extern struct world_kind world_kinds[];

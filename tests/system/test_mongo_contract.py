@@ -13,7 +13,7 @@ PROGRAMS = (("test_store_random", "test_query_random"),
             ("test_store_contract", "test_store_disk", "test_store_ranges", "test_store_series",
              "test_values", "test_ranking"))
 END_S = 200
-KINDS = ("mongodb", "mongodb of hours", "mongodb of minutes")
+KINDS = ("mongodb", "mongodb of hours", "mongodb of minutes", "mongodb with shells", "mongodb with zeros")
 
 
 class Contract(MongoCase):
