@@ -63,7 +63,8 @@ static bool apply_once(struct writer *w, const struct batch *batch, struct err *
     if (good)
         status_note_batch(w->status, &(struct status_batch){.events = count_events(batch),
                                                             .cells = writer_count_cells(batch),
-                                                            .apply_us = now_us() - begun_us});
+                                                            .apply_us = now_us() - begun_us,
+                                                            .prealloc = w->store->prealloc});
     return good;
 }
 

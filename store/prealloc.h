@@ -68,14 +68,14 @@ void prealloc_count(struct prealloc *p, struct prealloc_state *s, int64_t hits);
 bool prealloc_is_due(struct prealloc *p, struct prealloc_state *s, uint64_t series,
                      const struct prealloc_period *period, int64_t at_ms, int64_t hits);
 
-/* ---- what it came to, by the one handle that counts it */
+/* ---- what it came to, as far as one handle knows: coverage is used / begun, waste from unused / made on */
 
 struct prealloc_figures {
-    int64_t begun;        /* documents with their first count, of periods that began after the handle, … */
-    int64_t used;         /* … and those of them that it had made before */
-    int64_t made, unused; /* made; of these, passed over: their series was hit later only, or not since */
-    int64_t
-        spike_milli; /* of the last day: the busiest minute's, in thousandths of the average minute's; -1 */
+    int64_t begun;       /* documents with their first count, of periods after the handle's first, … */
+    int64_t used;        /* … and those of them that it had made before */
+    int64_t made;        /* asked for, whether or not they were there */
+    int64_t unused;      /* of these, passed over: their series was next hit in a later period */
+    int64_t spike_milli; /* of the day so far: the busiest minute's, in thousandths of the average minute's */
 };
 
 /* How many were made in each minute, for `spike_milli`. */

@@ -123,6 +123,25 @@ static void add_interval(const struct status *s, struct text *out)
     text_putc(out, '\n');
 }
 
+/* Documents of MongoDB that are made before they are needed: coverage is used / begun, waste is unused / made,
+ * and what was never hit again. */
+static void add_prealloc(const struct status *s, struct text *out)
+{
+    const struct prealloc_figures *f = &s->last_batch.prealloc;
+    add_one(out, "documents_begun_total", "counter", f->begun,
+            "Documents with their first count, of periods after that in which the daemon began.");
+    add_one(out, "documents_preallocated_total", "counter", f->made,
+            "Documents made before anything was counted in them, as far as they were not there.");
+    add_one(out, "documents_preallocated_used_total", "counter", f->used,
+            "Documents begun that this daemon had made before.");
+    add_one(out, "documents_preallocated_unused_total", "counter", f->unused,
+            "Documents made before, whose series was next counted in a later period.");
+    add_head(out, "preallocation_spike", "gauge",
+             "Documents made in the busiest minute of the UTC day so far, by the average minute's.");
+    text_printf(out, "tallyd_preallocation_spike %" PRId64 ".%03" PRId64 "\n", f->spike_milli / 1000,
+                f->spike_milli % 1000);
+}
+
 static void add_store(const struct status *s, struct text *out)
 {
     add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches that are durable.");
@@ -132,6 +151,7 @@ static void add_store(const struct status *s, struct text *out)
     add_one(out, "last_batch_cells", "gauge", s->last_batch.cells, "Cells in the batch applied last.");
     add_latencies(s, out);
     add_interval(s, out);
+    add_prealloc(s, out);
     add_one(out, "store_errors_total", "counter", (int64_t)s->store_errors,
             "Attempts to store a batch that failed.");
     add_one(out, "store_reachable", "gauge", !s->store_is_away,

@@ -20,6 +20,7 @@
 #include "aggregate/report.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "store/prealloc.h"
 
 #include <pthread.h>
 
@@ -57,6 +58,8 @@ struct status_figures {
 struct status_batch {
     int64_t events, cells; /* in it */
     int64_t apply_us;      /* how long it took to become durable */
+    /* Of the store since its handle was opened, with this batch. */
+    struct prealloc_figures prealloc;
 };
 
 /* All of a partition's records before `next` are counted. */

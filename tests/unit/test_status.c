@@ -126,8 +126,10 @@ static void test_metrics_show_batches(void **state)
     static const int64_t took_us[] = {1, 1000, 1001, 999999, 10000000, 10000001};
     struct fixture *f = *state;
     for (size_t i = 0; i < COUNT_OF(took_us); i++)
-        status_note_batch(&f->status,
-                          &(struct status_batch){.events = 10, .cells = 3, .apply_us = took_us[i]});
+        status_note_batch(&f->status, &(struct status_batch){.events = 10,
+                                                             .cells = 3,
+                                                             .apply_us = took_us[i],
+                                                             .prealloc = {100, 99, 120, 7, 1305}});
     status_note_store(&f->status, "disk full");
     status_note_store(&f->status, "disk full");
     static const char *const lines[] = {"tallyd_batches_applied_total 6",
@@ -142,6 +144,11 @@ static void test_metrics_show_batches(void **state)
                                         "tallyd_apply_duration_seconds_bucket{le=\"+Inf\"} 6",
                                         "tallyd_apply_duration_seconds_sum 21.002002",
                                         "tallyd_apply_duration_seconds_count 6",
+                                        "tallyd_documents_begun_total 100",
+                                        "tallyd_documents_preallocated_total 120",
+                                        "tallyd_documents_preallocated_used_total 99",
+                                        "tallyd_documents_preallocated_unused_total 7",
+                                        "tallyd_preallocation_spike 1.305",
                                         "tallyd_store_errors_total 2",
                                         "tallyd_store_reachable 0"};
     for (size_t i = 0; i < COUNT_OF(lines); i++)
