@@ -5,9 +5,10 @@
  *                                           the hours, or is missing: all alike
  *
  * Prints  : of each way, `minute WAY MINUTE COUNT` for the last day, `day WAY SPIKE`, and
- *           `decade WAY POWER SERIES HIT COVERED MADE UNUSED` of the series with 10^POWER hits a day and more.
+ *           `decade WAY POWER SERIES HIT COVERED MADE UNUSED` of the series with 10^POWER hits a day and
+ *           more, and `busy WAY 0 …` of those with 50 and more.
  * Ways    : auto; chance, 1 in 500,000; midnight: all that had a hit on the day before, when the day begins.
- * Exact   : the days that are measured follow one that is not. The seed is fixed.
+ * Exact   : the two days that are judged follow two that are not. The seed is fixed.
  */
 #include "store/prealloc.h"
 #include "base/civil.h"
@@ -20,11 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DAYS        4 /* of which the first is not measured */
+#define DAYS        4
+#define JUDGED_DAYS 2 /* the last; from the others it is learnt how much there is */
 #define DAY_MINUTES 1440
 #define FIRST_DAY   INT64_C(20000) /* since 1970 */
 #define DECADES     12             /* from 10^-3 on */
 #define DECADE_0    3
+#define BUSY_HITS   50 /* a day: of those it is promised that nearly all are there */
 
 enum way { WAY_AUTO, WAY_CHANCE, WAY_MIDNIGHT, WAYS };
 static const char *const way_names[WAYS] = {"auto", "chance", "midnight"};
@@ -51,7 +54,7 @@ struct simulation {
     uint64_t dice;
     int64_t minutes[WAYS][DAY_MINUTES];
     double spike[WAYS];
-    struct decade decades[WAYS][DECADES];
+    struct decade decades[WAYS][DECADES], busy[WAYS];
 };
 
 static uint64_t roll(struct simulation *s)
@@ -147,9 +150,13 @@ static size_t draw(struct simulation *s)
 
 /* ---- days */
 
-static struct decade *decade_of(struct simulation *s, enum way way, const struct series *one)
+static void add(struct decade *d, const struct series *one, bool was_made)
 {
-    return &s->decades[way][one->decade];
+    d->series++;
+    d->hit += one->is_hit;
+    d->made += was_made;
+    d->covered += was_made && one->is_hit;
+    d->unused += was_made && !one->is_hit;
 }
 
 /* What yesterday made, and today was hit or not. */
@@ -159,12 +166,9 @@ static void judge(struct simulation *s)
         const struct series *one = &s->series[i];
         for (int way = 0; way < WAYS; way++) {
             bool was_made = one->was_made >> way & 1;
-            struct decade *d = decade_of(s, (enum way)way, one);
-            d->series++;
-            d->hit += one->is_hit;
-            d->made += was_made;
-            d->covered += was_made && one->is_hit;
-            d->unused += was_made && !one->is_hit;
+            add(&s->decades[way][one->decade], one, was_made);
+            if (s->weights[i] >= BUSY_HITS)
+                add(&s->busy[way], one, was_made);
         }
     }
 }
@@ -220,12 +224,18 @@ static void run_day(struct simulation *s, int number, double hits)
         for (int64_t n = (int64_t)due; n > 0; n--)
             hit(s, &day, minute);
     }
-    if (number == 0)
+    if (number < DAYS - JUDGED_DAYS)
         return;
-    if (number > 1) /* of the day before it was learnt only how much there is */
-        judge(s);
+    judge(s);
     for (int way = 0; way < WAYS; way++)
         s->spike[way] = fmax(s->spike[way], spike_of(s->minutes[way]));
+}
+
+static void print_decade(const char *what, const char *way, int power, const struct decade *d)
+{
+    if (d->series > 0)
+        printf("%s %s %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", what, way, power,
+               d->series, d->hit, d->covered, d->made, d->unused);
 }
 
 static void print(const struct simulation *s)
@@ -234,12 +244,9 @@ static void print(const struct simulation *s)
         printf("day %s %.2f\n", way_names[way], s->spike[way]);
         for (int minute = 0; minute < DAY_MINUTES; minute++)
             printf("minute %s %d %" PRId64 "\n", way_names[way], minute, s->minutes[way][minute]);
-        for (int i = 0; i < DECADES; i++) {
-            const struct decade *d = &s->decades[way][i];
-            if (d->series > 0)
-                printf("decade %s %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
-                       way_names[way], i - DECADE_0, d->series, d->hit, d->covered, d->made, d->unused);
-        }
+        for (int i = 0; i < DECADES; i++)
+            print_decade("decade", way_names[way], i - DECADE_0, &s->decades[way][i]);
+        print_decade("busy", way_names[way], 0, &s->busy[way]);
     }
 }
 

@@ -185,6 +185,25 @@ static void add_choices(const struct key *k, struct text *out)
         text_printf(out, "%s%s", i == 0 ? "" : choices[i + 1] == NULL ? " or " : ", ", choices[i]);
 }
 
+static const char *range_of_list(enum key_type type)
+{
+    switch (type) {
+    case KEY_DECODE:
+        return "a list of steps, such as [json:/message, combined]";
+    case KEY_FIELDS:
+        return "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}";
+    case KEY_PROPERTIES:
+        return "names and values, such as {security.protocol: ssl}";
+    case KEY_DIMENSIONS:
+        return "a list of dimensions, such as [path, status]";
+    case KEY_CONDITIONS:
+        return "a list of conditions, such as [status<400]";
+    default:
+        ASSERT(type == KEY_MEASURES);
+        return "names and measures, such as {hits: count, bytes: sum(bytes)}";
+    }
+}
+
 void keys_range(const struct key *k, struct text *out)
 {
     switch (k->type) {
@@ -237,22 +256,12 @@ void keys_range(const struct key *k, struct text *out)
         text_puts(out, "the name of a member");
         return;
     case KEY_DECODE:
-        text_puts(out, "a list of steps, such as [json:/message, combined]");
-        return;
     case KEY_FIELDS:
-        text_puts(out, "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}");
-        return;
     case KEY_PROPERTIES:
-        text_puts(out, "names and values, such as {security.protocol: ssl}");
-        return;
     case KEY_DIMENSIONS:
-        text_puts(out, "a list of dimensions, such as [path, status]");
-        return;
     case KEY_CONDITIONS:
-        text_puts(out, "a list of conditions, such as [status<400]");
-        return;
     case KEY_MEASURES:
-        text_puts(out, "names and measures, such as {hits: count, bytes: sum(bytes)}");
+        text_puts(out, range_of_list(k->type));
         return;
     }
 }

@@ -25,6 +25,10 @@
  * Counts  : the first count of a report has its plain place; every other measure is a sub-document of that
  *           shape. A number is int64; of fractions { units, micros }; a mean { units, count }; a last
  *           { t, o, v }; min and max are in the field's unit (millionths, where it has fractions).
+ * Ahead   : with store_options.prealloc (prealloc.h), the next documents of a series are made before anything
+ *           is counted in them: `applied` is empty then. A reader takes them for nothing. Where they hold
+ *           zeros, `reports` says so (`zeros`), and a slot whose count is 0 is none; handles that were
+ *           opened before that was first so see these zeros.
  * `_id`   : a time, and the dimensions with / and % percent-encoded, cut at 900 bytes with a hash: to find
  *           documents and to sort them. What they are of is in `metadata`. The series `other` is "/%other",
  *           with metadata.other; its dimensions are null. Names that are taken get an underscore: daily_.

@@ -7,6 +7,10 @@
  *              f: { _id: …, "metadata.path": …, "applied.w0": { $not: { $gte: 42 } } },
  *              u: { $inc: { daily: 3, "hourly.13": 3, … }, $set: { "applied.w0": 42, … }, … } }
  *
+ *          or, of a document that is made before anything is counted in it, and only if it is not there:
+ *
+ *            { c: "pages.day", f: { _id: …, "metadata.path": … }, u: { $setOnInsert: { applied: {}, … } } }
+ *
  *          each an upsert of one document, those of one collection together. So recovery needs no
  *          configuration, and no version of the program but one that reads this.
  * Memory : packed, however large the batch.

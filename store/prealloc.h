@@ -6,8 +6,8 @@
  *   PREALLOC_CHANCE  at each hit with a chance of 1 in N, as the literature has it: 1/500000
  *
  *   hits of the period before  |-------------------------------------------|
- *   slots                      |aabbccddeeffgghhiijjkkllmmnnoopp|            the first SLOTS of them
- *   ... and without so many    |                     |aabbccddeeffgghh|      of the period's time
+ *   moments                    |aabbccddeeffgghhiijjkkllmmnnoopp|          in the first SLOTS of them
+ *   ... and without so many                          |aabbccddeeffgghh|    of the period's time
  *
  * Why      : a constant chance front-loads: what is to cover 99 of 100 is made 4.6 times as often in the first
  *            minute as on average, and is far too rare for most series and too frequent for few. A clock

@@ -123,8 +123,7 @@ static void add_interval(const struct status *s, struct text *out)
     text_putc(out, '\n');
 }
 
-/* Documents of MongoDB that are made before they are needed: coverage is used / begun, waste is unused / made,
- * and what was never hit again. */
+/* Of MongoDB: coverage is used / begun; of what was made, waste is from `unused` to all that is not used. */
 static void add_prealloc(const struct status *s, struct text *out)
 {
     const struct prealloc_figures *f = &s->last_batch.prealloc;

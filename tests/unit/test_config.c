@@ -78,8 +78,6 @@ static void test_config_default_is_the_built_in_one(void **state)
     assert_string_equal(c->http.listen, "127.0.0.1:8080");
     assert_int_equal(c->log.level, LOG_LEVEL_INFO);
     assert_int_equal(c->store.validation, VALIDATION_WARN);
-    assert_int_equal(c->store.preallocate, CONFIG_PREALLOCATE_OFF);
-    assert_false(c->store.preallocate_zeros);
     config_free(c);
 }
 
@@ -102,7 +100,7 @@ static void test_config_reads_every_kind(void **state)
                                   "aggregate: {flush: 500ms}\n"
                                   "http: {enabled: false, listen: '[::1]:0'}\n"
                                   "log: {level: debug}\n"
-                                  "store: {validation: off, preallocate: 1/500000, preallocate_as: zeros}\n"
+                                  "store: {validation: off}\n"
                                   "query:\n");
     assert_string_equal(c->file, "f.yaml");
     assert_int_equal(c->source_count, 2);
@@ -122,8 +120,6 @@ static void test_config_reads_every_kind(void **state)
     assert_string_equal(c->http.listen, "[::1]:0");
     assert_int_equal(c->log.level, LOG_LEVEL_DEBUG);
     assert_int_equal(c->store.validation, VALIDATION_OFF);
-    assert_int_equal(c->store.preallocate, 500000);
-    assert_true(c->store.preallocate_zeros);
     assert_string_equal(c->store.url, "sqlite:tallyd.db");
     config_free(c);
 }
@@ -198,18 +194,6 @@ static const char *const bad_files[][2] = {
     {"import: {threads: ''}", "f.yaml:1:19: import.threads: found \"\", expected a number from 0 to 64\n"},
     {"http: {listen: 127.0.0.1}", "f.yaml:1:16: http.listen: found \"127.0.0.1\", expected ADDRESS:PORT, "
                                   "such as 127.0.0.1:8080 or [::1]:8080\n"},
-    {"store: {preallocate: 1/0}",
-     "f.yaml:1:22: store.preallocate: found \"1/0\", expected auto, off, or a chance such as 1/500000\n"},
-    {"store: {preallocate: 1/}",
-     "f.yaml:1:22: store.preallocate: found \"1/\", expected auto, off, or a chance such as 1/500000\n"},
-    {"store: {preallocate: 1/99999999999999999999}",
-     "f.yaml:1:22: store.preallocate: found \"1/99999999999999999999\", expected auto, off, or a chance such "
-     "as "
-     "1/500000\n"},
-    {"store: {preallocate: atuo}", "f.yaml:1:22: store.preallocate: found \"atuo\", expected auto, off, or a "
-                                   "chance such as 1/500000 (did you mean \"auto\"?)\n"},
-    {"store: {preallocate_as: nulls}",
-     "f.yaml:1:25: store.preallocate_as: found \"nulls\", expected shell or zeros\n"},
     {"store: {url: tallyd.db}",
      "f.yaml:1:14: store.url: found \"tallyd.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n"},
     {"store: {url: \"sqllite:x\"}", "f.yaml:1:14: store.url: found \"sqllite:\", expected sqlite:PATH, "

@@ -2,9 +2,11 @@
 #include "base/civil.h"
 #include "store/prealloc.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/support/dice.h"
 
@@ -122,6 +124,51 @@ static void test_nearly_all_are_there_and_come_evenly(void **state)
     free(t);
 }
 
+/* By Zipf's law: those that are hit often enough have their document, the others mostly none for nothing. */
+static void test_zipf(void **state)
+{
+    (void)state;
+    static bool was_made[SERIES], is_hit[SERIES];
+    static struct prealloc_state states[SERIES];
+    static int at[MINUTES];
+    const int64_t hits = 800000;
+    const double often = (double)hits / log(SERIES) / 50; /* about so many series have 50 hits or more */
+    struct dice d = {4};
+    struct prealloc p;
+    int busy = 0, covered = 0, made = 0, unused = 0, most = 0;
+    prealloc_init(&p, &automatic, 0, 4);
+    for (int number = 0; number < 3; number++) {
+        struct prealloc_period day = day_of(number), before = day_of(number - 1);
+        busy = covered = made = unused = 0;
+        for (size_t i = 0; i < SERIES; i++)
+            was_made[i] = prealloc_turn(&p, &states[i], &before, true);
+        memset(is_hit, 0, sizeof is_hit);
+        memset(at, 0, sizeof at);
+        for (int64_t n = 0; n < hits; n++) {
+            int minute = (int)(n * MINUTES / hits);
+            size_t i = (size_t)pow(SERIES, (double)dice_roll(&d, 1 << 30) / (1 << 30)) - 1;
+            is_hit[i] = true;
+            prealloc_count(&p, &states[i], 1);
+            at[minute] +=
+                prealloc_is_due(&p, &states[i], i, &day, day.from_ms + (int64_t)minute * MINUTE_MS, 1);
+        }
+        for (size_t i = 0; i < SERIES; i++) {
+            busy += i < (size_t)often && is_hit[i];
+            covered += i < (size_t)often && is_hit[i] && was_made[i];
+            made += was_made[i];
+            unused += was_made[i] && !is_hit[i];
+        }
+    }
+    int all = 0;
+    for (int m = 0; m < MINUTES; m++) {
+        most = at[m] > most ? at[m] : most;
+        all += at[m];
+    }
+    assert_true(busy > 1000 && covered * 100 >= busy * 99);
+    assert_true(made > busy && unused * 5 < made);
+    assert_true((double)most * MINUTES / all < 3); /* of 8 a minute */
+}
+
 /* Traffic that is over at noon, or begins then. */
 static void test_busy_for_a_part_of_the_day(void **state)
 {
@@ -234,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hits_are_kept_about),
         cmocka_unit_test(test_nearly_all_are_there_and_come_evenly),
+        cmocka_unit_test(test_zipf),
         cmocka_unit_test(test_busy_for_a_part_of_the_day),
         cmocka_unit_test(test_a_constant_chance_is_early),
         cmocka_unit_test(test_what_stopped_or_is_rare_gets_none),

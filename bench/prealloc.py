@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""make bench-prealloc: what store/prealloc.h makes of four kinds of traffic; writes tables and bench/prealloc.svg.
+
+The C module itself is simulated (bench/prealloc.c), minute by minute over days, beside what the literature has: a chance of 1 in
+500,000 at each hit, and all documents at midnight. The exit status is 1 where a figure is missed.
+"""
+
+import argparse
+import collections
+import datetime
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, HERE)
+import measure  # noqa: E402 (found only now)
+
+LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
+LINE = re.compile(rb'\S+ \S+ .* \[\d+/\w+/\d+:(\d\d):\S+ [^]]*\] "\S+ ([^ ?"]+)')
+SERIES, HITS, COVERAGE, SPIKE = 1_000_000, 10_000_000, 0.99, 2
+JUDGED_DAYS = 2  # of which bench/prealloc.c adds up all
+NAMES = {"auto": "`auto`", "chance": "`1/500000`", "midnight": "all at midnight"}
+COLOURS = {"auto": "#1f77b4", "chance": "#2ca02c", "midnight": "#d62728"}
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 380, 70, 20, 44, 46
+
+Way = collections.namedtuple("Way", "spike minutes decades busy")
+Decade = collections.namedtuple("Decade", "series hit covered made unused")
+
+
+def simulate(build, weights, hits, hours=None):
+    """{way: what came of it}"""
+    argv = [os.path.join(build, "bench_prealloc"), weights, str(hits), *([hours] if hours else [])]
+    ways = {name: {"minutes": [0] * 1440, "decades": {}, "busy": None} for name in NAMES}
+    for line in subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines():
+        kind, name, *numbers = line.split()
+        way = ways[name]
+        if kind == "day":
+            way["spike"] = float(numbers[0])
+        elif kind == "minute":
+            way["minutes"][int(numbers[0])] = int(numbers[1])
+        elif kind == "decade":
+            way["decades"][int(numbers[0])] = Decade(*map(int, numbers[1:]))
+        else:
+            way["busy"] = Decade(*map(int, numbers[1:]))
+    return {name: Way(**way) for name, way in ways.items()}
+
+
+def write_numbers(path, numbers):
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(f"{number}\n" for number in numbers)
+    return path
+
+
+def read_log(directory):
+    """Files of how often each path of the real log was asked for, and how much each hour was."""
+    paths, hours = collections.Counter(), collections.Counter()
+    with open(LOG, "rb") as lines:
+        for line in lines:
+            found = LINE.match(line)
+            if found:
+                hours[int(found[1])] += 1
+                paths[found[2]] += 1
+    return (write_numbers(os.path.join(directory, "paths"), paths.values()),
+            write_numbers(os.path.join(directory, "hours"), [hours[i] for i in range(24)]))
+
+
+def traffics(build):
+    """{what: ways}"""
+    with tempfile.TemporaryDirectory() as directory:
+        waves = write_numbers(os.path.join(directory, "waves"),
+                              [1 + 0.6 * math.sin((hour - 9) / 24 * 2 * math.pi) for hour in range(24)])
+        yield f"Zipf, {SERIES:,} series, {HITS:,} hits a day, by day and night alike", simulate(build, f"zipf:{SERIES}", HITS)
+        yield "the same, with hours of 0.4 to 1.6 times the average", simulate(build, f"zipf:{SERIES}", HITS, waves)
+        if os.path.exists(LOG):
+            paths, hours = read_log(directory)
+            yield "the real log's paths and hours, 1,000,000 hits a day", simulate(build, paths, 1_000_000, hours)
+            yield "the real log's paths and hours, its own 2,500 hits a day", simulate(build, paths, 2500, hours)
+
+
+# ---- what it came to
+
+def percent(part, whole):
+    return "–" if whole == 0 else f"{100 * part / whole:.2f} %"
+
+
+def all_of(way):
+    return Decade(*map(sum, zip(*way.decades.values())))
+
+
+def figures(results):
+    """The rows of the summary, and whether the first two reach what is asked."""
+    rows = [["traffic", "way", "coverage, series with ≥ 50 hits a day", "spike", "coverage, all", "made and never used"]]
+    reached = True
+    for number, (what, ways) in enumerate(results.items()):
+        for name, way in ways.items():
+            total = all_of(way)
+            if name == "auto" and number < 2:
+                reached &= way.busy.covered >= COVERAGE * way.busy.hit and way.spike <= SPIKE
+            rows.append([what if name == "auto" else "", NAMES[name],
+                         percent(way.busy.covered, way.busy.hit) if way.busy else "–", f"{way.spike:,.2f}",
+                         percent(total.covered, total.hit), percent(total.unused, total.made)])
+    return rows, reached
+
+
+def decade_name(power):
+    return f"{10.0 ** power:,.0f} to {10.0 ** (power + 1):,.0f}" if power >= 0 else \
+        f"{10.0 ** power:g} to {10.0 ** (power + 1):g}"
+
+
+def by_decade(ways):
+    rows = [["hits a day", "series", *(f"{NAMES[name]}: {what}" for name in ways for what in ("coverage", "waste"))]]
+    for power in sorted(ways["auto"].decades, reverse=True):
+        row = [decade_name(power), f"{ways['auto'].decades[power].series // JUDGED_DAYS:,}"]
+        for way in ways.values():
+            decade = way.decades[power]
+            row += [percent(decade.covered, decade.hit), percent(decade.unused, decade.made)]
+        rows.append(row)
+    return rows
+
+
+# ---- the chart
+
+def x_of(minute):
+    return LEFT + (WIDTH - LEFT - RIGHT) * minute / 1440
+
+
+def y_of(count, most):
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (math.log10(count) + 0.3) / (math.log10(most) + 0.6)
+
+
+def shape_of(name, minutes, most):
+    """A line where there is something in every minute, else a dot for each minute."""
+    if all(minutes):
+        points = " ".join(f"{x_of(i):.1f},{y_of(count, most):.1f}" for i, count in enumerate(minutes))
+        return f'<polyline points="{points}" fill="none" stroke="{COLOURS[name]}" stroke-width="1"/>'
+    return "\n".join(f'<path d="M{x_of(i):.1f} {HEIGHT - BOTTOM}V{y_of(count, most):.1f}" stroke="{COLOURS[name]}"/>'
+                     f'<circle cx="{x_of(i):.1f}" cy="{y_of(count, most):.1f}" r="3" fill="{COLOURS[name]}"/>'
+                     for i, count in enumerate(minutes) if count)
+
+
+def chart(what, ways):
+    most = max(max(way.minutes) for way in ways.values())
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+             'font-family="sans-serif" font-size="12">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+             f'<text x="{LEFT}" y="16">Documents made ahead, per minute of a day: {what}</text>']
+    for power in range(int(math.log10(most)) + 1):
+        y = y_of(10 ** power, most)
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
+                     f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10 ** power:,}</text>')
+    for hour in range(0, 25, 3):
+        parts.append(f'<text x="{x_of(hour * 60):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{hour:02}:00</text>')
+    parts += [shape_of(name, way.minutes, most) for name, way in ways.items()]
+    for number, (name, way) in enumerate(ways.items()):
+        parts.append(f'<rect x="{LEFT + 260 * number}" y="25" width="10" height="10" fill="{COLOURS[name]}"/>'
+                     f'<text x="{LEFT + 16 + 260 * number}" y="34">{NAMES[name].strip("`")}: {sum(way.minutes):,}, '
+                     f'spike {way.spike:,.2f}</text>')
+    parts.append(f'<text x="{WIDTH // 2}" y="{HEIGHT - 8}" text-anchor="middle">UTC; the scale is logarithmic</text></svg>')
+    return "\n".join(parts) + "\n"
+
+
+def report(results, rows, reached):
+    first, *_ = results.values()
+    auto = first["auto"]
+    tables = "\n\n".join(f"By how often a series is hit: {what}.\n\n{measure.table(by_decade(ways))}"
+                         for number, (what, ways) in enumerate(results.items()) if number in (0, 3))
+    return f"""
+| figure | at least | measured | verdict |
+|---|---|---|---|
+| `auto` on Zipf, series with ≥ 50 hits a day: coverage | ≥ 99 % | {percent(auto.busy.covered, auto.busy.hit)} | \
+{"reached" if auto.busy.covered >= COVERAGE * auto.busy.hit else "**missed**"} |
+| the same: spike, the busiest minute by the average one | ≤ 2 | {auto.spike:.2f} | {"reached" if auto.spike <= SPIKE else "**missed**"} |
+
+A simulation of `store/prealloc.c` itself (`bench/prealloc.c`): the days that are judged follow two from which it learns. Coverage: of
+the documents with a count on a day, those that had been made on the day before. Waste: of those made, what nothing was counted in.
+Spike: of the worst day. Of the real log there are fewer documents than minutes: its spikes are what chance makes of that.
+
+![documents made per minute](prealloc.svg)
+
+{measure.table(rows)}
+
+{tables}
+
+Of the series with less than 4 hits in two days no document is made: most of them would not be used. {datetime.date.today()}.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description="What is made ahead, when, and for nothing.")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser.add_argument("--results", default=os.path.join(HERE, "RESULTS.md"))
+    arguments = parser.parse_args()
+    results = dict(traffics(arguments.build))
+    rows, reached = figures(results)
+    text = report(results, rows, reached)
+    with open(os.path.join(HERE, "prealloc.svg"), "w", encoding="utf-8") as file:
+        waves = list(results)[1]
+        file.write(chart("1,000,000 series, 10,000,000 hits, more of them by day", results[waves]))
+    print(text)
+    measure.write_part(arguments.results, "make bench-prealloc", text)
+    return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
