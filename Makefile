@@ -231,7 +231,7 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
-bench-prealloc: $(BUILD)/bench_prealloc ## simulate which documents are made ahead, and when, into the same file
+bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
 # ---- the code's own rules

@@ -2,7 +2,8 @@
 """make bench-prealloc: what store/prealloc.h makes of four kinds of traffic; writes tables and bench/prealloc.svg.
 
 The C module itself is simulated (bench/prealloc.c), minute by minute over days, beside what the literature has: a chance of 1 in
-500,000 at each hit, and all documents at midnight. The exit status is 1 where a figure is missed.
+500,000 at each hit, and all documents at midnight. Then a daemon is measured with two servers, the last batch of a day and the
+first of the next. The exit status is 1 where a figure is missed.
 """
 
 import argparse
@@ -17,8 +18,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "mongo")]
 import measure  # noqa: E402 (found only now)
+import midnight  # noqa: E402
 
 LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 LINE = re.compile(rb'\S+ \S+ .* \[\d+/\w+/\d+:(\d\d):\S+ [^]]*\] "\S+ ([^ ?"]+)')
@@ -163,7 +165,7 @@ def chart(what, ways):
     return "\n".join(parts) + "\n"
 
 
-def report(results, rows, reached):
+def report(results, rows, batches):
     first, *_ = results.values()
     auto = first["auto"]
     tables = "\n\n".join(f"By how often a series is hit: {what}.\n\n{measure.table(by_decade(ways))}"
@@ -185,7 +187,14 @@ Spike: of the worst day. Of the real log there are fewer documents than minutes:
 
 {tables}
 
-Of the series with less than 4 hits in two days no document is made: most of them would not be used. {datetime.date.today()}.
+Of the series with less than 4 hits in two days no document is made: most of them would not be used.
+
+With servers: what a daemon's batch takes when the next day's documents are due, and the first batch of the next day, which finds
+them there, or makes them itself; each with its log and seal, medians of {midnight.ROUNDS} rounds (of zeros one).
+
+{measure.table(batches)}
+
+{datetime.date.today()}
 """
 
 
@@ -196,7 +205,9 @@ def main():
     arguments = parser.parse_args()
     results = dict(traffics(arguments.build))
     rows, reached = figures(results)
-    text = report(results, rows, reached)
+    with tempfile.TemporaryDirectory(prefix="tallyd-midnight-") as work:
+        batches = midnight.rows(arguments.build, work)
+    text = report(results, rows, batches)
     with open(os.path.join(HERE, "prealloc.svg"), "w", encoding="utf-8") as file:
         waves = list(results)[1]
         file.write(chart("1,000,000 series, 10,000,000 hits, more of them by day", results[waves]))
