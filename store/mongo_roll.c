@@ -55,14 +55,23 @@ static bool is_stopped(struct rolling *r)
 
 /* ---- the documents of a month, one by one */
 
-/* "201010/%2Fa" is "/%2Fa"; NULL: another hand's. */
+/* Nothing was counted in it yet, and most likely never will be. */
+static bool is_made_ahead(const bson_t *document)
+{
+    bson_iter_t applied, at;
+    return bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
+           bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
+}
+
+/* "201010/%2Fa" is "/%2Fa"; NULL: another hand's, or of no counts. */
 static const char *rest_of(const struct month *month, const bson_t *document)
 {
     bson_iter_t it;
     char time[MONGO_TIME_BYTES];
     mongo_time(SPAN_MONTH, month->start_ms, time);
     if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
-        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || !bson_has_field(document, "metadata"))
+        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 ||
+        !bson_has_field(document, "metadata") || is_made_ahead(document))
         return NULL;
     return bson_iter_utf8(&it, NULL) + strlen(time);
 }
@@ -92,6 +101,7 @@ static bool open_month(struct rolling *r, struct month *month)
     bson_append_document_end(&options, &part);
     BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
     BSON_APPEND_BOOL(&part, "metadata", true);
+    BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s%s", r->m->more[r->report].fields[i], mongo_member(SPAN_MONTH));

@@ -150,6 +150,25 @@ class Preallocation(MongoCase, DaemonCase):
         self.assertEqual(before, {one["_id"]: one for one in self.base["pages.day"].find({"_id": {"$regex": "^20260106"}})})
         self.check(self.log, next_day)
 
+    def test_not_rolled_up(self):
+        """A month of a page that has none is nothing for its year."""
+        for how in "shell", "zeros":
+            with self.subTest(how=how):
+                self.log = b""
+                self.write("a.log", b"")
+                self.anew()
+                self.follow("1/1", how)
+                self.count_piece(5, 0, 1)
+                self.append((LINE % (1, 1, 0, 0, 0, PAGES[0], 7, "-")).replace("Jan", "Feb").encode())
+                self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["stored"],
+                              lambda found: found == len(self.log))
+                self.stop()
+                self.assertEqual(set(PAGES), self.names_of("pages", "month", "202602"))
+                self.tallyd("job", "run", "rollup", "--now", "-c", "tallyd.yaml")
+                self.assertEqual({path: {"1": 6, "2": 1} if path == PAGES[0] else {"1": 6} for path in PAGES},
+                                 {one["metadata"]["path"]: one["total"] for one in self.base["pages.year"].find()})
+                self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "a.log"))
+
     # ---- whatever dies
 
     def test_killed_at_every_failpoint(self):
