@@ -9,8 +9,8 @@
  *   moments                    |aabbccddeeffgghhiijjkkllmmnnoopp|          in the first SLOTS of them
  *   ... and without so many                          |aabbccddeeffgghh|    of the period's time
  *
- * Why      : a constant chance front-loads: what is to cover 99 of 100 is made 4.6 times as often in the first
- *            minute as on average, and is far too rare for most series and too frequent for few. A clock
+ * Why      : a constant chance front-loads: to cover 99 of 100, it makes 4.6 times as many in the first
+ *            minute as in the average one; and it is too rare for most series, too frequent for few. A clock
  *            alone misses series that are busy in the morning only, and hits alone those that are quieter
  *            today than yesterday: so whichever comes first, of the time a later part.
  * Stopped  : only a hit makes a document: a series that has none has at most one that nobody uses.

@@ -14,11 +14,9 @@ struct world_kind world_kinds[] = {
     {"sqlite", "sqlite", true, LAYOUT_DAY, {0}},
     {"mem of seconds", "mem", false, LAYOUT_MINUTE, {0}},
     {"mongodb", "mongodb", true, LAYOUT_DAY, {0}},
-    {"mongodb of hours", "mongodb", true, LAYOUT_HOUR, {0}},
-    {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE, {0}},
-    /* with the next document of all that is counted */
-    {"mongodb with shells", "mongodb", true, LAYOUT_MINUTE, {PREALLOC_CHANCE, 1, false}},
-    {"mongodb with zeros", "mongodb", true, LAYOUT_HOUR, {PREALLOC_CHANCE, 1, true}},
+    /* Of all that is counted, these make the next document, too. */
+    {"mongodb of hours", "mongodb", true, LAYOUT_HOUR, {PREALLOC_CHANCE, 1, true}},
+    {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE, {PREALLOC_CHANCE, 1, false}},
 };
 const struct world_kind *world_kind = &world_kinds[0];
 const struct series_set world_every_series = {.kind = SERIES_ALL};
