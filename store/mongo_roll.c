@@ -195,7 +195,7 @@ static void add_filter(const struct rolling *r, const struct month *first, bson_
 static bool add_update(struct rolling *r, const struct month *first)
 {
     bson_t entry, part, set;
-    bool good = true, is_of[MONTHS_MAX];
+    bool good = true, is_of[MONTHS_MAX] = {false};
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", r->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &part);
