@@ -7,7 +7,7 @@
  *         [consumed, parsed, rejected[0] … rejected[REJECT_COUNT-1], then per report
  *         parsed, counted, filtered, late].
  *         A report's own `parsed` starts when the report is first configured, so it may be below the
- *         source's. `late` stays 0 until reports have a retention.
+ *         source's. `late` are those of a time of which the report keeps no slot any more (keep.h).
  */
 #pragma once
 

@@ -56,7 +56,8 @@ struct report {
     char name[REPORT_NAME_BYTES];
     int generation;
     enum report_layout layout;
-    uint32_t series_max; /* further ones go to the series `other`; not part of the identity */
+    uint32_t series_max;         /* further ones go to the series `other`; not part of the identity */
+    int64_t keep_ms[SPAN_COUNT]; /* slots of each span (keep.h); 0: for ever. Not part of the identity */
     size_t dimension_count, measure_count, condition_count;
     struct dimension dimensions[REPORT_DIMENSIONS_MAX];
     struct measure measures[REPORT_MEASURES_MAX];

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #define XXH_INLINE_ALL
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -24,6 +25,7 @@ struct table {
     int plain_field;      /* the one dimension, where it is a field as it stands; -1: not so */
     struct series *only;  /* of a report without dimensions, once met */
     uint64_t filtered;    /* of the open batch */
+    uint64_t late;        /* likewise */
     struct slot *slots;   /* power of two, at most 3/4 full */
     size_t slot_mask;
     size_t series_count;
@@ -241,6 +243,13 @@ static inline bool passes(const struct report *r, const struct event *ev)
     return true;
 }
 
+/* Before this, events are late. */
+static inline int64_t late_before(const struct shard *sh, size_t report)
+{
+    const _Atomic int64_t *late_ms = sh->limits.late_ms;
+    return late_ms != NULL ? atomic_load_explicit(&late_ms[report], memory_order_relaxed) : 0;
+}
+
 static inline void add_sum(int64_t *value, const struct event *ev, enum field field)
 {
     if (LIKELY(event_has(ev, field)))
@@ -286,15 +295,28 @@ static inline struct slice key_of(struct shard *sh, size_t report, const struct 
     return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
 }
 
+/* Is the event to be counted? If not, the books are told why. */
+static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms)
+{
+    if (!passes(r, ev)) {
+        t->filtered++;
+        return false;
+    }
+    bool is_late = ev->at_ms < late_ms;
+    t->late += is_late;
+    return LIKELY(!is_late);
+}
+
 /* Filter, key and hash; the slot is on its way from memory when this returns. */
 static size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
                              struct passage *passages)
 {
     const struct report *r = &sh->reports[report];
-    const struct table *t = &sh->tables[report];
+    struct table *t = &sh->tables[report];
+    int64_t late_ms = late_before(sh, report);
     size_t passing = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!passes(r, &events[i]))
+        if (!is_let_in(t, r, &events[i], late_ms))
             continue;
         struct passage *p = &passages[passing++];
         p->ev = &events[i];
@@ -335,11 +357,10 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
     struct table *t = &sh->tables[report];
     if (t->only == NULL)
         t->only = find_series(sh, report, 0, slice_of("", 0));
+    int64_t late_ms = late_before(sh, report);
     for (size_t i = 0; i < count; i++) {
-        if (passes(r, &events[i]))
+        if (is_let_in(t, r, &events[i], late_ms))
             add_measures(t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i]))->value);
-        else
-            t->filtered++;
     }
 }
 
@@ -355,7 +376,6 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
             continue;
         }
         size_t passing = start_passages(sh, i, events, count, passages);
-        sh->tables[i].filtered += count - passing;
         prefetch_series(&sh->tables[i], passages, passing);
         find_all_series(sh, i, passages, passing);
         for (size_t k = 0; k < passing; k++) {
@@ -402,9 +422,11 @@ static void close_books(struct shard *sh)
     *books_source(b, BOOK_PARSED) += (int64_t)sh->events;
     for (size_t i = 0; i < sh->report_count; i++) {
         *books_report(b, i, BOOK_REPORT_PARSED) += (int64_t)sh->events;
-        *books_report(b, i, BOOK_FILTERED) += (int64_t)sh->tables[i].filtered;
-        *books_report(b, i, BOOK_COUNTED) += (int64_t)(sh->events - sh->tables[i].filtered);
-        sh->tables[i].filtered = 0;
+        struct table *t = &sh->tables[i];
+        *books_report(b, i, BOOK_FILTERED) += (int64_t)t->filtered;
+        *books_report(b, i, BOOK_LATE) += (int64_t)t->late;
+        *books_report(b, i, BOOK_COUNTED) += (int64_t)(sh->events - t->filtered - t->late);
+        t->filtered = t->late = 0;
     }
     sh->events = 0;
     ASSERT(books_balance(b));

@@ -27,6 +27,8 @@ struct shard_limits {
     size_t series_max;          /* per report, before the table starts anew */
     size_t key_bytes_max;       /* all reports, before the table starts anew */
     size_t dimension_bytes_max; /* of one dimension's text */
+    /* NULL, or by report: events before this have no slot any more, they are late; others may move it */
+    const _Atomic int64_t *late_ms;
 };
 
 struct shard;

@@ -10,25 +10,29 @@
 
 #include <stdbool.h>
 
-#define FAILPOINT_TABLE(X)                        \
-    X(SEAL, "ingest.sealed")                      \
-    X(REJECTS_BEFORE, "rejects.before_write")     \
-    X(REJECTS_AFTER, "rejects.after_write")       \
-    X(STORE_BEGUN, "store.begun")                 \
-    X(STORE_ROWS, "store.rows_written")           \
-    X(STORE_BEFORE_COMMIT, "store.before_commit") \
-    X(STORE_AFTER_COMMIT, "store.after_commit")   \
-    X(FOLD_BEFORE_COMMIT, "fold.before_commit")   \
-    X(FOLD_AFTER_COMMIT, "fold.after_commit")     \
-    X(OFFSETS_BEFORE, "offsets.before_commit")    \
-    X(OFFSETS_AFTER, "offsets.after_commit")      \
-    X(MONGO_LOGGED, "mongo.logged")               \
-    X(MONGO_SEALED, "mongo.sealed")               \
-    X(MONGO_APPLYING, "mongo.applying")           \
-    X(MONGO_APPLIED, "mongo.applied")             \
-    X(MONGO_DONE, "mongo.done")                   \
-    X(ROLLUP_SENT, "rollup.sent")                 \
-    X(ROLLUP_MARKING, "rollup.marking")            \
+#define FAILPOINT_TABLE(X)                          \
+    X(SEAL, "ingest.sealed")                        \
+    X(REJECTS_BEFORE, "rejects.before_write")       \
+    X(REJECTS_AFTER, "rejects.after_write")         \
+    X(STORE_BEGUN, "store.begun")                   \
+    X(STORE_ROWS, "store.rows_written")             \
+    X(STORE_BEFORE_COMMIT, "store.before_commit")   \
+    X(STORE_AFTER_COMMIT, "store.after_commit")     \
+    X(FOLD_BEFORE_COMMIT, "fold.before_commit")     \
+    X(FOLD_AFTER_COMMIT, "fold.after_commit")       \
+    X(EXPIRE_BEFORE_MARK, "expire.before_mark")     \
+    X(EXPIRE_MARKED, "expire.marked")               \
+    X(EXPIRE_BEFORE_COMMIT, "expire.before_commit") \
+    X(EXPIRE_AFTER_COMMIT, "expire.after_commit")   \
+    X(OFFSETS_BEFORE, "offsets.before_commit")      \
+    X(OFFSETS_AFTER, "offsets.after_commit")        \
+    X(MONGO_LOGGED, "mongo.logged")                 \
+    X(MONGO_SEALED, "mongo.sealed")                 \
+    X(MONGO_APPLYING, "mongo.applying")             \
+    X(MONGO_APPLIED, "mongo.applied")               \
+    X(MONGO_DONE, "mongo.done")                     \
+    X(ROLLUP_SENT, "rollup.sent")                   \
+    X(ROLLUP_MARKING, "rollup.marking")             \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

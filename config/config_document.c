@@ -35,7 +35,8 @@ static const char intro[] =
     "came\n"
     "from there is never shown, neither by `--print` nor in errors. How events are decoded (`decode`, "
     "`fields`)\n"
-    "and the definition of a report (`by`, `where`, `measures`) take neither: what is counted must not "
+    "and the definition of a report (`by`, `where`, `measures`, `keep`) take neither: what is counted must "
+    "not "
     "change\n"
     "with the environment.\n"
     "\n"
@@ -101,6 +102,26 @@ static const char reports_text[] =
     "| `minute` | minutes by second; hours by minute; days by hour; months by day: one more document a "
     "minute "
     "and series, for charts and queries by second. It needs MongoDB |\n"
+    "\n"
+    "**Keep**: `second` (of `layout: minute`), `minute`, `hour`, `day` and `month`, each with a duration "
+    "(`s`, "
+    "`m`, `h`, `d`)\n"
+    "or `forever`; a longer span at least as long as a shorter one. Slots are let go by whole periods of the "
+    "next "
+    "longer\n"
+    "span (minutes by hours of UTC, hours by days, days by months, months by years), so they stay up to one "
+    "such "
+    "period\n"
+    "longer. A question that needs what is gone is answered from longer slots where its rows are made of "
+    "whole "
+    "ones, else\n"
+    "refused with what to ask instead. Events that come later count in the spans that are left; in none: "
+    "they are "
+    "`late`\n"
+    "in the books. Time is that of the computer's clock. `keep` may be changed at any start, without a new\n"
+    "generation; what is gone is gone. In MongoDB the minutes of `layout: day` go by days, since they are in "
+    "one\n"
+    "document, and of several daemons the one with the shortest time decides for all.\n"
     "\n"
     "**Dimensions** (at most 8). `path` is without its query string, `target` with it; `path:2` is the first "
     "two\n"
@@ -173,6 +194,7 @@ static const char *type_name(enum key_type type)
     case KEY_FIELDS:
     case KEY_PROPERTIES:
     case KEY_MEASURES:
+    case KEY_KEEP:
         return "mapping";
     }
     ASSERT(false);

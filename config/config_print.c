@@ -1,3 +1,4 @@
+#include "aggregate/keep.h"
 #include "base/utf8.h"
 #include "config/config.h"
 #include "config/document.h"
@@ -108,6 +109,17 @@ static void print_properties(const struct config *c, const char *path, struct te
     text_fini(&escaped);
 }
 
+/* Those of which something was said, or may be: a report without seconds has nothing to say of them. */
+static void print_keep(const struct report *r, struct text *out)
+{
+    char keep[KEEP_BYTES];
+    text_putc(out, '{');
+    for (int s = (int)report_cell(r); keep_is_limited(r) && s < SPAN_COUNT; s++)
+        text_printf(out, "%s%s: %s", s == (int)report_cell(r) ? "" : ", ", span_name((enum span)s),
+                    keep_text(r->keep_ms[s], keep));
+    text_putc(out, '}');
+}
+
 static void print_pieces(const struct key *k, const struct report *r, struct text *out)
 {
     struct text condition = {0};
@@ -134,6 +146,8 @@ static void print_list(const struct key *k, const void *base, const char *path, 
         print_properties(base, path, out);
     else if (k->type == KEY_DECODE || k->type == KEY_FIELDS)
         print_decoding(k, &((const struct config_source *)base)->decode, out);
+    else if (k->type == KEY_KEEP)
+        print_keep(base, out);
     else
         print_pieces(k, base, out);
 }

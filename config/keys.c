@@ -263,6 +263,9 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_MEASURES:
         text_puts(out, range_of_list(k->type));
         return;
+    case KEY_KEEP:
+        text_puts(out, "spans and durations, such as {minute: 48h, hour: 62d, day: forever}");
+        return;
     }
 }
 
@@ -344,6 +347,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
     case KEY_MEASURES:
+    case KEY_KEEP:
         break;
     }
     ASSERT(!keys_is_list(k));

@@ -42,7 +42,8 @@ enum key_type {
     KEY_PROPERTIES,
     KEY_DIMENSIONS, /* … and report_add_…() */
     KEY_CONDITIONS,
-    KEY_MEASURES
+    KEY_MEASURES,
+    KEY_KEEP /* by keep_set() */
 };
 
 /* Which struct the member belongs to. */

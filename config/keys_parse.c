@@ -257,6 +257,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
     case KEY_MEASURES:
+    case KEY_KEEP:
         break;
     }
     ASSERT(!keys_is_list(k));

@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include "aggregate/keep.h"
 #include "base/suggest.h"
 
 /* Every word that may be meant: dimensions, fields, and a NULL. */
@@ -107,12 +108,27 @@ static void read_measures(struct load *ld, const struct pair *pr, const char *ex
     }
 }
 
+static void read_keep(struct load *ld, const struct pair *pr, const char *expected, struct report *r)
+{
+    struct pair span;
+    struct err e;
+    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
+        return;
+    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &span);) {
+        if (load_is_piece(ld, span.value, span.path, "a duration, such as 48h, or forever") &&
+            !keep_set(r, span.name, document_scalar(span.value), &e))
+            document_problem(ld->d, span.value->start_mark, span.path, "%s", e.text);
+    }
+}
+
 void load_report_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r)
 {
     struct text expected = {0};
     keys_expected(k, &expected);
     if (k->type == KEY_MEASURES)
         read_measures(ld, pr, expected.ptr, r);
+    else if (k->type == KEY_KEEP)
+        read_keep(ld, pr, expected.ptr, r);
     else
         read_list(ld, pr, expected.ptr, k->type == KEY_DIMENSIONS, r);
     text_fini(&expected);
@@ -131,6 +147,6 @@ void load_report_read(struct load *ld, const struct pair *pr)
     }
     keys_set_defaults(KEY_OF_report, r);
     load_keys(ld, "reports", pr->path, pr->value, r);
-    if (!report_finish(r, &e))
+    if (!keep_check(r, &e) || !report_finish(r, &e))
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
 }

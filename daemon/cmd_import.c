@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define EXPIRE_WAIT_MS 20
+
 static const char usage[] =
     "usage: tallyd import [OPTIONS] FILE…\n"
     "\n"
@@ -269,6 +271,19 @@ static int import_files(struct import *im, char **paths, const atomic_bool *stop
     return 128 + stop_signal();
 }
 
+/* A run does so as time goes by; nobody may come back to this store. */
+static bool expire(struct import *im, struct err *e)
+{
+    struct expired expired = {.more = true};
+    while (expired.more && !atomic_load(im->stop)) {
+        if (!store_expire(im->store, clock_wall_ms(&clock_system), &expired, e))
+            return false;
+        if (expired.more && expired.rows == 0) /* others must know first */
+            nanosleep(&(struct timespec){.tv_nsec = EXPIRE_WAIT_MS * 1000000L}, NULL);
+    }
+    return true;
+}
+
 static int import_all(struct import *im, char **paths)
 {
     struct err e = {0};
@@ -278,6 +293,10 @@ static int import_all(struct import *im, char **paths)
     if (open_rejects(im, &e) && open_stores(im, &e)) {
         open_pipeline(im, stop);
         status = import_files(im, paths, stop);
+        if (status == 0 && !expire(im, &e)) {
+            fprintf(stderr, "tallyd import: %s\n", e.text);
+            status = e.code;
+        }
         if (!im->quiet && !store_books(im->store, print_other, NULL, &e))
             fprintf(stderr, "tallyd import: %s\n", e.text);
     } else {

@@ -270,10 +270,12 @@ static void serve_on(struct run *run)
     struct err e;
     log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"",
              run->over.entries[BOOK_CONSUMED]);
-    if (!store_tidy(run->store, false, &e))
-        log_warn("tidy_failed", "error=\"%s\"", e.text);
-    while (!is_stopping(run))
-        idle(run, STATUS_ENDED);
+    for (bool good = true; !is_stopping(run); idle(run, STATUS_ENDED)) {
+        bool before = good;
+        good = pipeline_tidy(run->pipeline, &e);
+        if (before && !good)
+            log_warn("tidy_failed", "error=\"%s\"", e.text);
+    }
 }
 
 static bool count_source(struct run *run, struct err *e)

@@ -185,7 +185,7 @@ static bool serve_intakes(struct consume *c, struct err *e)
         struct intake *in = wait_intake(c, &ended, &failed);
         if (in != NULL && !serve(c, in, e))
             return false;
-        if (!writer_tidy(&c->writer, e))
+        if (!writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
             return false;
         writer_turn(&c->writer);
         if (failed || is_stopping(c) || atomic_load(&c->has_new_partitions))
@@ -363,7 +363,8 @@ static bool is_taken_over(const struct consume *c, const struct err *e)
 static bool run_session(struct consume *c, struct err *e)
 {
     init_intakes(c);
-    bool begun = begin_session_patiently(c, e), good = begun && count_session(c, e);
+    bool begun = begin_session_patiently(c, e);
+    bool good = begun && writer_expire(&c->writer, e) && count_session(c, e);
     consume_close(c);
     if (good) {
         good = heed_failures(c, e);
@@ -392,6 +393,8 @@ static void init_shared(struct consume *c)
     sh->reports = cf->reports;
     sh->report_count = cf->report_count;
     sh->shard = setup_pipeline(cf, 1).shard;
+    c->late_ms = xcalloc(cf->report_count, sizeof *c->late_ms);
+    sh->shard.late_ms = c->late_ms;
     sh->line_max = (size_t)cf->limits.line_max;
     sh->is_group = c->options->store->is_shared;
     sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
@@ -416,7 +419,8 @@ static void init(struct consume *c)
                                 .retry = true,
                                 .insist = true, /* the alarm of run.stop_timeout ends it */
                                 .tick = tick,
-                                .context = c};
+                                .context = c,
+                                .late_ms = c->late_ms};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
     for (size_t i = 0; i < c->intake_count; i++)
@@ -430,6 +434,7 @@ static void init(struct consume *c)
 static void fini(struct consume *c)
 {
     free(c->intakes);
+    free(c->late_ms);
     topics_free(c->topics, c->topic_count);
     letter_box_close(c->box);
     books_fini(&c->books);

@@ -19,6 +19,7 @@ struct consume {
     size_t intake_count;
     size_t served; /* whose delivery was taken last: the others are next */
     struct writer writer;
+    _Atomic int64_t *late_ms; /* by report; the writer's, for the shards */
     struct flush flush;
     struct letter_box *box;
     struct books books; /* since the start, of all topics */

@@ -36,6 +36,7 @@ struct pipeline {
     struct pipeline_progress progress; /* the writer's */
     struct books books;                /* of the stripe it applies */
     struct writer writer;
+    _Atomic int64_t *late_ms; /* by report; the writer's, for the shards */
 
     pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
     struct reader *reader;
@@ -76,6 +77,8 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     struct pipeline *p = xcalloc(1, sizeof *p);
     p->options = *options;
     p->limits = options->limits;
+    p->late_ms = xcalloc(report_count, sizeof *p->late_ms);
+    p->options.shard.late_ms = p->late_ms;
     p->workers = xcalloc(options->threads, sizeof *p->workers);
     p->past = xcalloc(options->threads, sizeof *p->past);
     for (size_t i = 0; i < options->threads; i++)
@@ -89,7 +92,8 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
                                 .flush = options->flush,
                                 .retry = options->retry,
                                 .tick = tick,
-                                .context = p};
+                                .context = p,
+                                .late_ms = p->late_ms};
     if (options->beats != NULL)
         p->writer.beat = beats_add(options->beats, "writer");
     pthread_mutex_init(&p->reading, NULL);
@@ -119,6 +123,7 @@ void pipeline_free(struct pipeline *p)
     pthread_mutex_destroy(&p->reading);
     free(p->workers);
     free(p->past);
+    free(p->late_ms);
     free(p);
 }
 
@@ -429,6 +434,11 @@ static bool wait_sealed(struct pipeline *p, bool *sealed)
     return more;
 }
 
+bool pipeline_tidy(struct pipeline *p, struct err *e)
+{
+    return (!p->options.tidy || writer_tidy(&p->writer, e)) && writer_expire(&p->writer, e);
+}
+
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
     bool sealed;
@@ -438,7 +448,7 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
         /* next_apply is moved by this thread alone. */
         if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
-        if (p->options.tidy && !writer_tidy(&p->writer, e))
+        if (!pipeline_tidy(p, e))
             return false;
         writer_turn(&p->writer);
     }
@@ -499,6 +509,8 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         *e = p->store_error;
         return false;
     }
+    if (!writer_expire(&p->writer, e)) /* before the first event is let in */
+        return false;
     size_t started = start_threads(p, threads);
     if (started == 0)
         return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");

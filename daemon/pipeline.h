@@ -64,7 +64,7 @@ struct pipeline_options {
     int64_t stripe_bytes;
     struct shard_limits shard;
     bool follow;    /* at the end of the input wait for more, until another file took its place */
-    bool tidy;      /* keep house in the store between batches */
+    bool tidy;      /* fold in the store between batches; what need not be kept is let go in any case */
     bool retry;     /* an error of the store that may pass is tried again, for ever */
     int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */
     const struct clock *clock;
@@ -90,6 +90,8 @@ void pipeline_set_decode(struct pipeline *p, const struct decode *d);
  * and tail are set here. *progress is what this run did; pipeline_free() frees its books. */
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range,
                   struct err *e) MUST_CHECK;
+/* Keep house in the store, between two runs as it is done within them. */
+bool pipeline_tidy(struct pipeline *p, struct err *e) MUST_CHECK;
 /* From the next block on. Any thread. */
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
 /* What the shards hold. Any thread. */

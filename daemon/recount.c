@@ -222,11 +222,11 @@ bool recount_add(struct recount *rc, const struct event *ev)
     return true;
 }
 
-void recount_sum(const struct recount *rc, enum span slot, struct recount_cells *into)
+void recount_sum(const struct recount *rc, enum span slot, int64_t from_ms, struct recount_cells *into)
 {
     for (size_t i = 0; i <= rc->cells.mask; i++) {
         const struct recount_cell *from = recount_cells_at(&rc->cells, i);
-        if (from->slot_ms < 0)
+        if (from->slot_ms < 0 || from->slot_ms < from_ms)
             continue;
         struct recount_cell *to = recount_cells_get(into, from->series, span_floor(slot, from->slot_ms));
         report_merge(rc->report, to->columns, from->columns);

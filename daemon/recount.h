@@ -65,5 +65,5 @@ void recount_fini(struct recount *rc);
 bool recount_add(struct recount *rc, const struct event *ev);
 /* The series of a key; UINT32_MAX where there is none. */
 uint32_t recount_series(const struct recount *rc, struct slice key);
-/* The cells summed up by longer slots, into an empty table. */
-void recount_sum(const struct recount *rc, enum span slot, struct recount_cells *into);
+/* The cells summed up by longer slots, those from an instant on, into an empty table. */
+void recount_sum(const struct recount *rc, enum span slot, int64_t from_ms, struct recount_cells *into);

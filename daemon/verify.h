@@ -3,6 +3,8 @@
  * Other  : once a report has as many series as it may, new ones are counted in `other`. A series in the
  *          store may then hold less than the recount (it came later, or never); what is missing in a slot
  *          must be exactly what `other` holds there.
+ * Expiry : what the store has let go of a span is judged by the longer ones. An event that was late is, for
+ *          the recount, one that was counted: it cannot know what was kept when it came.
  * Spans  : a report counts a source from its book entry `since` to `until`, but for gaps (while it was not
  *           configured); so does the recount. Lines in the future were so by the clock of their batch.
  */

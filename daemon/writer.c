@@ -95,12 +95,43 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
     return true;
 }
 
-bool writer_tidy(struct writer *w, struct err *e)
+/* What fails is said once, and tried again. */
+static bool note_tidy(struct writer *w, bool good, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
-    bool good = store_tidy(w->store, false, e);
     if (!good && !w->tidy_is_failing)
         log_warn("tidy_failed", "error=%s", log_quote(e->text, quoted));
     w->tidy_is_failing = !good;
     return good || e->retryable;
+}
+
+bool writer_tidy(struct writer *w, struct err *e)
+{
+    return note_tidy(w, store_tidy(w->store, false, e), e);
+}
+
+static bool note_marks(struct writer *w, struct err *e)
+{
+    struct marks marks;
+    for (size_t r = 0; w->late_ms != NULL && r < w->store->report_count; r++) {
+        if (!store_marks(w->store, r, &marks, e))
+            return false;
+        atomic_store_explicit(&w->late_ms[r], marks.before_ms[SPAN_MONTH], memory_order_relaxed);
+    }
+    return true;
+}
+
+bool writer_expire(struct writer *w, struct err *e)
+{
+    struct expired expired;
+    int64_t begun_ms = clock_mono_ms(w->clock);
+    if (begun_ms < w->expire_at_ms)
+        return true;
+    bool good = store_expire(w->store, clock_wall_ms(w->clock), &expired, e) && note_marks(w, e);
+    int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
+    w->expire_at_ms =
+        now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);
+    if (good && w->status != NULL)
+        status_note_expired(w->status, expired.rows, expired.bytes);
+    return note_tidy(w, good, e);
 }

@@ -16,9 +16,12 @@
 
 #include <stdatomic.h>
 
-#define WRITER_TICK_MS 200
+#define WRITER_TICK_MS      200
+/* From one look for what may go to the next. While there is more, it takes this part of the time. */
+#define WRITER_EXPIRE_MS    10000
+#define WRITER_EXPIRE_SHARE 10
 /* A connection may have broken since it was last used, and others in its pool with it. */
-#define LAST_TRIES_MAX 5
+#define LAST_TRIES_MAX      5
 
 struct writer {
     struct store *store;
@@ -34,6 +37,9 @@ struct writer {
     void *context;
     int64_t ticked_ms;
     bool tidy_is_failing; /* and that was said */
+    /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
+    _Atomic int64_t *late_ms;
+    int64_t expire_at_ms; /* monotonic: when it is due again */
 };
 
 /* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
@@ -41,6 +47,9 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
                   void *context, struct err *e) MUST_CHECK;
 /* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
 bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
+/* Let go what reports need not keep (store_expire()), when it is due; failures are as those of
+ * writer_tidy(). */
+bool writer_expire(struct writer *w, struct err *e) MUST_CHECK;
 /* One turn of the loop. */
 void writer_turn(struct writer *w);
 /* Sleep so long, taking turns, or until give_up. */

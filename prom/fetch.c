@@ -6,6 +6,7 @@
 #include "prom/rank.h"
 #include "prom/select.h"
 #include "prom/slide.h"
+#include "query/advice.h"
 
 #include <stdlib.h>
 
@@ -88,10 +89,42 @@ static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int6
                       values + rd->measure->column);
 }
 
+/* A window that begins or ends within a slot of what is left cannot be told. */
+static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile, const struct marks *marks,
+                        struct err *e)
+{
+    const struct report *r = &rd->fetch->store->reports[rd->report];
+    char iso[CIVIL_ISO_BYTES];
+    enum span kept = advice_kept_span(r, marks, tile->from_ms);
+    bool is_any = kept < SPAN_COUNT && !rd->windows.ask.by_cell;
+    return err_set(
+        e, EX_UNAVAILABLE,
+        "report %s has its %ss from %s on, earlier ones are gone (reports.%s.keep): ask for a later "
+        "start%s%s%s",
+        r->name, span_name(tile->slot), civil_iso(marks->before_ms[tile->slot], iso), r->name,
+        is_any ? ", or let start, step and ranges be whole " : "", is_any ? span_name(kept) : "",
+        is_any ? "s of UTC" : "");
+}
+
+static bool check_marks(const struct reading *rd, struct err *e)
+{
+    struct marks marks;
+    if (!store_marks(rd->fetch->store, rd->report, &marks, e))
+        return false;
+    for (size_t i = 0; i < rd->windows.tile_count; i++) {
+        const struct plan_tile *tile = &rd->windows.tiles[i];
+        if (tile->from_ms < marks.before_ms[tile->slot])
+            return refuse_gone(rd, tile, &marks, e);
+    }
+    return true;
+}
+
 static bool scan(struct reading *rd, const struct series_set *set, struct err *e)
 {
     struct budget *b = rd->fetch->budget;
     const struct report *r = &rd->fetch->store->reports[rd->report];
+    if (!check_marks(rd, e))
+        return false;
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
         struct scan_stats stats = {0};

@@ -1,8 +1,11 @@
 #include "query/advice.h"
 
+#include "query/tiles.h"
+
+static const char *const names[] = {"minute", "5m", "15m", "hour", "6h", "day", "week", "month", "year"};
+
 const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t rows_max)
 {
-    static const char *const names[] = {"minute", "5m", "15m", "hour", "6h", "day", "week", "month", "year"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct step step;
         ASSERT(step_parse(slice_text(names[i]), &step));
@@ -12,6 +15,50 @@ const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t
             return names[i];
     }
     return NULL;
+}
+
+/* Are all rows of the step there? */
+static bool is_kept(const struct answer *a, const struct zone *zone, const struct step *step,
+                    const struct marks *marks, uint64_t rows_max)
+{
+    struct tiles tiles = {0};
+    int64_t cell_ms = report_cell_ms(a->report), at_ms = step_floor(step, zone, a->from_ms);
+    bool good = true;
+    for (uint64_t rows = 0; good && at_ms < a->to_ms && at_ms < CIVIL_END_MS; rows++) {
+        int64_t next_ms = step_next(step, zone, at_ms);
+        next_ms = next_ms < CIVIL_END_MS ? next_ms : CIVIL_END_MS;
+        good = rows < rows_max && at_ms % cell_ms == 0 && next_ms % cell_ms == 0;
+        if (good)
+            tiles_add(&tiles, report_cell(a->report), at_ms, next_ms);
+        at_ms = next_ms;
+    }
+    good = good && tiles_find_gone(&tiles, marks->before_ms) == NULL;
+    tiles_fini(&tiles);
+    return good;
+}
+
+const char *advice_kept_step(const struct answer *a, const struct marks *marks, uint64_t rows_max)
+{
+    for (size_t i = 0; a->has_step && i < COUNT_OF(names); i++) {
+        struct step step;
+        ASSERT(step_parse(slice_text(names[i]), &step));
+        if (step_ms(&step) > step_ms(&a->step) && is_kept(a, a->zone, &step, marks, rows_max))
+            return names[i];
+    }
+    return NULL;
+}
+
+bool advice_is_kept_in_utc(const struct answer *a, const struct marks *marks, uint64_t rows_max)
+{
+    return a->has_step && a->zone != &zone_utc && is_kept(a, &zone_utc, &a->step, marks, rows_max);
+}
+
+enum span advice_kept_span(const struct report *r, const struct marks *marks, int64_t from_ms)
+{
+    int span = (int)report_cell(r);
+    while (span < SPAN_COUNT && from_ms < marks->before_ms[span])
+        span++;
+    return (enum span)span;
 }
 
 static bool has_conditions(const struct report *r, const struct report *of)

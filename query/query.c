@@ -201,7 +201,8 @@ bool query_bind(struct bound *b, struct err *e)
     if (q->top > 0 && q->has_step)
         return err_set(e, EX_USAGE, "top ranks series over the whole range: it does not go with a step");
     b->answer.of_series = q->top > 0;
-    return bind_report(b, e) && bind_measures(b, e) && bind_filters(b, e) && bind_range(b, e);
+    return bind_report(b, e) && store_marks(b->store, b->report, &b->marks, e) && bind_measures(b, e) &&
+           bind_filters(b, e) && bind_range(b, e);
 }
 
 static bool write_answer(const struct bound *b, struct text *out, struct err *e)

@@ -8,9 +8,12 @@
  *           exclusive, up to the start of one (without a step, of the report's cells: minutes or seconds).
  * Zones   : steps, and times without an offset, are of the time zone `tz`: exact, since a part of a day is
  *           read as hours, a part of an hour as minutes; or refused, where a step begins within a minute.
+ * Expiry  : what the store has let go is answered from longer slots, where rows are made of whole ones; else
+ *           the answer is refused, never given without what is gone.
  * Owner   : a query borrows the text of its parameters.
  * Errors  : EX_USAGE: the question is wrong, in words for whoever asked; EX_UNAVAILABLE: the answer passes a
- *           limit, with what to ask instead, or is not exact in the zone; others are the store's.
+ *           limit or needs what is gone, with what to ask instead, or is not exact in the zone; others
+ *           are the store's.
  */
 #pragma once
 

@@ -11,6 +11,7 @@ struct bound {
     size_t report;
     struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted of each dimension; NULL: any */
     struct answer answer;                       /* its report, measures and range; no rows yet */
+    struct marks marks;                         /* of the report: what is gone */
 };
 
 /* The report of a name, or which there are. */
@@ -23,6 +24,6 @@ bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
 void query_widen(struct answer *a);
 /* Is what an answer added to `out` within the query's limit? If not, it is taken off again. */
 bool query_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
-/* Scan tiles; the query's limit of rows is for all of them. */
+/* Scan tiles, or refuse to where some of them are gone; the query's limit of rows is for all of them. */
 bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

@@ -2,6 +2,7 @@
 #include "query/query_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* One of several scans. */
@@ -65,6 +66,27 @@ static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
                    report != NULL ? ", or of report " : "", report != NULL ? report : "");
 }
 
+/* What is to be read begins with slots that are gone. */
+static bool refuse_gone(const struct bound *b, const struct plan_tile *tile, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    char iso[CIVIL_ISO_BYTES], other[96] = "";
+    uint64_t most = b->query->limits.points_max;
+    const char *step = advice_kept_step(a, &b->marks, most);
+    enum span kept = advice_kept_span(a->report, &b->marks, a->from_ms);
+    if (step != NULL)
+        snprintf(other, sizeof other, ", or by %s", step);
+    else if (advice_is_kept_in_utc(a, &b->marks, most))
+        snprintf(other, sizeof other, ", or in UTC");
+    else if (!a->has_step && kept < SPAN_COUNT)
+        snprintf(other, sizeof other, ", or for a range of whole %ss of UTC", span_name(kept));
+    return err_set(e, EX_UNAVAILABLE,
+                   "report %s has its %ss from %s on, earlier ones are gone (reports.%s.keep): "
+                   "ask for a later start%s",
+                   a->report->name, span_name(tile->slot), civil_iso(b->marks.before_ms[tile->slot], iso),
+                   a->report->name, other);
+}
+
 static bool run(const struct bound *b, const struct series_set *set, struct scanning *g, uint64_t rows_max,
                 struct query_read *read, struct err *e)
 {
@@ -82,6 +104,9 @@ bool query_scan(const struct bound *b, const struct series_set *set, const struc
                 void *context, struct query_stats *stats, struct err *e)
 {
     size_t count;
+    const struct plan_tile *gone = tiles_find_gone(tiles, b->marks.before_ms);
+    if (gone != NULL)
+        return refuse_gone(b, gone, e);
     struct tiles_scan *scans = tiles_scans(tiles, &count);
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {

@@ -49,8 +49,12 @@ static bool scan_both(struct ranking *r, struct err *e)
     struct tiles tiles = {0};
     if (r->match.set.kind != SERIES_ALL && r->match.count == 0)
         return true;
-    if (r->has_before)
+    if (r->has_before) {
         tiles_add(&tiles, report_cell(a->report), r->before_ms, a->from_ms);
+        r->has_before = tiles_find_gone(&tiles, b->marks.before_ms) == NULL;
+        if (!r->has_before)
+            tiles_fini(&tiles);
+    }
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
     bool good = query_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
     tiles_fini(&tiles);

@@ -10,7 +10,7 @@
  * Share   : of the total, which is of every series that the filters match, `other` too. Of what is not
  *           added up (min, max, last, mean), and where the total is 0, it is null.
  * Before  : the period of the same length that ends where this one begins. A series that was not counted then
- *           has null; so has all of it where that period would begin before 1970.
+ *           has null; so has all of it where that period would begin before 1970, or with what is gone.
  * Cost    : both periods are scanned, as one where they can be: totals have all series in them. rows_max is
  *           for all of it.
  */

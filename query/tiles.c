@@ -82,6 +82,16 @@ struct tiles_scan *tiles_scans(const struct tiles *t, size_t *count)
     return scans;
 }
 
+const struct plan_tile *tiles_find_gone(const struct tiles *t, const int64_t before_ms[SPAN_COUNT])
+{
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        const struct tiles_of_slot *of = &t->of[s];
+        if (of->count > 0 && of->tiles[0].from_ms < before_ms[s])
+            return &of->tiles[0];
+    }
+    return NULL;
+}
+
 bool tiles_has(const struct tiles_scan *scan, int64_t slot_ms)
 {
     size_t first = 0, end = scan->tile_count;

@@ -43,5 +43,8 @@ void tiles_fini(struct tiles *t);
 
 /* In order of time; the caller frees it. */
 struct tiles_scan *tiles_scans(const struct tiles *t, size_t *count);
+/* Of some span, the first slots that would be read, where they begin before `before_ms` of it: those are gone
+ * (store_marks()). NULL: none. */
+const struct plan_tile *tiles_find_gone(const struct tiles *t, const int64_t before_ms[SPAN_COUNT]);
 /* Is the slot in a tile of the scan? */
 bool tiles_has(const struct tiles_scan *scan, int64_t slot_ms);

@@ -30,6 +30,7 @@ struct table {
     struct index by_key;
     struct series_map map;
     struct cells cells; /* series: the store's number */
+    struct marks marks;
     struct index by_time;
 };
 
@@ -296,12 +297,31 @@ static bool mem_tidy(struct store *st, bool all, struct err *e)
     return true;
 }
 
+/* What is before a mark stays in the cells, for the longer spans; scans do not come there. */
+static bool mem_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    struct mem *m = (struct mem *)st;
+    (void)expired, (void)e;
+    for (size_t r = 0; r < st->report_count; r++)
+        (void)store_move_marks(&m->reports[r], now_ms, &m->tables[r].marks);
+    return true;
+}
+
+static bool mem_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    (void)e;
+    *marks = ((struct mem *)st)->tables[report].marks;
+    return true;
+}
+
 static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
     const struct cells *cells = &((struct mem *)st)->tables[scan->report].cells;
     int64_t cell_ms = report_cell_ms(&st->reports[scan->report]);
     uint64_t rows = 0;
+    if (!store_check_mark(scan, &((struct mem *)st)->tables[scan->report].marks, e))
+        return false;
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         int64_t at_ms = c->time * cell_ms;
@@ -374,13 +394,16 @@ static bool mem_books(struct store *st, book_fn *fn, void *context, struct err *
 static bool mem_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
                            struct err *e)
 {
-    const struct cells *cells = &((struct mem *)st)->tables[report].cells;
+    const struct table *t = &((struct mem *)st)->tables[report];
+    const struct cells *cells = &t->cells;
     (void)e;
     *first_ms = *last_ms = -1;
     for (size_t i = 0; i < cells->count; i++) {
         int64_t at_ms =
             span_floor(SPAN_MINUTE, cells_at(cells, i)->time * report_cell_ms(&st->reports[report]));
-        *first_ms = i == 0 || at_ms < *first_ms ? at_ms : *first_ms;
+        if (at_ms < t->marks.before_ms[SPAN_MINUTE])
+            continue;
+        *first_ms = *first_ms < 0 || at_ms < *first_ms ? at_ms : *first_ms;
         *last_ms = at_ms > *last_ms ? at_ms : *last_ms;
     }
     return true;
@@ -409,6 +432,8 @@ static const struct store_ops mem_ops = {
     .close = mem_close,
     .apply = mem_apply,
     .tidy = mem_tidy,
+    .expire = mem_expire,
+    .marks = mem_marks,
     .hold = mem_hold,
     .scan = mem_scan,
     .series_find = mem_series_find,

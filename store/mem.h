@@ -2,6 +2,7 @@
  *
  * Shape  : per report, one cell per (series, minute) in order of first sight, found by hash; every
  *          coarser slot is summed from minutes when it is read.
+ * Expiry : marks move, and scans before them are refused; the cells stay.
  * Limits : none but memory; a scan looks at every cell of its report.
  * Owner  : nobody else can open it, so STORE_READ finds nothing (EX_NOINPUT) and closing forgets all.
  */

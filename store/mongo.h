@@ -33,6 +33,10 @@
  *           documents and to sort them. What they are of is in `metadata`. The series `other` is "/%other",
  *           with metadata.other; its dimensions are null. Names that are taken get an underscore: daily_.
  * Speed   : a batch is carried out over several connections, by as many threads while that lasts.
+ * Expiry  : marks are in `reports` (expired.SPAN). A document goes when no span that is read from it is kept;
+ *           a shorter span before that, by $unset: of layout `day` the minutes, of months the days. By tallyd
+ *           itself, some documents at a time by `_id`: a TTL index knows no marks, and not every server that
+ *           has one deletes anything. Versions that know no marks show zeros for what is gone.
  * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
  * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
  *           applies `series_max` to the series that it knows: together they may exceed it.

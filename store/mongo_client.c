@@ -335,6 +335,18 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
     return good;
 }
 
+bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
+                      struct err *e)
+{
+    bson_t reply;
+    bson_iter_t it;
+    bool good = mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    bool found = bson_iter_init_find(&it, &reply, "nModified") || bson_iter_init_find(&it, &reply, "n");
+    *count = good && found ? bson_iter_as_int64(&it) : 0;
+    bson_destroy(&reply);
+    return good;
+}
+
 struct mongo_cursor {
     struct mongo_client *client;
     mongoc_collection_t *of;

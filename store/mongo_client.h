@@ -60,6 +60,10 @@ bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;
 
+/* An update or delete of many, all or nothing of which is an error; *count: documents that it changed. */
+bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
+                      struct err *e) MUST_CHECK;
+
 typedef bool mongo_document_fn(void *context, const bson_t *document); /* false ends the walk */
 /* `options` as of mongoc_collection_find_with_opts(): projection, sort, limit. NULL: none. */
 bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,

@@ -34,6 +34,12 @@ struct mongo_report {
     bool has_all_names;   /* all of them are in `names` */
     bool has_zeros;       /* there may be documents with slots that nothing was counted in, each of zeros */
     uint32_t first_written[MONGO_KINDS_MAX]; /* of each kind, the first bucket, as mongo_name.written */
+    struct marks marks; /* as this handle knows them: what it writes leaves out what is before */
+    int64_t known_ms;   /* since when, monotonic */
+    struct marks seen;  /* for reading, … */
+    int64_t seen_ms;    /* … as they were then, monotonic; 0: not yet */
+    struct marks swept; /* before these, spans are out of documents that stay, but for those of stragglers */
+    struct text sweep_at[MONGO_KINDS_MAX + 1]; /* the last document that a sweep has done; empty: it begins */
 };
 
 /* A partition whose events this handle may seal. */
@@ -81,6 +87,7 @@ struct mongo_store {
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
     size_t connections; /* in all */
     struct mongo_limits limits;
+    size_t expire_next; /* the report that mongo_expire() is to begin with */
 
     /* of what it makes before it is needed; the store's figures are those after a batch is applied */
     struct prealloc prealloc;
@@ -299,6 +306,14 @@ bool mongo_values(struct store *st, size_t report, size_t dimension, struct slic
                   value_fn *fn, void *context, struct err *e);
 /* Take the names of all series that are stored. */
 bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
+
+/* ---- mongo_expire.c */
+
+/* As the database has them. */
+bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e);
+/* All of them, into the handle. */
+bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
+bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);
 
 /* ---- mongo_read.c */
 

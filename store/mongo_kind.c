@@ -47,6 +47,13 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
     return k;
 }
 
+enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
+{
+    size_t count;
+    const struct mongo_kind *last = mongo_kinds(r, &count) + count - 1;
+    return k == last || k == &mongo_year ? SPAN_MONTH : (enum span)(k[1].finest - 1);
+}
+
 const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
 {
     struct civil c = civil_from_ms(ms);

@@ -35,6 +35,10 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
 /* What is rolled up. */
 extern const struct mongo_kind mongo_year;
 
+/* The longest span whose slots are read from this kind: those of the next one's finest are read there. So
+ * with these slots the documents may go. */
+enum span mongo_longest(const struct report *r, const struct mongo_kind *k);
+
 /* "20101010": what `_id` begins with. */
 #define MONGO_TIME_BYTES 16
 const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES]);

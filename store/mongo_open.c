@@ -90,6 +90,7 @@ bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err 
     if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
         return false;
     own.series_max = r->series_max;
+    memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
     add_report(m, &own, false);
     return true;
 }
@@ -265,7 +266,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         if (!count_series(m, i, e))
             return false;
     }
-    return true;
+    return mongo_refresh_marks(m, e);
 }
 
 static bool open_reader(struct mongo_store *m, struct err *e)
@@ -282,6 +283,8 @@ static void free_report(struct mongo_report *more)
 {
     series_map_fini(&more->map);
     mongo_names_fini(&more->names);
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
+        text_fini(&more->sweep_at[k]);
 }
 
 void mongo_free(struct mongo_store *m)
@@ -335,6 +338,8 @@ static const struct store_ops mongo_ops = {
     .claim = mongo_claim,
     .apply = mongo_apply,
     .tidy = mongo_tidy,
+    .expire = mongo_expire,
+    .marks = mongo_marks,
     .hold = mongo_hold,
     .scan = mongo_scan,
     .series_find = mongo_series_find,

@@ -385,10 +385,13 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
                 struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms)
-        return mongo_scan_months(m, scan, fn, context, stats, e);
     const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
-    return mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+    struct marks gone;
+    bool of_months = scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
+    bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
+                          : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+    /* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
+    return good && mongo_marks(st, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
 }
 
 /* ---- from when to when */
@@ -411,19 +414,19 @@ static void see_minute(void *context, uint32_t series, int64_t slot_ms, const in
     ends->last_ms = slot_ms > ends->last_ms ? slot_ms : ends->last_ms;
 }
 
-/* The date of the first document, or the last, from this one on or before it; -1: there is none. */
+/* The date of the first document from `from_ms` on, or of the last one before `to_ms`; -1: there is none. */
 static bool find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
-                     int64_t from_ms, int64_t *date_ms, struct err *e)
+                     int64_t from_ms, int64_t to_ms, int64_t *date_ms, struct err *e)
 {
     char time[MONGO_TIME_BYTES];
     bson_t filter = BSON_INITIALIZER, of;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
                                "projection", "{", "metadata", BCON_BOOL(true), "}");
-    if (from_ms >= 0) {
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
-        BSON_APPEND_UTF8(&of, direction > 0 ? "$gte" : "$lt", mongo_time(span, from_ms, time));
-        bson_append_document_end(&filter, &of);
-    }
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
+    BSON_APPEND_UTF8(&of, "$gte", mongo_time(span, from_ms, time));
+    if (to_ms >= 0)
+        BSON_APPEND_UTF8(&of, "$lt", mongo_time(span, to_ms, time));
+    bson_append_document_end(&filter, &of);
     *date_ms = -1;
     bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
     bson_destroy(options);
@@ -432,16 +435,17 @@ static bool find_end(struct mongo_store *m, const char *collection, enum span sp
 }
 
 /* From the end on to where something was counted: documents that were made ahead hold nothing. */
-static bool read_end(struct mongo_store *m, size_t report, int direction, struct ends *ends, struct err *e)
+static bool read_end(struct mongo_store *m, size_t report, int64_t kept_ms, int direction, struct ends *ends,
+                     struct err *e)
 {
     enum span span = mongo_kind_for(&m->reports[report], SPAN_MINUTE)->span;
     char collection[MONGO_NAME_BYTES];
     int64_t date_ms = -1;
     mongo_collection(m, report, span_name(span), collection);
     while (ends->first_ms < 0) {
-        int64_t before_ms = date_ms,
-                from_ms = date_ms < 0 || direction < 0 ? date_ms : span_next(span, date_ms);
-        if (!find_end(m, collection, span, direction, from_ms, &date_ms, e))
+        int64_t before_ms = date_ms, to_ms = direction > 0 ? -1 : date_ms,
+                from_ms = date_ms < 0 || direction < 0 ? kept_ms : span_next(span, date_ms);
+        if (!find_end(m, collection, span, direction, from_ms, to_ms, &date_ms, e))
             return false;
         /* Of a document whose `_id` says another time there is no end. */
         if (date_ms < 0 || (before_ms >= 0 && (direction > 0) != (date_ms > before_ms)))
@@ -462,7 +466,10 @@ static bool read_end(struct mongo_store *m, size_t report, int direction, struct
 bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)
 {
     struct ends first = {-1, -1}, last = {-1, -1};
-    bool good = read_end(mongo_of(st), report, 1, &first, e) && read_end(mongo_of(st), report, -1, &last, e);
+    struct marks marks;
+    bool good = mongo_marks(st, report, &marks, e) &&
+                read_end(mongo_of(st), report, marks.before_ms[SPAN_MINUTE], 1, &first, e) &&
+                read_end(mongo_of(st), report, marks.before_ms[SPAN_MINUTE], -1, &last, e);
     *first_ms = first.first_ms;
     *last_ms = last.last_ms;
     return good;

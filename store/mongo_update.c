@@ -190,12 +190,15 @@ static void merge_cells(const struct mongo_store *m, size_t report, size_t count
         report_merge(&m->reports[report], columns, m->cells[m->items[*i].index]->value);
 }
 
-/* One document, of the cells from `i` on. A slot that ends is written, and added to the one that it is in. */
+/* One document, of the cells from `i` on. A slot that ends is written, if such are kept, and added to the one
+ * that it is in. */
 static void write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
 {
     struct mongo_store *m = u->m;
     const struct report *r = &m->reports[u->report];
     int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
+    const struct marks *marks = &m->more[u->report].marks;
+    const enum span longest = mongo_longest(r, k);
     uint32_t series = series_at(m, i);
     int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
     char path[MONGO_PATH_BYTES], time[MONGO_TIME_BYTES];
@@ -208,7 +211,8 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
         for (enum span s = k->finest; s < k->span; s++) {
             if (goes_on && span_floor(s, ms_at(u, i)) == span_floor(s, at_ms))
                 break;
-            add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
+            if (s > longest || at_ms >= marks->before_ms[s])
+                add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
             report_merge(r, sums[s + 1], sums[s]);
             memset(sums[s], 0, sizeof sums[s]);
         }
@@ -264,20 +268,34 @@ static void note_month(struct mongo_store *m, int64_t month)
     m->months[m->month_count++] = month;
 }
 
+/* Documents before it would be deleted at once. Those with months are written whatever their time: an event
+ * that was let in is counted somewhere. */
+static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
+{
+    enum span longest = mongo_longest(&u->m->reports[u->report], k);
+    return longest == SPAN_MONTH ? 0 : u->m->more[u->report].marks.before_ms[longest];
+}
+
 /* Those that are alike one behind the other, so that they go together, and behind all others those that may
  * be new: where none is, nobody has to ask which (mongo_chunk.h). */
 static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
 {
     struct mongo_store *m = u->m;
     size_t count = 0;
-    for (size_t i = 0; i < cell_count; count++) {
+    int64_t kept_ms = first_kept(u, k);
+    for (size_t i = 0; i < cell_count;) {
         uint64_t signature;
+        int64_t start_ms = span_floor(k->span, ms_at(u, i));
         struct mongo_touch touch;
         if (k->span == SPAN_MONTH)
-            note_month(m, civil_month_index(ms_at(u, i)));
+            note_month(m, civil_month_index(start_ms));
         size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
+        if (start_ms < kept_ms) {
+            i = next;
+            continue;
+        }
         bool is_there = mongo_touch(m, u->report, kind, &touch);
-        m->documents[count] = (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
+        m->documents[count++] = (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
     }
     const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;

@@ -25,6 +25,11 @@
  *           hour is folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX
  *           minutes (an import) is folded at once and never touches fresh_N.
  *           docs/ARCHITECTURE.md#store has the bytes of an import.
+ * Expiry  : the marks (store.h) are entries of `book`. What is before one is deleted some rows at a time; a
+ *           batch, and the fold, leave rows out that would be. Free pages are used again; those that are more
+ *           than 1/8 of the file are given back to the file system, which files created by older versions
+ *           cannot: they keep their size. The first mark makes the file one of SQLITE_STORE_FORMAT_MARKED,
+ *           which versions that know no marks refuse: they would show zeros.
  * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
  * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
  *           the WAL-reset bug: a checkpoint must not race a writer).
@@ -33,8 +38,9 @@
 
 #include "store/store.h"
 
-#define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
-#define SQLITE_STORE_FORMAT   3          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
+#define SQLITE_APPLICATION_ID      0x74616c79 /* "taly" */
+#define SQLITE_STORE_FORMAT        3 /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
+#define SQLITE_STORE_FORMAT_MARKED 4
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;

@@ -87,8 +87,11 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
     return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading fresh counts");
 }
 
+/* Nothing of it is to come, or it is late. */
 static bool is_over(uint32_t hour, const struct sqlite_report *t)
 {
+    if ((int64_t)(hour + 1) * HOUR_MS <= t->marks.before_ms[SPAN_MINUTE])
+        return true;
     uint32_t newest = (uint32_t)(t->levels[LEVEL_FRESH].last_at >> BLOCK_SHIFT);
     return newest >= (hour + 1) * 60 + FOLD_GRACE_MINUTES;
 }

@@ -3,6 +3,7 @@
  *   sqlite_open.c   the file: lock, schema, reports          sqlite_read.c    scans, books, positions
  *   sqlite_dict.c   series ↔ number                          sqlite_fold.c    fresh rows into closed ones
  *   sqlite_apply.c  a batch, in one transaction              sqlite_rows.c    sorted items into rows
+ *   sqlite_expire.c marks, and rows before them
  */
 #pragma once
 
@@ -22,10 +23,11 @@
 enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_YEAR, LEVEL_COUNT };
 
 struct level_table {
-    sqlite3_stmt *get, *put; /* writer's: body by rowid; insert or replace */
-    sqlite3_stmt *seek;      /* reader's: the first row at or after a rowid */
-    sqlite3_stmt *range;     /* reader's: rows in a rowid range */
-    int64_t last_at;         /* writer's: no row lies above; -1: none at all */
+    sqlite3_stmt *get, *put;  /* writer's: body by rowid; insert or replace */
+    sqlite3_stmt *seek;       /* reader's: the first row at or after a rowid */
+    sqlite3_stmt *range;      /* reader's: rows in a rowid range */
+    sqlite3_stmt *old, *drop; /* writer's, but of fresh rows: the first of those before a rowid; up to one */
+    int64_t last_at;          /* writer's: no row lies above; -1: none at all */
 };
 
 struct dict_slot {
@@ -61,6 +63,7 @@ struct sqlite_report {
     size_t new_count, new_capacity;
     struct text new_keys; /* theirs, a line each */
     struct series_map map;
+    struct marks marks; /* writer's */
 };
 
 /* Sorted deltas of one report at one level: key = bucket, series, slot. */
@@ -77,11 +80,13 @@ struct sqlite_store {
     char *path;
     int lock_fd; /* -1: a reader */
     size_t dict_key_bytes_max;
-    bool holds; /* all further reads are of one transaction */
-    bool stale; /* a transaction failed, and what it left could not be read: refresh before the next */
+    bool holds;      /* all further reads are of one transaction */
+    bool gives_back; /* pages that are free, to the file system */
+    bool stale;      /* a transaction failed, and what it left could not be read: refresh before the next */
     struct report *reports;
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback;
+    sqlite3_stmt *marks_get;
     sqlite3_stmt *position_get, *position_put, *book_add, *book_set, *book_until;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct body_item *block_items;
@@ -149,9 +154,23 @@ static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
     return &it->values[it->count++ * columns];
 }
 
-/* sqlite_apply.c, sqlite_fold.c, sqlite_read.c: the operations */
+/* Rows of a level hold slots of a span; fresh ones those of every span. */
+static inline enum span sqlite_span(enum level level)
+{
+    _Static_assert((int)LEVEL_HOUR == (int)SPAN_MINUTE && (int)LEVEL_YEAR == (int)SPAN_MONTH, "in step");
+    return (enum span)level;
+}
+
+/* The bucket of a level that holds an instant; its rows are from `bucket << BLOCK_SHIFT` on. */
+int64_t sqlite_bucket(enum level level, int64_t ms);
+/* As they are in the file. */
+bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+
+/* sqlite_apply.c, sqlite_fold.c, sqlite_expire.c, sqlite_read.c: the operations */
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
 bool sqlite_tidy(struct store *base, bool all, struct err *e);
+bool sqlite_expire(struct store *base, int64_t now_ms, struct expired *expired, struct err *e);
+bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
 bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);

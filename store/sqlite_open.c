@@ -140,15 +140,16 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
         !read_int(st, &tables, e, "SELECT count(*) FROM sqlite_master"))
         return false;
     *is_new = application == 0 && format == 0 && tables == 0;
-    if (*is_new || (application == SQLITE_APPLICATION_ID && format == SQLITE_STORE_FORMAT))
+    bool is_known = format == SQLITE_STORE_FORMAT || format == SQLITE_STORE_FORMAT_MARKED;
+    if (*is_new || (application == SQLITE_APPLICATION_ID && is_known))
         return true;
     if (application != SQLITE_APPLICATION_ID)
         return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
                        st->path);
     return err_set(e, EX_DATAERR,
-                   "%s has format %lld, this tallyd knows %d: use the version that wrote "
+                   "%s has format %lld, this tallyd knows %d and %d: use the version that wrote "
                    "it, or import into another store",
-                   st->path, (long long)format, SQLITE_STORE_FORMAT);
+                   st->path, (long long)format, SQLITE_STORE_FORMAT, SQLITE_STORE_FORMAT_MARKED);
 }
 
 static bool open_connection(struct sqlite_store *st, enum store_mode mode, bool is_immutable, struct err *e)
@@ -204,7 +205,7 @@ static bool open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     snprintf(pragmas, sizeof pragmas,
              "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-%d;"
              "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
-             is_new ? "PRAGMA page_size=8192;" : "", SQLITE_WRITER_CACHE_KIB);
+             is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "", SQLITE_WRITER_CACHE_KIB);
     if (!execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)
@@ -304,6 +305,7 @@ static bool open_reports(struct sqlite_store *st, const struct report *reports, 
             return false;
         ASSERT(reports[i].series_max <= SERIES_MAX - 1);
         st->reports[i].series_max = reports[i].series_max;
+        memcpy(st->reports[i].keep_ms, reports[i].keep_ms, sizeof reports[i].keep_ms);
     }
     return true;
 }
@@ -329,6 +331,14 @@ static bool read_reports(struct sqlite_store *st, struct err *e)
     return good;
 }
 
+static bool prepare_expiry(struct sqlite_store *st, struct level_table *lt, const char *name, long long n,
+                           struct err *e)
+{
+    return sqlite_prepare(st, &lt->old, e,
+                          "SELECT at, length(body) FROM %s_%lld WHERE at < ? ORDER BY at LIMIT ?", name, n) &&
+           sqlite_prepare(st, &lt->drop, e, "DELETE FROM %s_%lld WHERE at <= ?", name, n);
+}
+
 static bool prepare_report(struct sqlite_store *st, size_t report, enum store_mode mode, struct err *e)
 {
     struct sqlite_report *t = &st->tables[report];
@@ -340,6 +350,8 @@ static bool prepare_report(struct sqlite_store *st, size_t report, enum store_mo
                             "SELECT at, body FROM %s_%lld WHERE at >= ? ORDER BY at LIMIT 1", name, n) ||
             !sqlite_prepare(st, &lt->range, e,
                             "SELECT at, body FROM %s_%lld WHERE at BETWEEN ? AND ? ORDER BY at", name, n))
+            return false;
+        if (mode == STORE_WRITE && l > LEVEL_FRESH && !prepare_expiry(st, lt, name, n, e))
             return false;
         if (mode == STORE_WRITE &&
             (!sqlite_prepare(st, &lt->get, e, "SELECT body FROM %s_%lld WHERE at = ?", name, n) ||
@@ -411,6 +423,8 @@ static bool refresh(struct sqlite_store *st, struct err *e)
         if (!count_series(st, t, e))
             return false;
         dict_clear(&t->dict);
+        if (!sqlite_read_marks(st, r, &t->marks, e))
+            return false;
         t->dict.complete = t->series_count == 0;
         t->new_count = 0;
         text_clear(&t->new_keys);
@@ -443,6 +457,8 @@ static const struct store_ops ops = {
     .close = sqlite_close,
     .apply = sqlite_apply,
     .tidy = sqlite_tidy,
+    .expire = sqlite_expire,
+    .marks = sqlite_marks,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
     .series_find = sqlite_series_find,
@@ -462,6 +478,10 @@ static bool open_writer(struct sqlite_store *st, const struct report *reports, s
         (void)!sqlite_run(st, st->rollback, &ignored, "rolling back");
         return false;
     }
+    int64_t vacuum;
+    if (!read_int(st, &vacuum, e, "PRAGMA auto_vacuum"))
+        return false;
+    st->gives_back = vacuum == 2; /* INCREMENTAL */
     return prepare_writer(st, e);
 }
 
@@ -472,6 +492,9 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         return false;
     if (!open_file(st, mode, e) ||
         !sqlite_prepare(st, &st->begin, e, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN") ||
+        !sqlite_prepare(st, &st->marks_get, e,
+                        "SELECT entry, value FROM book WHERE source = '' AND part = '' AND report = ?"
+                        " AND entry >= 'expired.' AND entry < 'expired/'") ||
         !sqlite_prepare(st, &st->commit, e, "COMMIT") || !sqlite_prepare(st, &st->rollback, e, "ROLLBACK"))
         return false;
     if (!(mode == STORE_WRITE ? open_writer(st, reports, count, e) : read_reports(st, e)))

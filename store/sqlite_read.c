@@ -29,7 +29,7 @@ struct walk {
     uint64_t rows;               /* of this scan */
 };
 
-static int64_t bucket_index(enum level level, int64_t ms)
+int64_t sqlite_bucket(enum level level, int64_t ms)
 {
     switch (level) {
     case LEVEL_FRESH:
@@ -187,7 +187,7 @@ static bool walk_level(struct walk *w, enum level level, struct err *e)
     size_t count;
     w->level = level;
     w->bucket = -1;
-    int64_t first = bucket_index(level, w->scan->from_ms), last = bucket_index(level, w->scan->to_ms - 1);
+    int64_t first = sqlite_bucket(level, w->scan->from_ms), last = sqlite_bucket(level, w->scan->to_ms - 1);
     if (!few_blocks(&w->scan->series, blocks, &count))
         return walk_range(w, first << BLOCK_SHIFT, last << BLOCK_SHIFT | BLOCK_MASK, e);
     for (size_t i = 0; i < count; i++) {
@@ -232,7 +232,9 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
                      .context = context};
     if (!st->holds && !sqlite_run(st, st->begin, e, "beginning a read"))
         return false;
-    bool good = walk_level(&w, level_of_slot[scan->slot], e) && walk_level(&w, LEVEL_FRESH, e);
+    struct marks marks;
+    bool good = sqlite_read_marks(st, scan->report, &marks, e) && store_check_mark(scan, &marks, e) &&
+                walk_level(&w, level_of_slot[scan->slot], e) && walk_level(&w, LEVEL_FRESH, e);
     return end_reading(st, good, e);
 }
 
@@ -368,15 +370,18 @@ static void note_slot(void *context, uint32_t series, int64_t slot_ms, const int
         x->last_ms = slot_ms;
 }
 
-/* The first and last buckets of a level, as ms; -1 where it is empty. */
-static bool level_ends(struct sqlite_store *st, size_t report, enum level level, struct extremes *ends,
-                       struct err *e)
+/* The first and last buckets of a level from an instant on, as ms; -1 where there is none. */
+static bool level_ends(struct sqlite_store *st, size_t report, enum level level, int64_t from_ms,
+                       struct extremes *ends, struct err *e)
 {
     sqlite3_stmt *s;
-    if (!sqlite_prepare(st, &s, e, "SELECT (SELECT min(at) FROM %s_%lld), (SELECT max(at) FROM %s_%lld)",
+    if (!sqlite_prepare(st, &s, e,
+                        "SELECT (SELECT min(at) FROM %s_%lld WHERE at >= ?1), (SELECT max(at) FROM %s_%lld "
+                        "WHERE at >= ?1)",
                         sqlite_level_names[level], (long long)st->tables[report].id,
                         sqlite_level_names[level], (long long)st->tables[report].id))
         return false;
+    sqlite3_bind_int64(s, 1, sqlite_bucket(level, from_ms) << BLOCK_SHIFT);
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL) {
         note_slot(ends, 0, bucket_start(level, sqlite3_column_int64(s, 0) >> BLOCK_SHIFT), NULL);
@@ -392,7 +397,12 @@ bool sqlite_first_last(struct store *base, size_t report, int64_t *first_ms, int
     struct extremes rough = {-1, -1}, exact = {-1, -1};
     struct scan_stats stats = {0};
     *first_ms = *last_ms = -1;
-    if (!level_ends(st, report, LEVEL_FRESH, &rough, e) || !level_ends(st, report, LEVEL_HOUR, &rough, e))
+    struct marks marks;
+    if (!sqlite_read_marks(st, report, &marks, e))
+        return false;
+    int64_t from_ms = marks.before_ms[SPAN_MINUTE];
+    if (!level_ends(st, report, LEVEL_FRESH, from_ms, &rough, e) ||
+        !level_ends(st, report, LEVEL_HOUR, from_ms, &rough, e))
         return false;
     if (rough.first_ms < 0)
         return true;

@@ -89,11 +89,21 @@ static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at
     return true;
 }
 
+/* Rows before it would be deleted at once. Those of years are written whatever their time: an event that was
+ * let in is counted somewhere. */
+static uint64_t first_kept(const struct sqlite_report *t, enum level level)
+{
+    if (level == LEVEL_FRESH || level == LEVEL_YEAR)
+        return 0;
+    return (uint64_t)sqlite_bucket(level, t->marks.before_ms[sqlite_span(level)]);
+}
+
 static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
 {
     const unsigned block_bits = 6 + BODY_SERIES_BITS;
     const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
+    const uint64_t kept = first_kept(&st->tables[report], level);
     items_settle(it, r);
     for (size_t i = 0, n; i < it->count; i += n) {
         uint64_t group = it->items[i].key >> block_bits;
@@ -108,8 +118,8 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
-        if (!write_row(st, &st->tables[report].levels[level], (int64_t)(bucket << BLOCK_SHIFT | block), n, r,
-                       e))
+        if (bucket >= kept && !write_row(st, &st->tables[report].levels[level],
+                                         (int64_t)(bucket << BLOCK_SHIFT | block), n, r, e))
             return false;
     }
     return true;

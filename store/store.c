@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "aggregate/keep.h"
 #include "store/mem.h"
 #include "store/mongo.h"
 #include "store/sqlite.h"
@@ -109,6 +110,40 @@ bool store_hold(struct store *st, struct err *e)
 bool store_tidy(struct store *st, bool all, struct err *e)
 {
     return st->ops->tidy(st, all, e);
+}
+
+bool store_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    *expired = (struct expired){0};
+    return st->ops->expire(st, now_ms, expired, e);
+}
+
+bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->marks(st, report, marks, e);
+}
+
+bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e)
+{
+    char iso[CIVIL_ISO_BYTES];
+    int64_t before_ms = marks->before_ms[scan->slot];
+    return scan->from_ms >= before_ms || scan->from_ms == scan->to_ms ||
+           err_set_retryable(e, EX_UNAVAILABLE, "%ss before %s were let go just now: ask again",
+                             span_name(scan->slot), civil_iso(before_ms, iso));
+}
+
+bool store_move_marks(const struct report *r, int64_t now_ms, struct marks *marks)
+{
+    bool moved = false;
+    for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
+        int64_t from_ms = keep_from(r, (enum span)s, now_ms);
+        if (from_ms <= marks->before_ms[s])
+            continue;
+        marks->before_ms[s] = from_ms;
+        moved = true;
+    }
+    return moved;
 }
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,

@@ -8,6 +8,11 @@
  * Series : a handle names each series of a report by a number, from 1, for as long as it is open; a
  *          number means nothing before a call has given it. 0 is the series `other`, which takes what
  *          arrives for new series once `report.series_max` exist.
+ * Expiry : a report need not keep the slots of each span for ever (keep.h). How far those of a span are gone
+ *          is in the store, and only grows: its *marks*. First a mark is moved, durably; from then on scans
+ *          that begin before it are refused; then what lies before it is deleted, step by step. So no scan
+ *          ever takes what is gone for zeros. A batch leaves slots before the marks out, except those of
+ *          months, so that what was let into it is counted: who lets events in looks at the mark of months.
  * Values : rows of a report's columns (measure.h), merged by report_merge().
  * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
  *          a server a source belongs to the writer that took it last. Any number of STORE_READ handles
@@ -18,7 +23,8 @@
  * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
  *          was dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
  *          EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
- *          report under the same name and generation; EX_NOINPUT: a store to read that is not there.
+ *          report under the same name and generation; EX_NOINPUT: a store to read that is not there;
+ *          EX_UNAVAILABLE + retryable of a scan: a mark was moved past its begin, ask store_marks() again.
  */
 #pragma once
 
@@ -82,10 +88,24 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
  *   of a report    since, until    the offsets between which it counts this source,
  *                  gap.FROM        but not from FROM to this offset: it was not configured then
+ *                  expired.SPAN   the mark of the span, of the report itself
  *   of a source    latest.FROM.MS  up to this offset, events of FROM and behind it that were later than MS
  *                                  were in the future; only where there were some */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
+
+/* Of each span, slots that begin before this are gone; 0: none. Marks of shorter spans are not before those
+ * of longer ones; they are starts of the next longer span, as keep_from() says, or where a store
+ * keeps more than that together, of that. */
+struct marks {
+    int64_t before_ms[SPAN_COUNT];
+};
+
+/* What a call of store_expire() deleted. */
+struct expired {
+    uint64_t rows, bytes; /* rows (documents), and what was in them, where the store can tell */
+    bool more;            /* there is more to do: it stopped because its time was over */
+};
 
 /* What a server does with documents that others have damaged. */
 enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
@@ -126,6 +146,8 @@ struct store_ops {
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
+    bool (*expire)(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);
+    bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
     bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
@@ -177,6 +199,13 @@ bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUS
 /* Housekeeping between batches, bounded in time: fold fresh rows into closed ones. `all`: leave none. */
 bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
+/* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
+ * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
+ * batch. */
+#define STORE_EXPIRE_MS 30
+bool store_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e) MUST_CHECK;
+bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
  * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way
  * there; what is begun later may be seen. */
@@ -202,7 +231,8 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
                   value_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
-/* The start of the first and of the last minute that hold a count; both -1 where there is none. */
+/* The start of the first and of the last minute that hold a count, of those that are not gone; both -1 where
+ * there is none. */
 bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
                       struct err *e) MUST_CHECK;
 
@@ -221,6 +251,11 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
     }
     return 1;
 }
+
+/* A scan that begins before the mark of its slots is refused, with these words. */
+bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e) MUST_CHECK;
+/* Where the marks of a report are at `now_ms`: never back. True: one moved. */
+bool store_move_marks(const struct report *r, int64_t now_ms, struct marks *marks);
 
 #define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);

@@ -25,12 +25,23 @@ static bool tidy(struct store *st, bool all, struct err *e)
     return store_tidy(under(st), all, e);
 }
 
+static bool expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    return store_expire(under(st), now_ms, expired, e);
+}
+
+static bool marks(struct store *st, size_t report, struct marks *found, struct err *e)
+{
+    return store_marks(under(st), report, found, e);
+}
+
 static bool positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     return store_positions(under(st), fn, context, e);
 }
 
-static const struct store_ops ops = {.apply = apply, .tidy = tidy, .positions = positions};
+static const struct store_ops ops = {
+    .apply = apply, .tidy = tidy, .expire = expire, .marks = marks, .positions = positions};
 
 void flaky_init(struct flaky *f, struct store *below)
 {

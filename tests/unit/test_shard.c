@@ -314,7 +314,7 @@ static void test_one_large_batch_equals_a_naive_count(void **state)
     (void)state;
     struct dice d = dice_new("large");
     struct game g;
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL};
     game_init(&g, &d, &limits);
     play(&g, 6000, 20000, 1 << 20);
     check_equal(&g);
@@ -342,7 +342,7 @@ static void test_books_are_split_between_partitions(void **state)
 {
     (void)state;
     struct dice d = dice_new("partitions");
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL};
     struct game g;
     struct books naive[2], taken[2];
     game_init(&g, &d, &limits);
@@ -374,7 +374,7 @@ static void test_books_are_split_between_partitions(void **state)
 static void test_empty_shard_seals_to_an_empty_part(void **state)
 {
     (void)state;
-    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES};
+    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL};
     struct shard *sh = shard_new(3, reports, REPORTS, &limits);
     assert_true(shard_is_empty(sh));
     assert_false(shard_is_full(sh));
@@ -395,9 +395,9 @@ static void test_empty_shard_seals_to_an_empty_part(void **state)
 static void test_each_limit_makes_it_full(void **state)
 {
     (void)state;
-    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES},
-                                                 {100, 3, 1 << 20, DIMENSION_BYTES},
-                                                 {100, 100, 1, DIMENSION_BYTES}};
+    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES, NULL},
+                                                 {100, 3, 1 << 20, DIMENSION_BYTES, NULL},
+                                                 {100, 100, 1, DIMENSION_BYTES, NULL}};
     static const int full_after[] = {3, 3, 1};
     for (size_t k = 0; k < COUNT_OF(limits); k++) {
         struct shard *sh = shard_new(0, reports, REPORTS, &limits[k]);
@@ -417,7 +417,7 @@ static void test_each_limit_makes_it_full(void **state)
 static void test_sums_saturate(void **state)
 {
     (void)state;
-    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
     struct event events[SHARD_EVENTS_MAX] = {{.at_ms = 0}};
     for (int i = 0; i < SHARD_EVENTS_MAX; i++) {
@@ -433,6 +433,27 @@ static void test_sums_saturate(void **state)
     shard_free(sh);
 }
 
+/* Each report has its own mark, which others move; what the filter leaves out was never late. */
+static void test_events_before_the_mark_are_late(void **state)
+{
+    _Atomic int64_t late_ms[REPORTS] = {0, 2000, 1001};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms};
+    struct shard *sh = shard_new(0, reports, REPORTS, &limits);
+    struct event events[3] = {{.at_ms = 1000}, {.at_ms = 1001}, {.at_ms = 2000}};
+    (void)state;
+    shard_add(sh, events, 3);
+    late_ms[1] = 3000;
+    shard_add(sh, events, 3);
+    struct part *p = shard_seal(sh);
+    assert_true(books_balance(&p->books));
+    for (size_t r = 0; r < REPORTS; r++) {
+        int64_t late = *books_report(&p->books, r, BOOK_LATE);
+        int64_t filtered = *books_report(&p->books, r, BOOK_FILTERED);
+        assert_int_equal(late + filtered, filtered == 6 ? 6 : r == 1 ? 5 : r == 2 ? 2 : 0);
+    }
+    shard_free(sh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_empty_shard_seals_to_an_empty_part),
         cmocka_unit_test(test_each_limit_makes_it_full),
         cmocka_unit_test(test_sums_saturate),
+        cmocka_unit_test(test_events_before_the_mark_are_late),
     };
     return cmocka_run_group_tests(tests, setup_all, teardown_all);
 }

@@ -261,10 +261,10 @@ static void test_file_of_another_version_is_refused(void **state)
 {
     (void)state;
     make_store();
-    run_sql("PRAGMA user_version = 4");
-    assert_both_refused(EX_DATAERR, "format 4, this tallyd knows 3:");
+    run_sql("PRAGMA user_version = 5");
+    assert_both_refused(EX_DATAERR, "format 5, this tallyd knows 3 and 4:");
     run_sql("PRAGMA user_version = 2");
-    assert_both_refused(EX_DATAERR, "format 2, this tallyd knows 3:");
+    assert_both_refused(EX_DATAERR, "format 2, this tallyd knows 3 and 4:");
 }
 
 static void test_file_of_another_program_is_refused(void **state)

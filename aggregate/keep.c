@@ -1,0 +1,97 @@
+#include "aggregate/keep.h"
+
+#include "base/suggest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define KEEP_MAX_MS ((int64_t)100000 * DAY_MS)
+
+static const struct {
+    char name;
+    int64_t ms;
+} units[] = {{'d', DAY_MS}, {'h', HOUR_MS}, {'m', MINUTE_MS}, {'s', SECOND_MS}};
+
+/* The least that makes sense: one slot. */
+static const int64_t shortest_ms[SPAN_COUNT] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, 31 * (int64_t)DAY_MS};
+
+static bool parse(struct slice text, int64_t *ms)
+{
+    int64_t number = 0;
+    size_t i = 0;
+    *ms = 0;
+    if (slice_is(text, "forever"))
+        return true;
+    for (; i < text.len && text.ptr[i] >= '0' && text.ptr[i] <= '9' && i < 12; i++)
+        number = number * 10 + (text.ptr[i] - '0');
+    if (i == 0 || i + 1 != text.len)
+        return false;
+    for (size_t u = 0; u < COUNT_OF(units); u++) {
+        if (units[u].name == text.ptr[i] && number <= KEEP_MAX_MS / units[u].ms)
+            *ms = number * units[u].ms;
+    }
+    return *ms > 0;
+}
+
+bool keep_set(struct report *r, struct slice span, struct slice text, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], least[KEEP_BYTES];
+    enum span found;
+    int64_t ms;
+    if (!span_parse(span, &found))
+        return err_set(e, EX_CONFIG, "found %s, expected second, minute, hour, day or month",
+                       suggest_quote(span, quote));
+    if (!parse(text, &ms) || (ms > 0 && ms < shortest_ms[found]))
+        return err_set(e, EX_CONFIG,
+                       "found %s, expected how long each %s is kept: from %s to 100000d, such as 36h, or "
+                       "forever",
+                       suggest_quote(text, quote), span_name(found), keep_text(shortest_ms[found], least));
+    r->keep_ms[found] = ms;
+    return true;
+}
+
+bool keep_check(const struct report *r, struct err *e)
+{
+    char shorter[KEEP_BYTES], longer[KEEP_BYTES];
+    if (report_cell(r) > SPAN_SECOND && r->keep_ms[SPAN_SECOND] > 0)
+        return err_set(e, EX_CONFIG,
+                       "found keep of seconds, which only a report of `layout: minute` counts: leave it out");
+    for (int s = (int)report_cell(r); s + 1 < SPAN_COUNT; s++) {
+        int64_t ms = r->keep_ms[s], next_ms = r->keep_ms[s + 1];
+        if (next_ms == 0 || (ms > 0 && ms <= next_ms))
+            continue;
+        const char *name = span_name((enum span)s), *next = span_name((enum span)(s + 1));
+        return err_set(e, EX_CONFIG,
+                       "found keep of %ss %s and of %ss %s, expected %ss at least as long as %ss: what is "
+                       "gone of a span is answered from the longer ones",
+                       name, keep_text(ms, shorter), next, keep_text(next_ms, longer), next, name);
+    }
+    return true;
+}
+
+const char *keep_text(int64_t keep_ms, char buf[KEEP_BYTES])
+{
+    size_t u = 0;
+    if (keep_ms == 0)
+        return "forever";
+    while (keep_ms % units[u].ms != 0)
+        u++;
+    snprintf(buf, KEEP_BYTES, "%" PRId64 "%c", keep_ms / units[u].ms, units[u].name);
+    return buf;
+}
+
+bool keep_is_limited(const struct report *r)
+{
+    bool limited = false;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        limited |= r->keep_ms[s] > 0;
+    return limited;
+}
+
+int64_t keep_from(const struct report *r, enum span span, int64_t now_ms)
+{
+    int64_t keep_ms = r->keep_ms[span], from_ms = now_ms - keep_ms;
+    if (keep_ms == 0 || from_ms <= 0 || now_ms >= CIVIL_END_MS)
+        return 0;
+    return span_floor((enum span)(span + 1), from_ms);
+}

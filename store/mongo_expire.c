@@ -1,0 +1,378 @@
+/* What reports need not keep: marks in `reports`, then the documents before them, or what is in these.
+ *
+ *   reports   { _id: "pages", …, expired: { minute: ISODate(…), hour: … }, swept: { minute: … } }
+ *
+ * Both only grow ($max), and whatever is done to documents before a mark may be done twice, at once or by
+ * several: so daemons need not agree. A batch that was logged before a mark may make a document anew before
+ * it, or bring back what was taken out: nobody reads it. Documents that may go are looked for from the first
+ * one on, so it goes the next time; spans that were taken out, from a while before where the last sweep
+ * ended. */
+#include "aggregate/keep.h"
+#include "base/failpoint.h"
+#include "store/mongo_internal.h"
+
+#include <stdio.h>
+
+/* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be known for
+ * longer before it does: so no scan costs a round trip more, and none misses what was deleted meanwhile. */
+#define SEEN_MS  1000
+#define KNOWN_MS 2000
+
+/* Documents per request: measured with SecantusDB, 50 ms; with FerretDB 4 ms. */
+#define PAGE 100
+
+static void take_dates(const bson_t *document, const char *member, struct marks *marks)
+{
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        bson_iter_t it;
+        snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
+        bool found = mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_DATE_TIME(&it);
+        int64_t at_ms = found ? bson_iter_date_time(&it) : 0;
+        marks->before_ms[s] = at_ms > 0 && at_ms <= CIVIL_END_MS ? at_ms : 0; /* others' are damage */
+    }
+}
+
+static bool take_marks(void *context, const bson_t *document)
+{
+    take_dates(document, "expired", context);
+    return true;
+}
+
+bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct mongo_report *more = &m->more[report];
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    *marks = more->seen;
+    if (more->seen_ms != 0 && now_ms - more->seen_ms < SEEN_MS)
+        return true;
+    *marks = (struct marks){0};
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, marks, e);
+    more->seen = *marks;
+    more->seen_ms = good ? now_ms : 0; /* when it was asked for */
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
+}
+
+static void know_marks(struct mongo_report *more, const struct marks *marks)
+{
+    if (memcmp(&more->marks, marks, sizeof *marks) != 0)
+        more->known_ms = clock_mono_ms(&clock_system);
+    more->marks = *marks;
+    more->seen_ms = 0;
+}
+
+static bool see_marks(void *context, const bson_t *document)
+{
+    struct mongo_store *m = context;
+    bson_iter_t id;
+    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
+        return true;
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        struct mongo_report *more = &m->more[r];
+        if (strcmp(bson_iter_utf8(&id, NULL), more->key) != 0)
+            continue;
+        struct marks marks;
+        take_dates(document, "expired", &marks);
+        take_dates(document, "swept", &more->swept);
+        know_marks(more, &marks);
+    }
+    return true;
+}
+
+bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
+{
+    bson_t all = BSON_INITIALIZER;
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);
+    bson_destroy(options);
+    bson_destroy(&all);
+    return good;
+}
+
+/* { $max: { "expired.minute": …, … } } of those that are before `marks`. */
+static bool put_dates(struct mongo_store *m, size_t report, const char *member, const struct marks *before,
+                      const struct marks *marks, struct err *e)
+{
+    bson_t update, max;
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$max", &max);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
+        if (marks->before_ms[s] > before->before_ms[s])
+            BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
+    }
+    bson_append_document_end(&update, &max);
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
+    if (good && !matched)
+        good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
+                       mongo_client_name(m->client), m->reports[report].name);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    return good;
+}
+
+/* A document is before a mark as a whole, or not at all. */
+static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
+{
+    const struct report *r = &m->reports[report];
+    struct marks *known = &m->more[report].marks, marks = *known;
+    bool moved = false;
+    for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
+        int64_t from_ms =
+            span_floor(mongo_kind_for(r, (enum span)s)->span, keep_from(r, (enum span)s, now_ms));
+        if (from_ms <= marks.before_ms[s])
+            continue;
+        marks.before_ms[s] = from_ms;
+        moved = true;
+    }
+    if (!moved)
+        return true;
+    failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
+    if (!put_dates(m, report, "expired", known, &marks, e))
+        return false;
+    know_marks(&m->more[report], &marks); /* from here on nobody reads what is before them */
+    failpoint(FAILPOINT_EXPIRE_MARKED);
+    return true;
+}
+
+/* Some documents of a collection, by their names. */
+struct page {
+    struct text first, last;
+    size_t count;
+};
+
+static bool see_id(void *context, const bson_t *document)
+{
+    struct page *p = context;
+    bson_iter_t id;
+    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
+        return true;
+    struct text *to = p->count++ == 0 ? &p->first : &p->last;
+    text_clear(&p->last);
+    text_puts(to, bson_iter_utf8(&id, NULL));
+    if (p->count == 1)
+        text_puts(&p->last, bson_iter_utf8(&id, NULL));
+    return true;
+}
+
+/* The first of those behind or at `from` (`behind`: not that one), and before the one of a time. */
+static bool find_page(struct mongo_store *m, const char *collection, const char *from, bool behind,
+                      const char *time, struct page *p, struct err *e)
+{
+    *p = (struct page){0};
+    bson_t *filter =
+        BCON_NEW("_id", "{", behind ? "$gt" : "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(time), "}");
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id",
+                               BCON_INT32(1), "}", "limit", BCON_INT64(PAGE));
+    bool good = mongo_find(m->client, collection, filter, options, see_id, p, e);
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
+}
+
+static void end_page(struct page *p)
+{
+    text_fini(&p->first);
+    text_fini(&p->last);
+}
+
+static bool delete_page(struct mongo_store *m, const char *collection, const struct page *p, int64_t *count,
+                        struct err *e)
+{
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id", "{",
+                               "$gte", BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}", "}",
+                               "limit", BCON_INT32(0), "}", "]");
+    failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
+    bool good = mongo_write_many(m->client, command, collection, count, e);
+    failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
+    bson_destroy(command);
+    return good;
+}
+
+/* Of every measure, what is below the span's name. */
+static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
+                       const struct page *p, int64_t *count, struct err *e)
+{
+    bson_t command, updates, one, update, unset;
+    bson_t *filter =
+        BCON_NEW("_id", "{", "$gte", BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}");
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "update", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
+    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
+    BSON_APPEND_DOCUMENT(&one, "q", filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
+    for (size_t i = 0; i < m->reports[report].measure_count; i++) {
+        char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
+        snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member(span));
+        BSON_APPEND_UTF8(&unset, path, "");
+    }
+    bson_append_document_end(&update, &unset);
+    bson_append_document_end(&one, &update);
+    BSON_APPEND_BOOL(&one, "multi", true);
+    bson_append_document_end(&updates, &one);
+    bson_append_array_end(&command, &updates);
+    failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
+    bool good = mongo_write_many(m->client, &command, collection, count, e);
+    failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
+    bson_destroy(&command);
+    bson_destroy(filter);
+    return good;
+}
+
+/* What one call does, until its time is over. */
+struct expiring {
+    struct mongo_store *m;
+    size_t report;
+    const struct mongo_kind *kind;
+    struct text *sweep_at; /* of the kind */
+    char collection[MONGO_NAME_BYTES];
+    struct expired *expired;
+    int64_t end_ms;
+};
+
+static bool is_over(struct expiring *x)
+{
+    x->expired->more = clock_mono_ms(&clock_system) >= x->end_ms;
+    return x->expired->more;
+}
+
+/* Does everybody know that it is gone? */
+static bool is_known(struct expiring *x)
+{
+    bool is = clock_mono_ms(&clock_system) - x->m->more[x->report].known_ms >= KNOWN_MS;
+    x->expired->more = x->expired->more || !is;
+    return is;
+}
+
+/* Documents all of whose spans are gone. */
+static bool delete_documents(struct expiring *x, struct err *e)
+{
+    struct mongo_store *m = x->m;
+    int64_t mark_ms = m->more[x->report].marks.before_ms[mongo_longest(&m->reports[x->report], x->kind)];
+    char time[MONGO_TIME_BYTES];
+    size_t count = mark_ms > 0 ? PAGE : 0;
+    while (count == PAGE) {
+        struct page p;
+        int64_t deleted = 0;
+        bool good = find_page(m, x->collection, "", false, mongo_time(x->kind->span, mark_ms, time), &p, e);
+        count = p.count > 0 && is_known(x) ? p.count : 0;
+        good = good && (count == 0 || delete_page(m, x->collection, &p, &deleted, e));
+        x->expired->rows += (uint64_t)deleted;
+        end_page(&p);
+        if (!good)
+            return false;
+        if (count == PAGE && is_over(x))
+            break;
+    }
+    return true;
+}
+
+/* Where a sweep begins: a document before where the last one ended was written since, at most lately. */
+static int64_t sweep_from(const struct expiring *x, enum span span)
+{
+    const struct mongo_report *more = &x->m->more[x->report];
+    int64_t swept_ms = more->swept.before_ms[span];
+    int64_t deleted_ms = more->marks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)];
+    int64_t from_ms = swept_ms > 0 ? span_floor(x->kind->span, swept_ms - 1) : 0;
+    return from_ms > deleted_ms ? from_ms : deleted_ms;
+}
+
+static bool end_sweep(struct expiring *x, enum span span, struct err *e)
+{
+    struct mongo_report *more = &x->m->more[x->report];
+    struct marks swept = more->swept;
+    swept.before_ms[span] = more->marks.before_ms[span];
+    text_clear(x->sweep_at);
+    if (!put_dates(x->m, x->report, "swept", &more->swept, &swept, e))
+        return false;
+    more->swept = swept;
+    return true;
+}
+
+static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct err *e)
+{
+    struct mongo_report *more = &x->m->more[x->report];
+    char from[MONGO_TIME_BYTES] = "", to[MONGO_TIME_BYTES];
+    struct page p;
+    int64_t changed = 0, from_ms = sweep_from(x, span);
+    bool goes_on = x->sweep_at->len > 0;
+    if (from_ms > 0)
+        mongo_time(x->kind->span, from_ms, from);
+    mongo_time(x->kind->span, more->marks.before_ms[span], to);
+    bool good = find_page(x->m, x->collection, goes_on ? x->sweep_at->ptr : from, goes_on, to, &p, e) &&
+                (p.count == 0 || unset_page(x->m, x->report, x->collection, span, &p, &changed, e));
+    *is_last = p.count < PAGE;
+    x->expired->rows += (uint64_t)changed;
+    if (good && p.count > 0) {
+        text_clear(x->sweep_at);
+        text_puts(x->sweep_at, p.last.ptr);
+    }
+    end_page(&p);
+    return good;
+}
+
+/* Spans that are gone of documents that stay, for their longer ones. */
+static bool unset_spans(struct expiring *x, struct err *e)
+{
+    const struct mongo_report *more = &x->m->more[x->report];
+    enum span span = x->kind->finest;
+    bool is_last = span == mongo_longest(&x->m->reports[x->report], x->kind) ||
+                   more->marks.before_ms[span] <= more->swept.before_ms[span];
+    while (!is_last && is_known(x)) {
+        if (!sweep_page(x, span, &is_last, e) || (is_last && !end_sweep(x, span, e)))
+            return false;
+        if (!is_last && is_over(x))
+            break;
+    }
+    return true;
+}
+
+static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, struct expired *expired,
+                          struct err *e)
+{
+    size_t count;
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
+    struct expiring x = {.m = m, .report = report, .expired = expired, .end_ms = end_ms};
+    for (size_t k = 0; k <= count && !expired->more; k++) {
+        x.kind = k < count ? &kinds[k] : &mongo_year;
+        x.sweep_at = &m->more[report].sweep_at[k];
+        mongo_collection(m, report, span_name(x.kind->span), x.collection);
+        if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (!mongo_refresh_marks(m, e))
+        return false;
+    for (size_t r = 0; r < st->report_count; r++) {
+        if (!move_marks(m, r, now_ms, e))
+            return false;
+    }
+    int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
+    for (size_t i = 0; i < st->report_count; i++) {
+        size_t r = m->expire_next % st->report_count; /* each has its turn, however slow the server is */
+        expired->more = i > 0 && clock_mono_ms(&clock_system) >= end_ms;
+        if (expired->more)
+            return true;
+        if (!expire_report(m, r, end_ms, expired, e))
+            return false;
+        if (expired->more)
+            return true;
+        m->expire_next = r + 1;
+    }
+    return true;
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""What reports need not keep goes from MongoDB, and nothing else, wherever a tallyd is killed while it lets go, and however
+many let go at once.
+
+As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names another server.
+"""
+
+import os
+import unittest
+
+from mongocase import MongoCase, main
+from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, failpoints, iso
+
+LINES = 600
+
+
+def config(keep):
+    seconds = keep.replace("minute:", "second: 1h, minute:")
+    return f"""
+reports:
+  site: {{{keep}}}
+  pages: {{by: [path], layout: hour, {keep}}}
+  moments: {{layout: minute, {seconds}}}
+store: {{validation: error}}
+""".encode()
+
+
+class MongoExpire(MongoCase, Expiring):
+    pages = 6
+    minutes_gone = 30 * HOUR  # documents of a day go when all of it may
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.log", self.make_log(LINES))
+        self.write("b.log", self.make_log(LINES)[:-1])
+
+    def fill(self):
+        """All is there at first; then some keep is configured."""
+        self.anew()
+        self.write("a.log", self.make_log(LINES))
+        self.write("tallyd.yaml", config(""))
+        self.count("a.log")
+        self.check()
+        self.write("tallyd.yaml", config(KEEP))
+
+    def verify(self, *files):
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, *files))
+
+    def check(self, *_, **__):
+        Expiring.check(self)
+
+    def marks(self, report):
+        return self.base.reports.find_one({"_id": report})["expired"]
+
+    def check_documents(self):
+        """Nothing is left that is gone, and what is not has all that it counts."""
+        for report, kind, mark in (("site", "day", "hour"), ("pages", "hour", "minute"), ("pages", "day", "hour"),
+                                   ("moments", "minute", "second"), ("moments", "hour", "minute")):
+            with self.subTest(report=report, documents=kind):
+                first = self.base[f"{report}.{kind}"].find_one(sort=[("_id", 1)])
+                self.assertGreaterEqual(first["metadata"]["date"], self.marks(report)[mark])
+        for kind, span, member in (("day", "minute", "minute"), ("month", "day", "daily")):
+            mark = self.marks("site")[span]
+            documents = list(self.base[f"site.{kind}"].find())
+            self.assertGreater(sum(one["metadata"]["date"] < mark for one in documents), 0)
+            for one in documents:
+                is_gone = one["metadata"]["date"] < mark
+                self.assertEqual(is_gone, member not in one, one)
+                self.assertEqual(is_gone, member not in one["bytes"], one)
+                self.assertTrue(one["applied"])
+        total = sum(one["total"] for one in self.base["site.month"].find())
+        self.assertEqual(len(self.at), total)
+
+    def test_killed_while_it_lets_go(self):
+        kills = 0
+        for place in failpoints():
+            times = 1
+            self.fill()
+            while True:
+                process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": f"{place}:{times}"})
+                self.end(process, 0, KILLED)
+                self.check()
+                if process.returncode == 0:
+                    break
+                kills += 1
+                times += self.dice.randrange(3)
+            self.verify("a.log")
+            self.check_refused()
+            self.check_documents()
+        print(f"{kills} kills")
+        self.assertGreaterEqual(kills, len(failpoints()))
+
+    def test_several_let_go_at_once(self):
+        self.fill()
+        for process in [self.begin("a.log") for _ in range(3)]:
+            self.end(process)
+        self.check()
+        self.check_refused()
+        self.check_documents()
+        self.verify("a.log")
+
+    def test_late_events_leave_no_slots(self):
+        """A document is not made anew for what is gone of it."""
+        self.fill()
+        self.count("a.log")
+        marks = self.marks("site")
+        at = self.at
+        self.write("b.log", self.make_log(LINES))
+        self.count("b.log")
+        self.at += at
+        self.assertEqual(marks, self.marks("site"))
+        self.check()
+        self.check_documents()
+        self.verify("a.log", "b.log")
+
+    def test_years_go_with_their_months(self):
+        """Also those that are rolled up; what is later than all is late."""
+        self.fill()
+        at = self.at
+        self.tallyd("job", "run", "rollup", "--now", "-c", "tallyd.yaml", "--store", self.store)
+        keep = KEEP.replace("}", ", month: 100d}")
+        self.write("tallyd.yaml", config(keep))
+        first = int(iso(self.now - 100 * DAY)[:4])
+        self.assertLess(self.base["site.year"].find_one(sort=[("_id", 1)])["_id"][:4], str(first))
+        self.count("a.log")
+        for kind in ("year", "month"):
+            self.assertGreaterEqual(self.base[f"site.{kind}"].find_one(sort=[("_id", 1)])["_id"][:4], str(first))
+        self.write("b.log", self.make_log(LINES))
+        late = sum(int(iso(when)[:4]) < first for when in self.at)
+        self.assertIn(f"late {late:,}", self.count("b.log"))
+        years = self.query("site", "--step", "year", span=(f"{first}-01-01", iso(self.now + DAY)), store=self.store)
+        kept = sum(int(iso(when)[:4]) >= first for when in at + self.at)
+        self.assertEqual(kept, sum(int(row["value"]) for row in years))
+        self.verify("a.log", "b.log")
+
+    def test_import_leaves_out_what_is_gone(self):
+        self.write("tallyd.yaml", config(KEEP))
+        self.count("a.log", "b.log")
+        self.assertEqual(0, self.base["site.day"].count_documents({"metadata.date": {"$lt": self.marks("site")["hour"]}}))
+        self.assertEqual(0, self.base["pages.hour"].count_documents(
+            {"metadata.date": {"$lt": self.marks("pages")["minute"]}}))
+        self.verify("a.log", "b.log")
+
+
+if __name__ == "__main__":
+    main()
