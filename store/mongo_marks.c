@@ -73,9 +73,11 @@ static void take_marks(const bson_t *document, struct mongo_marks *marks)
 bool mongo_read_marks(struct mongo_store *m, size_t report, struct mongo_marks *marks, struct err *e)
 {
     bson_t document;
+    int64_t now_ms = clock_mono_ms(&clock_system);
     mongo_mark_id(m, report, &m->id);
     bool good = mongo_read_document(m, MONGO_JOBS, m->id.ptr, &document, e);
     take_marks(&document, marks);
+    marks->read_ms = now_ms;
     bson_destroy(&document);
     return good;
 }

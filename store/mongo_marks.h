@@ -27,7 +27,8 @@ struct mongo_mark {
 #define MONGO_OWNER_BYTES 32
 
 struct mongo_marks {
-    bool has_begun; /* all months with counts are marked */
+    int64_t read_ms; /* monotonic: when they were asked for */
+    bool has_begun;  /* all months with counts are marked */
     int64_t fence;
     int64_t last_run_ms, until_ms; /* of the lease */
     char owner[MONGO_OWNER_BYTES];

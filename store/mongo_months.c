@@ -1,15 +1,19 @@
 /* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their marks
- * are read first, so whatever they say is in R.year was there before it is read. */
+ * are read first, so whatever they say is in R.year was there before it is read; and at most once in a while,
+ * so a late event may be seen so much later. */
+#include "base/mem.h"
 #include "store/mongo_marks.h"
 
 #include <stdlib.h>
+
+#define SEEN_MS 1000
 
 #define WORTH_MIN 2 /* so many months, or there is no document less to read */
 
 struct months {
     struct mongo_store *m;
     const struct scan *scan;
-    struct mongo_marks marks;
+    const struct mongo_marks *marks;
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
@@ -18,7 +22,7 @@ struct months {
 
 static bool is_rolled(const struct months *s, int64_t month_ms)
 {
-    return mongo_is_rolled(&s->marks, civil_month_index(month_ms));
+    return mongo_is_rolled(s->marks, civil_month_index(month_ms));
 }
 
 /* A year may have another value of a month that is not rolled up as it is now. */
@@ -58,6 +62,21 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
     return true;
 }
 
+/* NULL: they could not be read. */
+static const struct mongo_marks *see_marks(struct mongo_store *m, size_t report, struct err *e)
+{
+    struct mongo_marks **seen = &m->more[report].rolled;
+    if (*seen != NULL && clock_mono_ms(&clock_system) - (*seen)->read_ms < SEEN_MS)
+        return *seen;
+    if (*seen == NULL)
+        *seen = xcalloc(1, sizeof **seen);
+    free((*seen)->list);
+    if (mongo_read_marks(m, report, *seen, e))
+        return *seen;
+    (*seen)->read_ms = -SEEN_MS;
+    return NULL;
+}
+
 bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
                        struct scan_stats *stats, struct err *e)
 {
@@ -66,9 +85,10 @@ bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *
     int64_t first_ms = -1, end_ms = -1;
     uint64_t rows_before = stats->rows;
     size_t count = 0;
-    bool good = mongo_read_marks(m, scan->report, &s.marks, e);
-    for (size_t i = 0; good && i < s.marks.count; i++) {
-        int64_t at = civil_month_start(s.marks.list[i].month);
+    s.marks = see_marks(m, scan->report, e);
+    bool good = s.marks != NULL;
+    for (size_t i = 0; good && i < s.marks->count; i++) {
+        int64_t at = civil_month_start(s.marks->list[i].month);
         if (at < scan->from_ms || at >= scan->to_ms || !is_rolled(&s, at))
             continue;
         first_ms = count++ == 0 ? at : first_ms;
@@ -79,6 +99,5 @@ bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *
     else if (good)
         good = scan_part(&s, &mongo_year, first_ms, end_ms, scan->rows_max) &&
                scan_others(&s, kind, rows_before);
-    free(s.marks.list);
     return good;
 }

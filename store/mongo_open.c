@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
+#include "store/mongo_marks.h"
 #include "store/mongo_roll.h"
 
 #define XXH_INLINE_ALL
@@ -281,6 +282,9 @@ static bool open_reader(struct mongo_store *m, struct err *e)
 
 static void free_report(struct mongo_report *more)
 {
+    if (more->rolled != NULL)
+        free(more->rolled->list);
+    free(more->rolled);
     series_map_fini(&more->map);
     mongo_names_fini(&more->names);
     for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
