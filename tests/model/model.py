@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Search ledger.pml for a way to count an event twice or never: `model.py [--deep]`.
+"""Search ledger.pml and rollup.pml for a way to count an event twice or never: `model.py [--deep]`.
 
-The protocol must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
+The protocols must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
 a model that cannot fail proves nothing. `--deep` adds worlds where more goes wrong at once, which take minutes.
 Needs spin and a C compiler.
 """
@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 
-MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ledger.pml")
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEDGER, ROLLUP = os.path.join(HERE, "ledger.pml"), os.path.join(HERE, "rollup.pml")
 DEPTH = 1_000_000
 MEGABYTES = 6000
 SECONDS = 600  # for one search; those of `make check` take a few
@@ -32,10 +33,16 @@ DEEP_WORLDS = [
     "TWINS=1 CRASHES=1",
 ]
 
+ROLLUP_WORLDS = ["TURNS=1"]
+
+DEEP_ROLLUP_WORLDS = ["TURNS=2", "BATCHES=3"]
+
 # What an assertion of the model is about, by what it has in it.
 MEANING = [
     ("!(counted", "an event is counted twice"),
     ("failed<=", "recovery does not end"),
+    ("<=1", "a batch is found twice"),
+    ("were_done", "a chart misses a batch that was done"),
     ("todo", "a sealed batch has no log"),
     ("", "an event is lost"),
 ]
@@ -56,12 +63,26 @@ VARIANTS = [
     ("LOG_FIRST", "CRASHES=1"),
 ]
 
+ROLLUP_VARIANTS = [
+    "MARKING_BEFORE_DONE",
+    "RAISING_THE_FENCE",
+    "LOOKING_AFTER_N",
+    "WAITING",
+    "GUARD",
+    "SETTING",
+    "DUPLICATE_KEY_RULE",
+    "FENCE_AT_THE_END",
+    "N_AS_IT_BEGAN",
+    "MARKS_KEPT",
+    "MARKS_FIRST",
+]
 
-def search(definitions, optimise):
+
+def search(model, definitions, optimise):
     """What spin's verifier prints of the model with these definitions."""
     flags = ["-D" + d for d in definitions.split()]
     with tempfile.TemporaryDirectory() as work:
-        subprocess.run(["spin", "-a", *flags, MODEL], cwd=work, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["spin", "-a", *flags, model], cwd=work, check=True, stdout=subprocess.DEVNULL)
         # HC4 keeps of each state a hash long enough that two of 10^8 states are never expected to share one.
         subprocess.run(["cc", optimise, "-w", "-DSAFETY", "-DHC4", f"-DMEMLIM={MEGABYTES}", "-o", "pan", "pan.c"],
                        cwd=work, check=True)
@@ -69,10 +90,10 @@ def search(definitions, optimise):
                               timeout=SECONDS).stdout
 
 
-def judge(name, definitions, must_hold):
+def judge(model, name, definitions, must_hold):
     """One line about this search, and whether it is as expected."""
     start = time.monotonic()
-    out = search(definitions, "-O2" if must_hold else "-O0")  # Most of a failing search is its compilation.
+    out = search(model, definitions, "-O2" if must_hold else "-O0")  # Most of a failing search is its compilation.
     states = float(re.search(r"(\S+) states, stored", out).group(1))
     errors = int(re.search(r"errors: (\d+)", out).group(1))
     whole = "Search not completed" not in out and "max search depth too small" not in out
@@ -87,12 +108,19 @@ def judge(name, definitions, must_hold):
     return line if good else line + "\n" + out, good
 
 
+def without(rule):
+    return f"without {rule.lower().replace('_', ' ')}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deep", action="store_true", help="more goes wrong at once; takes minutes")
     options = parser.parse_args()
-    runs = [(world, world, True) for world in WORLDS + (DEEP_WORLDS if options.deep else [])]
-    runs += [(f"without {rule.lower().replace('_', ' ')}", f"WITHOUT_{rule} {world}", False) for rule, world in VARIANTS]
+    runs = [(LEDGER, world, world, True) for world in WORLDS + (DEEP_WORLDS if options.deep else [])]
+    runs += [(LEDGER, without(rule), f"WITHOUT_{rule} {world}", False) for rule, world in VARIANTS]
+    runs += [(ROLLUP, f"rolling up: {world}", world, True)
+             for world in ROLLUP_WORLDS + (DEEP_ROLLUP_WORLDS if options.deep else [])]
+    runs += [(ROLLUP, f"rolling up: {without(rule)}", f"WITHOUT_{rule}", False) for rule in ROLLUP_VARIANTS]
     bad = 0
     for run in runs:
         line, good = judge(*run)
