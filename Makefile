@@ -185,7 +185,7 @@ check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so $(FIGURE
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
 
-model: ## search the model of the ledger for a way to count an event twice or never
+model: ## search the models of the ledger and of rolling up for a way to count an event twice or never
 	@tests/model/model.py
 
 # How long `make soak` goes on.

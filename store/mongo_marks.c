@@ -108,16 +108,18 @@ static bool see_date(void *context, const bson_t *document)
     return false;
 }
 
-/* The first month with a document, or the last; -1: none. */
+/* The first month with a document, or the last; -1: none. Others' documents have another name or no date. */
 static bool find_end(struct mongo_store *m, size_t report, int direction, int64_t *month, struct err *e)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t all = BSON_INITIALIZER;
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("0"), "$lt", BCON_UTF8(":"), "}", "metadata.date",
+                              "{", "$gte", BCON_DATE_TIME(0), "$lt", BCON_DATE_TIME(CIVIL_END_MS), "}");
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
                                "projection", "{", "metadata.date", BCON_BOOL(true), "}");
     *month = -1;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find(m->client, collection, &all, options, see_date, month, e);
+    bool good = mongo_find(m->client, collection, filter, options, see_date, month, e);
+    bson_destroy(filter);
     bson_destroy(options);
     return good;
 }
@@ -150,7 +152,7 @@ bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e)
     bson_t filter, none;
     if (!find_end(m, report, 1, &first, e) || !find_end(m, report, -1, &last, e))
         return false;
-    size_t count = first < 0 ? 0 : (size_t)(last - first + 1);
+    size_t count = first < 0 || last < first ? 0 : (size_t)(last - first + 1);
     int64_t *months = xcalloc(count + 1, sizeof *months);
     for (size_t i = 0; i < count; i++)
         months[i] = first + (int64_t)i;

@@ -167,6 +167,15 @@ class Rollup(RollupCase):
         self.check_years(lines)
         self.check(lines)
 
+    def test_documents_of_another_hand_are_no_first_or_last_month(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        self.base.jobs.drop()
+        for name in ("", "zzz"):
+            self.base["pages.month"].insert_one({"_id": name}, bypass_document_validation=True)
+        self.roll()
+        self.check_years(lines)
+
     def test_nothing_to_do(self):
         self.write("empty.yaml", b"{}")
         self.assertIn("nothing waits", self.tallyd("job", "run", "rollup", "-c", "empty.yaml", "--store", "mem:"))
