@@ -139,7 +139,10 @@ static bool mark(struct mongo_store *m, size_t report, bson_t *filter, const int
         bson_append_document_end(&update, &inc);
     }
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, date, clock_wall_ms(&clock_system));
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    BSON_APPEND_DATE_TIME(&set, date, now_ms);
+    if (upsert) /* above those of a document that was here before, and whose years are: they guard them still */
+        BSON_APPEND_INT64(&set, "fence", now_ms);
     bson_append_document_end(&update, &set);
     bool good = mongo_update_one(m->client, MONGO_JOBS, filter, &update, upsert, &matched, e);
     bson_destroy(&update);
@@ -202,7 +205,7 @@ bool mongo_take_lease(struct mongo_store *m, size_t report, int64_t fence, bool 
     bson_t after;
     name_owner(owner);
     mongo_mark_id(m, report, &m->id);
-    bson_t *query = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "$or", "[", "{", "fence", "{", "$exists",
+    bson_t *query = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "$or", "[", "{", "until", "{", "$exists",
                              BCON_BOOL(false), "}", "}", "{", "until", "{", "$lt", BCON_DATE_TIME(now_ms),
                              "}", "}", "{", "fence", BCON_INT64(fence), "}", "]");
     bson_t *update = BCON_NEW("$inc", "{", "fence", BCON_INT64(1), "}", "$set", "{", "until",

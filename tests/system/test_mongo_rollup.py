@@ -167,6 +167,17 @@ class Rollup(RollupCase):
         self.check_years(lines)
         self.check(lines)
 
+    def test_marks_that_are_gone_begin_above_what_guards_the_years(self):
+        lines = log(self.dice, 300)
+        self.count_lines(lines)
+        self.roll()
+        self.base.jobs.drop()
+        lines += (LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)).encode() * 3
+        self.count_lines(lines)
+        self.roll()
+        self.check_years(lines)
+        self.check(lines)
+
     def test_documents_of_another_hand_are_no_first_or_last_month(self):
         lines = log(self.dice, 300)
         self.count_lines(lines)
