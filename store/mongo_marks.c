@@ -141,7 +141,7 @@ static bool mark(struct mongo_store *m, size_t report, bson_t *filter, const int
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     int64_t now_ms = clock_wall_ms(&clock_system);
     BSON_APPEND_DATE_TIME(&set, date, now_ms);
-    if (upsert) /* above those of a document that was here before, and whose years are: they guard them still */
+    if (upsert) /* above all before it, which the years' documents may still be guarded by */
         BSON_APPEND_INT64(&set, "fence", now_ms);
     bson_append_document_end(&update, &set);
     bool good = mongo_update_one(m->client, MONGO_JOBS, filter, &update, upsert, &matched, e);

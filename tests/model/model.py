@@ -73,7 +73,8 @@ ROLLUP_VARIANTS = [
     "DUPLICATE_KEY_RULE",
     "FENCE_AT_THE_END",
     "N_AS_IT_BEGAN",
-    "MARKS_KEPT",
+    "WRITTEN_KEPT",
+    "FENCE_KEPT",
     "MARKS_FIRST",
 ]
 

@@ -241,12 +241,16 @@ proctype reader()
     }
 }
 
-#ifdef WITHOUT_MARKS_KEPT
+#if defined(WITHOUT_WRITTEN_KEPT) || defined(WITHOUT_FENCE_KEPT)
 /* Sets back to nothing what is said to go up only. */
 active proctype another_hand()
 {
     if
+#ifdef WITHOUT_FENCE_KEPT
+    :: fence = 0
+#else
     :: written = 0
+#endif
     :: true
     fi
 }
