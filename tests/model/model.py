@@ -35,7 +35,7 @@ DEEP_WORLDS = [
 
 ROLLUP_WORLDS = ["TURNS=1"]
 
-DEEP_ROLLUP_WORLDS = ["TURNS=2", "BATCHES=3"]
+DEEP_ROLLUP_WORLDS = ["TURNS=2"]
 
 # What an assertion of the model is about, by what it has in it.
 MEANING = [
