@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-/* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be known
- * for longer before it does: so no scan costs a round trip more, and none misses what was deleted meanwhile. */
+/* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be
+ * known for longer before it does: so no scan costs a round trip more, and none misses what was deleted. */
 #define SEEN_MS  1000
 #define KNOWN_MS 2000
 
