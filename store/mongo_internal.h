@@ -244,6 +244,8 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e);
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
 /* Now and then: renews it, and finishes what writers that are gone have left open. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e);
+/* What is open in slots whose writers are gone. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e);
 /* There are no snapshots; so nothing may be under way. */
 bool mongo_hold(struct store *st, struct err *e);
 

@@ -314,7 +314,7 @@ static bool wait_for_open(struct rolling *r)
                                      "%s: a batch of writer %s is under way for long: is it away?",
                                      mongo_client_name(r->m->client), open[0].slot);
         nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
-        good = mongo_read_ledger(r->m, &ledger, r->e);
+        good = mongo_read_ledger(r->m, &ledger, r->e) && mongo_recover_abandoned(r->m, &ledger, r->e);
         count = still_open(&ledger, open, count);
         bson_destroy(&ledger);
     }
@@ -384,8 +384,10 @@ static void forget_look(struct mongo_store *m, size_t report, int64_t month)
 static bool is_due(struct rolling *r, const struct mongo_mark *mark)
 {
     int64_t end_ms = span_next(SPAN_MONTH, civil_month_start(mark->month));
-    if (mark->written == mark->rolled)
+    if (mark->written == mark->rolled) {
+        forget_look(r->m, r->report, mark->month); /* also where another did it */
         return false;
+    }
     if (r->what->now)
         return true;
     return end_ms <= clock_wall_ms(&clock_system) && !(r->what->quiet_ms > 0 && must_wait(r, mark));
@@ -451,7 +453,14 @@ static bool roll_due(struct rolling *r, const struct mongo_marks *found)
         good = roll_months(r, months, count);
     }
     mongo_log_fini(&r->log);
-    return good && (r->fence == 0 || mongo_give_lease(r->m, r->report, r->fence, r->e));
+    if (r->fence == 0)
+        return good;
+    if (good)
+        return mongo_give_lease(r->m, r->report, r->fence, r->e);
+    struct err ignored;
+    if (r->e->code != EX_UNAVAILABLE) /* nobody is to wait for what failed otherwise */
+        (void)!mongo_give_lease(r->m, r->report, r->fence, &ignored);
+    return false;
 }
 
 /* What waits: also what was there before there were marks, and what is wanted again. */

@@ -77,8 +77,7 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
-/* What is open in slots whose writers are gone, and what was in ours when we took it: nobody else may come
- * for it. */
+/* Also what was open in ours when we took it: nobody else may come for it. */
 static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
@@ -180,6 +179,11 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     return good;
 }
 
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    return recover_abandoned(m, ledger, false, e);
+}
+
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
@@ -189,7 +193,7 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     m->kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
-    bool good = mongo_read_ledger(m, &ledger, e) && recover_abandoned(m, &ledger, false, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, e);
     bson_destroy(&ledger);
     return good;
 }
