@@ -23,8 +23,8 @@ static const char usage[] =
     "\n"
     "      --now           also months that are not over\n"
     "      --dry-run       say what would be done\n"
-    "      --rebuild       those from FROM to TO again, though they are done: after documents were changed\n"
-    "                      by hand\n"
+    "      --rebuild       those from FROM to TO again, though they are done: after documents of months\n"
+    "                      were changed or brought in by hand; what was taken away stays in their years\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
     "  -h, --help          this text\n"
@@ -113,8 +113,15 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 
 struct told {
     bool is_dry;
-    size_t count;
+    size_t count, held;
 };
+
+static void tell_held(void *context, const char *report, const char *owner)
+{
+    struct told *told = context;
+    printf("%s is in hand of %s\n", report, owner[0] != '\0' ? owner : "another");
+    told->held++;
+}
 
 static void tell_period(void *context, const char *report, int64_t start_ms, uint64_t documents)
 {
@@ -149,10 +156,13 @@ static bool work(struct arguments *args, struct store *st, struct err *e)
             return false;
     } else {
         args->roll.done = tell_period;
+        args->roll.held = tell_held;
         args->roll.context = &told;
         if (!store_roll(st, &args->roll, e))
             return false;
     }
+    if (told.held > 0)
+        return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
     if (told.count == 0)
         puts(args->is_list ? "no job: batches do all of it in this store" : "nothing waits");
     return true;

@@ -416,7 +416,8 @@ static bool start_jobs(struct run *run, struct err *e)
         return true;
     run->jobs = jobs_start(&(struct jobs_options){.store_url = c->store.url,
                                                   .rollup_after_ms = c->jobs.rollup_after_ms,
-                                                  .status = &run->service.status});
+                                                  .status = &run->service.status,
+                                                  .stop = run->service.stop});
     return run->jobs != NULL || err_set(e, EX_OSERR, "cannot start a thread for jobs: %s", strerror(errno));
 }
 
@@ -462,12 +463,12 @@ static int run_configured(struct run *run)
     bool good = check_sources(run, &e) && has_source(run, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
+    pipeline_free(run->pipeline);
+    store_close(run->store); /* what was counted first: a job may take a while to end */
     jobs_stop(run->jobs);
     service_fini(&run->service);
-    pipeline_free(run->pipeline);
     if (run->rejects_fd >= 0)
         close(run->rejects_fd);
-    store_close(run->store);
     books_fini(&run->over);
     books_fini(&run->so_far);
     return good ? EX_OK : e.code;

@@ -26,11 +26,17 @@ static void tell_period(void *context, const char *report, int64_t start_ms, uin
     status_note_rollup(j->options.status, documents);
 }
 
+static bool is_stopped(void *context)
+{
+    const struct jobs *j = context;
+    return atomic_load(&j->stop) || atomic_load(j->options.stop);
+}
+
 static bool work(struct jobs *j, struct err *e)
 {
     const struct store_roll roll = {.quiet_ms = j->options.rollup_after_ms,
                                     .from_ms = -1,
-                                    .stop = &j->stop,
+                                    .is_stopped = is_stopped,
                                     .done = tell_period,
                                     .context = j};
     if (j->store == NULL)
@@ -52,9 +58,11 @@ static void turn(struct jobs *j)
                 log_quote(e.text, quoted));
 }
 
-static void rest(struct jobs *j)
+/* Long enough that a trickle of late events does not keep the server busy. */
+static void rest(struct jobs *j, int64_t took_ms)
 {
     int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
+    ms = ms > (JOBS_SHARE - 1) * took_ms ? ms : (JOBS_SHARE - 1) * took_ms;
     const struct timespec until = clock_timespec(clock_mono_ms(&clock_system) + ms);
     pthread_mutex_lock(&j->lock);
     while (!atomic_load(&j->stop) && pthread_cond_timedwait(&j->wake, &j->lock, &until) != ETIMEDOUT) {
@@ -65,9 +73,10 @@ static void rest(struct jobs *j)
 static void *run(void *context)
 {
     struct jobs *j = context;
-    while (!atomic_load(&j->stop)) {
+    while (!is_stopped(j)) {
+        int64_t begun_ms = clock_mono_ms(&clock_system);
         turn(j);
-        rest(j);
+        rest(j, clock_mono_ms(&clock_system) - begun_ms);
     }
     return NULL;
 }

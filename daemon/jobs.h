@@ -1,7 +1,8 @@
 /* jobs.h - what the daemon does beside counting, by a thread and a handle of its own: periods that are over
  * are rolled up (store_roll()). In a store without jobs there is no thread.
  *
- * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less.
+ * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than one
+ *          part of JOBS_SHARE of the time.
  * Errors : told at most now and then, counted in the status, tried again: counting does not wait for it.
  * Threads: jobs_start() and jobs_stop() by one.
  */
@@ -9,14 +10,18 @@
 
 #include "web/status.h"
 
+#include <stdatomic.h>
+
 #define JOBS_EVERY_MS 10000
+#define JOBS_SHARE    10
 
 struct jobs;
 
 struct jobs_options {
     const char *store_url; /* borrowed until it is stopped */
     int64_t rollup_after_ms;
-    struct status *status; /* borrowed likewise */
+    struct status *status;   /* borrowed likewise */
+    const atomic_bool *stop; /* likewise: set, nothing more is begun */
 };
 
 /* NULL: no thread could be had. */

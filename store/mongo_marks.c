@@ -88,7 +88,7 @@ bool mongo_is_rolled(const struct mongo_marks *marks, int64_t month)
     const struct mongo_mark *found =
         marks->count > 0 ? bsearch(&wanted, marks->list, marks->count, sizeof *marks->list, compare_marks)
                          : NULL;
-    return marks->has_begun && (found == NULL || found->written == found->rolled);
+    return marks->has_begun && found != NULL && found->written == found->rolled;
 }
 
 /* ---- marking */
@@ -149,40 +149,41 @@ static bool mark(struct mongo_store *m, size_t report, bson_t *filter, const int
     return good;
 }
 
-bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e)
+/* Mark all months with documents of [from_ms, to_ms). */
+static bool mark_found(struct mongo_store *m, size_t report, bson_t *filter, int64_t from_ms, int64_t to_ms,
+                       const char *date, bool upsert, struct err *e)
 {
-    int64_t first, last;
-    bson_t filter, none;
+    int64_t first, last, from = civil_month_index(from_ms), to = civil_month_index(to_ms - 1);
     if (!find_end(m, report, 1, &first, e) || !find_end(m, report, -1, &last, e))
         return false;
-    size_t count = first < 0 || last < first ? 0 : (size_t)(last - first + 1);
+    first = first > from ? first : first < 0 ? 0 : from;
+    last = last < to ? last : to;
+    size_t count = last < first ? 0 : (size_t)(last - first + 1);
     int64_t *months = xcalloc(count + 1, sizeof *months);
     for (size_t i = 0; i < count; i++)
         months[i] = first + (int64_t)i;
-    bson_init(&filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(&filter, &none);
-    bool good = mark(m, report, &filter, months, count, "since", true, e);
-    bson_destroy(&filter);
+    bool good = mark(m, report, filter, months, count, date, upsert, e);
     free(months);
     return good;
 }
 
-bool mongo_mark_again(struct mongo_store *m, size_t report, const struct mongo_marks *marks, int64_t from_ms,
-                      int64_t to_ms, struct err *e)
+bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e)
 {
-    int64_t *months = xcalloc(marks->count + 1, sizeof *months);
-    size_t count = 0;
-    bson_t filter = BSON_INITIALIZER;
-    for (size_t i = 0; i < marks->count; i++) {
-        int64_t start_ms = civil_month_start(marks->list[i].month);
-        if (start_ms < to_ms && span_next(SPAN_MONTH, start_ms) > from_ms)
-            months[count++] = marks->list[i].month;
-    }
-    bool good = count == 0 || mark(m, report, &filter, months, count, "rebuilt", false, e);
+    bson_t filter, none;
+    bson_init(&filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(&filter, &none);
+    bool good = mark_found(m, report, &filter, 0, CIVIL_END_MS, "since", true, e);
     bson_destroy(&filter);
-    free(months);
+    return good;
+}
+
+bool mongo_mark_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bool good = mark_found(m, report, &filter, from_ms, to_ms, "rebuilt", false, e);
+    bson_destroy(&filter);
     return good;
 }
 

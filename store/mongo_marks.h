@@ -38,7 +38,7 @@ struct mongo_marks {
 
 /* The caller frees the list; none where there is no document. */
 bool mongo_read_marks(struct mongo_store *m, size_t report, struct mongo_marks *marks, struct err *e);
-/* Of a month that was never written nothing is missing. */
+/* Of one without a mark nobody knows: it is read from its own documents. */
 bool mongo_is_rolled(const struct mongo_marks *marks, int64_t month);
 
 /* Into the update of a batch that has counts of these months. */
@@ -47,9 +47,8 @@ void mongo_mark_months(bson_t *inc, const int64_t *months, size_t count);
 
 /* Mark what was counted before there were marks; done where it was. */
 bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e);
-/* Have those of [from_ms, to_ms) that were written rolled up again. */
-bool mongo_mark_again(struct mongo_store *m, size_t report, const struct mongo_marks *marks, int64_t from_ms,
-                      int64_t to_ms, struct err *e);
+/* Have those of [from_ms, to_ms) rolled up again, also such as nobody marked. */
+bool mongo_mark_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e);
 
 /* *taken false: another has it, and not we, by `fence` (0: not yet). Else `marks` are those of that moment,
  * with the fence of what is done next. */

@@ -381,6 +381,8 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
+    if (mode == STORE_WORK)
+        m->connections = 1; /* the others are for counting */
     if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
                             : open_reader(m, e) && (mode == STORE_READ || take_limits(m, e)))
         return &m->store;

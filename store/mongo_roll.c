@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define OPEN_WAIT_MS  20000 /* a batch is applied in less, or recovered after its writer's lease */
-#define OPEN_LOOK_MS  50
-#define LEASE_KEEP_MS 10000
-#define MONTHS_MAX    12
+#define OPEN_WAIT_MS     90000 /* a batch is applied in less, or recovered after its writer's lease */
+#define OPEN_LOOK_MS     50
+#define LEASE_KEEP_MS    10000
+#define MONTHS_MAX       12
+#define ANSWER_DOCUMENTS 1000 /* of a month, at once */
 
 /* A month with counts that are not rolled up, as it was when it was looked at last. */
 struct mongo_look {
@@ -39,7 +40,8 @@ struct rolling {
     struct month months[MONTHS_MAX]; /* of one year */
     size_t count;
     int64_t year_ms, now_ms;
-    int64_t kept_ms; /* the lease, monotonic */
+    int64_t kept_ms;   /* the lease, monotonic */
+    const char *owner; /* of the lease, as it was found; borrowed */
     char collection[MONGO_NAME_BYTES];
     struct mongo_log log;
     bool goes_on; /* false: another has the lease now, or it was told to stop, which is no failure */
@@ -48,7 +50,7 @@ struct rolling {
 
 static bool is_stopped(struct rolling *r)
 {
-    if (r->what->stop != NULL && atomic_load(r->what->stop))
+    if (r->what->is_stopped != NULL && r->what->is_stopped(r->what->context))
         r->goes_on = false;
     return !r->goes_on;
 }
@@ -63,15 +65,24 @@ static bool is_made_ahead(const bson_t *document)
            bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
 }
 
+/* Of which series it is, in m->id; false: of none. Members that others added are passed over. */
+static bool key_of(const struct rolling *r, const bson_t *document, bool *is_other)
+{
+    bson_iter_t metadata;
+    return bson_iter_init_find(&metadata, document, "metadata") &&
+           mongo_key_of(r->m, r->report, &metadata, &r->m->id, is_other);
+}
+
 /* "201010/%2Fa" is "/%2Fa"; NULL: another hand's, or of no counts. */
-static const char *rest_of(const struct month *month, const bson_t *document)
+static const char *rest_of(const struct rolling *r, const struct month *month, const bson_t *document)
 {
     bson_iter_t it;
     char time[MONGO_TIME_BYTES];
+    bool is_other;
     mongo_time(SPAN_MONTH, month->start_ms, time);
     if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
-        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 ||
-        !bson_has_field(document, "metadata") || is_made_ahead(document))
+        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || is_made_ahead(document) ||
+        !key_of(r, document, &is_other))
         return NULL;
     return bson_iter_utf8(&it, NULL) + strlen(time);
 }
@@ -81,7 +92,7 @@ static bool next_document(struct rolling *r, struct month *month)
     do {
         if (!mongo_cursor_next(month->cursor, &month->document, r->e))
             return false;
-        month->rest = month->document != NULL ? rest_of(month, month->document) : NULL;
+        month->rest = month->document != NULL ? rest_of(r, month, month->document) : NULL;
     } while (month->document != NULL && month->rest == NULL);
     month->documents += month->document != NULL;
     return true;
@@ -99,6 +110,7 @@ static bool open_month(struct rolling *r, struct month *month)
     BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
     BSON_APPEND_INT32(&part, "_id", 1);
     bson_append_document_end(&options, &part);
+    BSON_APPEND_INT32(&options, "batchSize", ANSWER_DOCUMENTS);
     BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
@@ -158,32 +170,20 @@ static void add_values(const struct rolling *r, const struct month *month, bson_
     }
 }
 
-static void add_metadata(const struct rolling *r, const bson_t *document, bson_t *filter)
-{
-    bson_iter_t metadata, at;
-    char path[3 * sizeof(((struct dimension *)0)->name) + 16];
-    if (!bson_iter_init_find(&metadata, document, "metadata") || !BSON_ITER_HOLDS_DOCUMENT(&metadata) ||
-        !bson_iter_recurse(&metadata, &at))
-        return;
-    while (bson_iter_next(&at)) {
-        snprintf(path, sizeof path, "metadata.%s", bson_iter_key(&at));
-        if (strcmp(bson_iter_key(&at), "date") == 0)
-            BSON_APPEND_DATE_TIME(filter, path, r->year_ms);
-        else
-            bson_append_iter(filter, path, -1, &at);
-    }
-}
-
 /* As mongo_update.c writes those of a batch. */
 static void add_filter(const struct rolling *r, const struct month *first, bson_t *filter)
 {
     char time[MONGO_TIME_BYTES];
     bson_t guard, not ;
+    bool is_other;
     text_clear(&r->m->id);
     text_puts(&r->m->id, mongo_time(SPAN_YEAR, r->year_ms, time));
     text_puts(&r->m->id, first->rest);
     bson_append_utf8(filter, "_id", -1, r->m->id.ptr, (int)r->m->id.len);
-    add_metadata(r, first->document, filter);
+    BSON_APPEND_DATE_TIME(filter, "metadata.date", r->year_ms);
+    (void)key_of(r, first->document, &is_other);
+    const struct slice key = text_slice(&r->m->id);
+    mongo_add_metadata(filter, r->m, r->report, is_other ? NULL : &key);
     BSON_APPEND_DOCUMENT_BEGIN(filter, MONGO_ROLL_APPLIED, &guard);
     BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
     BSON_APPEND_INT64(&not, "$gte", r->fence);
@@ -225,24 +225,27 @@ static bool add_update(struct rolling *r, const struct month *first)
 
 /* ---- one year */
 
-/* Carried out as a batch is; what is refused by its guard, another has done more of. */
-static bool send_log(struct rolling *r)
+static bool keep_lease(struct rolling *r)
 {
-    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = r->fence};
     int64_t now_ms = clock_mono_ms(&clock_system);
-    mongo_log_end(&r->log);
-    if (!mongo_send(r->m, &of, text_slice(&r->log.packed), r->e))
-        return false;
-    failpoint(FAILPOINT_ROLLUP_SENT);
-    mongo_log_begin(&r->log);
-    if (is_stopped(r))
-        return false;
     if (now_ms - r->kept_ms < LEASE_KEEP_MS)
         return true;
     r->kept_ms = now_ms;
     bool held, asked = mongo_keep_lease(r->m, r->report, r->fence, &held, r->e);
     r->goes_on = held || !asked;
     return held;
+}
+
+/* Carried out as a batch is; what is refused by its guard, another has done more of. */
+static bool send_log(struct rolling *r)
+{
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = r->fence};
+    mongo_log_end(&r->log);
+    if (!mongo_send(r->m, &of, text_slice(&r->log.packed), r->e))
+        return false;
+    failpoint(FAILPOINT_ROLLUP_SENT);
+    mongo_log_begin(&r->log);
+    return !is_stopped(r) && keep_lease(r);
 }
 
 /* The month that has the least series, of those that have one left. */
@@ -317,6 +320,7 @@ static bool wait_for_open(struct rolling *r)
         good = mongo_read_ledger(r->m, &ledger, r->e) && mongo_recover_abandoned(r->m, &ledger, r->e);
         count = still_open(&ledger, open, count);
         bson_destroy(&ledger);
+        good = good && keep_lease(r);
     }
     return good && r->goes_on;
 }
@@ -336,7 +340,6 @@ static bool roll_year(struct rolling *r)
 {
     bool good = wait_for_open(r);
     r->now_ms = clock_wall_ms(&clock_system);
-    r->kept_ms = clock_mono_ms(&clock_system);
     for (size_t i = 0; good && i < r->count; i++)
         good = open_month(r, &r->months[i]);
     good = good && merge_months(r);
@@ -397,6 +400,7 @@ static bool is_due(struct rolling *r, const struct mongo_mark *mark)
 static bool take_year(struct rolling *r, const int64_t *months, size_t count, bool *taken)
 {
     struct mongo_marks marks;
+    r->kept_ms = clock_mono_ms(&clock_system);
     bool good = mongo_take_lease(r->m, r->report, r->fence, taken, &marks, r->e);
     r->count = 0;
     if (good && *taken)
@@ -426,6 +430,8 @@ static bool roll_months(struct rolling *r, const int64_t *months, size_t count)
     if (!take_year(r, months, count, &taken))
         return false;
     r->goes_on = taken;
+    if (!taken && what->held != NULL)
+        what->held(what->context, name, r->owner);
     if (r->count == 0)
         return true;
     if (!roll_year(r))
@@ -440,6 +446,7 @@ static bool roll_months(struct rolling *r, const int64_t *months, size_t count)
 static bool roll_due(struct rolling *r, const struct mongo_marks *found)
 {
     bool good = true;
+    r->owner = found->owner;
     mongo_collection(r->m, r->report, span_name(SPAN_YEAR), r->collection);
     for (size_t i = 0; good && !is_stopped(r) && i < found->count;) {
         int64_t months[MONTHS_MAX];
@@ -473,22 +480,28 @@ static bool find_marks(const struct rolling *r, struct mongo_marks *found)
     if (!begins && !again)
         return true;
     bool good = (!begins || mongo_begin_marks(r->m, r->report, r->e)) &&
-                (!again || mongo_mark_again(r->m, r->report, found, what->from_ms, what->to_ms, r->e));
+                (!again || mongo_mark_again(r->m, r->report, what->from_ms, what->to_ms, r->e));
     free(found->list);
     found->list = NULL;
     return good && mongo_read_marks(r->m, r->report, found, r->e);
 }
 
+/* What one report's documents are refused for is no reason to leave the others. */
 bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
-    bool good = true;
-    for (size_t report = 0; good && report < st->report_count; report++) {
-        struct rolling r = {.m = mongo_of(st), .what = what, .report = report, .e = e, .goes_on = true};
+    bool all_good = true, goes_on = true;
+    for (size_t report = 0; goes_on && report < st->report_count; report++) {
+        struct err own = {0};
+        struct rolling r = {.m = mongo_of(st), .what = what, .report = report, .e = &own, .goes_on = true};
         struct mongo_marks found = {0};
-        good = find_marks(&r, &found) && roll_due(&r, &found);
+        bool good = find_marks(&r, &found) && roll_due(&r, &found);
         free(found.list);
+        if (!good && all_good)
+            *e = own;
+        all_good = all_good && good;
+        goes_on = (good || !own.retryable) && (what->is_stopped == NULL || !what->is_stopped(what->context));
     }
-    return good;
+    return all_good;
 }
 
 bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e)

@@ -12,14 +12,14 @@
  *          end, after MONGO_ROLL_WAIT_MS.
  * Cost   : those months of a year that wait go together: one pass over their documents, and an update of each
  *          of the year, sent as those of a batch are.
- * Memory : MONGO_ROLL_LOG_BYTES, and what a server answers at once, of each month.
+ * Memory : MONGO_ROLL_LOG_BYTES, and of each month what a server answers at once.
  */
 #pragma once
 
 #include "store/mongo_internal.h"
 
 #define MONGO_ROLL_WAIT_MS   (15 * MINUTE_MS)
-#define MONGO_ROLL_LOG_BYTES ((size_t)1 << 20) /* packed, of updates that are sent together */
+#define MONGO_ROLL_LOG_BYTES ((size_t)256 << 10) /* packed, of updates that are sent together */
 #define MONGO_ROLL_SLOT      "rollup"
 #define MONGO_ROLL_APPLIED   "applied." MONGO_ROLL_SLOT
 

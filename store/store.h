@@ -35,8 +35,6 @@
 #include "base/text.h"
 #include "store/prealloc.h"
 
-#include <stdatomic.h>
-
 enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK };
 
 #define STORE_SERIES_OTHER 0
@@ -122,11 +120,14 @@ struct store;
 
 /* What is to be rolled up: periods that are over into the documents of longer ones. */
 struct store_roll {
-    bool now;                /* also periods that are not over, … */
-    int64_t quiet_ms;        /* … or none before it was seen unwritten for so long; 0: at once */
-    bool dry;                /* say it, and do nothing */
-    int64_t from_ms, to_ms;  /* again what is within, whether or not it was done; from_ms < 0: nothing */
-    const atomic_bool *stop; /* set: it ends where it is, which is no failure; NULL: never */
+    bool now;               /* also periods that are not over, … */
+    int64_t quiet_ms;       /* … or none before it was seen unwritten for so long; 0: at once */
+    bool dry;               /* say it, and do nothing */
+    int64_t from_ms, to_ms; /* again what is within, whether or not it was done; from_ms < 0: nothing */
+    /* True: it ends where it is, which is no failure. NULL: never. */
+    bool (*is_stopped)(void *context);
+    /* Another has a report in hand, and it is left to that. NULL: nobody wants to know. */
+    void (*held)(void *context, const char *report, const char *owner);
     /* One period was done, or would be, with so many documents. */
     void (*done)(void *context, const char *report, int64_t start_ms, uint64_t documents);
     void *context;

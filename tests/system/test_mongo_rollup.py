@@ -10,7 +10,7 @@ import re
 import signal
 import time
 
-from harness import EX_OK, EX_USAGE, TIMEOUT_S, dice
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, dice
 from mongocase import FOLLOWING, Int64, MongoCase, main
 
 KILLED = -signal.SIGKILL
@@ -187,6 +187,22 @@ class Rollup(RollupCase):
         self.roll()
         self.check_years(lines)
 
+    def test_what_others_bring_in_and_add(self):
+        """A month without a mark is read from its own documents, until a rebuild; members of others' stay theirs."""
+        lines = log(self.dice, 600)
+        self.count_lines(lines)
+        self.roll()
+        self.base.jobs.update_many({}, {"$unset": {"written.202403": "", "rolled.202403": ""}})
+        self.base["pages.year"].update_many({"_id": {"$lt": "2025"}}, {"$unset": {"total.3": ""}})
+        self.check(lines)
+        self.base["pages.month"].update_many({}, {"$set": {"metadata.team": "blue"}})
+        late = (LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)).encode()
+        lines += late
+        self.count_lines(lines)
+        self.roll("--rebuild", "2024-01-01", "2026-01-01")
+        self.check_years(lines)
+        self.check(lines)
+
     def test_nothing_to_do(self):
         self.write("empty.yaml", b"{}")
         self.assertIn("nothing waits", self.tallyd("job", "run", "rollup", "-c", "empty.yaml", "--store", "mem:"))
@@ -199,7 +215,7 @@ class Rollup(RollupCase):
         self.count_lines(lines)
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=30)
         self.base.jobs.update_many({}, {"$set": {"fence": 7, "until": soon, "owner": "another 42"}})
-        self.assertIn("nothing waits", self.roll())
+        self.assertIn("pages is in hand of another 42", self.roll(status=EX_TEMPFAIL))
         self.assertIn("another 42", self.job("list"))
         self.base.jobs.update_many({}, {"$set": {"until": soon - datetime.timedelta(seconds=31)}})
         self.roll()
