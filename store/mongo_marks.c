@@ -113,7 +113,7 @@ static bool find_end(struct mongo_store *m, size_t report, int direction, int64_
 {
     char collection[MONGO_NAME_BYTES];
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("0"), "$lt", BCON_UTF8(":"), "}", "metadata.date",
-                              "{", "$gte", BCON_DATE_TIME(0), "$lt", BCON_DATE_TIME(CIVIL_END_MS), "}");
+                              "{", "$gte", BCON_DATE_TIME(0), "$lte", BCON_DATE_TIME(CIVIL_END_MS - 1), "}");
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
                                "projection", "{", "metadata.date", BCON_BOOL(true), "}");
     *month = -1;
