@@ -88,7 +88,8 @@ struct mongo_store {
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
     size_t connections; /* in all */
     struct mongo_limits limits;
-    size_t expire_next; /* the report that mongo_expire() is to begin with */
+    size_t expire_next;  /* the report that mongo_expire() is to begin with */
+    size_t expire_clean; /* so many in a row had nothing to let go; all of them: it has come to an end */
 
     /* of what it makes before it is needed; the store's figures are those after a batch is applied */
     struct prealloc prealloc;

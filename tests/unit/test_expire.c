@@ -1,5 +1,6 @@
 /* What reports need not keep goes, and nothing else: of every store, over simulated weeks. */
 #include "aggregate/keep.h"
+#include "base/clock.h"
 #include "query/plan.h"
 #include "query/query.h"
 #include "query/ranking.h"
@@ -62,6 +63,15 @@ static uint64_t expire(struct world *w, int64_t now_ms)
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     return rows;
+}
+
+static bool expires_more(struct world *w, const char *now)
+{
+    struct err e;
+    struct expired expired;
+    if (!store_expire(w->store, fixture_ms(now), &expired, &e))
+        fail_msg("%s", e.text);
+    return expired.more;
 }
 
 static struct marks marks_of(struct store *st)
@@ -260,6 +270,25 @@ static void test_first_and_last_are_of_what_is_left(void **state)
     assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
     assert_int_equal(first, fixture_ms("2026-03-17T10:05"));
     assert_int_equal(last, first);
+}
+
+/* So many that a look at all of them takes longer than a call, where there is nothing to do, too. */
+static void test_many_reports_come_to_an_end(void **state)
+{
+    struct world *w = *state;
+    struct report reports[40];
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(reports); i++) {
+        reports[i] = w->reports[PAGES];
+        snprintf(reports[i].name, sizeof reports[i].name, "pages_%zu", i);
+        set_keep(&reports[i], "minute=48h hour=10d day=62d month=400d");
+    }
+    store_close(w->store);
+    w->store = store_open(w->url, STORE_WRITE, reports, COUNT_OF(reports), &e);
+    if (w->store == NULL)
+        fail_msg("%s", e.text);
+    for (int64_t until_ms = clock_mono_ms(&clock_system) + 20000; expires_more(w, "2026-03-17T10:20");)
+        assert_true(clock_mono_ms(&clock_system) < until_ms);
 }
 
 /* ---- weeks */
@@ -515,6 +544,7 @@ int main(void)
         TEST(test_marks_are_there_before_anything_goes),
         TEST(test_marks_never_go_back),
         TEST(test_late_events_count_in_longer_spans),
+        TEST(test_many_reports_come_to_an_end),
         TEST(test_first_and_last_are_of_what_is_left),
         TEST(test_what_is_left_equals_a_naive_recount),
         TEST(test_questions_are_answered_from_longer_slots),
