@@ -420,7 +420,8 @@ static void init(struct consume *c)
                                 .insist = true, /* the alarm of run.stop_timeout ends it */
                                 .tick = tick,
                                 .context = c,
-                                .late_ms = c->late_ms};
+                                .late_ms = c->late_ms,
+                                .trust_at_ms = clock_mono_ms(&clock_system) + WRITER_EXPIRE_TRUST_MS};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
     for (size_t i = 0; i < c->intake_count; i++)

@@ -94,6 +94,8 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
                                 .tick = tick,
                                 .context = p,
                                 .late_ms = p->late_ms};
+    if (options->retry) /* a daemon; who imports looks at the clock */
+        p->writer.trust_at_ms = clock_mono_ms(options->clock) + WRITER_EXPIRE_TRUST_MS;
     if (options->beats != NULL)
         p->writer.beat = beats_add(options->beats, "writer");
     pthread_mutex_init(&p->reading, NULL);

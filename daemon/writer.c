@@ -1,5 +1,6 @@
 #include "daemon/writer.h"
 
+#include "aggregate/keep.h"
 #include "base/log.h"
 
 #include <time.h>
@@ -121,17 +122,48 @@ static bool note_marks(struct writer *w, struct err *e)
     return true;
 }
 
+/* One that would be behind where it is by the time of so many days ago, too. */
+static bool has_leaping_mark(const struct report *r, const struct marks *marks, int64_t now_ms)
+{
+    bool has = false;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        has |= marks->before_ms[s] > 0 &&
+               keep_from(r, (enum span)s, now_ms - WRITER_EXPIRE_LEAP_MS) > marks->before_ms[s];
+    return has;
+}
+
+static bool find_leap(struct writer *w, bool *waits, struct err *e)
+{
+    const struct report *found = NULL;
+    struct marks marks;
+    bool is_trusted = clock_mono_ms(w->clock) >= w->trust_at_ms;
+    for (size_t r = 0; !is_trusted && r < w->store->report_count; r++) {
+        if (!store_marks(w->store, r, &marks, e))
+            return false;
+        if (has_leaping_mark(&w->store->reports[r], &marks, clock_wall_ms(w->clock)))
+            found = &w->store->reports[r];
+    }
+    *waits = found != NULL;
+    if (*waits && !w->expire_waits)
+        log_warn("clock_ahead", "report=%s next=\"nothing is let go for %d min: is the time right?\"",
+                 found->name, (int)(WRITER_EXPIRE_TRUST_MS / MINUTE_MS));
+    w->expire_waits = *waits;
+    return true;
+}
+
 bool writer_expire(struct writer *w, struct err *e)
 {
-    struct expired expired;
+    struct expired expired = {0};
+    bool waits;
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
-    bool good = store_expire(w->store, clock_wall_ms(w->clock), &expired, e) && note_marks(w, e);
+    bool good = find_leap(w, &waits, e) &&
+                (waits || store_expire(w->store, clock_wall_ms(w->clock), &expired, e)) && note_marks(w, e);
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
     w->expire_at_ms =
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);
-    if (good && w->status != NULL)
+    if (good && !waits && w->status != NULL)
         status_note_expired(w->status, expired.rows, expired.bytes);
     return note_tidy(w, good, e);
 }

@@ -16,12 +16,16 @@
 
 #include <stdatomic.h>
 
-#define WRITER_TICK_MS      200
+#define WRITER_TICK_MS         200
 /* From one look for what may go to the next. While there is more, it takes this part of the time. */
-#define WRITER_EXPIRE_MS    10000
-#define WRITER_EXPIRE_SHARE 10
+#define WRITER_EXPIRE_MS       10000
+#define WRITER_EXPIRE_SHARE    10
+/* What is let go by a clock that is ahead does not come back. So where the clock went on by more than this
+ * since marks were moved last, they stay until the daemon has run for so long: by then its clock was set. */
+#define WRITER_EXPIRE_LEAP_MS  (7 * (int64_t)DAY_MS)
+#define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
 /* A connection may have broken since it was last used, and others in its pool with it. */
-#define LAST_TRIES_MAX      5
+#define LAST_TRIES_MAX         5
 
 struct writer {
     struct store *store;
@@ -40,6 +44,8 @@ struct writer {
     /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
     _Atomic int64_t *late_ms;
     int64_t expire_at_ms; /* monotonic: when it is due again */
+    int64_t trust_at_ms;  /* monotonic: from when on the wall clock is believed whatever it says */
+    bool expire_waits;    /* and that was said */
 };
 
 /* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
@@ -47,8 +53,8 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
                   void *context, struct err *e) MUST_CHECK;
 /* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
 bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
-/* Let go what reports need not keep (store_expire()), when it is due; failures are as those of
- * writer_tidy(). */
+/* Let go what reports need not keep (store_expire()), when it is due and the wall clock can be believed;
+ * failures are as those of writer_tidy(). */
 bool writer_expire(struct writer *w, struct err *e) MUST_CHECK;
 /* One turn of the loop. */
 void writer_turn(struct writer *w);

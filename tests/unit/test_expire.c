@@ -1,6 +1,7 @@
 /* What reports need not keep goes, and nothing else: of every store, over simulated weeks. */
 #include "aggregate/keep.h"
 #include "base/clock.h"
+#include "daemon/writer.h"
 #include "query/plan.h"
 #include "query/query.h"
 #include "query/ranking.h"
@@ -291,6 +292,41 @@ static void test_many_reports_come_to_an_end(void **state)
         assert_true(clock_mono_ms(&clock_system) < until_ms);
 }
 
+/* ---- by the daemon's clock */
+
+static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms, struct clock *clock)
+{
+    struct err e;
+    clock->fake_wall_ms = fixture_ms(wall);
+    clock->fake_mono_ms = mono_ms;
+    if (!writer_expire(w, &e))
+        fail_msg("%s", e.text);
+    return marks_of(w->store);
+}
+
+static void test_clock_that_leaps_is_believed_later(void **state)
+{
+    struct world *w = *state;
+    struct clock clock = clock_fake(0);
+    open_with(w, "minute=48h hour=10d day=62d");
+    struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = WRITER_EXPIRE_TRUST_MS};
+    struct marks before = marks_by(&writer, "2026-03-29T10:20", 0, &clock); /* the first ones are */
+    assert_int_equal(before.before_ms[SPAN_DAY], fixture_ms("2026-01-01"));
+    struct marks after = marks_by(&writer, "2026-04-04T10:20", WRITER_EXPIRE_MS, &clock); /* by a month */
+    assert_int_equal(after.before_ms[SPAN_DAY], fixture_ms("2026-02-01"));
+    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-04-04T10:20"));
+    before = after;
+    after = marks_by(&writer, "2046-04-04T10:20", 2 * WRITER_EXPIRE_MS, &clock);
+    assert_memory_equal(&before, &after, sizeof before);
+    after = marks_by(&writer, "2026-04-05T10:20", 3 * WRITER_EXPIRE_MS, &clock); /* it was set */
+    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-04-05T10:20"));
+    before = after;
+    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1, &clock);
+    assert_memory_equal(&before, &after, sizeof before);
+    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1 + WRITER_EXPIRE_MS, &clock);
+    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-05-05T10:20"));
+}
+
 /* ---- weeks */
 
 struct game {
@@ -545,6 +581,7 @@ int main(void)
         TEST(test_marks_never_go_back),
         TEST(test_late_events_count_in_longer_spans),
         TEST(test_many_reports_come_to_an_end),
+        TEST(test_clock_that_leaps_is_believed_later),
         TEST(test_first_and_last_are_of_what_is_left),
         TEST(test_what_is_left_equals_a_naive_recount),
         TEST(test_questions_are_answered_from_longer_slots),
