@@ -284,6 +284,16 @@ static bool expire(struct import *im, struct err *e)
     return true;
 }
 
+/* What was counted is counted: what may pass is for the next import, or a run. */
+static int expire_last(struct import *im, int status)
+{
+    struct err e;
+    if (expire(im, &e))
+        return status;
+    fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
+    return status == 0 && !e.retryable ? e.code : status;
+}
+
 static int import_all(struct import *im, char **paths)
 {
     struct err e = {0};
@@ -293,10 +303,8 @@ static int import_all(struct import *im, char **paths)
     if (open_rejects(im, &e) && open_stores(im, &e)) {
         open_pipeline(im, stop);
         status = import_files(im, paths, stop);
-        if (status == 0 && !expire(im, &e)) {
-            fprintf(stderr, "tallyd import: %s\n", e.text);
-            status = e.code;
-        }
+        if (!pipeline_has_failed(im->pipeline))
+            status = expire_last(im, status);
         if (!im->quiet && !store_books(im->store, print_other, NULL, &e))
             fprintf(stderr, "tallyd import: %s\n", e.text);
     } else {

@@ -14,7 +14,7 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_CONFIG, EX_UNAVAILABLE, ROOT, Case, DaemonCase, dice, store_url
+from harness import EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, ROOT, Case, DaemonCase, dice, store_url
 
 HOUR, DAY = 3600, 86400
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
@@ -166,6 +166,15 @@ class Import(Expiring, Case):
         rows_of_years = self.query("site", "--step", "year", span=(f"{year}-01-01", iso(self.now + DAY)))
         self.assertEqual(len(self.at) - late, sum(int(row["value"]) for row in rows_of_years))
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+
+    def test_file_that_cannot_be_read_keeps_nothing(self):
+        self.write("a.log", self.make_log(3000))
+        self.write("tallyd.yaml", config(""))
+        self.import_all()
+        self.write("tallyd.yaml", config())
+        self.tallyd("import", "-c", "tallyd.yaml", "none.log", status=EX_NOINPUT)
+        self.check()
+        self.check_rows()
 
     def test_file_of_before_keeps_its_size_and_takes_new_counts_in(self):
         self.write("tallyd.yaml", config(""))
