@@ -29,7 +29,8 @@ static void take_dates(const bson_t *document, const char *member, struct marks 
         snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
         bool found = mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_DATE_TIME(&it);
         int64_t at_ms = found ? bson_iter_date_time(&it) : 0;
-        marks->before_ms[s] = at_ms > 0 && at_ms <= CIVIL_END_MS ? at_ms : 0; /* others' are damage */
+        bool may_be = at_ms > 0 && at_ms <= CIVIL_END_MS; /* others' are damage */
+        marks->before_ms[s] = may_be ? span_floor((enum span)s, at_ms) : 0;
     }
 }
 

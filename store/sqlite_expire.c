@@ -34,7 +34,7 @@ bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *mar
         enum span span;
         bool good = strncmp(entry, prefix, sizeof prefix - 1) == 0 &&
                     span_parse(slice_text(entry + sizeof prefix - 1), &span) && before_ms >= 0 &&
-                    before_ms <= CIVIL_END_MS;
+                    before_ms <= CIVIL_END_MS && span_floor(span, before_ms) == before_ms;
         if (!good) {
             sqlite3_reset(s);
             return err_set(e, EX_DATAERR, "%s is damaged: the books have an impossible entry", st->path);

@@ -5,6 +5,7 @@
 #include "query/plan.h"
 #include "query/query.h"
 #include "query/ranking.h"
+#include "store/mongo_client.h"
 #include "tests/support/dice.h"
 #include "tests/support/model.h"
 #include "tests/support/world.h"
@@ -476,6 +477,14 @@ static void test_ranking_leaves_out_a_period_that_is_gone(void **state)
 
 /* ---- the embedded store's file */
 
+static void change(struct world *w, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
 static int64_t look(struct world *w, const char *sql)
 {
     sqlite3 *db;
@@ -511,6 +520,50 @@ static void init_keys(struct game *g, struct world *w)
 static bool is_sqlite(void)
 {
     return strcmp(world_kind->scheme, "sqlite") == 0;
+}
+
+static void test_mark_that_is_no_start_of_a_slot_is_damage(void **state)
+{
+    struct world *w = *state;
+    struct marks marks;
+    struct err e = {0};
+    if (!is_sqlite())
+        return;
+    open_with(w, "minute=48h");
+    (void)expire(w, fixture_ms("2026-03-17T10:20"));
+    change(w, "UPDATE book SET value = value + 1024 WHERE entry = 'expired.minute'");
+    assert_false(store_marks(w->store, PAGES, &marks, &e));
+    assert_int_equal(e.code, EX_DATAERR);
+}
+
+/* ---- the documents of a server */
+
+static void set_mark(struct world *w, const char *span, const char *at, int64_t ms)
+{
+    struct err e;
+    char path[32];
+    bool matched;
+    snprintf(path, sizeof path, "expired.%s", span);
+    struct mongo_client *client = mongo_client_open(w->url, true, &e);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8("pages"));
+    bson_t *update = BCON_NEW("$set", "{", path, BCON_DATE_TIME(fixture_ms(at) + ms), "}");
+    assert_non_null(client);
+    assert_true(mongo_update_one(client, "reports", filter, update, false, &matched, &e) && matched);
+    bson_destroy(update);
+    bson_destroy(filter);
+    mongo_client_close(client);
+}
+
+static void test_mark_by_another_hand_is_of_whole_slots(void **state)
+{
+    struct world *w = *state;
+    if (!world_is_in_server())
+        return;
+    set_mark(w, "minute", "2026-03-17T10:20", 1024);
+    set_mark(w, "day", "2026-02-17T10:20", 1024);
+    world_reopen(w);
+    assert_int_equal(marks_of(w->store).before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T10:20"));
+    assert_int_equal(marks_of(w->store).before_ms[SPAN_DAY], fixture_ms("2026-02-17"));
 }
 
 static void test_file_is_level_once_windows_are_full(void **state)
@@ -586,6 +639,8 @@ int main(void)
         TEST(test_what_is_left_equals_a_naive_recount),
         TEST(test_questions_are_answered_from_longer_slots),
         TEST(test_ranking_leaves_out_a_period_that_is_gone),
+        TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
+        TEST(test_mark_by_another_hand_is_of_whole_slots),
         TEST(test_file_is_level_once_windows_are_full),
         TEST(test_pages_are_given_back),
     };
