@@ -1,12 +1,10 @@
 /* What reports need not keep goes, and nothing else: of every store, over simulated weeks. */
 #include "aggregate/keep.h"
-#include "base/clock.h"
-#include "daemon/writer.h"
 #include "query/plan.h"
 #include "query/query.h"
 #include "query/ranking.h"
-#include "store/mongo_client.h"
 #include "tests/support/dice.h"
+#include "tests/support/expiring.h"
 #include "tests/support/model.h"
 #include "tests/support/world.h"
 
@@ -25,71 +23,6 @@
 #define HITS  0
 
 #define COUNTS_AN_HOUR 600
-
-/* "minute=48h hour=62d" */
-static void set_keep(struct report *r, const char *text)
-{
-    struct err e;
-    char copy[128], *rest = copy;
-    memset(r->keep_ms, 0, sizeof r->keep_ms);
-    snprintf(copy, sizeof copy, "%s", text);
-    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
-        char *value = strchr(word, '=');
-        *value++ = '\0';
-        assert_true(keep_set(r, slice_text(word), slice_text(value), &e));
-    }
-    if (report_cell(r) == SPAN_SECOND && r->keep_ms[SPAN_MINUTE] > 0)
-        r->keep_ms[SPAN_SECOND] = r->keep_ms[SPAN_MINUTE];
-    assert_true(keep_check(r, &e));
-}
-
-static void open_with(struct world *w, const char *keep)
-{
-    set_keep(&w->reports[PAGES], keep);
-    world_reopen(w);
-}
-
-/* To the end; how many rows went. */
-static uint64_t expire(struct world *w, int64_t now_ms)
-{
-    struct err e;
-    struct expired expired = {.more = true};
-    uint64_t rows = 0;
-    for (int calls = 0; expired.more; calls++) {
-        if (!store_expire(w->store, now_ms, &expired, &e))
-            fail_msg("%s", e.text);
-        assert_true(calls < 10000);
-        assert_true(world_is_in_server() || (expired.rows == 0) == (expired.bytes == 0));
-        rows += expired.rows;
-        if (expired.more && expired.rows == 0) /* others must know first */
-            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    }
-    return rows;
-}
-
-static bool expires_more(struct world *w, const char *now)
-{
-    struct err e;
-    struct expired expired;
-    if (!store_expire(w->store, fixture_ms(now), &expired, &e))
-        fail_msg("%s", e.text);
-    return expired.more;
-}
-
-static struct marks marks_of(struct store *st)
-{
-    struct err e;
-    struct marks marks;
-    assert_true(store_marks(st, (size_t)store_find_report(st, slice_text("pages")), &marks, &e));
-    return marks;
-}
-
-/* A store in MongoDB may have a whole day in one document. */
-static int64_t minutes_from(const struct world *w, const char *now)
-{
-    int64_t from_ms = keep_from(&w->reports[PAGES], SPAN_MINUTE, fixture_ms(now));
-    return world_is_in_server() && world_kind->layout == LAYOUT_DAY ? span_floor(SPAN_DAY, from_ms) : from_ms;
-}
 
 static void nothing(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
@@ -120,16 +53,16 @@ static void test_spans_go_by_whole_longer_ones(void **state)
     struct report r = {.layout = LAYOUT_DAY};
     int64_t now_ms = fixture_ms("2026-03-17T10:20:30");
     (void)state;
-    set_keep(&r, "minute=48h hour=62d day=100d month=800d");
+    expiring_keep(&r, "minute=48h hour=62d day=100d month=800d");
     assert_int_equal(keep_from(&r, SPAN_MINUTE, now_ms), fixture_ms("2026-03-15T10:00"));
     assert_int_equal(keep_from(&r, SPAN_HOUR, now_ms), fixture_ms("2026-01-14"));
     assert_int_equal(keep_from(&r, SPAN_DAY, now_ms), fixture_ms("2025-12-01"));
     assert_int_equal(keep_from(&r, SPAN_MONTH, now_ms), fixture_ms("2024-01-01"));
     assert_int_equal(keep_from(&r, SPAN_HOUR, DAY_MS), 0);
-    set_keep(&r, "minute=48h");
+    expiring_keep(&r, "minute=48h");
     assert_int_equal(keep_from(&r, SPAN_HOUR, now_ms), 0);
     assert_true(keep_is_limited(&r));
-    set_keep(&r, "minute=forever");
+    expiring_keep(&r, "minute=forever");
     assert_false(keep_is_limited(&r));
 }
 
@@ -177,16 +110,16 @@ static void test_texts_that_are_no_keep_are_refused(void **state)
 static void test_marks_are_there_before_anything_goes(void **state)
 {
     struct world *w = *state;
-    open_with(w, "minute=48h hour=10d");
+    expiring_open(w, "minute=48h hour=10d");
     world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
     world_hit(w, PAGES, "/a", "2026-03-15T09:59", 1);
     world_hit(w, PAGES, "/a", "2026-03-15T10:00", 1);
     world_hit(w, PAGES, "/a", "2026-03-17T10:00", 1);
     world_apply(w, 4);
     assert_true(may_scan(w->store, SPAN_MINUTE, 0, fixture_ms("2026-04-01")));
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
-    int64_t mark_ms = marks_of(w->store).before_ms[SPAN_MINUTE];
-    assert_int_equal(mark_ms, minutes_from(w, "2026-03-17T10:20"));
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
+    int64_t mark_ms = expiring_marks(w->store).before_ms[SPAN_MINUTE];
+    assert_int_equal(mark_ms, expiring_minutes_from(w, "2026-03-17T10:20"));
     assert_false(may_scan(w->store, SPAN_MINUTE, mark_ms - MINUTE_MS, fixture_ms("2026-04-01")));
     assert_false(may_scan(w->store, SPAN_MINUTE, 0, MINUTE_MS));
     assert_true(may_scan(w->store, SPAN_MINUTE, 0, 0)); /* of nothing, nothing is missing */
@@ -200,28 +133,28 @@ static void test_marks_never_go_back(void **state)
 {
     struct world *w = *state;
     struct marks before, after;
-    open_with(w, "minute=48h hour=10d");
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
-    before = marks_of(w->store);
-    (void)expire(w, fixture_ms("2026-03-10"));
-    after = marks_of(w->store);
+    expiring_open(w, "minute=48h hour=10d");
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
+    before = expiring_marks(w->store);
+    (void)expiring_run(w, fixture_ms("2026-03-10"));
+    after = expiring_marks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
     if (!world_kind->on_disk)
         return;
-    open_with(w, "minute=100d hour=200d"); /* what is gone is gone */
-    after = marks_of(w->store);
+    expiring_open(w, "minute=100d hour=200d"); /* what is gone is gone */
+    after = expiring_marks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
-    (void)expire(w, fixture_ms("2026-03-18"));
-    after = marks_of(w->store);
+    (void)expiring_run(w, fixture_ms("2026-03-18"));
+    after = expiring_marks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
-    open_with(w, "minute=24h hour=10d");
-    (void)expire(w, fixture_ms("2026-03-18"));
-    assert_int_equal(marks_of(w->store).before_ms[SPAN_MINUTE], minutes_from(w, "2026-03-18"));
+    expiring_open(w, "minute=24h hour=10d");
+    (void)expiring_run(w, fixture_ms("2026-03-18"));
+    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-18"));
     struct err e;
     struct store *reader = store_open(w->url, STORE_READ, NULL, 0, &e);
     assert_non_null(reader);
-    before = marks_of(w->store);
-    after = marks_of(reader);
+    before = expiring_marks(w->store);
+    after = expiring_marks(reader);
     assert_memory_equal(&before, &after, sizeof before);
     store_close(reader);
 }
@@ -231,8 +164,8 @@ static void test_late_events_count_in_longer_spans(void **state)
 {
     struct world *w = *state;
     struct err e;
-    open_with(w, "minute=48h hour=10d day=62d");
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
+    expiring_open(w, "minute=48h hour=10d day=62d");
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     for (int many = 0; many < 2; many++) {
         world_hit(w, PAGES, "/a", "2026-03-15T09:59", 1); /* no minute any more */
         world_hit(w, PAGES, "/a", "2026-03-01T09:59", 1); /* no hour */
@@ -249,7 +182,7 @@ static void test_late_events_count_in_longer_spans(void **state)
             assert_int_equal(hits(w, SPAN_DAY, "2026-03-01", "2026-04-01"), 2 + many * 22);
             assert_int_equal(hits(w, SPAN_MONTH, "2025-01-01", "2026-04-01"), 3 + many * 23);
             assert_true(store_tidy(w->store, true, &e));
-            assert_int_equal(expire(w, fixture_ms("2026-03-17T10:20")), 0);
+            assert_int_equal(expiring_run(w, fixture_ms("2026-03-17T10:20")), 0);
         }
     }
 }
@@ -259,11 +192,11 @@ static void test_first_and_last_are_of_what_is_left(void **state)
     struct world *w = *state;
     struct err e;
     int64_t first, last;
-    open_with(w, "minute=48h");
+    expiring_open(w, "minute=48h");
     world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
     world_hit(w, PAGES, "/a", "2026-03-14T23:59", 1);
     world_apply(w, 2);
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
     assert_int_equal(first, -1);
     assert_int_equal(last, -1);
@@ -272,60 +205,6 @@ static void test_first_and_last_are_of_what_is_left(void **state)
     assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
     assert_int_equal(first, fixture_ms("2026-03-17T10:05"));
     assert_int_equal(last, first);
-}
-
-/* So many that a look at all of them takes longer than a call, where there is nothing to do, too. */
-static void test_many_reports_come_to_an_end(void **state)
-{
-    struct world *w = *state;
-    struct report reports[40];
-    struct err e;
-    for (size_t i = 0; i < COUNT_OF(reports); i++) {
-        reports[i] = w->reports[PAGES];
-        snprintf(reports[i].name, sizeof reports[i].name, "pages_%zu", i);
-        set_keep(&reports[i], "minute=48h hour=10d day=62d month=400d");
-    }
-    store_close(w->store);
-    w->store = store_open(w->url, STORE_WRITE, reports, COUNT_OF(reports), &e);
-    if (w->store == NULL)
-        fail_msg("%s", e.text);
-    for (int64_t until_ms = clock_mono_ms(&clock_system) + 20000; expires_more(w, "2026-03-17T10:20");)
-        assert_true(clock_mono_ms(&clock_system) < until_ms);
-}
-
-/* ---- by the daemon's clock */
-
-static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms, struct clock *clock)
-{
-    struct err e;
-    clock->fake_wall_ms = fixture_ms(wall);
-    clock->fake_mono_ms = mono_ms;
-    if (!writer_expire(w, &e))
-        fail_msg("%s", e.text);
-    return marks_of(w->store);
-}
-
-static void test_clock_that_leaps_is_believed_later(void **state)
-{
-    struct world *w = *state;
-    struct clock clock = clock_fake(0);
-    open_with(w, "minute=48h hour=10d day=62d");
-    struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = WRITER_EXPIRE_TRUST_MS};
-    struct marks before = marks_by(&writer, "2026-03-29T10:20", 0, &clock); /* the first ones are */
-    assert_int_equal(before.before_ms[SPAN_DAY], fixture_ms("2026-01-01"));
-    struct marks after = marks_by(&writer, "2026-04-04T10:20", WRITER_EXPIRE_MS, &clock); /* by a month */
-    assert_int_equal(after.before_ms[SPAN_DAY], fixture_ms("2026-02-01"));
-    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-04-04T10:20"));
-    before = after;
-    after = marks_by(&writer, "2046-04-04T10:20", 2 * WRITER_EXPIRE_MS, &clock);
-    assert_memory_equal(&before, &after, sizeof before);
-    after = marks_by(&writer, "2026-04-05T10:20", 3 * WRITER_EXPIRE_MS, &clock); /* it was set */
-    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-04-05T10:20"));
-    before = after;
-    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1, &clock);
-    assert_memory_equal(&before, &after, sizeof before);
-    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1 + WRITER_EXPIRE_MS, &clock);
-    assert_int_equal(after.before_ms[SPAN_MINUTE], minutes_from(w, "2026-05-05T10:20"));
 }
 
 /* ---- weeks */
@@ -346,7 +225,7 @@ static int64_t roll(struct game *g, int64_t below)
 static void play_batch(struct game *g, int64_t now_ms)
 {
     struct world *w = g->world;
-    int64_t month_ms = marks_of(w->store).before_ms[SPAN_MONTH];
+    int64_t month_ms = expiring_marks(w->store).before_ms[SPAN_MONTH];
     int64_t back_ms = roll(g, 4) == 0 ? 200LL * DAY_MS : 10LL * MINUTE_MS;
     for (int64_t i = 0, counts = roll(g, 40); i < counts; i++) {
         const char *key = g->keys[roll(g, COUNT_OF(g->keys))];
@@ -363,7 +242,7 @@ static void check_scan(struct game *g, struct store *st, int64_t now_ms)
 {
     enum span cell = report_cell(&st->reports[PAGES]);
     enum span slot = cell + (enum span)roll(g, SPAN_COUNT - (int)cell);
-    struct marks marks = marks_of(st);
+    struct marks marks = expiring_marks(st);
     int64_t from_ms = span_floor(slot, now_ms - roll(g, roll(g, 2) == 0 ? 3LL * DAY_MS : 400LL * DAY_MS));
     int64_t to_ms = plan_ceil(slot, from_ms + roll(g, 40LL * DAY_MS));
     bool may = may_scan(st, slot, from_ms, to_ms);
@@ -381,14 +260,14 @@ static void test_what_is_left_equals_a_naive_recount(void **state)
     int64_t now_ms = fixture_ms("2026-01-20T07:11");
     for (size_t i = 0; i < COUNT_OF(g.keys); i++)
         snprintf(g.keys[i], sizeof g.keys[i], "/page/%zu", i);
-    open_with(g.world, keeps[roll(&g, 2)]);
+    expiring_open(g.world, keeps[roll(&g, 2)]);
     for (int round = 0; round < (world_is_in_server() ? 30 : 300); round++) {
         now_ms += roll(&g, 12) == 0 ? 5LL * DAY_MS : roll(&g, 6LL * HOUR_MS);
         play_batch(&g, now_ms);
         if (roll(&g, 3) == 0)
             assert_true(store_tidy(g.world->store, roll(&g, 2) == 0, &e));
         if (roll(&g, 3) == 0)
-            (void)expire(g.world, now_ms);
+            (void)expiring_run(g.world, now_ms);
         if (world_kind->on_disk && roll(&g, 20) == 0)
             world_reopen(g.world);
         for (int i = 0; i < 6; i++)
@@ -431,11 +310,11 @@ static void check_question(struct world *w, const char *from, const char *step, 
 static void test_questions_are_answered_from_longer_slots(void **state)
 {
     struct world *w = *state;
-    open_with(w, "minute=48h hour=10d day=62d");
+    expiring_open(w, "minute=48h hour=10d day=62d");
     world_hit(w, PAGES, "/a", "2026-02-10T09:59", 1);
     world_hit(w, PAGES, "/a", "2026-03-16T09:59", 1);
     world_apply(w, 2);
-    (void)expire(w, fixture_ms("2026-03-17T10:20")); /* hours from the 7th on, days from January on */
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20")); /* hours from the 7th on, days from January on */
     check_question(w, "2026-03-16", "minute", "UTC", NULL);
     check_question(w, "2026-03-14", "minute", "UTC", "or by hour");
     check_question(w, "2026-03-14", "90m", "UTC", "or by 6h"); /* they begin within hours */
@@ -459,11 +338,11 @@ static void test_ranking_leaves_out_a_period_that_is_gone(void **state)
     struct query q;
     struct text out = {0};
     struct err e;
-    open_with(w, "minute=48h");
+    expiring_open(w, "minute=48h");
     world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
     world_hit(w, PAGES, "/a", "2026-03-16T10:05", 1);
     world_apply(w, 2);
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     query_init(&q, fixture_ms("2026-03-17T10:20"), &limits);
     assert_true(ranking_set(&q, slice_text("report"), slice_text("pages"), &e));
     assert_true(ranking_set(&q, slice_text("from"), slice_text("2026-03-16T00:01"), &e));
@@ -476,14 +355,6 @@ static void test_ranking_leaves_out_a_period_that_is_gone(void **state)
 }
 
 /* ---- the embedded store's file */
-
-static void change(struct world *w, const char *sql)
-{
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-}
 
 static int64_t look(struct world *w, const char *sql)
 {
@@ -522,50 +393,6 @@ static bool is_sqlite(void)
     return strcmp(world_kind->scheme, "sqlite") == 0;
 }
 
-static void test_mark_that_is_no_start_of_a_slot_is_damage(void **state)
-{
-    struct world *w = *state;
-    struct marks marks;
-    struct err e = {0};
-    if (!is_sqlite())
-        return;
-    open_with(w, "minute=48h");
-    (void)expire(w, fixture_ms("2026-03-17T10:20"));
-    change(w, "UPDATE book SET value = value + 1024 WHERE entry = 'expired.minute'");
-    assert_false(store_marks(w->store, PAGES, &marks, &e));
-    assert_int_equal(e.code, EX_DATAERR);
-}
-
-/* ---- the documents of a server */
-
-static void set_mark(struct world *w, const char *span, const char *at, int64_t ms)
-{
-    struct err e;
-    char path[32];
-    bool matched;
-    snprintf(path, sizeof path, "expired.%s", span);
-    struct mongo_client *client = mongo_client_open(w->url, true, &e);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8("pages"));
-    bson_t *update = BCON_NEW("$set", "{", path, BCON_DATE_TIME(fixture_ms(at) + ms), "}");
-    assert_non_null(client);
-    assert_true(mongo_update_one(client, "reports", filter, update, false, &matched, &e) && matched);
-    bson_destroy(update);
-    bson_destroy(filter);
-    mongo_client_close(client);
-}
-
-static void test_mark_by_another_hand_is_of_whole_slots(void **state)
-{
-    struct world *w = *state;
-    if (!world_is_in_server())
-        return;
-    set_mark(w, "minute", "2026-03-17T10:20", 1024);
-    set_mark(w, "day", "2026-02-17T10:20", 1024);
-    world_reopen(w);
-    assert_int_equal(marks_of(w->store).before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T10:20"));
-    assert_int_equal(marks_of(w->store).before_ms[SPAN_DAY], fixture_ms("2026-02-17"));
-}
-
 static void test_file_is_level_once_windows_are_full(void **state)
 {
     struct world *w = *state;
@@ -575,11 +402,11 @@ static void test_file_is_level_once_windows_are_full(void **state)
     if (!is_sqlite())
         return;
     init_keys(&g, w);
-    open_with(w, "minute=48h hour=10d");
+    expiring_open(w, "minute=48h hour=10d");
     for (int day = 0; day < 70; day++, day_ms += DAY_MS) {
         add_day(&g, day_ms, 24);
         assert_true(store_tidy(w->store, false, &e));
-        (void)expire(w, day_ms + DAY_MS);
+        (void)expiring_run(w, day_ms + DAY_MS);
         int64_t pages = look(w, "PRAGMA page_count");
         least = day >= 50 && pages < least ? pages : least;
         most = day >= 50 && pages > most ? pages : most;
@@ -600,7 +427,7 @@ static void test_pages_are_given_back(void **state)
     add_day(&g, day_ms, 96);
     int64_t before = look(w, "PRAGMA page_count"), rows = look(w, "SELECT count(*) FROM hour_2");
     int64_t bytes = look(w, "SELECT sum(length(body)) FROM hour_2");
-    open_with(w, "minute=48h");
+    expiring_open(w, "minute=48h");
     assert_int_equal(look(w, "PRAGMA user_version"), 3);
     struct expired expired;
     struct err e;
@@ -633,14 +460,10 @@ int main(void)
         TEST(test_marks_are_there_before_anything_goes),
         TEST(test_marks_never_go_back),
         TEST(test_late_events_count_in_longer_spans),
-        TEST(test_many_reports_come_to_an_end),
-        TEST(test_clock_that_leaps_is_believed_later),
         TEST(test_first_and_last_are_of_what_is_left),
         TEST(test_what_is_left_equals_a_naive_recount),
         TEST(test_questions_are_answered_from_longer_slots),
         TEST(test_ranking_leaves_out_a_period_that_is_gone),
-        TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
-        TEST(test_mark_by_another_hand_is_of_whole_slots),
         TEST(test_file_is_level_once_windows_are_full),
         TEST(test_pages_are_given_back),
     };

@@ -1,0 +1,154 @@
+/* Marks of what is let go: by a clock that leaps, damaged, or of many reports. */
+#include "base/clock.h"
+#include "daemon/writer.h"
+#include "store/mongo_client.h"
+#include "tests/support/expiring.h"
+
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define PAGES FIXTURE_PAGES
+
+static bool expires_more(struct world *w, const char *now)
+{
+    struct err e;
+    struct expired expired;
+    if (!store_expire(w->store, fixture_ms(now), &expired, &e))
+        fail_msg("%s", e.text);
+    return expired.more;
+}
+
+/* So many that a look at all of them takes longer than a call, where there is nothing to do, too. */
+static void test_many_reports_come_to_an_end(void **state)
+{
+    struct world *w = *state;
+    struct report reports[40];
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(reports); i++) {
+        reports[i] = w->reports[PAGES];
+        snprintf(reports[i].name, sizeof reports[i].name, "pages_%zu", i);
+        expiring_keep(&reports[i], "minute=48h hour=10d day=62d month=400d");
+    }
+    store_close(w->store);
+    w->store = store_open(w->url, STORE_WRITE, reports, COUNT_OF(reports), &e);
+    if (w->store == NULL)
+        fail_msg("%s", e.text);
+    for (int64_t until_ms = clock_mono_ms(&clock_system) + 20000; expires_more(w, "2026-03-17T10:20");)
+        assert_true(clock_mono_ms(&clock_system) < until_ms);
+}
+
+/* ---- by the daemon's clock */
+
+static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms, struct clock *clock)
+{
+    struct err e;
+    clock->fake_wall_ms = fixture_ms(wall);
+    clock->fake_mono_ms = mono_ms;
+    if (!writer_expire(w, &e))
+        fail_msg("%s", e.text);
+    return expiring_marks(w->store);
+}
+
+static void test_clock_that_leaps_is_believed_later(void **state)
+{
+    struct world *w = *state;
+    struct clock clock = clock_fake(0);
+    expiring_open(w, "minute=48h hour=10d day=62d");
+    struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = WRITER_EXPIRE_TRUST_MS};
+    struct marks before = marks_by(&writer, "2026-03-29T10:20", 0, &clock); /* the first ones are */
+    assert_int_equal(before.before_ms[SPAN_DAY], fixture_ms("2026-01-01"));
+    struct marks after = marks_by(&writer, "2026-04-04T10:20", WRITER_EXPIRE_MS, &clock); /* by a month */
+    assert_int_equal(after.before_ms[SPAN_DAY], fixture_ms("2026-02-01"));
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-04-04T10:20"));
+    before = after;
+    after = marks_by(&writer, "2046-04-04T10:20", 2 * WRITER_EXPIRE_MS, &clock);
+    assert_memory_equal(&before, &after, sizeof before);
+    after = marks_by(&writer, "2026-04-05T10:20", 3 * WRITER_EXPIRE_MS, &clock); /* it was set */
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-04-05T10:20"));
+    before = after;
+    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1, &clock);
+    assert_memory_equal(&before, &after, sizeof before);
+    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1 + WRITER_EXPIRE_MS, &clock);
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-05T10:20"));
+}
+
+/* ---- damage */
+
+static bool is_sqlite(void)
+{
+    return strcmp(world_kind->scheme, "sqlite") == 0;
+}
+
+static void change(struct world *w, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_mark_that_is_no_start_of_a_slot_is_damage(void **state)
+{
+    struct world *w = *state;
+    struct marks marks;
+    struct err e = {0};
+    if (!is_sqlite())
+        return;
+    expiring_open(w, "minute=48h");
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
+    change(w, "UPDATE book SET value = value + 1024 WHERE entry = 'expired.minute'");
+    assert_false(store_marks(w->store, PAGES, &marks, &e));
+    assert_int_equal(e.code, EX_DATAERR);
+}
+
+/* ---- the documents of a server */
+
+static void set_mark(struct world *w, const char *span, const char *at, int64_t ms)
+{
+    struct err e;
+    char path[32];
+    bool matched;
+    snprintf(path, sizeof path, "expired.%s", span);
+    struct mongo_client *client = mongo_client_open(w->url, true, &e);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8("pages"));
+    bson_t *update = BCON_NEW("$set", "{", path, BCON_DATE_TIME(fixture_ms(at) + ms), "}");
+    assert_non_null(client);
+    assert_true(mongo_update_one(client, "reports", filter, update, false, &matched, &e) && matched);
+    bson_destroy(update);
+    bson_destroy(filter);
+    mongo_client_close(client);
+}
+
+static void test_mark_by_another_hand_is_of_whole_slots(void **state)
+{
+    struct world *w = *state;
+    if (!world_is_in_server())
+        return;
+    set_mark(w, "minute", "2026-03-17T10:20", 1024);
+    set_mark(w, "day", "2026-02-17T10:20", 1024);
+    world_reopen(w);
+    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T10:20"));
+    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_DAY], fixture_ms("2026-02-17"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_many_reports_come_to_an_end),
+        TEST(test_clock_that_leaps_is_believed_later),
+        TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
+        TEST(test_mark_by_another_hand_is_of_whole_slots),
+    };
+    int failed = 0;
+    for (size_t i = 0; i < world_kind_count(); i++) {
+        world_kind = &world_kinds[i];
+        failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
+    }
+    return failed;
+}
