@@ -10,6 +10,8 @@
 
 #define OTHER UINT32_MAX /* the series `other`, in tables of the recount's numbers */
 
+#define AGAIN_MAX 3
+
 void verify_init(struct verify *v, const struct config *config, struct store *store, FILE *out)
 {
     *v = (struct verify){.config = config, .store = store, .out = out};
@@ -378,8 +380,8 @@ static void compare_cells(struct comparison *c)
     }
 }
 
-static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
-                          uint32_t number_count, struct err *e)
+static bool compare_slots_once(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
+                               uint32_t number_count, struct err *e)
 {
     struct scan_stats stats = {0};
     struct comparison c = {.v = v,
@@ -407,6 +409,16 @@ static bool compare_slots(struct verify *v, size_t report, enum span slot, const
     recount_cells_fini(&c.stored);
     recount_cells_fini(&c.recounted);
     recount_cells_fini(&c.totals);
+    return good;
+}
+
+/* Marks move while a daemon counts, also while it is compared: then once more, from where they are. */
+static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
+                          uint32_t number_count, struct err *e)
+{
+    bool good = compare_slots_once(v, report, slot, number_of, number_count, e);
+    for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
+        good = compare_slots_once(v, report, slot, number_of, number_count, e);
     return good;
 }
 
