@@ -109,7 +109,11 @@ static bool delete_some(struct sqlite_store *st, size_t report, enum level level
     if (*count == 0)
         return true;
     sqlite3_bind_int64(lt->drop, 1, last_at);
-    return sqlite_run(st, lt->drop, e, "deleting what is let go");
+    if (!sqlite_run(st, lt->drop, e, "deleting what is let go"))
+        return false;
+    return (size_t)sqlite3_changes(st->db) >= *count || /* else they would be there again, for ever */
+           err_set(e, EX_DATAERR, "%s is damaged: rows that are let go stay; restore it from a backup",
+                   st->path);
 }
 
 /* Until there are no more, or time is over. */

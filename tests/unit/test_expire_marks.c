@@ -105,6 +105,22 @@ static void test_mark_that_is_no_start_of_a_slot_is_damage(void **state)
     assert_int_equal(e.code, EX_DATAERR);
 }
 
+static void test_rows_that_stay_are_damage(void **state)
+{
+    struct world *w = *state;
+    struct expired expired;
+    struct err e = {0};
+    if (!is_sqlite())
+        return;
+    expiring_open(w, "minute=48h");
+    world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
+    world_apply(w, 1);
+    assert_true(store_tidy(w->store, true, &e));
+    change(w, "CREATE TRIGGER stay BEFORE DELETE ON hour_2 BEGIN SELECT RAISE(IGNORE); END");
+    assert_false(store_expire(w->store, fixture_ms("2026-03-17T10:20"), &expired, &e));
+    assert_int_equal(e.code, EX_DATAERR);
+}
+
 /* ---- the documents of a server */
 
 static void set_mark(struct world *w, const char *span, const char *at, int64_t ms)
@@ -143,6 +159,7 @@ int main(void)
         TEST(test_many_reports_come_to_an_end),
         TEST(test_clock_that_leaps_is_believed_later),
         TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
+        TEST(test_rows_that_stay_are_damage),
         TEST(test_mark_by_another_hand_is_of_whole_slots),
     };
     int failed = 0;
