@@ -97,18 +97,19 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
 }
 
 /* What fails is said once, and tried again. */
-static bool note_tidy(struct writer *w, bool good, const struct err *e)
+static void note_failure(bool good, const struct err *e, const char *event, bool *is_failing)
 {
     char quoted[LOG_QUOTE_BYTES];
-    if (!good && !w->tidy_is_failing)
-        log_warn("tidy_failed", "error=%s", log_quote(e->text, quoted));
-    w->tidy_is_failing = !good;
-    return good || e->retryable;
+    if (!good && !*is_failing)
+        log_warn(event, "error=%s", log_quote(e->text, quoted));
+    *is_failing = !good;
 }
 
 bool writer_tidy(struct writer *w, struct err *e)
 {
-    return note_tidy(w, store_tidy(w->store, false, e), e);
+    bool good = store_tidy(w->store, false, e);
+    note_failure(good, e, "tidy_failed", &w->tidy_is_failing);
+    return good || e->retryable;
 }
 
 static bool note_marks(struct writer *w, struct err *e)
@@ -165,5 +166,6 @@ bool writer_expire(struct writer *w, struct err *e)
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);
     if (good && !waits && w->status != NULL)
         status_note_expired(w->status, expired.rows, expired.bytes);
-    return note_tidy(w, good, e);
+    note_failure(good, e, "expire_failed", &w->expire_is_failing);
+    return good || e->retryable || e->code != EX_DATAERR; /* what stays too long is no reason not to count */
 }

@@ -40,7 +40,7 @@ struct writer {
     void (*tick)(void *context);
     void *context;
     int64_t ticked_ms;
-    bool tidy_is_failing; /* and that was said */
+    bool tidy_is_failing, expire_is_failing; /* and that was said */
     /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
     _Atomic int64_t *late_ms;
     int64_t expire_at_ms; /* monotonic: when it is due again */
@@ -54,7 +54,7 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
 /* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
 bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
 /* Let go what reports need not keep (store_expire()), when it is due and the wall clock can be believed;
- * failures are as those of writer_tidy(). */
+ * a failure is said once, and tried again; EX_DATAERR: the store is damaged. */
 bool writer_expire(struct writer *w, struct err *e) MUST_CHECK;
 /* One turn of the loop. */
 void writer_turn(struct writer *w);

@@ -76,6 +76,54 @@ static void test_clock_that_leaps_is_believed_later(void **state)
     assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-05T10:20"));
 }
 
+/* ---- of a store that fails */
+
+struct failing {
+    struct store store;
+    struct err error; /* of its expire */
+};
+
+static bool fail_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    (void)now_ms, (void)expired;
+    *e = ((struct failing *)st)->error;
+    return e->code == 0;
+}
+
+static bool tidy_well(struct store *st, bool all, struct err *e)
+{
+    (void)st, (void)all, (void)e;
+    return true;
+}
+
+static bool expires_by(struct writer *w, int code)
+{
+    struct err e;
+    struct failing *f = (struct failing *)w->store;
+    f->error = (struct err){0};
+    if (code != 0)
+        (void)err_set(&f->error, code, "it fails");
+    w->expire_at_ms = 0;
+    return writer_expire(w, &e);
+}
+
+static void test_failure_to_let_go_ends_no_counting(void **state)
+{
+    static const struct store_ops ops = {.expire = fail_expire, .tidy = tidy_well};
+    struct failing f = {.store = {.ops = &ops}};
+    struct clock clock = clock_fake(fixture_ms("2026-03-17"));
+    struct writer w = {.store = &f.store, .clock = &clock};
+    struct err e;
+    (void)state;
+    assert_true(expires_by(&w, EX_IOERR));
+    assert_true(w.expire_is_failing);
+    assert_true(writer_tidy(&w, &e));
+    assert_true(w.expire_is_failing); /* so that it is not said again */
+    assert_true(expires_by(&w, 0));
+    assert_false(w.expire_is_failing);
+    assert_false(expires_by(&w, EX_DATAERR));
+}
+
 /* ---- damage */
 
 static bool is_sqlite(void)
@@ -162,7 +210,8 @@ int main(void)
         TEST(test_rows_that_stay_are_damage),
         TEST(test_mark_by_another_hand_is_of_whole_slots),
     };
-    int failed = 0;
+    const struct CMUnitTest failures[] = {cmocka_unit_test(test_failure_to_let_go_ends_no_counting)};
+    int failed = cmocka_run_group_tests_name("failures", failures, NULL, NULL);
     for (size_t i = 0; i < world_kind_count(); i++) {
         world_kind = &world_kinds[i];
         failed += cmocka_run_group_tests_name(world_kind->name, tests, NULL, NULL);
