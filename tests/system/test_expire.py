@@ -6,6 +6,7 @@ a recount of them, and `tallyd verify` must agree. The seed is printed; TALLYD_S
 """
 
 import collections
+import errno
 import os
 import re
 import sqlite3
@@ -173,6 +174,20 @@ class Import(Expiring, Case):
         self.import_all()
         self.write("tallyd.yaml", config())
         self.tallyd("import", "-c", "tallyd.yaml", "none.log", status=EX_NOINPUT)
+        self.check()
+        self.check_rows()
+
+    def test_counted_is_counted_where_letting_go_fails(self):
+        """The disk is full; another import lets go."""
+        self.write("a.log", self.make_log(3000))
+        self.write("tallyd.yaml", config(""))
+        self.import_all()
+        self.write("tallyd.yaml", config())
+        full = {"LD_PRELOAD": os.path.join(ROOT, "build/faulty.so"), "FAULTY_PATH": "tallyd.db-wal",
+                "FAULTY_CALLS": "write", "FAULTY_AT": "1", "FAULTY_HOW": str(errno.ENOSPC)}
+        self.import_all(env={**os.environ, **full})
+        self.assertIn("not all let go yet", self.err)
+        self.import_all()
         self.check()
         self.check_rows()
 
