@@ -1,8 +1,8 @@
 /* jobs.h - what the daemon does beside counting, by a thread and a handle of its own: periods that are over
  * are rolled up (store_roll()). In a store without jobs there is no thread.
  *
- * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than one
- *          part of JOBS_SHARE of the time.
+ * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than
+ *          one part of JOBS_SHARE of the time.
  * Errors : told at most now and then, counted in the status, tried again: counting does not wait for it.
  * Threads: jobs_start() and jobs_stop() by one.
  */

@@ -175,7 +175,7 @@ static void add_filter(const struct rolling *r, const struct month *first, bson_
 {
     char time[MONGO_TIME_BYTES];
     bson_t guard, not ;
-    bool is_other;
+    bool is_other = false;
     text_clear(&r->m->id);
     text_puts(&r->m->id, mongo_time(SPAN_YEAR, r->year_ms, time));
     text_puts(&r->m->id, first->rest);
