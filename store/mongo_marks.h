@@ -5,12 +5,13 @@
  *            { _id: "rollup/pages", since: ISODate(…),
  *              written: { "202611": 42 },   batches that had counts of the month
  *              rolled:  { "202611": 41 },   of which so many are in R.year
- *              fence: 17, owner: "…", until: ISODate(…), last_run: ISODate(…), applied, modified, v }
+ *              fence: 1795352383541, owner: "…", until: ISODate(…), last_run: ISODate(…), applied,
+ *              modified, v }
  *
  * Written: by each batch, as one of its updates; so a late event leads to its month again, whatever a clock
  *          says. It never goes back.
- * Rolled : a month is taken from R.year where both are the same, else from R.month. Months that the database
- *          had before there were marks are marked once, when the job begins: `since`.
+ * Rolled : a month is taken from R.year where both are there and the same, else from R.month. Months that the
+ *          database had before there were marks are marked once, when the job begins: `since`.
  * Lease  : whoever holds it rolls months up. `fence` is another one for each year that is begun, and guards
  *          what is written of it (applied.rollup < fence in a document, fence = fence here): one that was
  *          stopped in between, and goes on when another has taken its place, changes nothing.
