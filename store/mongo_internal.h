@@ -209,6 +209,8 @@ bool mongo_modify(struct mongo_store *m, const char *collection, const bson_t *q
                   bool *found, bson_t *after, struct err *e);
 /* What is open in a slot; false: nothing. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
+/* … in all of them; how many. */
+size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
 
 /* Another has it: it is not ours any more. Returns false. */
@@ -245,8 +247,8 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e);
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
 /* Now and then: renews it, and finishes what writers that are gone have left open. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e);
-/* What is open in slots whose writers are gone. */
-bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e);
+/* What is open in slots whose writers are gone. `own`: also in ours, when we took it. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e);
 /* There are no snapshots; so nothing may be under way. */
 bool mongo_hold(struct store *st, struct err *e);
 

@@ -88,6 +88,17 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
     return o->seq >= 0;
 }
 
+size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
+{
+    size_t count = 0;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char slot[MONGO_SLOT_BYTES];
+        snprintf(slot, sizeof slot, "w%d", i);
+        count += mongo_open_of(ledger, slot, &open[count]);
+    }
+    return count;
+}
+
 /* What the ledger says of the slot's open batch now. */
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e)
 {

@@ -280,17 +280,6 @@ static bool merge_months(struct rolling *r)
     return good && send_log(r);
 }
 
-static size_t all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
-{
-    size_t count = 0;
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
-        count += mongo_open_of(ledger, slot, &open[count]);
-    }
-    return count;
-}
-
 static size_t still_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS], size_t count)
 {
     size_t still = 0;
@@ -309,7 +298,7 @@ static bool wait_for_open(struct rolling *r)
     struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
     bool good = mongo_read_ledger(r->m, &ledger, r->e);
-    size_t count = all_open(&ledger, open);
+    size_t count = mongo_all_open(&ledger, open);
     bson_destroy(&ledger);
     while (good && count > 0 && !is_stopped(r)) {
         if (clock_mono_ms(&clock_system) > until_ms)
@@ -317,7 +306,7 @@ static bool wait_for_open(struct rolling *r)
                                      "%s: a batch of writer %s is under way for long: is it away?",
                                      mongo_client_name(r->m->client), open[0].slot);
         nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
-        good = mongo_read_ledger(r->m, &ledger, r->e) && mongo_recover_abandoned(r->m, &ledger, r->e);
+        good = mongo_read_ledger(r->m, &ledger, r->e) && mongo_recover_abandoned(r->m, &ledger, false, r->e);
         count = still_open(&ledger, open, count);
         bson_destroy(&ledger);
         good = good && keep_lease(r);

@@ -77,17 +77,16 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
-/* Also what was open in ours when we took it: nobody else may come for it. */
-static bool recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e)
+/* Nobody else may come for it. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e)
 {
+    struct mongo_open open[MONGO_SLOTS];
     int64_t now_ms = clock_wall_ms(&clock_system);
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
-        struct mongo_open o;
-        snprintf(slot, sizeof slot, "w%d", i);
-        bool is_ours = strcmp(slot, m->slot) == 0;
-        bool is_wanted = is_ours ? own : slot_state(ledger, slot, now_ms) != SLOT_LIVES;
-        if (is_wanted && mongo_open_of(ledger, slot, &o) && !mongo_recover(m, &o, e))
+    size_t count = mongo_all_open(ledger, open);
+    for (size_t i = 0; i < count; i++) {
+        bool is_ours = strcmp(open[i].slot, m->slot) == 0;
+        bool is_wanted = is_ours ? own : slot_state(ledger, open[i].slot, now_ms) != SLOT_LIVES;
+        if (is_wanted && !mongo_recover(m, &open[i], e))
             return false;
     }
     return true;
@@ -129,7 +128,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         m->is_done = true;
         m->logs_deleted = 0;
         m->kept_ms = clock_mono_ms(&clock_system);
-        good = recover_abandoned(m, &after, true, e);
+        good = mongo_recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
     bson_destroy(&update);
@@ -179,11 +178,6 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     return good;
 }
 
-bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, struct err *e)
-{
-    return recover_abandoned(m, ledger, false, e);
-}
-
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
@@ -193,7 +187,7 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     m->kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, false, e);
     bson_destroy(&ledger);
     return good;
 }
@@ -201,19 +195,15 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 bool mongo_hold(struct store *st, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
+    struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        struct mongo_open o;
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
-        if (mongo_open_of(&ledger, slot, &o))
-            good = err_set_retryable(
-                e, EX_TEMPFAIL,
-                "%s: a batch of writer %s is under way: let writers end first; if it was killed, let it "
-                "run once more",
-                mongo_client_name(m->client), slot);
-    }
+    if (good && mongo_all_open(&ledger, open) > 0)
+        good = err_set_retryable(
+            e, EX_TEMPFAIL,
+            "%s: a batch of writer %s is under way: let writers end first; if it was killed, let it "
+            "run once more",
+            mongo_client_name(m->client), open[0].slot);
     bson_destroy(&ledger);
     return good;
 }

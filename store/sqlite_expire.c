@@ -1,10 +1,10 @@
 /* What reports need not keep: first the mark, in a transaction of its own, then the rows before it. */
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/sqlite_internal.h"
 
 #include <stdio.h>
-#include <time.h>
 
 /* Rows deleted between two looks at the clock: about 0.2 MiB. */
 #define EXPIRE_ROWS     16
@@ -14,13 +14,6 @@
 #define GIVE_BACK_PAGES 128
 
 static const char prefix[] = "expired.";
-
-static int64_t now_ms_mono(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e)
 {
@@ -125,7 +118,7 @@ static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired 
             if (st->tables[r].marks.before_ms[sqlite_span(level)] == 0)
                 continue;
             while (count == EXPIRE_ROWS) {
-                expired->more = now_ms_mono() >= end_ms;
+                expired->more = clock_mono_ms(&clock_system) >= end_ms;
                 if (expired->more)
                     return true;
                 if (!delete_some(st, r, level, expired, &count, e))
@@ -186,7 +179,7 @@ static bool give_back(struct sqlite_store *st, struct expired *expired, struct e
 bool sqlite_expire(struct store *base, int64_t now_ms, struct expired *expired, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
-    int64_t end_ms = now_ms_mono() + STORE_EXPIRE_MS;
+    int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
     bool moved = false;
     ASSERT(st->lock_fd >= 0);
     if (!sqlite_begin(st, e))
