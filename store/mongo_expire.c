@@ -40,31 +40,32 @@ static bool take_marks(void *context, const bson_t *document)
     return true;
 }
 
-bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
-{
-    struct mongo_store *m = mongo_of(st);
-    struct mongo_report *more = &m->more[report];
-    int64_t now_ms = clock_mono_ms(&clock_system);
-    *marks = more->seen;
-    if (more->seen_ms != 0 && now_ms - more->seen_ms < SEEN_MS)
-        return true;
-    *marks = (struct marks){0};
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, marks, e);
-    more->seen = *marks;
-    more->seen_ms = good ? now_ms : 0; /* when it was asked for */
-    bson_destroy(filter);
-    bson_destroy(options);
-    return good;
-}
-
 static void know_marks(struct mongo_report *more, const struct marks *marks)
 {
     if (memcmp(&more->marks, marks, sizeof *marks) != 0)
         more->known_ms = clock_mono_ms(&clock_system);
     more->marks = *marks;
-    more->seen_ms = 0;
+}
+
+bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct mongo_report *more = &m->more[report];
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    *marks = more->marks;
+    if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
+        return true;
+    *marks = (struct marks){0};
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, marks, e);
+    if (good) {
+        know_marks(more, marks);
+        more->asked_ms = now_ms;
+    }
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
 }
 
 static bool see_marks(void *context, const bson_t *document)
@@ -88,8 +89,11 @@ static bool see_marks(void *context, const bson_t *document)
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
 {
     bson_t all = BSON_INITIALIZER;
+    int64_t now_ms = clock_mono_ms(&clock_system);
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);
+    for (size_t r = 0; good && r < m->store.report_count; r++)
+        m->more[r].asked_ms = now_ms;
     bson_destroy(options);
     bson_destroy(&all);
     return good;

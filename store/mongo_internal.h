@@ -36,9 +36,8 @@ struct mongo_report {
     uint32_t first_written[MONGO_KINDS_MAX]; /* of each kind, the first bucket, as mongo_name.written */
     struct marks marks;         /* as this handle knows them: what it writes leaves out what is before */
     int64_t known_ms;           /* since when, monotonic */
-    struct marks seen;          /* for reading, … */
-    int64_t seen_ms;            /* … as they were then, monotonic; 0: not yet */
-    struct mongo_marks *rolled; /* for reading, likewise: mongo_months.c; NULL: not yet */
+    int64_t asked_ms;           /* … and when they were asked for last; 0: not yet */
+    struct mongo_marks *rolled; /* for reading: mongo_months.c; NULL: not yet */
     struct marks swept; /* before these, spans are out of documents that stay, but for those of stragglers */
     struct text sweep_at[MONGO_KINDS_MAX + 1]; /* the last document that a sweep has done; empty: it begins */
 };
