@@ -100,27 +100,14 @@ void mongo_mark_months(bson_t *inc, const int64_t *months, size_t count)
         BSON_APPEND_INT64(inc, path_of("written", months[i], path), 1);
 }
 
-static bool see_date(void *context, const bson_t *document)
-{
-    int64_t ms = mongo_number_at(document, "metadata.date", -1);
-    if (ms >= 0 && ms < CIVIL_END_MS)
-        *(int64_t *)context = civil_month_index(ms);
-    return false;
-}
-
-/* The first month with a document, or the last; -1: none. Others' documents have another name or no date. */
+/* The first month with a document, or the last; -1: none. */
 static bool find_end(struct mongo_store *m, size_t report, int direction, int64_t *month, struct err *e)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("0"), "$lt", BCON_UTF8(":"), "}", "metadata.date",
-                              "{", "$gte", BCON_DATE_TIME(0), "$lte", BCON_DATE_TIME(CIVIL_END_MS - 1), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
-                               "projection", "{", "metadata.date", BCON_BOOL(true), "}");
-    *month = -1;
+    int64_t date_ms;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find(m->client, collection, filter, options, see_date, month, e);
-    bson_destroy(filter);
-    bson_destroy(options);
+    bool good = mongo_find_end(m, collection, SPAN_MONTH, direction, 0, -1, &date_ms, e);
+    *month = good && date_ms >= 0 ? civil_month_index(date_ms) : -1;
     return good;
 }
 

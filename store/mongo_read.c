@@ -414,9 +414,8 @@ static void see_minute(void *context, uint32_t series, int64_t slot_ms, const in
     ends->last_ms = slot_ms > ends->last_ms ? slot_ms : ends->last_ms;
 }
 
-/* The date of the first document from `from_ms` on, or of the last one before `to_ms`; -1: there is none. */
-static bool find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
-                     int64_t from_ms, int64_t to_ms, int64_t *date_ms, struct err *e)
+bool mongo_find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
+                    int64_t from_ms, int64_t to_ms, int64_t *date_ms, struct err *e)
 {
     char time[MONGO_TIME_BYTES];
     bson_t filter = BSON_INITIALIZER, of;
@@ -424,8 +423,11 @@ static bool find_end(struct mongo_store *m, const char *collection, enum span sp
                                "projection", "{", "metadata", BCON_BOOL(true), "}");
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
     BSON_APPEND_UTF8(&of, "$gte", mongo_time(span, from_ms, time));
-    if (to_ms >= 0)
-        BSON_APPEND_UTF8(&of, "$lt", mongo_time(span, to_ms, time));
+    BSON_APPEND_UTF8(&of, "$lt", to_ms >= 0 ? mongo_time(span, to_ms, time) : ":");
+    bson_append_document_end(&filter, &of);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
+    BSON_APPEND_DATE_TIME(&of, "$gte", 0);
+    BSON_APPEND_DATE_TIME(&of, "$lte", CIVIL_END_MS - 1);
     bson_append_document_end(&filter, &of);
     *date_ms = -1;
     bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
@@ -445,7 +447,7 @@ static bool read_end(struct mongo_store *m, size_t report, int64_t kept_ms, int 
     while (ends->first_ms < 0) {
         int64_t before_ms = date_ms, to_ms = direction > 0 ? -1 : date_ms,
                 from_ms = date_ms < 0 || direction < 0 ? kept_ms : span_next(span, date_ms);
-        if (!find_end(m, collection, span, direction, from_ms, to_ms, &date_ms, e))
+        if (!mongo_find_end(m, collection, span, direction, from_ms, to_ms, &date_ms, e))
             return false;
         /* Of a document whose `_id` says another time there is no end. */
         if (date_ms < 0 || (before_ms >= 0 && (direction > 0) != (date_ms > before_ms)))
