@@ -24,6 +24,10 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
     uint64_t value = 0;
+    if (p < end && *p < 0x80) { /* most are */
+        *v = *p;
+        return p + 1;
+    }
     for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
         uint64_t byte = *p++;
         value |= (byte & 0x7f) << shift;

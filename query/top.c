@@ -18,7 +18,9 @@ struct ranked {
 
 void top_init(struct top *t, const struct answer *a)
 {
+    const struct measure *m = &a->report->measures[a->measures[0]];
     *t = (struct top){.answer = a};
+    t->is_plain = a->measure_count == 1 && measure_column_count(m) == 1 && measure_is_additive(m);
     arena_init(&t->keys, KEYS_CHUNK_BYTES);
 }
 
@@ -56,6 +58,15 @@ static int64_t *add_row(struct top *t, uint32_t series)
     return row;
 }
 
+static void merge(const struct top *t, int64_t *row, const int64_t *columns)
+{
+    const struct answer *a = t->answer;
+    if (t->is_plain)
+        row[0] = value_add(row[0], columns[a->report->measures[a->measures[0]].column]);
+    else
+        answer_merge(a, row, columns);
+}
+
 void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns)
 {
     struct top *t = top;
@@ -63,7 +74,7 @@ void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *column
     if (series >= t->place_count)
         make_places(t, series);
     uint32_t place = t->places[series];
-    answer_merge(t->answer, (place > 0 ? row_at(t, place - 1) : add_row(t, series)) + 1, columns);
+    merge(t, (place > 0 ? row_at(t, place - 1) : add_row(t, series)) + 1, columns);
 }
 
 const int64_t *top_columns(const struct top *t, uint32_t series)
@@ -76,6 +87,10 @@ void top_total(const struct top *t, int64_t *columns)
 {
     const struct answer *a = t->answer;
     for (size_t row = 0; row < t->count; row++) {
+        if (t->is_plain) {
+            columns[0] = value_add(columns[0], row_at(t, row)[1]);
+            continue;
+        }
         for (size_t i = 0; i < a->measure_count; i++)
             measure_merge(&a->report->measures[a->measures[i]], columns + a->first[i],
                           row_at(t, row) + 1 + a->first[i]);
@@ -86,7 +101,9 @@ void top_total(const struct top *t, int64_t *columns)
 static int128 rank_of(const struct top *t, size_t row)
 {
     const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
-    int128 value;
+    int128 value = row_at(t, row)[1];
+    if (t->is_plain)
+        return value == 0 ? RANK_NONE : value;
     if (!measure_value(m, row_at(t, row) + 1, &value))
         return RANK_ABSENT;
     return value == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) ? RANK_NONE : value;

@@ -12,6 +12,7 @@
 
 struct top {
     const struct answer *answer; /* which measures */
+    bool is_plain;               /* one, of one column that is added up and is its value: nearly always */
     int64_t *rows;               /* of each series that a scan named: its number, and the answer's columns */
     size_t count, capacity;
     uint32_t *places; /* by series: which row is its own, from 1; 0: none */

@@ -207,28 +207,40 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     return true;
 }
 
-bool body_each(struct slice body, size_t columns, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
-               void *context)
+/* Those slots of an entry that are wanted. The others' values are passed over, or not even reached. */
+static bool each_slot(const struct entry *entry, size_t columns, const struct body_want *want, body_fn *fn,
+                      void *context)
+{
+    int64_t values[REPORT_COLUMNS_MAX];
+    uint32_t above = BODY_SLOTS;
+    for (const uint8_t *q = entry->slots; q < entry->slots_end;) {
+        uint32_t slot;
+        q = slot_number_get(q, entry->slots_end, above, &slot);
+        if (q == NULL)
+            return false;
+        if (slot < want->first)
+            return true;
+        if ((q = values_get(q, entry->slots_end, columns, values)) == NULL)
+            return false;
+        if (slot < want->end)
+            fn(context, entry->series, slot, values);
+        above = slot;
+    }
+    return true;
+}
+
+bool body_each(struct slice body, size_t columns, const struct body_want *want, body_fn *fn, void *context)
 {
     const uint8_t *p = (const uint8_t *)body.ptr, *end = (const uint8_t *)slice_end(body);
     int64_t before = -1;
-    int64_t values[REPORT_COLUMNS_MAX];
+    struct entry entry;
     while (p < end) {
-        struct entry entry;
         if (!entry_get(&p, end, before, &entry))
             return false;
         before = entry.series;
-        if (((wanted[entry.series / 64] >> (entry.series % 64)) & 1) == 0)
-            continue;
-        uint32_t above = BODY_SLOTS;
-        for (const uint8_t *q = entry.slots; q < entry.slots_end;) {
-            uint32_t slot;
-            q = slot_number_get(q, entry.slots_end, above, &slot);
-            if (q == NULL || (q = values_get(q, entry.slots_end, columns, values)) == NULL)
-                return false;
-            fn(context, entry.series, slot, values);
-            above = slot;
-        }
+        if (((want->series[entry.series / 64] >> (entry.series % 64)) & 1) != 0 &&
+            !each_slot(&entry, columns, want, fn, context))
+            return false;
     }
     return true;
 }

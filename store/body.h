@@ -42,8 +42,12 @@ void body_buffer_fini(struct body_buffer *b);
 bool body_merge(struct slice old, const struct body_item *items, size_t count, const struct report *r,
                 struct body_buffer *out);
 
-/* Walk a body, series ascending, slots descending. `wanted`: bit per series of the block, others are skipped.
- * False: damaged. */
+/* What to walk of a body: these series of the block, and slots from `first` up to `end`, exclusive. */
+struct body_want {
+    uint64_t series[BODY_SERIES / 64]; /* bit per series */
+    uint32_t first, end;
+};
+
+/* Walk a body, series ascending, slots descending. False: it is damaged, as far as it was looked at. */
 typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
-bool body_each(struct slice body, size_t columns, const uint64_t wanted[BODY_SERIES / 64], body_fn *fn,
-               void *context);
+bool body_each(struct slice body, size_t columns, const struct body_want *want, body_fn *fn, void *context);

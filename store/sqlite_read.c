@@ -26,6 +26,7 @@ struct walk {
     uint32_t first_series;       /* of the row at hand */
     int64_t bucket;              /* the same; -1: none yet */
     int64_t slot_ms[BODY_SLOTS]; /* its slots, as the scan's */
+    struct body_want want;       /* of it */
     uint64_t rows;               /* of this scan */
 };
 
@@ -62,15 +63,18 @@ static void enter_bucket(struct walk *w, int64_t bucket)
     for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
         w->slot_ms[slot] = w->level == LEVEL_YEAR ? civil_month_start(12 * bucket + slot)
                                                   : start_ms + slot * lengths[w->level];
+    w->want.first = w->want.end = 0;
+    for (uint32_t slot = 0; slot < BODY_SLOTS; slot++) {
+        w->want.first += w->slot_ms[slot] < w->scan->from_ms;
+        w->want.end += w->slot_ms[slot] < w->scan->to_ms;
+    }
     w->bucket = bucket;
 }
 
 static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
 {
     struct walk *w = context;
-    int64_t at_ms = w->slot_ms[slot];
-    if (at_ms >= w->scan->from_ms && at_ms < w->scan->to_ms)
-        w->fn(w->context, w->first_series + series, at_ms, values);
+    w->fn(w->context, w->first_series + series, w->slot_ms[slot], values);
 }
 
 /* The lowest `count` bits. */
@@ -101,9 +105,8 @@ static bool wanted_in_block(const struct series_set *set, uint32_t block, uint64
 static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
 {
     int64_t at = sqlite3_column_int64(s, 0);
-    uint64_t wanted[BODY_SERIES / 64];
     uint32_t block = (uint32_t)(at & BLOCK_MASK);
-    if (!wanted_in_block(&w->scan->series, block, wanted))
+    if (!wanted_in_block(&w->scan->series, block, w->want.series))
         return true;
     struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
     if (w->bucket != at >> BLOCK_SHIFT)
@@ -117,7 +120,7 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
             "the answer takes more than %llu rows (query.rows_max): ask for a shorter range, a coarser "
             "step, or declare a report with fewer dimensions",
             (unsigned long long)w->scan->rows_max);
-    if (!body_each(body, w->columns, wanted, walk_slot, w))
+    if (!body_each(body, w->columns, &w->want, walk_slot, w))
         return err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode", w->st->path,
                        (long long)at, sqlite_level_names[w->level]);
     return true;

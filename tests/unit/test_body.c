@@ -104,7 +104,7 @@ static size_t roll_items(struct dice *d, struct map *m, struct body_item *items,
 
 struct check {
     const struct map *map;
-    const uint64_t *wanted;
+    const struct body_want *want;
     uint32_t series, slot;
     size_t count;
 };
@@ -113,7 +113,8 @@ static void check_slot(void *context, uint32_t series, uint32_t slot, const int6
 {
     struct check *c = context;
     assert_true(series < BODY_SERIES && slot < BODY_SLOTS && c->map->is_there[series][slot]);
-    assert_true((c->wanted[series / 64] >> series % 64) & 1);
+    assert_true((c->want->series[series / 64] >> series % 64) & 1);
+    assert_true(slot >= c->want->first && slot < c->want->end);
     assert_true(c->count == 0 || series > c->series || (series == c->series && slot < c->slot));
     assert_memory_equal(values, c->map->values[series][slot], c->map->report->column_count * sizeof *values);
     c->series = series;
@@ -123,16 +124,19 @@ static void check_slot(void *context, uint32_t series, uint32_t slot, const int6
 
 static void check_body(struct dice *d, struct slice body, const struct map *m)
 {
-    uint64_t sets[3][BODY_SERIES / 64] = {{UINT64_MAX, UINT64_MAX}, {0, 0}};
+    struct body_want wants[3] = {{{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS}, {{0, 0}, 0, BODY_SLOTS}};
     for (size_t i = 0; i < BODY_SERIES / 64; i++)
-        sets[2][i] = (uint64_t)dice_roll(d, INT64_MAX);
-    for (size_t k = 0; k < 3; k++) {
-        struct check c = {.map = m, .wanted = sets[k]};
+        wants[2].series[i] = (uint64_t)dice_roll(d, INT64_MAX);
+    wants[2].first = (uint32_t)dice_roll(d, BODY_SLOTS);
+    wants[2].end = wants[2].first + (uint32_t)dice_roll(d, BODY_SLOTS - wants[2].first);
+    for (size_t k = 0; k < COUNT_OF(wants); k++) {
+        const struct body_want *w = &wants[k];
+        struct check c = {.map = m, .want = w};
         size_t expected = 0;
-        assert_true(body_each(body, m->report->column_count, sets[k], check_slot, &c));
+        assert_true(body_each(body, m->report->column_count, w, check_slot, &c));
         for (uint32_t s = 0; s < BODY_SERIES; s++) {
-            for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
-                expected += m->is_there[s][slot] && ((sets[k][s / 64] >> s % 64) & 1);
+            for (uint32_t slot = w->first; slot < w->end; slot++)
+                expected += m->is_there[s][slot] && ((w->series[s / 64] >> s % 64) & 1);
         }
         assert_int_equal(c.count, expected);
     }
@@ -234,19 +238,19 @@ static void count_slot(void *context, uint32_t series, uint32_t slot, const int6
 /* Both ways to read it stay within its bytes. What a merge makes of a damaged body is another one. */
 static bool survive(struct dice *d, struct slice body, const struct report *r)
 {
-    static const uint64_t all[BODY_SERIES / 64] = {UINT64_MAX, UINT64_MAX};
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
     static struct map ignored;
     struct body_buffer out = {0};
     int64_t count = 0;
     char *copy = exact(body);
     ignored.report = r;
     size_t n = roll_items(d, &ignored, items, item_values);
-    bool good = body_each(slice_of(copy, body.len), r->column_count, all, count_slot, &count);
+    bool good = body_each(slice_of(copy, body.len), r->column_count, &all, count_slot, &count);
     bool merges = body_merge(slice_of(copy, body.len), items, n, r, &out);
     assert_true(merges || !good);
     if (merges) {
         char *again = exact(slice_of((const char *)out.data, out.len));
-        (void)body_each(slice_of(again, out.len), r->column_count, all, count_slot, &count);
+        (void)body_each(slice_of(again, out.len), r->column_count, &all, count_slot, &count);
         free(again);
     }
     body_buffer_fini(&out);
@@ -303,7 +307,7 @@ static void test_random_bytes_never_read_outside(void **state)
 
 static void test_body_that_breaks_the_rules_is_refused(void **state)
 {
-    static const uint64_t all[BODY_SERIES / 64] = {UINT64_MAX, UINT64_MAX};
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
     static const struct {
         const char *bytes;
         size_t len;
@@ -319,10 +323,10 @@ static void test_body_that_breaks_the_rules_is_refused(void **state)
     };
     (void)state;
     int64_t count = 0;
-    assert_true(body_each(slice_of("\x7f\x02\x3b\x02", 4), 1, all, count_slot, &count));
+    assert_true(body_each(slice_of("\x7f\x02\x3b\x02", 4), 1, &all, count_slot, &count));
     assert_int_equal(count, 1);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), 1, all, count_slot, &count));
+        assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), 1, &all, count_slot, &count));
 }
 
 int main(void)
