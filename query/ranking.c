@@ -1,5 +1,6 @@
 #include "query/ranking.h"
 
+#include "query/advice.h"
 #include "query/match.h"
 #include "query/query_internal.h"
 #include "query/top.h"
@@ -39,6 +40,23 @@ static void scan_period(void *context, uint32_t series, int64_t slot_ms, const i
     top_scan(slot_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, slot_ms, values);
 }
 
+/* Where its beginning is gone as what it is, it begins with a longer slot that is there: of a chart by day
+ * that ends now, minutes would be wanted, of a time that only has its days. */
+static bool add_before(struct ranking *r, struct tiles *tiles)
+{
+    const struct bound *b = &r->bound;
+    const struct answer *a = &b->answer;
+    enum span kept = advice_kept_span(a->report, &b->marks, r->before_ms);
+    if (kept == SPAN_COUNT)
+        return false;
+    r->before_ms = span_floor(kept, r->before_ms);
+    tiles_add(tiles, report_cell(a->report), r->before_ms, a->from_ms);
+    if (tiles_find_gone(tiles, b->marks.before_ms) == NULL)
+        return true;
+    tiles_fini(tiles);
+    return false;
+}
+
 /* The period before first; where it ends with slots of the kind that the other begins with, they are one
  * scan: rows may hold slots of both. */
 static bool scan_both(struct ranking *r, struct err *e)
@@ -49,12 +67,8 @@ static bool scan_both(struct ranking *r, struct err *e)
     struct tiles tiles = {0};
     if (r->match.set.kind != SERIES_ALL && r->match.count == 0)
         return true;
-    if (r->has_before) {
-        tiles_add(&tiles, report_cell(a->report), r->before_ms, a->from_ms);
-        r->has_before = tiles_find_gone(&tiles, b->marks.before_ms) == NULL;
-        if (!r->has_before)
-            tiles_fini(&tiles);
-    }
+    if (r->has_before)
+        r->has_before = add_before(r, &tiles);
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
     bool good = query_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
     tiles_fini(&tiles);

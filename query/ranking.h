@@ -9,8 +9,10 @@
  * Order   : as top.h ranks; one measure.
  * Share   : of the total, which is of every series that the filters match, `other` too. Of what is not
  *           added up (min, max, last, mean), and where the total is 0, it is null.
- * Before  : the period of the same length that ends where this one begins. A series that was not counted then
- *           has null; so has all of it where that period would begin before 1970, or with what is gone.
+ * Before  : the period of the same length that ends where this one begins; where that would begin with what
+ *           is gone, it is longer by a part of the shortest slot that is kept there. A series that was not
+ *           counted then has null; so has all of it where that period would begin before 1970, or is not kept
+ *           in any span.
  * Cost    : both periods are scanned, as one where they can be: totals have all series in them. rows_max is
  *           for all of it.
  */

@@ -331,27 +331,46 @@ static void test_questions_are_answered_from_longer_slots(void **state)
     check_question(w, "2025-12-03", "week", "UTC", "or by month");
 }
 
-static void test_ranking_leaves_out_a_period_that_is_gone(void **state)
+/* Its answer has these words. */
+static void check_ranking(struct world *w, const char *from, const char *to, const char *words)
 {
     static const struct query_limits limits = {UINT64_MAX, 10000, 1000, 0};
-    struct world *w = *state;
+    const char *const all[][2] = {{"report", "pages"}, {"from", from}, {"to", to}};
     struct query q;
     struct text out = {0};
     struct err e;
-    expiring_open(w, "minute=48h");
-    world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
-    world_hit(w, PAGES, "/a", "2026-03-16T10:05", 1);
-    world_apply(w, 2);
-    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     query_init(&q, fixture_ms("2026-03-17T10:20"), &limits);
-    assert_true(ranking_set(&q, slice_text("report"), slice_text("pages"), &e));
-    assert_true(ranking_set(&q, slice_text("from"), slice_text("2026-03-16T00:01"), &e));
-    assert_true(ranking_set(&q, slice_text("to"), slice_text("2026-03-17T10:00"), &e));
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        assert_true(ranking_set(&q, slice_text(all[i][0]), slice_text(all[i][1]), &e));
     q.top = 3;
     q.format = QUERY_JSON;
     assert_true(ranking_run(w->store, &q, &out, &e));
-    assert_non_null(strstr(out.ptr, "\"before\":null,\"series\":[{\"series\":{\"path\":\"/a\"},\"value\":1"));
+    if (strstr(out.ptr, words) == NULL)
+        fail_msg("from %s to %s: found %s, expected %s", from, to, out.ptr, words);
     text_fini(&out);
+}
+
+static void test_ranking_compares_with_what_is_kept(void **state)
+{
+    struct world *w = *state;
+    expiring_open(w, "minute=48h hour=10d");
+    world_hit(w, PAGES, "/a", "2026-02-20T09:05", 1);
+    world_hit(w, PAGES, "/a", "2026-03-12T13:05", 1);
+    world_hit(w, PAGES, "/a", "2026-03-12T13:45", 1);
+    world_hit(w, PAGES, "/a", "2026-03-16T10:05", 1);
+    world_apply(w, 4);
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20")); /* minutes from the 15th on, hours from the 7th */
+    check_ranking(
+        w, "2026-03-15", "2026-03-17T10:20",
+        "\"before\":{\"from\":\"2026-03-12T13:00:00Z\",\"to\":\"2026-03-15T00:00:00Z\",\"total\":2}");
+    check_ranking(
+        w, "2026-03-01", "2026-03-17T10:20",
+        "\"before\":{\"from\":\"2026-02-12T00:00:00Z\",\"to\":\"2026-03-01T00:00:00Z\",\"total\":1}");
+    /* Its end is in the middle of an hour without minutes. */
+    check_ranking(w, "2026-03-16T00:01", "2026-03-17T10:20", "\"before\":{\"from\":\"2026-03-14T13:00:00Z\"");
+    expiring_open(w, "minute=48h hour=10d day=31d month=31d");
+    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
+    check_ranking(w, "2026-01-01", "2026-03-17T10:20", "\"before\":null,\"series\":[");
 }
 
 /* ---- the embedded store's file */
@@ -463,7 +482,7 @@ int main(void)
         TEST(test_first_and_last_are_of_what_is_left),
         TEST(test_what_is_left_equals_a_naive_recount),
         TEST(test_questions_are_answered_from_longer_slots),
-        TEST(test_ranking_leaves_out_a_period_that_is_gone),
+        TEST(test_ranking_compares_with_what_is_kept),
         TEST(test_file_is_level_once_windows_are_full),
         TEST(test_pages_are_given_back),
     };
