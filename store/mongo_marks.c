@@ -5,10 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#define LEASE_MS    120000 /* longer than what is sent together may take */
-#define MONTH_BYTES 32     /* "written.202611" */
+#define MONTH_BYTES 32 /* "written.202611" */
 
 void mongo_mark_id(const struct mongo_store *m, size_t report, struct text *id)
 {
@@ -50,10 +48,9 @@ static void take_marks(const bson_t *document, struct mongo_marks *marks)
     bson_iter_t it, at;
     *marks = (struct mongo_marks){.has_begun = bson_has_field(document, "since"),
                                   .fence = mongo_number_at(document, "fence", 0),
-                                  .until_ms = mongo_number_at(document, "until", 0),
-                                  .last_run_ms = mongo_number_at(document, "last_run", 0)};
-    if (bson_iter_init_find(&it, document, "owner") && BSON_ITER_HOLDS_UTF8(&it))
-        snprintf(marks->owner, sizeof marks->owner, "%s", bson_iter_utf8(&it, NULL));
+                                  .until_ms = mongo_lease_until(document),
+                                  .last_run_ms = mongo_lease_last_run(document)};
+    mongo_lease_owner(document, marks->owner);
     if (!bson_iter_init_find(&it, document, "written") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
         !bson_iter_recurse(&it, &at))
         return;
@@ -176,73 +173,27 @@ bool mongo_mark_again(struct mongo_store *m, size_t report, int64_t from_ms, int
 
 /* ---- the lease */
 
-/* This process, as far as a person wants to know. */
-static void name_owner(char buf[MONGO_OWNER_BYTES])
-{
-    char host[MONGO_OWNER_BYTES / 2] = "";
-    if (gethostname(host, sizeof host - 1) != 0)
-        host[0] = '\0';
-    snprintf(buf, MONGO_OWNER_BYTES, "%s %d", host, (int)getpid());
-}
-
 bool mongo_take_lease(struct mongo_store *m, size_t report, int64_t fence, bool *taken,
                       struct mongo_marks *marks, struct err *e)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    char owner[MONGO_OWNER_BYTES];
     bson_t after;
-    name_owner(owner);
     mongo_mark_id(m, report, &m->id);
-    bson_t *query = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "$or", "[", "{", "until", "{", "$exists",
-                             BCON_BOOL(false), "}", "}", "{", "until", "{", "$lt", BCON_DATE_TIME(now_ms),
-                             "}", "}", "{", "fence", BCON_INT64(fence), "}", "]");
-    bson_t *update = BCON_NEW("$inc", "{", "fence", BCON_INT64(1), "}", "$set", "{", "until",
-                              BCON_DATE_TIME(now_ms + LEASE_MS), "last_run", BCON_DATE_TIME(now_ms), "owner",
-                              BCON_UTF8(owner), "}");
-    bool good = mongo_modify(m, MONGO_JOBS, query, update, taken, &after, e);
+    bool good = mongo_lease_take(m, m->id.ptr, fence, taken, &after, e);
     take_marks(&after, marks);
     bson_destroy(&after);
-    bson_destroy(update);
-    bson_destroy(query);
-    return good;
-}
-
-/* Of who has it by this fence. */
-static bool set_held(struct mongo_store *m, size_t report, int64_t fence, const bson_t *set, bool *held,
-                     struct err *e)
-{
-    bson_t query, update;
-    mongo_mark_id(m, report, &m->id);
-    bson_init(&query);
-    BSON_APPEND_UTF8(&query, "_id", m->id.ptr);
-    BSON_APPEND_INT64(&query, "fence", fence);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT(&update, "$set", set);
-    bool good = mongo_update_one(m->client, MONGO_JOBS, &query, &update, false, held, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
-}
-
-static bool set_until(struct mongo_store *m, size_t report, int64_t fence, int64_t until_ms, bool *held,
-                      struct err *e)
-{
-    bson_t set = BSON_INITIALIZER;
-    BSON_APPEND_DATE_TIME(&set, "until", until_ms);
-    bool good = set_held(m, report, fence, &set, held, e);
-    bson_destroy(&set);
     return good;
 }
 
 bool mongo_keep_lease(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
 {
-    return set_until(m, report, fence, clock_wall_ms(&clock_system) + LEASE_MS, held, e);
+    mongo_mark_id(m, report, &m->id);
+    return mongo_lease_keep(m, m->id.ptr, fence, held, e);
 }
 
 bool mongo_give_lease(struct mongo_store *m, size_t report, int64_t fence, struct err *e)
 {
-    bool held;
-    return set_until(m, report, fence, 0, &held, e);
+    mongo_mark_id(m, report, &m->id);
+    return mongo_lease_give(m, m->id.ptr, fence, e);
 }
 
 bool mongo_mark_rolled(struct mongo_store *m, size_t report, int64_t fence, const struct mongo_mark *marks,
@@ -252,7 +203,8 @@ bool mongo_mark_rolled(struct mongo_store *m, size_t report, int64_t fence, cons
     bson_t set = BSON_INITIALIZER;
     for (size_t i = 0; i < count; i++)
         BSON_APPEND_INT64(&set, path_of("rolled", marks[i].month, path), marks[i].written);
-    bool good = set_held(m, report, fence, &set, held, e);
+    mongo_mark_id(m, report, &m->id);
+    bool good = mongo_lease_set(m, m->id.ptr, fence, &set, held, e);
     bson_destroy(&set);
     return good;
 }

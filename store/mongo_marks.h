@@ -18,14 +18,12 @@
  */
 #pragma once
 
-#include "store/mongo_internal.h"
+#include "store/mongo_lease.h"
 
 struct mongo_mark {
     int64_t month; /* civil_month_index() */
     int64_t written, rolled;
 };
-
-#define MONGO_OWNER_BYTES 32
 
 struct mongo_marks {
     int64_t read_ms; /* monotonic: when they were asked for */

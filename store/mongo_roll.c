@@ -7,10 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define OPEN_WAIT_MS     90000 /* a batch is applied in less, or recovered after its writer's lease */
-#define OPEN_LOOK_MS     50
 #define LEASE_KEEP_MS    10000
 #define MONTHS_MAX       12
 #define ANSWER_DOCUMENTS 1000 /* of a month, at once */
@@ -280,38 +277,10 @@ static bool merge_months(struct rolling *r)
     return good && send_log(r);
 }
 
-static size_t still_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS], size_t count)
+static bool goes_on(void *context)
 {
-    size_t still = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct mongo_open now;
-        if (mongo_open_of(ledger, open[i].slot, &now) && now.seq == open[i].seq && now.inc == open[i].inc)
-            open[still++] = open[i];
-    }
-    return still;
-}
-
-/* Every batch that is open now is applied, or recovered. */
-static bool wait_for_open(struct rolling *r)
-{
-    int64_t until_ms = clock_mono_ms(&clock_system) + OPEN_WAIT_MS;
-    struct mongo_open open[MONGO_SLOTS];
-    bson_t ledger;
-    bool good = mongo_read_ledger(r->m, &ledger, r->e);
-    size_t count = mongo_all_open(&ledger, open);
-    bson_destroy(&ledger);
-    while (good && count > 0 && !is_stopped(r)) {
-        if (clock_mono_ms(&clock_system) > until_ms)
-            return err_set_retryable(r->e, EX_TEMPFAIL,
-                                     "%s: a batch of writer %s is under way for long: is it away?",
-                                     mongo_client_name(r->m->client), open[0].slot);
-        nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
-        good = mongo_read_ledger(r->m, &ledger, r->e) && mongo_recover_abandoned(r->m, &ledger, false, r->e);
-        count = still_open(&ledger, open, count);
-        bson_destroy(&ledger);
-        good = good && keep_lease(r);
-    }
-    return good && r->goes_on;
+    struct rolling *r = context;
+    return !is_stopped(r) && keep_lease(r);
 }
 
 static bool say_rolled(struct rolling *r)
@@ -327,7 +296,7 @@ static bool say_rolled(struct rolling *r)
 
 static bool roll_year(struct rolling *r)
 {
-    bool good = wait_for_open(r);
+    bool good = mongo_wait_for_open(r->m, goes_on, r, r->e);
     r->now_ms = clock_wall_ms(&clock_system);
     for (size_t i = 0; good && i < r->count; i++)
         good = open_month(r, &r->months[i]);
