@@ -5,7 +5,6 @@
 #include "store/mongo_admin.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 
 static const char usage[] =
@@ -27,27 +26,11 @@ static const char usage[] =
     "  tallyd admin shard -c tallyd.yaml\n"
     "  tallyd admin indexes --apply -c tallyd.yaml\n";
 
-enum { OPT_APPLY = 256, OPT_STORE };
-
-static const struct option long_options[] = {
-    {"apply", no_argument, NULL, OPT_APPLY},
-    {"config", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct arguments {
     const char *config_file, *store_url;
     enum mongo_admin what;
     bool apply;
 };
-
-static int bad_usage(const char *what)
-{
-    fprintf(stderr, "tallyd admin: %s; `tallyd admin --help` tells more\n", what);
-    return EX_USAGE;
-}
 
 static int take_operands(struct arguments *args, int count, char **operands)
 {
@@ -59,31 +42,17 @@ static int take_operands(struct arguments *args, int count, char **operands)
             return 0;
         }
     }
-    return bad_usage("expected one of indexes, shard and validator");
+    return options_bad_usage("admin", "expected one of indexes, shard and validator");
 }
 
-/* 0: go on; -1: --help was answered; else the exit status. */
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
-        switch (o) {
-        case OPT_APPLY:
-            args->apply = true;
-            break;
-        case OPT_STORE:
-            args->store_url = optarg;
-            break;
-        case 'c':
-            args->config_file = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
-    return take_operands(args, argc - optind, argv + optind);
+    const struct option_word words[] = {{"apply", .flag = &args->apply},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url}};
+    const struct command command = {"admin", usage, words, COUNT_OF(words), NULL};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
 }
 
 static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
@@ -110,13 +79,11 @@ int cmd_admin(int argc, char **argv)
     struct err e;
     int code = parse_arguments(&args, argc, argv);
     if (code != 0)
-        return code == -1 ? EX_OK : code;
+        return code == OPTIONS_DONE ? EX_OK : code;
     struct config *c = options_load(args.config_file, args.store_url, &code);
     if (c == NULL)
         return code;
     bool good = administrate(&args, c, &e);
-    if (!good)
-        fprintf(stderr, "tallyd admin: %s\n", e.text);
     config_free(c);
-    return good ? EX_OK : e.code;
+    return good ? EX_OK : options_complain("admin", &e);
 }

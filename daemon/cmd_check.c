@@ -4,7 +4,6 @@
 #include "daemon/options.h"
 #include "daemon/setup.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
 static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
@@ -16,15 +15,6 @@ static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
                             "      --print        show what is in effect, defaults and all, as YAML,\n"
                             "                     and how much memory its limits let `run` take\n"
                             "  -h, --help         this text\n";
-
-/* --document, the page docs/CONFIG.md, is for `make docs` and not in the help. */
-enum { OPTION_PRINT = 256, OPTION_DOCUMENT };
-
-static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                        {"print", no_argument, NULL, OPTION_PRINT},
-                                        {"document", no_argument, NULL, OPTION_DOCUMENT},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
 
 static int finish(struct text *out)
 {
@@ -71,31 +61,19 @@ static int check(const char *file, bool print)
 int cmd_check(int argc, char **argv)
 {
     const char *file = NULL;
+    bool print = false, document = false;
+    /* --document, the page docs/CONFIG.md, is for `make docs` and not in the help. */
+    const struct option_word words[] = {
+        {"config", 'c', .text = &file}, {"print", .flag = &print}, {"document", .flag = &document}};
+    const struct command command = {"check", usage, words, COUNT_OF(words), NULL};
     struct text out = {0};
-    bool print = false;
-    int option;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
-        switch (option) {
-        case 'c':
-            file = optarg;
-            break;
-        case OPTION_PRINT:
-            print = true;
-            break;
-        case OPTION_DOCUMENT:
-            config_document(&out);
-            return finish(&out);
-        case 'h':
-            text_puts(&out, usage);
-            return finish(&out);
-        default:
-            fputs(usage, stderr);
-            return EX_USAGE;
-        }
-    }
-    if (optind == argc)
+    int code = options_parse(&command, &argc, &argv);
+    if (code != 0)
+        return code == OPTIONS_DONE ? EX_OK : code;
+    if (argc > 0)
+        return options_bad_usage("check", "it takes options only: the file is --config");
+    if (!document)
         return check(file, print);
-    fprintf(stderr, "tallyd check: found \"%s\", expected options only\n%s", argv[optind], usage);
-    return EX_USAGE;
+    config_document(&out);
+    return finish(&out);
 }

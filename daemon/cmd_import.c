@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,83 +49,38 @@ struct import {
     bool dry_run, quiet, last_line, has_decode;
 };
 
-enum { OPT_STORE = 256, OPT_DRY_RUN, OPT_DECODE, OPT_REJECTS, OPT_LAST_LINE, OPT_SOURCE_ID };
-
-static const struct option long_options[] = {
-    {"config", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"threads", required_argument, NULL, 'j'},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-    {"decode", required_argument, NULL, OPT_DECODE},
-    {"rejects", required_argument, NULL, OPT_REJECTS},
-    {"last-line", no_argument, NULL, OPT_LAST_LINE},
-    {"source-id", required_argument, NULL, OPT_SOURCE_ID},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int bad_usage(const char *what)
+static bool take_threads(void *context, const char *name, const char *value, struct err *e)
 {
-    fprintf(stderr, "tallyd import: %s; `tallyd import --help` tells more\n", what);
-    return EX_USAGE;
-}
-
-static int bad_decode(const char *why)
-{
-    fprintf(stderr, "tallyd import: --decode: %s\n", why);
-    return EX_USAGE;
-}
-
-/* 0: go on; -1: --help was answered; else the exit status. */
-static int parse_options(struct import *im, int argc, char **argv)
-{
-    struct err e;
+    struct import *im = context;
     char *end;
-    for (int o; (o = getopt_long(argc, argv, "c:j:qh", long_options, NULL)) != -1;) {
-        switch (o) {
-        case 'c':
-            im->config_file = optarg;
-            break;
-        case OPT_STORE:
-            im->store_url = optarg;
-            break;
-        case 'j':
-            im->threads = strtol(optarg, &end, 10);
-            if (*end != '\0' || im->threads < 1 || im->threads > PIPELINE_THREADS_MAX)
-                return bad_usage("--threads takes a number from 1 to 64");
-            break;
-        case OPT_DRY_RUN:
-            im->dry_run = true;
-            break;
-        case OPT_DECODE:
-            im->has_decode = true;
-            if (!setup_parse_decode(optarg, &im->decode, &e))
-                return bad_decode(e.text);
-            break;
-        case OPT_REJECTS:
-            im->rejects = optarg;
-            break;
-        case OPT_LAST_LINE:
-            im->last_line = true;
-            break;
-        case OPT_SOURCE_ID:
-            im->source_id = optarg;
-            break;
-        case 'q':
-            im->quiet = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
-    if (optind == argc)
-        return bad_usage("which FILE?");
-    if (im->source_id != NULL && argc - optind > 1)
-        return bad_usage("--source-id names one FILE");
+    im->threads = strtol(value, &end, 10);
+    return (*end == '\0' && im->threads >= 1 && im->threads <= PIPELINE_THREADS_MAX) ||
+           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
+}
+
+static bool take_decode(void *context, const char *name, const char *value, struct err *e)
+{
+    struct import *im = context;
+    im->has_decode = true;
+    return setup_parse_decode(value, &im->decode, e) || err_prefix(e, "--%s", name);
+}
+
+static int parse_options(struct import *im, int *argc, char ***argv)
+{
+    const struct option_word words[] = {
+        {"config", 'c', .text = &im->config_file}, {"store", .text = &im->store_url},
+        {"threads", 'j', .take = take_threads},    {"dry-run", .flag = &im->dry_run},
+        {"decode", .take = take_decode},           {"rejects", .text = &im->rejects},
+        {"last-line", .flag = &im->last_line},     {"source-id", .text = &im->source_id},
+        {"quiet", 'q', .flag = &im->quiet}};
+    const struct command command = {"import", usage, words, COUNT_OF(words), im};
+    int code = options_parse(&command, argc, argv);
+    if (code != 0)
+        return code;
+    if (*argc == 0)
+        return options_bad_usage("import", "which FILE?");
+    if (im->source_id != NULL && *argc > 1)
+        return options_bad_usage("import", "--source-id names one FILE");
     return 0;
 }
 
@@ -323,14 +277,14 @@ static int import_all(struct import *im, char **paths)
 int cmd_import(int argc, char **argv)
 {
     struct import im = {.rejects_fd = -1};
-    int status = parse_options(&im, argc, argv);
+    int status = parse_options(&im, &argc, &argv);
     if (status != 0)
-        return status < 0 ? 0 : status;
+        return status == OPTIONS_DONE ? EX_OK : status;
     im.config = options_load(im.config_file, im.store_url, &status);
     if (im.config == NULL)
         return status;
     log_set_level(im.config->log.level);
-    status = import_all(&im, argv + optind);
+    status = import_all(&im, argv);
     config_free(im.config);
     return status;
 }

@@ -4,7 +4,6 @@
 #include "daemon/options.h"
 #include "store/store.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,29 +31,11 @@ static const char usage[] =
     "  tallyd job list -c tallyd.yaml\n"
     "  tallyd job run rollup --rebuild 2025-01-01 2026-01-01 -c tallyd.yaml\n";
 
-enum { OPT_NOW = 256, OPT_DRY_RUN, OPT_REBUILD, OPT_STORE };
-
-static const struct option long_options[] = {
-    {"now", no_argument, NULL, OPT_NOW},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-    {"rebuild", no_argument, NULL, OPT_REBUILD},
-    {"config", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct arguments {
     const char *config_file, *store_url;
     bool is_list, rebuild;
     struct store_roll roll;
 };
-
-static int bad_usage(const char *what)
-{
-    fprintf(stderr, "tallyd job: %s; `tallyd job --help` tells more\n", what);
-    return EX_USAGE;
-}
 
 static int take_range(struct arguments *args, char **times)
 {
@@ -63,7 +44,8 @@ static int take_range(struct arguments *args, char **times)
     if (!civil_parse(slice_text(times[0]), now_ms, &roll->from_ms) ||
         !civil_parse(slice_text(times[1]), now_ms, &roll->to_ms) || roll->from_ms < 0 ||
         roll->from_ms >= roll->to_ms)
-        return bad_usage("--rebuild expects two times, as 2025-01-01 2026-01-01, the earlier one first");
+        return options_bad_usage(
+            "job", "--rebuild expects two times, as 2025-01-01 2026-01-01, the earlier one first");
     return 0;
 }
 
@@ -71,44 +53,29 @@ static int take_operands(struct arguments *args, int count, char **operands)
 {
     args->is_list = count == 1 && strcmp(operands[0], "list") == 0;
     if (args->is_list)
-        return args->rebuild || args->roll.now || args->roll.dry ? bad_usage("`list` only tells") : 0;
+        return args->rebuild || args->roll.now || args->roll.dry
+                   ? options_bad_usage("job", "`list` only tells")
+                   : 0;
     if (count < 2 || strcmp(operands[0], "run") != 0 || strcmp(operands[1], "rollup") != 0)
-        return bad_usage("expected `list` or `run rollup`");
+        return options_bad_usage("job", "expected `list` or `run rollup`");
     if (count != (args->rebuild ? 4 : 2))
-        return bad_usage(args->rebuild ? "--rebuild expects FROM and TO" : "only --rebuild takes times");
+        return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
+                                                      : "only --rebuild takes times");
     if (args->rebuild && args->roll.dry)
-        return bad_usage("--rebuild and --dry-run do not go together");
+        return options_bad_usage("job", "--rebuild and --dry-run do not go together");
     return args->rebuild ? take_range(args, operands + 2) : 0;
 }
 
-/* 0: go on; -1: --help was answered; else the exit status. */
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
-        switch (o) {
-        case OPT_NOW:
-            args->roll.now = true;
-            break;
-        case OPT_DRY_RUN:
-            args->roll.dry = true;
-            break;
-        case OPT_REBUILD:
-            args->rebuild = true;
-            break;
-        case OPT_STORE:
-            args->store_url = optarg;
-            break;
-        case 'c':
-            args->config_file = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
-    return take_operands(args, argc - optind, argv + optind);
+    const struct option_word words[] = {{"now", .flag = &args->roll.now},
+                                        {"dry-run", .flag = &args->roll.dry},
+                                        {"rebuild", .flag = &args->rebuild},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url}};
+    const struct command command = {"job", usage, words, COUNT_OF(words), NULL};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
 }
 
 struct told {
@@ -174,15 +141,13 @@ int cmd_job(int argc, char **argv)
     struct err e;
     int code = parse_arguments(&args, argc, argv);
     if (code != 0)
-        return code == -1 ? EX_OK : code;
+        return code == OPTIONS_DONE ? EX_OK : code;
     struct config *c = options_load(args.config_file, args.store_url, &code);
     if (c == NULL)
         return code;
     struct store *st = store_open(c->store.url, STORE_WORK, NULL, 0, &e);
     bool good = st != NULL && work(&args, st, &e);
-    if (!good)
-        fprintf(stderr, "tallyd job: %s\n", e.text);
     store_close(st);
     config_free(c);
-    return good ? EX_OK : e.code;
+    return good ? EX_OK : options_complain("job", &e);
 }

@@ -6,7 +6,6 @@
 #include "web/server.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -46,25 +45,6 @@ static const char usage[] =
     "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
-enum { OPT_PARAMETER = 256, OPT_EXPLAIN, OPT_STORE, OPT_CACERT };
-
-static const struct option long_options[] = {
-    {"filter", required_argument, NULL, OPT_PARAMETER},
-    {"measure", required_argument, NULL, OPT_PARAMETER},
-    {"from", required_argument, NULL, OPT_PARAMETER},
-    {"to", required_argument, NULL, OPT_PARAMETER},
-    {"step", required_argument, NULL, OPT_PARAMETER},
-    {"tz", required_argument, NULL, OPT_PARAMETER},
-    {"top", required_argument, NULL, OPT_PARAMETER},
-    {"format", required_argument, NULL, OPT_PARAMETER},
-    {"explain", no_argument, NULL, OPT_EXPLAIN},
-    {"config", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"cacert", required_argument, NULL, OPT_CACERT},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 #define PARAMETERS_MAX (SERVER_PARAMETERS_MAX - 2) /* with those of ask_daemon() */
 
 struct arguments {
@@ -75,20 +55,6 @@ struct arguments {
         parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
     size_t parameter_count;
 };
-
-static int complain(const struct err *e)
-{
-    fprintf(stderr, "tallyd query: %s%s\n", e->text,
-            e->code == EX_USAGE ? "; `tallyd query --help` tells more" : "");
-    return e->code;
-}
-
-static int bad_usage(const char *what)
-{
-    struct err e;
-    err_set(&e, EX_USAGE, "%s", what);
-    return complain(&e);
-}
 
 static void add_parameter(struct arguments *args, const char *name, const char *value)
 {
@@ -104,46 +70,36 @@ static int take_operands(struct arguments *args, int count, char **operands)
         count--;
         operands++;
         if (args->store_url != NULL || args->config_file != NULL || args->explain)
-            return bad_usage(
-                "a daemon has its own store and configuration: no --store, --config or --explain");
+            return options_bad_usage(
+                "query", "a daemon has its own store and configuration: no --store, --config or --explain");
     } else if (args->daemon.cacert != NULL) {
-        return bad_usage("--cacert goes with the address of a daemon, https://HOST:PORT");
+        return options_bad_usage("query", "--cacert goes with the address of a daemon, https://HOST:PORT");
     }
     if (count != 1)
-        return bad_usage(count == 0 ? "which report?" : "one report at a time");
+        return options_bad_usage("query", count == 0 ? "which report?" : "one report at a time");
     add_parameter(args, "report", operands[0]);
-    return args->parameter_count > PARAMETERS_MAX ? bad_usage("too many options") : 0;
+    return args->parameter_count > PARAMETERS_MAX ? options_bad_usage("query", "too many options") : 0;
 }
 
-/* 0: go on; -1: --help was answered; else the exit status. */
+static bool take_parameter(void *context, const char *name, const char *value, struct err *e)
+{
+    (void)e;
+    add_parameter(context, name, value);
+    return true;
+}
+
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    int index;
-    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, &index)) != -1;) {
-        switch (o) {
-        case OPT_PARAMETER:
-            add_parameter(args, long_options[index].name, optarg);
-            break;
-        case OPT_EXPLAIN:
-            args->explain = true;
-            break;
-        case OPT_STORE:
-            args->store_url = optarg;
-            break;
-        case OPT_CACERT:
-            args->daemon.cacert = optarg;
-            break;
-        case 'c':
-            args->config_file = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
-    return take_operands(args, argc - optind, argv + optind);
+    const struct option_word words[] = {
+        {"filter", .take = take_parameter},  {"measure", .take = take_parameter},
+        {"from", .take = take_parameter},    {"to", .take = take_parameter},
+        {"step", .take = take_parameter},    {"tz", .take = take_parameter},
+        {"top", .take = take_parameter},     {"format", .take = take_parameter},
+        {"explain", .flag = &args->explain}, {"config", 'c', .text = &args->config_file},
+        {"store", .text = &args->store_url}, {"cacert", .text = &args->daemon.cacert}};
+    const struct command command = {"query", usage, words, COUNT_OF(words), args};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
 }
 
 static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
@@ -216,13 +172,13 @@ int cmd_query(int argc, char **argv)
     struct err e;
     int code = parse_arguments(&args, argc, argv);
     if (code != 0)
-        return code == -1 ? EX_OK : code;
+        return code == OPTIONS_DONE ? EX_OK : code;
     if (args.daemon.url != NULL)
-        return ask_daemon(&args, &e) ? EX_OK : complain(&e);
+        return ask_daemon(&args, &e) ? EX_OK : options_complain("query", &e);
     struct config *c = options_load(args.config_file, args.store_url, &code);
     if (c == NULL)
         return code;
     bool good = make_query(&q, &args, c, &e) && answer(&q, c, args.explain, &e);
     config_free(c);
-    return good ? EX_OK : complain(&e);
+    return good ? EX_OK : options_complain("query", &e);
 }

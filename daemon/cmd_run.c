@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,52 +63,29 @@ struct run {
     int rejects_fd; /* -1: nowhere */
 };
 
-enum { OPT_STORE = 256, OPT_LISTEN, OPT_ACCEPT };
-
-static const struct option long_options[] = {
-    {"config", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, OPT_STORE},
-    {"listen", required_argument, NULL, OPT_LISTEN},
-    {"accept", required_argument, NULL, OPT_ACCEPT},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int bad_usage(const char *what)
+static bool take_accept(void *context, const char *name, const char *value, struct err *e)
 {
-    fprintf(stderr, "tallyd run: %s; `tallyd run --help` tells more\n", what);
-    return EX_USAGE;
+    struct run *run = context;
+    if (run->accepted_count == CONSUME_ACCEPT_MAX)
+        return err_set(e, EX_USAGE, "--%s was given too often", name);
+    run->accepted[run->accepted_count++] = value;
+    return true;
 }
 
-/* 0: go on; -1: --help was answered; else the exit status. */
 static int parse_options(struct run *run, int argc, char **argv)
 {
-    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
-        switch (o) {
-        case 'c':
-            run->config_file = optarg;
-            break;
-        case OPT_STORE:
-            run->store_url = optarg;
-            break;
-        case OPT_LISTEN:
-            run->listen = optarg;
-            break;
-        case OPT_ACCEPT:
-            if (run->accepted_count == CONSUME_ACCEPT_MAX)
-                return bad_usage("--accept was given too often");
-            run->accepted[run->accepted_count++] = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
+    const struct option_word words[] = {{"config", 'c', .text = &run->config_file},
+                                        {"store", .text = &run->store_url},
+                                        {"listen", .text = &run->listen},
+                                        {"accept", .take = take_accept}};
+    const struct command command = {"run", usage, words, COUNT_OF(words), run};
+    int code = options_parse(&command, &argc, &argv);
+    if (code != 0)
+        return code;
     if (run->listen != NULL && !address_is_listen(slice_text(run->listen)))
-        return bad_usage("--listen takes HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
-    return optind == argc ? 0 : bad_usage("it takes its source from the configuration, not from FILE");
+        return options_bad_usage("run", "--listen takes HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
+    return argc == 0 ? 0
+                     : options_bad_usage("run", "it takes its source from the configuration, not from FILE");
 }
 
 static bool is_kafka(const struct run *run)
@@ -479,7 +455,7 @@ int cmd_run(int argc, char **argv)
     struct run run = {.rejects_fd = -1};
     int status = parse_options(&run, argc, argv);
     if (status != 0)
-        return status < 0 ? EX_OK : status;
+        return status == OPTIONS_DONE ? EX_OK : status;
     run.config = options_load(run.config_file, run.store_url, &status);
     if (run.config == NULL)
         return status;

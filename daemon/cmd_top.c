@@ -1,10 +1,10 @@
 #include "base/clock.h"
 #include "daemon/commands.h"
 #include "daemon/live_view.h"
+#include "daemon/options.h"
 #include "daemon/terminal.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,58 +27,19 @@ static const char usage[] =
     "      --measure NAME      by what they are ranked (default: the report's first)\n"
     "  -h, --help              this text\n";
 
-enum { OPT_URL = 256, OPT_CACERT, OPT_REPORT, OPT_MEASURE };
-
-static const struct option long_options[] = {
-    {"url", required_argument, NULL, OPT_URL},
-    {"cacert", required_argument, NULL, OPT_CACERT},
-    {"report", required_argument, NULL, OPT_REPORT},
-    {"measure", required_argument, NULL, OPT_MEASURE},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int complain(const struct err *e)
-{
-    fprintf(stderr, "tallyd top: %s%s\n", e->text,
-            e->code == EX_USAGE ? "; `tallyd top --help` tells more" : "");
-    return e->code;
-}
-
-static int bad_usage(const char *what)
-{
-    struct err e;
-    err_set(&e, EX_USAGE, "%s", what);
-    return complain(&e);
-}
-
-/* 0: go on; -1: --help was answered; else the exit status. */
 static int parse_arguments(struct live *l, int argc, char **argv)
 {
-    for (int o; (o = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
-        switch (o) {
-        case OPT_URL:
-            l->daemon.url = optarg;
-            break;
-        case OPT_CACERT:
-            l->daemon.cacert = optarg;
-            break;
-        case OPT_REPORT:
-            l->report = optarg;
-            break;
-        case OPT_MEASURE:
-            l->measure = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            return bad_usage("unknown option");
-        }
-    }
-    if (optind < argc)
-        return bad_usage("it takes no operands: the daemon is --url, the report --report");
-    return client_is_url(l->daemon.url) ? 0 : bad_usage("--url: expected http://HOST:PORT");
+    const struct option_word words[] = {{"url", .text = &l->daemon.url},
+                                        {"cacert", .text = &l->daemon.cacert},
+                                        {"report", .text = &l->report},
+                                        {"measure", .text = &l->measure}};
+    const struct command command = {"top", usage, words, COUNT_OF(words), NULL};
+    int code = options_parse(&command, &argc, &argv);
+    if (code != 0)
+        return code;
+    if (argc > 0)
+        return options_bad_usage("top", "it takes no operands: the daemon is --url, the report --report");
+    return client_is_url(l->daemon.url) ? 0 : options_bad_usage("top", "--url: expected http://HOST:PORT");
 }
 
 static bool print_once(const struct live *l, struct err *e)
@@ -155,10 +116,10 @@ int cmd_top(int argc, char **argv)
     struct err e;
     int code = parse_arguments(&l, argc, argv);
     if (code != 0)
-        return code == -1 ? EX_OK : code;
+        return code == OPTIONS_DONE ? EX_OK : code;
     setlocale(LC_CTYPE, "");
     bool good =
         live_start(&l, &e) && live_ask(&l, &e) && (terminal_is_there() ? watch(&l, &e) : print_once(&l, &e));
     live_fini(&l);
-    return good ? EX_OK : complain(&e);
+    return good ? EX_OK : options_complain("top", &e);
 }

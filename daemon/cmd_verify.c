@@ -7,7 +7,6 @@
 #include "daemon/source.h"
 #include "daemon/verify_kafka.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 
 static const char usage[] =
@@ -46,8 +45,9 @@ static bool note_position(void *context, const struct position *p)
 /* What was asked for. */
 struct request {
     struct config *config;
-    const char *source_id;       /* NULL: by its content */
-    const struct decode *decode; /* NULL: as configured */
+    const char *source_id; /* NULL: by its content */
+    bool has_decode;       /* else as configured */
+    struct decode decode;
     char **paths;
 };
 
@@ -69,7 +69,7 @@ static bool find_file(struct verify *v, struct known *k, const struct request *r
             continue;
         const struct position *p = &k->positions[i];
         const struct decode *decode =
-            rq->decode != NULL ? rq->decode : setup_decode(v->config, path, p->range.label);
+            rq->has_decode ? &rq->decode : setup_decode(v->config, path, p->range.label);
         if (!k->given[i] && !verify_file(v, path, decode, p, e))
             return false;
         k->given[i] = true;
@@ -122,10 +122,8 @@ static int verify_all(struct verify *v, const struct request *rq)
         good = verify_buckets(v, &e);
     free(k.positions);
     free(k.given);
-    if (!good) {
-        fprintf(stderr, "tallyd verify: %s\n", e.text);
-        return e.code;
-    }
+    if (!good)
+        return options_complain("verify", &e);
     if (missing > 0)
         return EXIT_NOT_GIVEN;
     printf("%s events of %zu sources recounted, %s figures compared: %s differences\n",
@@ -140,10 +138,8 @@ static int verify_store(const struct request *rq)
     struct err e;
     struct verify v;
     struct store *store = store_open(config->store.url, STORE_READ, NULL, 0, &e);
-    if (store == NULL) {
-        fprintf(stderr, "tallyd verify: %s\n", e.text);
-        return e.code;
-    }
+    if (store == NULL)
+        return options_complain("verify", &e);
     verify_init(&v, config, store, stdout);
     int status = verify_all(&v, rq);
     verify_fini(&v);
@@ -151,51 +147,31 @@ static int verify_store(const struct request *rq)
     return status;
 }
 
+static bool take_decode(void *context, const char *name, const char *value, struct err *e)
+{
+    struct request *rq = context;
+    rq->has_decode = true;
+    return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
+}
+
 int cmd_verify(int argc, char **argv)
 {
-    enum { OPT_STORE = 256, OPT_DECODE, OPT_SOURCE_ID };
-    static const struct option long_options[] = {{"config", required_argument, NULL, 'c'},
-                                                 {"store", required_argument, NULL, OPT_STORE},
-                                                 {"decode", required_argument, NULL, OPT_DECODE},
-                                                 {"source-id", required_argument, NULL, OPT_SOURCE_ID},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {NULL, 0, NULL, 0}};
     const char *file = NULL, *store_url = NULL;
     struct request rq = {0};
-    struct decode decode;
-    struct err e;
-    for (int o; (o = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1;) {
-        switch (o) {
-        case 'c':
-            file = optarg;
-            break;
-        case OPT_STORE:
-            store_url = optarg;
-            break;
-        case OPT_DECODE:
-            rq.decode = &decode;
-            if (setup_parse_decode(optarg, &decode, &e))
-                break;
-            fprintf(stderr, "tallyd verify: --decode: %s\n", e.text);
-            return EX_USAGE;
-        case OPT_SOURCE_ID:
-            rq.source_id = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs(usage, stderr);
-            return EX_USAGE;
-        }
-    }
-    int status = EX_USAGE;
-    rq.paths = argv + optind;
+    const struct option_word words[] = {{"config", 'c', .text = &file},
+                                        {"store", .text = &store_url},
+                                        {"decode", .take = take_decode},
+                                        {"source-id", .text = &rq.source_id}};
+    const struct command command = {"verify", usage, words, COUNT_OF(words), &rq};
+    int status = options_parse(&command, &argc, &argv);
+    if (status != 0)
+        return status == OPTIONS_DONE ? EX_OK : status;
+    rq.paths = argv;
     rq.config = options_load(file, store_url, &status);
     if (rq.config == NULL)
         return status;
-    if (optind == argc && !setup_has_topics(rq.config))
-        fputs("tallyd verify: which FILE? `tallyd verify --help` tells more\n", stderr);
+    if (argc == 0 && !setup_has_topics(rq.config))
+        status = options_bad_usage("verify", "which FILE?");
     else
         status = verify_store(&rq);
     config_free(rq.config);
