@@ -106,8 +106,10 @@ $(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/
 # What JSON is held against.
 $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 
-# Loaded into a tallyd by tests/system/test_faults.py, to spoil its writes.
-$(BUILD)/faulty.so: tests/system/faulty.c Makefile build/packages.cflags
+# Loaded into a tallyd by tests: to spoil its writes, and to have it count months in a minute.
+PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so
+
+$(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(COMPILE) -fPIC -shared -o $@ $< -ldl
@@ -152,7 +154,7 @@ PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
               'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
-              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_apply mongo_expire mongo_kafka mongo_fleet mongo_contract mongo_rollup mongo_prealloc, \
+              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_apply mongo_expire mongo_kafka mongo_fleet mongo_contract mongo_rollup mongo_prealloc mongo_monitoring, \
                 'TALLYD_MONGO=$s TALLYD_ROUNDS=12 tests/system/test_$t.py')) \
               $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
@@ -176,10 +178,10 @@ unit: $(UNIT_BUILD) ## build and run the unit tests
 quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
-check: deps all $(UNIT_BUILD) build/traffic build/faulty.so $(FIGURES) ## install what is missing, build, test: 6 minutes
+check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, test: 6 minutes
 	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
-check-all: deps servers all $(UNIT_BUILD) build/traffic build/faulty.so $(FIGURES) ## all that can be tested, under every sanitizer: 45 minutes
+check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 45 minutes
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \

@@ -7,13 +7,15 @@ trap 'rm -rf "$dir"' EXIT
 make --silent install DESTDIR="$dir" PREFIX=/opt/tallyd
 root=$dir/opt/tallyd
 "$root/bin/tallyd" --version
-"$root/bin/tallyd" check -c "$root/share/doc/tallyd/examples/tallyd.yaml"
+for example in tallyd kafka monitoring; do
+    "$root/bin/tallyd" check -c "$root/share/doc/tallyd/examples/$example.yaml"
+done
 grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd.yaml$' "$root/lib/systemd/system/tallyd.service"
 grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd/%i.yaml$' "$root/lib/systemd/system/tallyd@.service"
 ! grep '@[A-Z]*@' "$root"/lib/systemd/system/* || exit 1
 grep -q '^LoadCredential=' "$root/share/doc/tallyd/examples/credentials.conf"
 doc=$root/share/doc/tallyd
-for file in openapi.yaml PROMETHEUS.md examples/kafka.yaml grafana/dashboards/tallyd.json \
+for file in openapi.yaml PROMETHEUS.md examples/kafka.yaml examples/monitoring.yaml grafana/dashboards/tallyd.json \
     grafana/provisioning/dashboards/tallyd.yaml grafana/provisioning/datasources/tallyd.yaml; do
     cmp "docs/$file" "$doc/$file"
 done

@@ -358,6 +358,23 @@ static void test_config_example_of_kafka_is_good(void **state)
     config_free(c);
 }
 
+static void test_config_example_of_monitoring_is_good(void **state)
+{
+    (void)state;
+    struct text problems = {0};
+    int code = 0;
+    struct config *c = config_load("docs/examples/monitoring.yaml", &problems, &code);
+    if (c == NULL)
+        fail_msg("%s", problems.ptr);
+    for (size_t i = 0; i < c->report_count; i++) {
+        assert_int_equal(c->reports[i].keep_ms[SPAN_MINUTE], 48 * (int64_t)HOUR_MS);
+        assert_int_equal(c->reports[i].keep_ms[SPAN_HOUR], 62 * (int64_t)DAY_MS);
+        assert_int_equal(c->reports[i].keep_ms[SPAN_DAY], 0);
+    }
+    expect_round_trip(c);
+    config_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_config_properties_from_elsewhere_are_never_printed),
         cmocka_unit_test(test_config_odd_pointers_read_back),
         cmocka_unit_test(test_config_example_of_kafka_is_good),
+        cmocka_unit_test(test_config_example_of_monitoring_is_good),
         cmocka_unit_test(test_config_bounds_the_fields), /* last: it leaves no room for more */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
