@@ -117,6 +117,15 @@ int64_t span_next(enum span span, int64_t start_ms)
     return start_ms + lengths[span];
 }
 
+const char *const civil_weekdays[] = {"monday", "tuesday",  "wednesday", "thursday",
+                                      "friday", "saturday", "sunday",    NULL};
+
+int64_t civil_week_floor(enum weekday first, int64_t ms)
+{
+    int64_t origin_ms = ((int64_t)first - WEEKDAY_THURSDAY) * DAY_MS; /* 1970-01-01 was one */
+    return floor_to(ms - origin_ms, WEEK_MS) + origin_ms;
+}
+
 char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES])
 {
     struct civil c = civil_from_ms(ms);

@@ -36,6 +36,18 @@ enum span {
     SPAN_END
 };
 
+/* On which a week may begin. */
+enum weekday {
+    WEEKDAY_MONDAY,
+    WEEKDAY_TUESDAY,
+    WEEKDAY_WEDNESDAY,
+    WEEKDAY_THURSDAY,
+    WEEKDAY_FRIDAY,
+    WEEKDAY_SATURDAY,
+    WEEKDAY_SUNDAY
+};
+#define WEEK_MS (7 * (int64_t)DAY_MS)
+
 /* Days since 1970-01-01 of a valid date. */
 int64_t civil_days(int year, int month, int day);
 int civil_month_days(int year, int month);
@@ -49,6 +61,11 @@ int64_t span_floor(enum span span, int64_t ms);
 int64_t span_next(enum span span, int64_t start_ms);
 int64_t civil_month_index(int64_t ms);
 int64_t civil_month_start(int64_t month_index);
+
+/* "monday" and so on, NULL at the end. */
+extern const char *const civil_weekdays[];
+/* The start of the week that holds `ms`, of those that begin on this day. */
+int64_t civil_week_floor(enum weekday first, int64_t ms);
 
 /* "2015-05-17T00:00:00Z"; buf of 21 bytes. */
 #define CIVIL_ISO_BYTES 21

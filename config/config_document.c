@@ -199,6 +199,7 @@ static const char *type_name(enum key_type type)
     case KEY_LAYOUT:
     case KEY_VALIDATION:
     case KEY_PREALLOCATE_AS:
+    case KEY_WEEKDAY:
         return "word";
     case KEY_DECODE:
     case KEY_DIMENSIONS:

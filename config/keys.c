@@ -77,6 +77,8 @@ const char *const *keys_choices(const struct key *k)
         return validations;
     case KEY_PREALLOCATE_AS:
         return preallocated;
+    case KEY_WEEKDAY:
+        return civil_weekdays;
     default:
         ASSERT(k->type == KEY_BOOLEAN);
         return booleans;
@@ -220,6 +222,7 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_LAYOUT:
     case KEY_VALIDATION:
     case KEY_PREALLOCATE_AS:
+    case KEY_WEEKDAY:
         add_choices(k, out);
         return;
     case KEY_TEXT:
@@ -317,6 +320,7 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_LAYOUT:
     case KEY_VALIDATION:
     case KEY_PREALLOCATE_AS:
+    case KEY_WEEKDAY:
         text_puts(out, keys_choices(k)[get_number(k, base)]);
         return;
     case KEY_TEXT:

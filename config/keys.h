@@ -37,6 +37,7 @@ enum key_type {
     KEY_LAYOUT,
     KEY_VALIDATION,
     KEY_PREALLOCATE_AS,
+    KEY_WEEKDAY,
     KEY_DECODE, /* from here on lists and mappings: built by decode_add_…() … */
     KEY_FIELDS,
     KEY_PROPERTIES,

@@ -235,6 +235,7 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_LAYOUT:
     case KEY_VALIDATION:
     case KEY_PREALLOCATE_AS:
+    case KEY_WEEKDAY:
         return parse_choice(k, text, reference, base, e);
     case KEY_TEXT:
     case KEY_PATH:

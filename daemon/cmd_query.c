@@ -24,6 +24,7 @@ static const char usage[] =
     "each\n"
     "                          (default: one row for the whole range); second, of a report of `layout: "
     "minute`\n"
+    "      --week-start DAY    the day on which weeks begin (default: monday, or as query.week_start says)\n"
     "      --tz ZONE           days, weeks, months and years of a time zone, as Europe/Berlin (default: "
     "UTC)\n"
     "      --top N             the N series with the most, instead of rows of time\n"
@@ -88,15 +89,28 @@ static bool take_parameter(void *context, const char *name, const char *value, s
     return true;
 }
 
+/* By the name that the API knows. */
+static bool take_week_start(void *context, const char *name, const char *value, struct err *e)
+{
+    (void)name;
+    return take_parameter(context, "week_start", value, e);
+}
+
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    const struct option_word words[] = {
-        {"filter", .take = take_parameter},  {"measure", .take = take_parameter},
-        {"from", .take = take_parameter},    {"to", .take = take_parameter},
-        {"step", .take = take_parameter},    {"tz", .take = take_parameter},
-        {"top", .take = take_parameter},     {"format", .take = take_parameter},
-        {"explain", .flag = &args->explain}, {"config", 'c', .text = &args->config_file},
-        {"store", .text = &args->store_url}, {"cacert", .text = &args->daemon.cacert}};
+    const struct option_word words[] = {{"filter", .take = take_parameter},
+                                        {"measure", .take = take_parameter},
+                                        {"from", .take = take_parameter},
+                                        {"to", .take = take_parameter},
+                                        {"step", .take = take_parameter},
+                                        {"week-start", .take = take_week_start},
+                                        {"tz", .take = take_parameter},
+                                        {"top", .take = take_parameter},
+                                        {"format", .take = take_parameter},
+                                        {"explain", .flag = &args->explain},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url},
+                                        {"cacert", .text = &args->daemon.cacert}};
     const struct command command = {"query", usage, words, COUNT_OF(words), args};
     int code = options_parse(&command, &argc, &argv);
     return code != 0 ? code : take_operands(args, argc, argv);
@@ -105,7 +119,8 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
 {
     struct query_limits limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max,
-                                  (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max};
+                                  (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max,
+                                  c->query.week_start};
     query_init(q, clock_wall_ms(&clock_system), &limits);
     q->bars = isatty(STDOUT_FILENO);
     for (size_t i = 0; i < args->parameter_count; i++) {

@@ -42,6 +42,7 @@ const char *advice_kept_step(const struct answer *a, const struct marks *marks, 
     for (size_t i = 0; a->has_step && i < COUNT_OF(names); i++) {
         struct step step;
         ASSERT(step_parse(slice_text(names[i]), &step));
+        step.week_start = a->step.week_start;
         if (step_ms(&step) > step_ms(&a->step) && is_kept(a, a->zone, &step, marks, rows_max))
             return names[i];
     }

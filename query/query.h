@@ -31,6 +31,7 @@ struct query_limits {
     uint64_t points_max; /* steps in the answer */
     uint64_t series_max; /* series in the answer */
     uint64_t bytes_max;  /* of the answer's text; 0: any */
+    enum weekday week_start;
 };
 
 /* A dimension and the settled text it must have. */
@@ -49,7 +50,8 @@ struct query {
     int64_t from_ms, to_ms; /* -1: an hour before `to`; now */
     bool has_step;
     struct step step;
-    uint64_t top; /* 0: no ranking */
+    enum weekday week_start; /* of steps of weeks, once there is one */
+    uint64_t top;            /* 0: no ranking */
     enum query_format format;
     bool bars; /* in a table: draw the values too */
 };
@@ -75,7 +77,7 @@ struct query_stats {
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
 /* One parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
- * be repeated), from, to, step, tz (a time zone), top, format, bars (yes or no). */
+ * be repeated), from, to, step, week_start (monday), tz (a time zone), top, format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* The names that query_set() takes. NULL at the end. */
 extern const char *const query_parameters[];

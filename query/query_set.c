@@ -8,7 +8,12 @@
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits)
 {
-    *q = (struct query){.limits = *limits, .now_ms = now_ms, .zone = &zone_utc, .from_ms = -1, .to_ms = -1};
+    *q = (struct query){.limits = *limits,
+                        .week_start = limits->week_start,
+                        .now_ms = now_ms,
+                        .zone = &zone_utc,
+                        .from_ms = -1,
+                        .to_ms = -1};
 }
 
 static bool set_report(struct query *q, struct slice value, struct err *e)
@@ -73,11 +78,24 @@ static bool set_step(struct query *q, struct slice value, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     q->has_step = true;
-    return step_parse(value, &q->step) ||
-           err_set(e, EX_USAGE,
-                   "unknown step %s%s: there are second, minute, hour, day, week, month, year, and "
-                   "several: " STEP_HELP,
-                   suggest_quote(value, quoted), suggest_hint(value, step_units, hint));
+    if (!step_parse(value, &q->step))
+        return err_set(e, EX_USAGE,
+                       "unknown step %s%s: there are second, minute, hour, day, week, month, year, and "
+                       "several: " STEP_HELP,
+                       suggest_quote(value, quoted), suggest_hint(value, step_units, hint));
+    q->step.week_start = q->week_start;
+    return true;
+}
+
+static bool set_week_start(struct query *q, struct slice value, struct err *e)
+{
+    int day = 0;
+    while (civil_weekdays[day] != NULL && !slice_is(value, civil_weekdays[day]))
+        day++;
+    if (civil_weekdays[day] == NULL)
+        return unknown_name(e, "day of the week", value, civil_weekdays);
+    q->week_start = q->step.week_start = (enum weekday)day;
+    return true;
 }
 
 /* 0: it is none from 1 to 999999999. */
@@ -130,14 +148,14 @@ static bool set_bars(struct query *q, struct slice value, struct err *e)
     return q->bars || slice_is(value, "no") || unknown_name(e, "bars", value, names);
 }
 
-const char *const query_parameters[] = {"report", "measure", "filter", "from", "to", "step",
-                                        "tz",     "top",     "format", "bars", NULL};
+const char *const query_parameters[] = {"report",     "measure", "filter", "from",   "to",   "step",
+                                        "week_start", "tz",      "top",    "format", "bars", NULL};
 
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static bool (*const setters[])(struct query *, struct slice, struct err *) = {
-        set_report, set_measure, set_filter, set_from,   set_to,
-        set_step,   set_zone,    set_top,    set_format, set_bars};
+        set_report,     set_measure, set_filter, set_from,   set_to,  set_step,
+        set_week_start, set_zone,    set_top,    set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
     for (size_t i = 0; i < COUNT_OF(setters); i++) {
         if (slice_is(name, query_parameters[i]))

@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define DIGITS_MAX      5                      /* of STEP_COUNT_MAX */
-#define FIRST_MONDAY_MS (-3 * (int64_t)DAY_MS) /* of the week of 1970-01-01 */
+#define DIGITS_MAX 5 /* of STEP_COUNT_MAX */
 
 const char *const step_units[] = {"second", "minute", "hour", "day", "week", "month", "year", NULL};
 
@@ -16,12 +15,9 @@ static const struct unit {
     int64_t length_ms;
     int64_t months;
 } units[STEP_UNIT_COUNT] = {
-    [STEP_SECOND] = {"s", SECOND_MS, 0},
-    [STEP_MINUTE] = {"m", MINUTE_MS, 0},
-    [STEP_HOUR] = {"h", HOUR_MS, 0},
-    [STEP_DAY] = {"d", DAY_MS, 0},
-    [STEP_WEEK] = {"w", 7 * (int64_t)DAY_MS, 0},
-    [STEP_MONTH] = {"mo", 2629746000, 1}, /* 365.2425 / 12 days */
+    [STEP_SECOND] = {"s", SECOND_MS, 0},  [STEP_MINUTE] = {"m", MINUTE_MS, 0},
+    [STEP_HOUR] = {"h", HOUR_MS, 0},      [STEP_DAY] = {"d", DAY_MS, 0},
+    [STEP_WEEK] = {"w", WEEK_MS, 0},      [STEP_MONTH] = {"mo", 2629746000, 1}, /* 365.2425 / 12 days */
     [STEP_YEAR] = {"y", 31556952000, 12},
 };
 
@@ -40,7 +36,7 @@ bool step_parse(struct slice text, struct step *step)
     int64_t count;
     for (int u = 0; u < STEP_UNIT_COUNT; u++) {
         if (slice_is(text, step_units[u])) {
-            *step = (struct step){(enum step_unit)u, 1};
+            *step = (struct step){.unit = (enum step_unit)u, .count = 1};
             return true;
         }
     }
@@ -48,7 +44,7 @@ bool step_parse(struct slice text, struct step *step)
         return false;
     for (int u = 0; u < STEP_UNIT_COUNT; u++) {
         if (slice_is(text, units[u].letters)) {
-            *step = (struct step){(enum step_unit)u, count};
+            *step = (struct step){.unit = (enum step_unit)u, .count = count};
             return count <= STEP_MAX_MS / units[u].length_ms;
         }
     }
@@ -113,7 +109,7 @@ static int64_t months_floor(int64_t local_ms, int64_t count)
 static int64_t local_floor(const struct step *step, int64_t local_ms)
 {
     int64_t months = step->count * units[step->unit].months;
-    int64_t origin_ms = step->unit == STEP_WEEK ? FIRST_MONDAY_MS : 0;
+    int64_t origin_ms = step->unit == STEP_WEEK ? civil_week_floor(step->week_start, 0) : 0;
     if (months > 0)
         return month_start(months_floor(local_ms, months));
     return floor_to(local_ms - origin_ms, step_ms(step)) + origin_ms;

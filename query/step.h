@@ -5,8 +5,8 @@
  *              it; an hour that comes twice is two, and none begins while the clock is put forward
  *            longer, if a day has a whole number of them: from midnight on; when the clocks change, one of
  *              them is longer or shorter
- *            days from midnight to midnight: 23, 24 or 25 hours; weeks from Monday (ISO 8601); months;
- *              years
+ *            days from midnight to midnight: 23, 24 or 25 hours; weeks from Monday (ISO 8601), or from
+ *              `week_start`; months; years
  *            several days, weeks, months or years: each that is a multiple, counted from 1970-01-01, from
  *              the week of it, from 1970-01, from 1970: so 3mo are quarters and 10y are decades
  *            others (7m, 5h, 36h): counted in elapsed time from 1970-01-01T00:00:00Z, whatever the zone
@@ -31,13 +31,15 @@ enum step_unit {
 
 struct step {
     enum step_unit unit;
-    int64_t count; /* 1 to STEP_COUNT_MAX */
+    int64_t count;           /* 1 to STEP_COUNT_MAX */
+    enum weekday week_start; /* of steps of weeks */
 };
 
 #define STEP_COUNT_MAX 99999
 #define STEP_MAX_MS    (INT64_C(31556952000) * 1000) /* a thousand years: the first may begin before 1970 */
 
-/* "hour", or "6h": a number and s, m, h, d, w, mo or y, up to STEP_MAX_MS. */
+/* "hour", or "6h": a number and s, m, h, d, w, mo or y, up to STEP_MAX_MS. Weeks begin
+ * on Monday. */
 bool step_parse(struct slice text, struct step *step);
 #define STEP_NAME_BYTES 16
 const char *step_name(const struct step *step, char buf[STEP_NAME_BYTES]);

@@ -54,7 +54,7 @@ static void frame_release(struct frame *f)
 
 static bool set_word(struct query *q, struct slice name, struct slice value, struct err *e)
 {
-    static const char *const names[] = {"report", "measure", "filter", "step", "tz", NULL};
+    static const char *const names[] = {"report", "measure", "filter", "step", "week_start", "tz", NULL};
     for (size_t i = 0; names[i] != NULL; i++) {
         if (slice_is(name, names[i]))
             return query_set(q, name, value, e);
@@ -66,7 +66,7 @@ static bool set_word(struct query *q, struct slice name, struct slice value, str
 static void set_range(struct query *q)
 {
     if (!q->has_step)
-        q->step = (struct step){STEP_MINUTE, 1};
+        q->step = (struct step){.unit = STEP_MINUTE, .count = 1};
     q->has_step = true;
     q->to_ms = q->now_ms + 1;
     q->from_ms = step_floor(&q->step, q->zone, q->now_ms);

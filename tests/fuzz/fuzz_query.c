@@ -32,7 +32,8 @@ static void check_time(const struct query *q, int64_t ms)
  * why. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct query_limits limits = {1000, 1000, 1000, 1000};
+    static const struct query_limits limits = {
+        .rows_max = 1000, .points_max = 1000, .series_max = 1000, .bytes_max = 1000};
     struct query q;
     query_init(&q, NOW_MS, &limits);
     const char *at = (const char *)data, *end = at + size;

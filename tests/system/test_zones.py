@@ -34,9 +34,9 @@ class Zones(Case):
             return BEGIN + datetime.timedelta(seconds=self.dice.randrange(int((END - BEGIN).total_seconds())))
         return datetime.datetime(2015, 10, 1, tzinfo=UTC) + datetime.timedelta(seconds=self.dice.randrange(60 * 86400))
 
-    def ask(self, step, zone, begin, end):
+    def ask(self, step, zone, begin, end, week_start="monday"):
         """[(time, value)]"""
-        rows = self.query("all", "--step", step, "--tz", zone.key, "--explain", span=(begin, end))
+        rows = self.query("all", "--step", step, "--week-start", week_start, "--tz", zone.key, "--explain", span=(begin, end))
         return [(row["time"], int(row["value"])) for row in rows]
 
     def read(self):
@@ -44,16 +44,17 @@ class Zones(Case):
         return int(re.search(r"^read (\d+) rows", self.err, re.M).group(1))
 
     def check(self, step, zone, begin, end):
-        rows = self.ask(step, zone, text(begin, zone), text(end, zone))
+        week_start = self.dice.choice(zonecase.WEEKDAYS)
+        rows = self.ask(step, zone, text(begin, zone), text(end, zone), week_start)
         starts = [datetime.datetime.fromisoformat(time.replace("Z", "+00:00")) for time, _ in rows]
         self.assertEqual(sorted(set(starts)), starts)
         self.assertTrue(starts[0] <= begin and starts[-1] < end, (step, zone, begin, end, rows[0], rows[-1]))
-        self.assertEqual(zonecase.start(begin, step, zone), starts[0])
+        self.assertEqual(zonecase.start(begin, step, zone, week_start), starts[0])
         after = self.times[-1] + DAY  # the last one's end is not told: what is before `end` is in it at least
-        wanted = chart([at for at in self.times if starts[0] <= at < after], step, zone)
+        wanted = chart([at for at in self.times if starts[0] <= at < after], step, zone, week_start)
         self.assertEqual({time: value for time, value in wanted.items() if time in dict(rows)},
                          {time: value for time, value in rows if value}, (step, zone, begin, end))
-        missing = set(chart([at for at in self.times if begin <= at < end], step, zone)) - {time for time, _ in rows}
+        missing = set(chart([at for at in self.times if begin <= at < end], step, zone, week_start)) - {time for time, _ in rows}
         self.assertEqual(set(), missing, (step, zone, begin, end))
 
     def test_any_chart_is_what_the_calendar_says(self):

@@ -24,7 +24,10 @@ def zone_of(name):
     return zoneinfo.ZoneInfo(name)
 
 
-def start(at, step, zone):
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+def start(at, step, zone, week_start="monday"):
     """Of the step that holds an instant, as an instant."""
     local = at.astimezone(zone)
     if step in ("minute", "15m", "hour"):  # the clock's own, however often it comes
@@ -38,7 +41,7 @@ def start(at, step, zone):
         first = datetime.datetime(local.year, (local.month - 1) // MONTHS[step] * MONTHS[step] + 1, 1)
     else:
         first = datetime.datetime(local.year, local.month, local.day)
-        first -= local.weekday() * DAY if step == "week" else 0 * DAY
+        first -= (local.weekday() - WEEKDAYS.index(week_start)) % 7 * DAY if step == "week" else 0 * DAY
     return first.replace(tzinfo=zone).astimezone(UTC)
 
 
@@ -49,6 +52,6 @@ def text(at, zone):
     return at.astimezone(zone).isoformat()
 
 
-def chart(times, step, zone):
+def chart(times, step, zone, week_start="monday"):
     """{start of a step, as text: how many of the times are in it}"""
-    return dict(collections.Counter(text(start(at, step, zone), zone) for at in times))
+    return dict(collections.Counter(text(start(at, step, zone, week_start), zone) for at in times))

@@ -100,8 +100,8 @@ static void test_config_reads_every_kind(void **state)
                                   "aggregate: {flush: 500ms}\n"
                                   "http: {enabled: false, listen: '[::1]:0'}\n"
                                   "log: {level: debug}\n"
-                                  "store: {validation: off}\n"
-                                  "query:\n");
+                                  "store: {validation: off}\nquery: {week_start: sunday}\n"
+                                  "import:\n");
     assert_string_equal(c->file, "f.yaml");
     assert_int_equal(c->source_count, 2);
     assert_string_equal(c->sources[0].path, "/x/ä");
@@ -119,7 +119,7 @@ static void test_config_reads_every_kind(void **state)
     assert_false(c->http.enabled);
     assert_string_equal(c->http.listen, "[::1]:0");
     assert_int_equal(c->log.level, LOG_LEVEL_DEBUG);
-    assert_int_equal(c->store.validation, VALIDATION_OFF);
+    assert_true(c->store.validation == VALIDATION_OFF && c->query.week_start == WEEKDAY_SUNDAY);
     assert_string_equal(c->store.url, "sqlite:tallyd.db");
     config_free(c);
 }

@@ -280,7 +280,8 @@ static void test_what_is_left_equals_a_naive_recount(void **state)
 
 static bool ask(struct world *w, const char *const *words, struct text *out, struct err *e)
 {
-    static const struct query_limits limits = {UINT64_MAX, 10000, 1000, 0};
+    static const struct query_limits limits = {
+        .rows_max = UINT64_MAX, .points_max = 10000, .series_max = 1000};
     struct query q;
     struct query_stats stats;
     query_init(&q, fixture_ms("2026-03-17T10:20"), &limits);
@@ -334,7 +335,8 @@ static void test_questions_are_answered_from_longer_slots(void **state)
 /* Its answer has these words. */
 static void check_ranking(struct world *w, const char *from, const char *to, const char *words)
 {
-    static const struct query_limits limits = {UINT64_MAX, 10000, 1000, 0};
+    static const struct query_limits limits = {
+        .rows_max = UINT64_MAX, .points_max = 10000, .series_max = 1000};
     const char *const all[][2] = {{"report", "pages"}, {"from", from}, {"to", to}};
     struct query q;
     struct text out = {0};

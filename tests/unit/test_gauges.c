@@ -263,7 +263,8 @@ static void put_value(const struct game *g, const struct wanted *w, size_t measu
 
 static void roll_question(struct game *g, struct wanted *w, size_t *measure)
 {
-    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000, 0};
+    static const struct query_limits limits = {
+        .rows_max = UINT64_MAX, .points_max = 1000000, .series_max = 1000};
     struct query *q = &g->query;
     query_init(q, 0, &limits);
     *w = (struct wanted){.name = -1, .user = -1};

@@ -298,7 +298,7 @@ static void check_groups(const struct game *g, const struct eval_answer *a, doub
 
 static void run(const struct game *g, const char *text, struct eval_answer *a)
 {
-    const struct query_limits limits = {UINT64_MAX, 1000, 1000, 0};
+    const struct query_limits limits = {.rows_max = UINT64_MAX, .points_max = 1000, .series_max = 1000};
     struct eval_question question = {.text = slice_text(text),
                                      .from_ms = g->q.at_ms,
                                      .to_ms = g->q.at_ms + (int64_t)(g->q.step_count - 1) * g->q.step_ms,

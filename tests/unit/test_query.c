@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static const struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 10};
+static struct query_limits limits = {.rows_max = 1000, .points_max = 100, .series_max = 10};
 
 static struct query_stats last; /* of the last answer */
 
@@ -67,6 +67,35 @@ static void test_csv_has_a_row_for_each_step(void **state)
                  "time,hits,bytes\n"
                  "2015-05-17T10:05:00Z,1,100\n"
                  "2015-05-17T10:06:00Z,1,100\n");
+}
+
+/* 2015-05-17 was a Sunday; pages were hit 2 times on it, and 4 times on the days after. */
+static void test_weeks_begin_on_the_day_that_is_asked_for(void **state)
+{
+    const char *const sundays = "time,value\n2015-05-17T00:00:00Z,6\n";
+    const char *const mondays = "time,value\n2015-05-11T00:00:00Z,2\n2015-05-18T00:00:00Z,4\n";
+    asking_check(&query, *state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-21", "week_start=sunday",
+                            "step=week", "measure=hits", "format=csv"),
+                 sundays);
+    asking_check(&query, *state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-21", "step=week",
+                            "week_start=sunday", "measure=hits", "format=csv"),
+                 sundays);
+    asking_check(&query, *state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-21", "step=week", "measure=hits",
+                            "format=csv"),
+                 mondays);
+    limits.week_start = WEEKDAY_SUNDAY;
+    asking_check(&query, *state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-21", "step=week", "measure=hits",
+                            "format=csv"),
+                 sundays);
+    asking_check(&query, *state,
+                 PARAMETERS("report=pages", "from=2015-05-17", "to=2015-05-21", "step=week",
+                            "week_start=monday", "measure=hits", "format=csv"),
+                 mondays);
+    limits.week_start = WEEKDAY_MONDAY;
 }
 
 static void test_without_a_step_there_is_one_sum(void **state)
@@ -229,6 +258,8 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
         "unknown step \"weak\" (did you mean \"week\"?): there are second, minute, hour, day, week, ");
     asking_refused(&query, *state, PARAMETERS("report=pages", "step=90s"), EX_USAGE,
                    "report pages has no seconds");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "week_start=sundy"), EX_USAGE,
+                   "unknown day of the week \"sundy\" (did you mean \"sunday\"?): there are monday, tuesday");
     asking_refused(&query, *state, PARAMETERS("report=pages", "tz=Berlin"), EX_USAGE,
                    "tz: unknown time zone \"Berlin\" (did you mean \"Europe/Berlin\"?)");
     asking_refused(&query, *state, PARAMETERS("report=pages", "tz=Europe/Berlin", "to=2040-01-01"), EX_USAGE,
@@ -327,7 +358,7 @@ static void test_limits_refuse_what_is_too_much(void **state)
     q.limits.points_max = 100000;
     q.report = slice_text("pages");
     q.has_step = true;
-    q.step = (struct step){STEP_MINUTE, 1};
+    q.step = (struct step){.unit = STEP_MINUTE, .count = 1};
     q.from_ms = fixture_ms("2016-01-01");
     q.to_ms = fixture_ms("2016-03-01");
     assert_false(query_run(w->store, &q, &out, &stats, &e));
@@ -365,7 +396,7 @@ static void test_long_answers_are_refused(void **state)
     q.from_ms = fixture_ms("2015-05-17");
     q.to_ms = fixture_ms("2015-05-19");
     q.has_step = true;
-    q.step = (struct step){STEP_HOUR, 1};
+    q.step = (struct step){.unit = STEP_HOUR, .count = 1};
     text_puts(&out, "before");
     for (int format = QUERY_TABLE; format <= QUERY_JSON; format++) {
         q.format = (enum query_format)format;
@@ -374,7 +405,7 @@ static void test_long_answers_are_refused(void **state)
         assert_non_null(strstr(e.text, "600 bytes (query.response_max): ask for a shorter range, or by 6h"));
         assert_string_equal(out.ptr, "before");
     }
-    q.step = (struct step){STEP_HOUR, 6};
+    q.step = (struct step){.unit = STEP_HOUR, .count = 6};
     assert_true(query_run(w->store, &q, &out, &stats, &e));
     assert_in_range(out.len, 100, 606);
     q.has_step = false;
@@ -485,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_csv_has_a_row_for_each_step),
+        TEST(test_weeks_begin_on_the_day_that_is_asked_for),
         TEST(test_without_a_step_there_is_one_sum),
         TEST(test_filter_over_some_dimensions_sums_up_the_rest),
         TEST(test_top_ranks_by_value_then_key),

@@ -58,7 +58,8 @@ static void fill(struct game *g, struct world *w)
 
 static void roll_question(struct game *g)
 {
-    static const struct query_limits limits = {UINT64_MAX, 1000000, 1000, 0};
+    static const struct query_limits limits = {
+        .rows_max = UINT64_MAX, .points_max = 1000000, .series_max = 1000};
     struct query *q = &g->query;
     query_init(q, 0, &limits);
     q->report = slice_text("clients");
@@ -116,6 +117,7 @@ static void roll_step(struct game *g)
     bool is_short = q->to_ms - q->from_ms < 2LL * DAY_MS;
     q->has_step = dice_roll(&g->dice, 8) > 0;
     assert_true(step_parse(slice_text(steps[dice_roll(&g->dice, is_short ? 14 : 12)]), &q->step));
+    q->step.week_start = (enum weekday)dice_roll(&g->dice, 7);
     if (dice_roll(&g->dice, 4) > 0)
         q->zone = zone_find(slice_text(wall_any(dice_roll(&g->dice, 100))), &e);
     assert_non_null(q->zone);

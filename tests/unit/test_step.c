@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -106,6 +107,22 @@ static void test_calendar_steps(void **state)
     check_starts("month", "America/New_York", "1970-01-01", STARTS("1970-01-01T00:00:00-05:00"));
 }
 
+static void test_weeks_begin_on_any_day(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {
+        "2015-10-19T00:00:00Z", "2015-10-20T00:00:00Z", "2015-10-21T00:00:00Z", "2015-10-15T00:00:00Z",
+        "2015-10-16T00:00:00Z", "2015-10-17T00:00:00Z", "2015-10-18T00:00:00Z"};
+    char iso[ZONE_ISO_BYTES];
+    struct step s = step("week");
+    for (int day = 0; civil_weekdays[day] != NULL; day++) {
+        s.week_start = (enum weekday)day;
+        int64_t start_ms = step_floor(&s, &zone_utc, fixture_ms("2015-10-21")); /* a Wednesday */
+        assert_string_equal(zone_iso(&zone_utc, start_ms, iso), starts[day]);
+        assert_int_equal(step_next(&s, &zone_utc, start_ms), start_ms + WEEK_MS);
+    }
+}
+
 /* ---- by chance */
 
 /* Which one an instant is in, counted from 1970: the greatest that the clock has shown so far, or of steps
@@ -118,6 +135,20 @@ struct judge {
 static int64_t floor_div(int64_t value, int64_t unit)
 {
     return (value - ((value % unit + unit) % unit)) / unit;
+}
+
+/* So many days before 1970-01-01 the week of it began. */
+static int64_t days_before_1970(enum weekday first)
+{
+    static const char *const days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+    char name[8];
+    for (time_t days_before = 0;; days_before++) {
+        struct tm day;
+        time_t at = -days_before * 86400;
+        strftime(name, sizeof name, "%a", gmtime_r(&at, &day));
+        if (strcmp(name, days[first]) == 0)
+            return days_before;
+    }
 }
 
 static bool divides(const struct judge *j, int64_t whole_ms)
@@ -135,7 +166,7 @@ static int64_t number_of(const struct judge *j, int64_t ms)
     case STEP_MONTH:
         return floor_div((c.year - 1970) * 12 + c.month - 1, count);
     case STEP_WEEK:
-        return floor_div(floor_div(local_ms, DAY_MS) + 3, 7 * count);
+        return floor_div(floor_div(local_ms, DAY_MS) + days_before_1970(j->step.week_start), 7 * count);
     default:
         return floor_div(j->step.unit == STEP_DAY || divides(j, DAY_MS) ? local_ms : ms, step_ms(&j->step));
     }
@@ -184,6 +215,7 @@ static void test_any_step_begins_where_the_clock_says(void **state)
         const char *name = wall_any(dice_roll(&d, 100));
         const struct zone *z = zone(name);
         struct judge j = {.step = step(steps[dice_roll(&d, COUNT_OF(steps))])};
+        j.step.week_start = (enum weekday)dice_roll(&d, 7);
         bool is_long = step_ms(&j.step) > 3LL * DAY_MS;
         int64_t stride_ms = is_long ? 15LL * MINUTE_MS : MINUTE_MS;
         int64_t for_ms = is_long ? 3 * step_ms(&j.step) : 5LL * DAY_MS;
@@ -228,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_days_are_as_long_as_the_clock_makes_them),
         cmocka_unit_test(test_hours_that_come_twice_are_two),
         cmocka_unit_test(test_calendar_steps),
+        cmocka_unit_test(test_weeks_begin_on_any_day),
         cmocka_unit_test(test_any_step_begins_where_the_clock_says),
         cmocka_unit_test(test_names),
     };
