@@ -8,13 +8,14 @@
  *          A cell is one minute long; one second in a report that says so (report_cell()).
  * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
  *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
+ * Raw    : of sources that want it, events are also here as documents (raw_document.h), in their order.
  * Ranges : one of a file; one per partition that an ingest thread consumed from. Each has books of its own.
  * Owner  : the pipeline; a store only reads. Keys live until the part is given back to its shard.
  */
 #pragma once
 
 #include "aggregate/books.h"
-#include "base/slice.h"
+#include "base/text.h"
 
 #include <stdint.h>
 
@@ -67,6 +68,7 @@ struct part {
     uint32_t shard, epoch;
     size_t report_count;
     struct part_report *reports;
+    struct text raw;    /* events as they are: each a struct raw_head and its document */
     struct books books; /* what nobody took before the seal (shard_take_books()) */
 };
 

@@ -1,6 +1,7 @@
 #include "aggregate/shard.h"
 
 #include "aggregate/dimension.h"
+#include "aggregate/raw_document.h"
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
@@ -47,8 +48,10 @@ struct shard {
     struct part parts[2];
     char *scratch; /* scratch_bytes for the key of each event at hand */
     size_t scratch_bytes;
-    uint64_t events; /* of the open batch, not yet in the books */
-    bool taken;      /* some of the open batch's books were */
+    uint64_t events;       /* of the open batch, not yet in the books */
+    bool taken;            /* some of the open batch's books were */
+    const struct raw *raw; /* NULL: events are only counted */
+    struct text raw_prefix;
 };
 
 static void part_init(struct part *p, uint32_t number, const struct report *reports, size_t report_count)
@@ -67,6 +70,7 @@ static void part_fini(struct part *p)
         free(p->reports[i].added);
     }
     free(p->reports);
+    text_fini(&p->raw);
     books_fini(&p->books);
 }
 
@@ -118,6 +122,7 @@ void shard_free(struct shard *sh)
     part_fini(&sh->parts[0]);
     part_fini(&sh->parts[1]);
     arena_fini(&sh->keys);
+    text_fini(&sh->raw_prefix);
     free(sh->tables);
     free(sh->scratch);
     free(sh);
@@ -364,11 +369,28 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
     }
 }
 
+void shard_set_raw(struct shard *sh, const struct raw *raw, const struct range *of)
+{
+    bool is_on = raw != NULL && raw->kind != RAW_OFF;
+    ASSERT(!is_on || sh->limits.raw_bytes_max > 0);
+    sh->raw = is_on ? raw : NULL;
+    if (is_on)
+        raw_document_prefix(&sh->raw_prefix, of->source, of->partition);
+}
+
+static void add_raw(struct shard *sh, const struct event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
+}
+
 void shard_add(struct shard *sh, const struct event *events, size_t count)
 {
     struct passage passages[SHARD_EVENTS_MAX];
     ASSERT(count <= SHARD_EVENTS_MAX);
     sh->events += count;
+    if (UNLIKELY(sh->raw != NULL))
+        add_raw(sh, events, count);
     for (size_t i = 0; i < sh->report_count; i++) {
         const struct report *r = &sh->reports[i];
         if (r->dimension_count == 0) {
@@ -406,7 +428,8 @@ bool shard_is_full(const struct shard *sh)
         if (sh->open->reports[i].cells.count >= sh->limits.cells_max)
             return true;
     }
-    return has_too_many_series(sh);
+    return has_too_many_series(sh) ||
+           (sh->limits.raw_bytes_max > 0 && sh->open->raw.len >= sh->limits.raw_bytes_max);
 }
 
 bool shard_is_empty(const struct shard *sh)
@@ -478,6 +501,7 @@ void shard_give_back(struct shard *sh, struct part *part)
         part->reports[i].cells.count = 0;
         part->reports[i].added_count = 0;
     }
+    text_clear(&part->raw);
     books_clear(&part->books);
     sh->spare = part;
     if (sh->start_anew && shard_is_empty(sh))
@@ -491,7 +515,7 @@ bool shard_must_wait(const struct shard *sh)
 
 size_t shard_bytes(const struct shard *sh)
 {
-    size_t bytes = arena_bytes(&sh->keys);
+    size_t bytes = arena_bytes(&sh->keys) + sh->parts[0].raw.capacity + sh->parts[1].raw.capacity;
     for (size_t i = 0; i < sh->report_count; i++) {
         bytes += (sh->tables[i].slot_mask + 1) * sizeof(struct slot);
         bytes += (sh->tables[i].cell_mask + 1) * sizeof(uint32_t);
@@ -512,6 +536,8 @@ static size_t power_above(size_t n)
 size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits)
 {
     size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
+    if (limits->raw_bytes_max > 0)
+        bytes += 2 * power_above(limits->raw_bytes_max); /* of both parts */
     for (size_t i = 0; i < report_count; i++) {
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
         size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].column_count);

@@ -9,8 +9,9 @@
  *           one series and one cell; another one goes through the cell index.
  * Seal    : shard_seal() swaps the cells out whole; series stay, so that a known one costs nothing in
  *           the next batch. Two parts exist: while one is being applied the other fills.
- * Limits  : cells_max per report and batch, series_max per report, key_bytes_max; shard_is_full() asks
- *           for a seal once one is passed, so a block of lines may overshoot them.
+ * Raw     : where shard_set_raw() says so, the open part also takes each event as a document.
+ * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, raw_bytes_max;
+ *           shard_is_full() asks for a seal once one is passed, so a block of lines may overshoot them.
  * Threads : one at a time, no locks. A part is read by the writer between shard_seal() and
  *           shard_give_back().
  * Errors  : none; a full shard is a seal, never a lost event.
@@ -19,6 +20,7 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/arena.h"
 
@@ -29,6 +31,7 @@ struct shard_limits {
     size_t dimension_bytes_max; /* of one dimension's text */
     /* NULL, or by report: events before this have no slot any more, they are late; others may move it */
     const _Atomic int64_t *late_ms;
+    size_t raw_bytes_max; /* documents of events, between two seals; 0: there are none */
 };
 
 struct shard;
@@ -37,6 +40,9 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
                         const struct shard_limits *limits);
 void shard_free(struct shard *sh);
 
+/* From here on events are of this partition, and kept as documents as `raw` says; NULL: not. Pre: the limits
+ * have room for them. */
+void shard_set_raw(struct shard *sh, const struct raw *raw, const struct range *of);
 /* Count events in every report: in the books, and where the report's filter lets them, in their cells.
  * Several at once (up to SHARD_EVENTS_MAX), because their lookups then wait for memory together: each step
  * is done for all of them and asks for what the next one reads. Thrice as fast as one by one. */

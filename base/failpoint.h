@@ -26,6 +26,7 @@
     X(EXPIRE_AFTER_COMMIT, "expire.after_commit")   \
     X(OFFSETS_BEFORE, "offsets.before_commit")      \
     X(OFFSETS_AFTER, "offsets.after_commit")        \
+    X(RAW_INSERTED, "raw.inserted")                 \
     X(MONGO_LOGGED, "mongo.logged")                 \
     X(MONGO_SEALED, "mongo.sealed")                 \
     X(MONGO_APPLYING, "mongo.applying")             \

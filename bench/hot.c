@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_hot FILE LINES\n");
         return EX_USAGE;
     }
-    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512, NULL};
+    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512, NULL, 0};
     struct report reports[2];
     struct clf clf;
     struct event events[SHARD_EVENTS_MAX];

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 #define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
-#define CONFIG_SOURCES_MAX    64
+#define CONFIG_SOURCES_MAX    RAW_SOURCES_MAX
 #define CONFIG_REPORTS_MAX    64
 #define CONFIG_PROPERTIES_MAX 100
 
@@ -46,6 +47,7 @@ struct config_source {
     char *topic;      /* of SOURCE_KAFKA */
     int64_t start_ms; /* of SOURCE_KAFKA */
     struct decode decode;
+    struct raw raw;
 };
 
 /* A value that came from elsewhere: its key ("store.url", "sources.access.path") and how it was written. */
@@ -91,6 +93,7 @@ struct config {
         int64_t cells_max;     /* per report and thread in one batch */
         int64_t series_max;    /* per report and thread kept in memory */
         int64_t key_bytes_max; /* per thread, of series' keys kept in memory */
+        int64_t raw_bytes_max; /* per thread in one batch, of documents of events */
     } aggregate;
     struct {
         int64_t threads; /* 0: one per processor, at most 8 */

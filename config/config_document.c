@@ -76,7 +76,50 @@ static const char sources_text[] =
     "| `topic`, `partition`, `timestamp` | where the message stands, and its time in seconds |\n"
     "\n"
     "**Time**: `broker` is the timestamp of the message, a pointer is for `json`, which by default looks at\n"
-    "`/@timestamp`, `/timestamp`, `/time` and `/ts`: RFC 3339, or seconds or milliseconds since 1970.\n";
+    "`/@timestamp`, `/timestamp`, `/time` and `/ts`: RFC 3339, or seconds or milliseconds since 1970.\n"
+    "\n"
+    "**Raw events** need MongoDB: with `raw: all`, or a list as `raw: [host, time, path, referrer, "
+    "user_agent]`, each\n"
+    "parsed event is also stored as it is, whether or not a report counts it, in the collection "
+    "`raw.SOURCE`:\n"
+    "\n"
+    "    { _id: \"kafka:access/3/0000000000000004711\", host: \"127.0.0.1\", logname: null, user: "
+    "\"frank\",\n"
+    "      time: ISODate(\"2000-10-10T20:55:36Z\"), request: \"GET /apache_pb.gif HTTP/1.0\", path: "
+    "\"/apache_pb.gif\",\n"
+    "      status: 200, response_size: NumberLong(2326), referrer: \"http://www.example.com/start.html\",\n"
+    "      user_agent: \"Mozilla/4.08 [en] (Win98; I ;Nav)\", v: 1 }\n"
+    "\n"
+    "`_id` is source, partition and offset, so an event that is read again after a crash is there once. "
+    "Other "
+    "fields\n"
+    "that an event has (`vhost`, `value`, a source's own) come under their names, numbers as numbers. It is "
+    "there before it is\n"
+    "counted; what the server refuses for good (by a validator, or a unique index of yours) is in the log, "
+    "and in\n"
+    "`tallyd_raw_refused_total`, and is counted all the same. With `raw_w: 0` nothing is waited for, and "
+    "what "
+    "a\n"
+    "server or a broken connection loses is not known.\n"
+    "\n"
+    "| `raw_growth` | documents go |\n"
+    "|---|---|\n"
+    "| `forever` | never |\n"
+    "| `ttl 7d` | so long after their `time`, by the server, which looks every minute or so |\n"
+    "| `capped 1GiB` | when the collection is full, in order of arrival; such a one cannot be sharded |\n"
+    "| `collection per day keep 30` | a whole collection at a time, `raw.SOURCE.20101010`; without `keep` "
+    "never. Also "
+    "`per week`, named by their Mondays, and `per month`, `raw.SOURCE.201010` |\n"
+    "| `database per month keep 12` | a whole database at a time, `DATABASE_raw_SOURCE_201010`, which gives "
+    "back the disk |\n"
+    "\n"
+    "Periods are those of the events' own time, in UTC. The newest counts for `keep`, too, but not one that "
+    "is "
+    "yet to\n"
+    "come; an event of a period that is dropped is not stored, and in `tallyd_raw_expired_total`. What a "
+    "server cannot\n"
+    "do is an error at start. Other growth than before begins with the next documents: move or drop what is "
+    "there.\n";
 
 static const char kafka_text[] =
     "\n"
@@ -193,6 +236,8 @@ static const char *type_name(enum key_type type)
     case KEY_PREALLOCATE:
     case KEY_TIME:
     case KEY_METRIC:
+    case KEY_RAW_W:
+    case KEY_RAW_GROWTH:
         return "text";
     case KEY_SOURCE_TYPE:
     case KEY_LOG_LEVEL:
@@ -202,6 +247,7 @@ static const char *type_name(enum key_type type)
     case KEY_WEEKDAY:
         return "word";
     case KEY_DECODE:
+    case KEY_RAW:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
         return "list";

@@ -146,6 +146,8 @@ static void print_list(const struct key *k, const void *base, const char *path, 
         print_properties(base, path, out);
     else if (k->type == KEY_DECODE || k->type == KEY_FIELDS)
         print_decoding(k, &((const struct config_source *)base)->decode, out);
+    else if (k->type == KEY_RAW)
+        raw_print_kind(&((const struct config_source *)base)->raw, out);
     else if (k->type == KEY_KEEP)
         print_keep(base, out);
     else

@@ -130,6 +130,8 @@ bool keys_belongs(const struct key *k, const struct config_source *source)
         return source->type == SOURCE_FILE;
     if (k->type == KEY_TOPIC || k->type == KEY_START)
         return source->type == SOURCE_KAFKA;
+    if (strncmp(k->name, "raw_", 4) == 0)
+        return source->raw.kind != RAW_OFF;
     return k->type != KEY_METRIC || (d->step_count > 0 && d->steps[d->step_count - 1].kind == STEP_METRIC);
 }
 
@@ -194,6 +196,8 @@ static const char *range_of_list(enum key_type type)
         return "a list of steps, such as [json:/message, combined]";
     case KEY_FIELDS:
         return "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}";
+    case KEY_RAW:
+        return "all, off, or a list of fields, such as [host, time, path, referrer, user_agent]";
     case KEY_PROPERTIES:
         return "names and values, such as {security.protocol: ssl}";
     case KEY_DIMENSIONS:
@@ -258,8 +262,13 @@ void keys_range(const struct key *k, struct text *out)
     case KEY_METRIC:
         text_puts(out, "the name of a member");
         return;
+    case KEY_RAW_W:
+    case KEY_RAW_GROWTH:
+        text_puts(out, k->type == KEY_RAW_W ? RAW_W_EXPECTED : RAW_GROWTH_EXPECTED);
+        return;
     case KEY_DECODE:
     case KEY_FIELDS:
+    case KEY_RAW:
     case KEY_PROPERTIES:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:
@@ -345,8 +354,15 @@ void keys_print(const struct key *k, const void *base, struct text *out)
     case KEY_METRIC:
         text_puts(out, member);
         return;
+    case KEY_RAW_W:
+        raw_print_w((const struct raw *)(const void *)member, out);
+        return;
+    case KEY_RAW_GROWTH:
+        raw_print_growth((const struct raw *)(const void *)member, out);
+        return;
     case KEY_DECODE:
     case KEY_FIELDS:
+    case KEY_RAW:
     case KEY_PROPERTIES:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:

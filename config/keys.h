@@ -32,14 +32,17 @@ enum key_type {
     KEY_PREALLOCATE,
     KEY_TIME,
     KEY_METRIC,
+    KEY_RAW_W,
+    KEY_RAW_GROWTH,
     KEY_SOURCE_TYPE,
     KEY_LOG_LEVEL,
     KEY_LAYOUT,
     KEY_VALIDATION,
     KEY_PREALLOCATE_AS,
     KEY_WEEKDAY,
-    KEY_DECODE, /* from here on lists and mappings: built by decode_add_…() … */
+    KEY_DECODE, /* from here on lists and mappings: built by decode_add_…(), raw_add_field() … */
     KEY_FIELDS,
+    KEY_RAW,
     KEY_PROPERTIES,
     KEY_DIMENSIONS, /* … and report_add_…() */
     KEY_CONDITIONS,

@@ -222,6 +222,15 @@ static bool parse_decoding(const struct key *k, struct slice text, struct slice 
     return reference.ptr == NULL ? false : refuse(k, reference, "", e);
 }
 
+static bool parse_raw(const struct key *k, struct slice text, struct slice reference, void *base,
+                      struct err *e)
+{
+    struct raw *r = &((struct config_source *)base)->raw;
+    if (k->type == KEY_RAW_W ? raw_set_w(r, text, e) : raw_set_growth(r, text, e))
+        return true;
+    return reference.ptr == NULL ? false : refuse(k, reference, "", e);
+}
+
 bool keys_parse(const struct key *k, struct slice text, struct slice reference, void *base, struct err *e)
 {
     switch (k->type) {
@@ -252,8 +261,12 @@ bool keys_parse(const struct key *k, struct slice text, struct slice reference, 
     case KEY_TIME:
     case KEY_METRIC:
         return parse_decoding(k, text, reference, base, e);
+    case KEY_RAW_W:
+    case KEY_RAW_GROWTH:
+        return parse_raw(k, text, reference, base, e);
     case KEY_DECODE:
     case KEY_FIELDS:
+    case KEY_RAW:
     case KEY_PROPERTIES:
     case KEY_DIMENSIONS:
     case KEY_CONDITIONS:

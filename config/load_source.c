@@ -44,6 +44,25 @@ static void read_fields(struct load *ld, const struct pair *pr, const char *expe
     }
 }
 
+/* One word, or a list. */
+static void read_raw(struct load *ld, const struct pair *pr, const char *expected,
+                     struct config_source *source)
+{
+    struct err e;
+    if (pr->value->type == YAML_SCALAR_NODE && !document_is_nothing(pr->value)) {
+        if (load_is_piece(ld, pr->value, pr->path, expected) &&
+            !raw_set_kind(&source->raw, document_scalar(pr->value), &e))
+            document_problem(ld->d, pr->value->start_mark, pr->path, "%s", e.text);
+    } else if (document_is_list(ld->d, pr->value, pr->path, expected)) {
+        size_t i = 0;
+        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
+            if (load_is_piece(ld, item, pr->path, "a field") &&
+                !raw_add_field(&source->raw, document_scalar(item), &e))
+                document_problem(ld->d, item->start_mark, pr->path, "%s", e.text);
+        }
+    }
+}
+
 void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
                         struct config_source *source)
 {
@@ -51,6 +70,8 @@ void load_source_pieces(struct load *ld, const struct key *k, const struct pair 
     keys_expected(k, &expected);
     if (k->type == KEY_DECODE)
         read_steps(ld, pr, expected.ptr, source);
+    else if (k->type == KEY_RAW)
+        read_raw(ld, pr, expected.ptr, source);
     else
         read_fields(ld, pr, expected.ptr, source);
     text_fini(&expected);
@@ -121,9 +142,13 @@ static void refuse_strangers(struct load *ld, const struct pair *pr, const struc
         if (k->owner != KEY_OF_config_source || keys_belongs(k, source) ||
             !document_find(ld->d, pr->value, pr->path, k->name, &found))
             continue;
+        bool is_metric = k->type == KEY_METRIC, is_raw = strncmp(k->name, "raw_", 4) == 0;
         document_problem(ld->d, found.key->start_mark, found.path, "found it %s, expected it %s only",
-                         k->type == KEY_METRIC ? "without the step metric" : "with another type",
-                         k->type == KEY_METRIC ? "with decode: [metric]"
+                         is_metric ? "without the step metric"
+                         : is_raw  ? "without raw"
+                                   : "with another type",
+                         is_metric             ? "with decode: [metric]"
+                         : is_raw              ? "with raw: all, or a list"
                          : k->type == KEY_PATH ? "with type: file"
                                                : "with type: kafka");
     }
@@ -156,8 +181,10 @@ void load_source_read(struct load *ld, const struct pair *pr)
     struct config *c = ld->c;
     struct config_source *source = &c->sources[c->source_count];
     struct err e;
-    ld->source_marks[c->source_count++] = pr->key->start_mark;
     *source = (struct config_source){.name = xstrndup(pr->name.ptr, pr->name.len)};
+    source->raw.source = source->name;
+    source->raw.number = (uint32_t)c->source_count;
+    ld->source_marks[c->source_count++] = pr->key->start_mark;
     decode_init(&source->decode);
     keys_set_defaults(KEY_OF_config_source, source);
     if (!report_is_name(pr->name, REPORT_NAME_BYTES))
@@ -168,7 +195,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
     load_keys(ld, "sources", pr->path, pr->value, source);
     if (problems < ld->d->problem_count)
         return;
-    if (!decode_finish(&source->decode, &e))
+    if (!decode_finish(&source->decode, &e) || !raw_finish(&source->raw, &source->decode, &e))
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
     refuse_strangers(ld, pr, source);
     refuse_messages(ld, pr, source);
@@ -223,12 +250,24 @@ static void check_rejects(struct load *ld)
                          "found a topic, expected kafka.brokers to say where the cluster is");
 }
 
+/* Collections of raw events are called raw.SOURCE, those of a report raw.day. */
+static bool has_report_raw(const struct config *c)
+{
+    for (size_t i = 0; i < c->report_count; i++) {
+        if (strcmp(c->reports[i].name, "raw") == 0)
+            return true;
+    }
+    return false;
+}
+
 void load_source_rules(struct load *ld)
 {
     const struct config *c = ld->c;
     check_rejects(ld);
     for (size_t i = 0; i < c->source_count; i++) {
         check_unique(ld, i);
+        if (c->sources[i].raw.kind != RAW_OFF && has_report_raw(c))
+            source_problem(ld, i, "found raw beside a report called raw, expected another name of that");
         if (c->sources[i].type != SOURCE_KAFKA)
             continue;
         if (!has_brokers(ld))

@@ -86,3 +86,14 @@ void account_rejects(FILE *out, const struct pipeline_progress *progress)
         }
     }
 }
+
+void account_raws(FILE *out, const struct raw_figures *raws, size_t count)
+{
+    char stored[ACCOUNT_NUMBER_BYTES], refused[ACCOUNT_NUMBER_BYTES], expired[ACCOUNT_NUMBER_BYTES];
+    for (size_t i = 0; i < count; i++) {
+        if (raws[i].source != NULL)
+            fprintf(out, "raw.%-12s documents stored %s, refused %s, expired %s\n", raws[i].source,
+                    account_number(raws[i].stored, stored), account_number(raws[i].refused, refused),
+                    account_number(raws[i].expired, expired));
+    }
+}

@@ -25,5 +25,7 @@ void progress_bar_clear(struct progress_bar *bar);
 const char *account_number(int64_t n, char buf[ACCOUNT_NUMBER_BYTES]);
 /* The books, a line for the source and one per report. */
 void account_books(FILE *out, const struct books *books, const struct report *reports);
+/* What became of events that are kept as they are. */
+void account_raws(FILE *out, const struct raw_figures *raws, size_t count);
 /* Every reason for which lines were rejected, with a sample of each. */
 void account_rejects(FILE *out, const struct pipeline_progress *progress);

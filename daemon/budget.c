@@ -68,7 +68,8 @@ void budget_print(const struct config *c, struct text *out)
     text_puts(
         out,
         "#\n# What `tallyd run` takes of memory at most, each part being as full as its limits let it:\n");
-    print_part("series and counters", b.shards_bytes, "aggregate.*, of each report and kafka.threads", out);
+    print_part("series, counters and raw events", b.shards_bytes,
+               "aggregate.*, of each report and kafka.threads", out);
     print_part("lines and messages at hand", b.input_bytes, "limits.line_max", out);
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);

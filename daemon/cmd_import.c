@@ -87,7 +87,9 @@ static int parse_options(struct import *im, int *argc, char ***argv)
 static bool open_stores(struct import *im, struct err *e)
 {
     const struct config *c = im->config;
-    const struct store_options options = setup_store(c);
+    struct store_options options = setup_store(c);
+    if (im->dry_run)
+        options.raw_count = 0;
     im->store =
         store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
     if (im->store == NULL)
@@ -182,7 +184,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
-    pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL));
+    pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL),
+                        im->dry_run ? NULL : setup_raw(im->config, path));
     progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);
@@ -259,6 +262,8 @@ static int import_all(struct import *im, char **paths)
         status = import_files(im, paths, stop);
         if (!pipeline_has_failed(im->pipeline))
             status = expire_last(im, status);
+        if (!im->quiet)
+            account_raws(stdout, im->store->raws, im->store->raw_count);
         if (!im->quiet && !store_books(im->store, print_other, NULL, &e))
             fprintf(stderr, "tallyd import: %s\n", e.text);
     } else {

@@ -318,6 +318,7 @@ static void open_pipeline(struct run *run)
     const struct config *c = run->config;
     struct pipeline_options options = setup_pipeline(c, 1);
     options.decode = &c->sources[0].decode;
+    options.raw = &c->sources[0].raw;
     flush_init(&run->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms, 1);
     options.flush = &run->flush;
     options.limits = run->limits = limits_of(run);

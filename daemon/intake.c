@@ -177,6 +177,7 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     in->current = range_of(in, p);
     in->current_rkt = m->rkt;
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
+    shard_set_raw(in->shard, &p->topic->config->raw, &in->current->range);
     return true;
 }
 

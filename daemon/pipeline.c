@@ -129,8 +129,9 @@ void pipeline_free(struct pipeline *p)
     free(p);
 }
 
-void pipeline_set_decode(struct pipeline *p, const struct decode *d)
+void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct raw *raw)
 {
+    p->options.raw = raw;
     for (size_t i = 0; i < p->options.threads; i++)
         worker_set_decode(&p->workers[i], d);
 }
@@ -457,7 +458,7 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
     return true;
 }
 
-static void reset(struct pipeline *p, struct reader *reader)
+static void reset(struct pipeline *p, struct reader *reader, const struct range *source)
 {
     struct books books = p->progress.books;
     p->reader = reader;
@@ -471,6 +472,7 @@ static void reset(struct pipeline *p, struct reader *reader)
     for (size_t i = 0; i < p->options.threads; i++) {
         p->workers[i].stripe = p->stripe;
         p->past[i] = p->stripe;
+        shard_set_raw(p->workers[i].shard, p->options.raw, source);
     }
 }
 
@@ -506,7 +508,7 @@ static size_t start_threads(struct pipeline *p, struct thread *threads)
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range, struct err *e)
 {
     struct thread threads[PIPELINE_THREADS_MAX];
-    reset(p, reader);
+    reset(p, reader, range);
     if (p->abandon) {
         *e = p->store_error;
         return false;

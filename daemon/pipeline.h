@@ -59,6 +59,7 @@ struct pipeline_limits {
 struct pipeline_options {
     size_t threads;
     const struct decode *decode;   /* borrowed */
+    const struct raw *raw;         /* of the source, or NULL; borrowed */
     size_t line_max;               /* longer lines are rejected */
     struct pipeline_limits limits; /* at first */
     int64_t stripe_bytes;
@@ -83,8 +84,8 @@ struct pipeline;
 struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
                               const struct pipeline_options *options);
 void pipeline_free(struct pipeline *p);
-/* Decode what comes next otherwise; between two runs. Borrowed. */
-void pipeline_set_decode(struct pipeline *p, const struct decode *d);
+/* Decode what comes next otherwise, and keep of its events what `raw` says; between two runs. Borrowed. */
+void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct raw *raw);
 
 /* Count `reader` from where it stands. `range` names the source (source, partition, label); its from, to
  * and tail are set here. *progress is what this run did; pipeline_free() frees its books. */

@@ -16,6 +16,14 @@ static size_t thread_count(const struct config *c, size_t threads)
     return threads;
 }
 
+static bool has_raw(const struct config *c)
+{
+    bool has = false;
+    for (size_t i = 0; i < c->source_count && !has; i++)
+        has = c->sources[i].raw.kind != RAW_OFF;
+    return has;
+}
+
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
 {
     return (struct pipeline_options){
@@ -26,7 +34,8 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
         .shard = {.cells_max = (size_t)c->aggregate.cells_max,
                   .series_max = (size_t)c->aggregate.series_max,
                   .key_bytes_max = (size_t)c->aggregate.key_bytes_max,
-                  .dimension_bytes_max = (size_t)c->limits.dimension_bytes_max},
+                  .dimension_bytes_max = (size_t)c->limits.dimension_bytes_max,
+                  .raw_bytes_max = has_raw(c) ? (size_t)c->aggregate.raw_bytes_max : 0},
         .rejects_fd = -1,
         .clock = &clock_system,
     };
@@ -34,9 +43,16 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
 
 struct store_options setup_store(const struct config *c)
 {
-    return (struct store_options){.validation = c->store.validation,
-                                  .connections = (size_t)c->store.connections,
-                                  .without_indexes = !c->store.indexes};
+    struct store_options options = {.validation = c->store.validation,
+                                    .connections = (size_t)c->store.connections,
+                                    .without_indexes = !c->store.indexes};
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (c->sources[i].raw.kind == RAW_OFF)
+            continue;
+        options.raws[i] = &c->sources[i].raw;
+        options.raw_count = i + 1;
+    }
+    return options;
 }
 
 struct prealloc_options setup_prealloc(const struct config *c)
@@ -73,16 +89,27 @@ static const struct config_source *find_source(const struct config *c, const cha
     return NULL;
 }
 
+static const struct config_source *choose_source(const struct config *c, const char *path,
+                                                 const char *other_path)
+{
+    const struct config_source *source = find_source(c, path);
+    if (source == NULL && other_path != NULL)
+        source = find_source(c, other_path);
+    return source != NULL ? source : find_source(c, NULL);
+}
+
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path)
 {
     static const struct decode any_line = {.steps = {{.kind = STEP_LINE, .format = CLF_AUTO}},
                                            .step_count = 1};
-    const struct config_source *source = find_source(c, path);
-    if (source == NULL && other_path != NULL)
-        source = find_source(c, other_path);
-    if (source == NULL)
-        source = find_source(c, NULL);
+    const struct config_source *source = choose_source(c, path, other_path);
     return source != NULL ? &source->decode : &any_line;
+}
+
+const struct raw *setup_raw(const struct config *c, const char *path)
+{
+    const struct config_source *source = choose_source(c, path, NULL);
+    return source != NULL ? &source->raw : NULL;
 }
 
 bool setup_has_topics(const struct config *c)

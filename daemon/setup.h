@@ -14,6 +14,8 @@ struct prealloc_options setup_prealloc(const struct config *c);
 /* How the lines of a file are decoded: as the source whose path it is says (or its second name, which may be
  * NULL), else as the first file source, else [auto]. Standard input, "-", is the source of that type. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
+/* … and what is kept of their events; NULL: nothing. */
+const struct raw *setup_raw(const struct config *c, const char *path);
 /* How to reach the cluster; it borrows from the configuration. */
 struct kafka_options setup_kafka(const struct config *c);
 /* Is there a source of type kafka? */

@@ -65,7 +65,9 @@ static bool apply_once(struct writer *w, const struct batch *batch, struct err *
         status_note_batch(w->status, &(struct status_batch){.events = count_events(batch),
                                                             .cells = writer_count_cells(batch),
                                                             .apply_us = now_us() - begun_us,
-                                                            .prealloc = w->store->prealloc});
+                                                            .prealloc = w->store->prealloc,
+                                                            .raws = w->store->raws,
+                                                            .raw_count = w->store->raw_count});
     return good;
 }
 

@@ -17,6 +17,7 @@
  *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
+ *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo_raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_marks.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }

@@ -84,7 +84,8 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
                        struct found_index *f, struct err *e)
 {
     bool was_missing = f->state == INDEX_MISSING;
-    if (was_missing && !mongo_create_index(r->m, c->name, MONGO_INDEX, key, &f->state, e))
+    const struct mongo_index_wanted wanted = {.collection = c->name, .name = MONGO_INDEX, .key = key};
+    if (was_missing && !mongo_create_index(r->m, &wanted, &f->state, e))
         return false;
     text_printf(r->out, "%s: %s %s\n", c->name, MONGO_INDEX,
                 f->state == INDEX_DIFFERS ? "differs, and is left as it is"

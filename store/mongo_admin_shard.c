@@ -73,7 +73,7 @@ static bool run_on_admin(struct mongo_admin_run *r, const bson_t *command, struc
 static bool make_shard_key(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
                            const bson_t *key, enum shard_state state, struct err *e)
 {
-    const char *index = shard_index(c);
+    const struct mongo_index_wanted index = {.collection = c->name, .name = shard_index(c), .key = key};
     enum mongo_index made;
     bson_t command;
     bool good = true;
@@ -81,7 +81,7 @@ static bool make_shard_key(struct mongo_admin_run *r, const struct mongo_collect
         bson_init(&command);
         BSON_APPEND_UTF8(&command, "shardCollection", name);
         BSON_APPEND_DOCUMENT(&command, "key", key);
-        good = (index == NULL || mongo_create_index(r->m, c->name, index, key, &made, e)) &&
+        good = (index.name == NULL || mongo_create_index(r->m, &index, &made, e)) &&
                run_on_admin(r, &command, e);
         bson_destroy(&command);
     }

@@ -5,6 +5,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo_internal.h"
+#include "store/mongo_raw.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -148,7 +149,8 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
 
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_resolve(m, batch, e))
+    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
+        !mongo_resolve(m, batch, e))
         return false;
     m->number++; /* never again: a seal that is carried out late must not find another batch under its number
                   */
@@ -206,6 +208,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
     failpoint(FAILPOINT_MONGO_APPLIED);
     m->step = STEP_NONE;
     m->store.prealloc = m->figures;
+    mongo_raw_note(m);
     m->applied_at_ms = clock_mono_ms(&clock_system);
     mongo_note_stored(m);
     return true;

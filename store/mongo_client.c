@@ -225,6 +225,7 @@ bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, st
     const bson_t *hello = lib.mongoc_server_description_hello_response(server);
     limits->updates = limit_of(hello, "maxWriteBatchSize", UPDATES_DEFAULT);
     limits->bytes = limit_of(hello, "maxBsonObjectSize", BYTES_DEFAULT);
+    limits->document_bytes = limits->bytes;
     limits->is_router = mongo_is_router(hello);
     lib.mongoc_server_description_destroy(server);
     return true;
@@ -261,11 +262,22 @@ bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, st
     return mongo_read_in(c, c->database, command, reply, e);
 }
 
-bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *command,
+                    const bson_t *concern, bson_t *reply, struct err *e)
 {
     bson_error_t error;
-    return lib.mongoc_client_write_command_with_opts(c->client, c->database, command, NULL, reply, &error) ||
-           fail(c, &error, name_of(command), e);
+    bson_t options = BSON_INITIALIZER;
+    if (concern != NULL)
+        BSON_APPEND_DOCUMENT(&options, "writeConcern", concern);
+    bool good =
+        lib.mongoc_client_write_command_with_opts(c->client, database, command, &options, reply, &error);
+    bson_destroy(&options);
+    return good || fail(c, &error, name_of(command), e);
+}
+
+bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    return mongo_write_in(c, c->database, command, NULL, reply, e);
 }
 
 static bool member_of(const bson_iter_t *document, const char *name, bson_iter_t *found)

@@ -31,6 +31,7 @@ void mongo_client_close(struct mongo_client *c);
 struct mongo_limits {
     size_t updates;
     size_t bytes;
+    size_t document_bytes;
     bool is_router; /* of a sharded cluster: it asks each shard unless it is told the shard key */
 };
 
@@ -46,6 +47,10 @@ const char *mongo_client_database(const struct mongo_client *c);
  * not looked at, … */
 bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+/* The same in another database; `concern`: how many members are to have what is written, NULL: as the URI has
+ * it. Where that is w: 0, nothing is waited for, and the reply is empty. */
+bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *command,
+                    const bson_t *concern, bson_t *reply, struct err *e) MUST_CHECK;
 /* The first in another database. */
 bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
                    struct err *e) MUST_CHECK;

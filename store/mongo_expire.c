@@ -9,7 +9,7 @@
  * ended. */
 #include "aggregate/keep.h"
 #include "base/failpoint.h"
-#include "store/mongo_internal.h"
+#include "store/mongo_raw.h"
 
 #include <stdio.h>
 
@@ -374,7 +374,7 @@ static bool expire_next(struct mongo_store *m, int64_t end_ms, struct expired *e
 bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (!mongo_refresh_marks(m, e))
+    if (!mongo_raw_expire(m, now_ms, e) || !mongo_refresh_marks(m, e))
         return false;
     for (size_t r = 0; r < st->report_count; r++) {
         if (!move_marks(m, r, now_ms, e))

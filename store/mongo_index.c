@@ -13,20 +13,23 @@
 #define CODE_OPTIONS_CONFLICT  85
 #define CODE_KEY_SPEC_CONFLICT 86
 
-bool mongo_create_index(struct mongo_store *m, const char *collection, const char *name, const bson_t *key,
+bool mongo_create_index(struct mongo_store *m, const struct mongo_index_wanted *wanted,
                         enum mongo_index *state, struct err *e)
 {
+    const char *database = wanted->database != NULL ? wanted->database : mongo_client_database(m->client);
     bson_t command, indexes, one, reply;
     bson_iter_t code;
     bson_init(&command);
-    BSON_APPEND_UTF8(&command, "createIndexes", collection);
+    BSON_APPEND_UTF8(&command, "createIndexes", wanted->collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &indexes);
     BSON_APPEND_DOCUMENT_BEGIN(&indexes, "0", &one);
-    BSON_APPEND_DOCUMENT(&one, "key", key);
-    BSON_APPEND_UTF8(&one, "name", name);
+    BSON_APPEND_DOCUMENT(&one, "key", wanted->key);
+    BSON_APPEND_UTF8(&one, "name", wanted->name);
+    if (wanted->ttl_s > 0)
+        BSON_APPEND_INT64(&one, "expireAfterSeconds", wanted->ttl_s);
     bson_append_document_end(&indexes, &one);
     bson_append_array_end(&command, &indexes);
-    bool good = mongo_write(m->client, &command, &reply, e);
+    bool good = mongo_write_in(m->client, database, &command, NULL, &reply, e);
     *state = INDEX_IS_THERE;
     if (!good && bson_iter_init_find(&code, &reply, "code") &&
         (bson_iter_as_int64(&code) == CODE_OPTIONS_CONFLICT ||
@@ -45,7 +48,8 @@ static bool create(void *context, const struct mongo_collection *c, struct err *
     char quoted[LOG_QUOTE_BYTES];
     enum mongo_index state = INDEX_IS_THERE;
     bson_t key;
-    bool good = !mongo_index_key(m, c, &key) || mongo_create_index(m, c->name, MONGO_INDEX, &key, &state, e);
+    const struct mongo_index_wanted wanted = {.collection = c->name, .name = MONGO_INDEX, .key = &key};
+    bool good = !mongo_index_key(m, c, &key) || mongo_create_index(m, &wanted, &state, e);
     if (good && state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", c->name,
                  log_quote(e->text, quoted));

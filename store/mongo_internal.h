@@ -95,6 +95,11 @@ struct mongo_store {
     struct prealloc_pace pace;
     struct prealloc_figures figures;
 
+    /* of events that are kept as they are: mongo_raw.h */
+    struct mongo_raw *raws; /* by number of their source */
+    size_t raw_count;
+    bool has_indexes; /* they are to be made */
+
     /* the batch under way */
     enum mongo_step step;
     struct mongo_log log;
@@ -262,6 +267,8 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
 
 /* Carry out the log of a batch, over several connections of the handle. On failure some of it has been. */
 bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e);
+/* One of the handle's connections, made where it is needed first; 0 is `client`. */
+bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e);
 void mongo_send_fini(struct mongo_store *m);
 
 /* ---- mongo_index.c */
@@ -270,7 +277,13 @@ enum mongo_index { INDEX_MISSING, INDEX_IS_THERE, INDEX_DIFFERS };
 /* At start: of all collections; one that differs is told, and left alone. */
 bool mongo_create_indexes(struct mongo_store *m, struct err *e);
 /* One. *state afterwards: it is there, or another one differs, as *e says. */
-bool mongo_create_index(struct mongo_store *m, const char *collection, const char *name, const bson_t *key,
+struct mongo_index_wanted {
+    const char *database; /* NULL: that of the handle */
+    const char *collection, *name;
+    const bson_t *key;
+    int64_t ttl_s; /* documents go so long after their date; 0: they stay */
+};
+bool mongo_create_index(struct mongo_store *m, const struct mongo_index_wanted *wanted,
                         enum mongo_index *state, struct err *e);
 
 /* ---- mongo_validator.c */

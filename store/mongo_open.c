@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
 #include "store/mongo_marks.h"
+#include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
 
 #define XXH_INLINE_ALL
@@ -259,7 +260,8 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     }
     /* Validators first: what makes a collection needs less of a right than what changes it. */
     if (!mongo_set_validators(m, options->validation, e) ||
-        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_need_slot(m, e))
+        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_raw_open(m, options, e) ||
+        !mongo_need_slot(m, e))
         return false;
     prealloc_init(&m->prealloc, &options->prealloc, clock_wall_ms(&clock_system),
                   XXH3_64bits_withSeed(m->slot, strlen(m->slot), (uint64_t)m->inc));
@@ -301,6 +303,7 @@ void mongo_free(struct mongo_store *m)
         mongo_forget_partition(m, &m->partitions[m->partition_count - 1]);
     mongo_client_close(m->client);
     mongo_send_fini(m);
+    mongo_raw_fini(m);
     free(m->uri);
     mongo_log_fini(&m->log);
     bson_destroy(m->seal_filter);

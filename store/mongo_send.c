@@ -112,7 +112,7 @@ static void *run(void *context)
 }
 
 /* The caller's own connection first. */
-static bool open_client(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
+bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
 {
     if (i > 0 && m->others[i - 1] == NULL)
         m->others[i - 1] = mongo_client_open(m->uri, true, e);
@@ -133,7 +133,7 @@ static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, str
         sender->chunk.one_by_one = m->limits.is_router;
         if (!take_chunk(s, &sender->chunk))
             break;
-        if (!open_client(m, *count, &sender->chunk.client, e))
+        if (!mongo_connection(m, *count, &sender->chunk.client, e))
             return false;
     }
     return true;

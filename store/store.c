@@ -15,6 +15,13 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
 {
     static const char sqlite[] = "sqlite:";
     const size_t prefix = strlen(sqlite);
+    if (options->raw_count > 0 && !mongo_is_url(url)) {
+        err_set(e, EX_CONFIG,
+                "found raw events (sources.%s.raw) with a store that takes none, expected store.url to be "
+                "mongodb://HOST/DATABASE, or raw: off",
+                options->raws[options->raw_count - 1]->source);
+        return NULL;
+    }
     if (strcmp(url, "mem:") == 0)
         return mem_open(mode, reports, report_count, e);
     if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')

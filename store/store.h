@@ -18,6 +18,9 @@
  *          a server a source belongs to the writer that took it last. Any number of STORE_READ handles
  *          may read beside it, each call from one snapshot. STORE_WORK is of a server: it reads as a writer
  *          does, and carries out jobs beside any number of others.
+ * Raw    : documents of events that a batch brings (batch.h) are stored before it is, under names of their
+ *          own, so that a batch that is repeated stores none twice. What is refused of them is counted, and
+ *          no reason not to count the events.
  * Spans  : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse
  *          it.
  * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
@@ -29,6 +32,7 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/civil.h"
 #include "base/err.h"
@@ -114,6 +118,10 @@ struct store_options {
     size_t connections;   /* to a server, over which a batch is applied; 0: as the store likes */
     bool without_indexes; /* but those that it needs itself */
     struct prealloc_options prealloc;
+    /* By number of their source, what is to be kept of its events beside what is counted; NULL: nothing.
+     * Borrowed. Only of MongoDB: EX_CONFIG elsewhere. */
+    const struct raw *raws[RAW_SOURCES_MAX];
+    size_t raw_count;
 };
 
 struct store;
@@ -175,6 +183,8 @@ struct store {
     size_t report_count;
     bool is_shared;                   /* other writers may count beside this one, each its partitions */
     struct prealloc_figures prealloc; /* of a writer, as of the last batch applied */
+    struct raw_figures *raws;         /* the same, of each source whose events are kept */
+    size_t raw_count;
 };
 
 /* `url` is "sqlite:PATH", "mongodb://…" (store/mongo.h) or "mem:". STORE_WRITE creates what is missing and

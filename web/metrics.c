@@ -141,6 +141,32 @@ static void add_prealloc(const struct status *s, struct text *out)
                 f->spike_milli % 1000);
 }
 
+/* Of sources whose events are kept as they are. */
+static void add_raws(const struct status *s, struct text *out)
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } rows[] = {{"raw_stored_total", "Events that are there as they are, by source.",
+                 offsetof(struct raw_figures, stored)},
+                {"raw_refused_total", "Events whose documents the server did not take.",
+                 offsetof(struct raw_figures, refused)},
+                {"raw_expired_total", "Events of a period that was dropped before they came.",
+                 offsetof(struct raw_figures, expired)}};
+    for (size_t i = 0; i < COUNT_OF(rows) && s->last_batch.raw_count > 0; i++) {
+        add_head(out, rows[i].name, "counter", rows[i].help);
+        for (size_t k = 0; k < s->last_batch.raw_count; k++) {
+            int64_t value;
+            if (s->raws[k].source == NULL)
+                continue;
+            memcpy(&value, (const char *)&s->raws[k] + rows[i].offset, sizeof value);
+            text_printf(out, "tallyd_%s{source=", rows[i].name);
+            add_label(out, s->raws[k].source);
+            text_printf(out, "} %" PRId64 "\n", value);
+        }
+    }
+}
+
 static void add_store(const struct status *s, struct text *out)
 {
     add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches that are durable.");
@@ -151,6 +177,7 @@ static void add_store(const struct status *s, struct text *out)
     add_latencies(s, out);
     add_interval(s, out);
     add_prealloc(s, out);
+    add_raws(s, out);
     add_one(out, "expired_rows_total", "counter", (int64_t)s->expired_rows,
             "Rows or documents deleted, or spans taken out of documents, since reports need not keep them.");
     add_one(out, "expired_bytes_total", "counter", (int64_t)s->expired_bytes, "What they held.");

@@ -71,6 +71,8 @@ void status_note_batch(struct status *s, const struct status_batch *batch)
         bucket++;
     pthread_mutex_lock(&s->lock);
     s->last_batch = *batch;
+    for (size_t i = 0; i < batch->raw_count; i++)
+        s->raws[i] = batch->raws[i];
     s->batches++;
     s->cells += (uint64_t)batch->cells;
     s->latencies[bucket]++;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "aggregate/books.h"
+#include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -60,6 +61,8 @@ struct status_batch {
     int64_t apply_us;      /* how long it took to become durable */
     /* Of the store since its handle was opened, with this batch. */
     struct prealloc_figures prealloc;
+    const struct raw_figures *raws; /* copied */
+    size_t raw_count;
 };
 
 /* All of a partition's records before `next` are counted. */
@@ -92,7 +95,8 @@ struct status {
     struct books books;
     struct status_partition *partitions;
     size_t partition_count, partition_capacity;
-    struct status_batch last_batch;
+    struct status_batch last_batch; /* its figures of raw events are these: */
+    struct raw_figures raws[RAW_SOURCES_MAX];
     uint64_t batches, store_errors, cells;
     uint64_t latencies[STATUS_LATENCIES + 1];
     uint64_t expired_rows, expired_bytes; /* deleted since the start, as they were let go */

@@ -34,6 +34,8 @@ libs={libs}
 exec "$libs/{loader}" --library-path "$libs:$libs/blas:$libs/lapack:$bin/../lib" --argv0 "$bin/{name}" "$bin/{name}.bin" "$@"
 """
 
+# What ends documents (TTL) is a job that would connect to the port that the database was made at.
+JOBS = ("-c", "cron.use_background_workers=on")
 # After SIGKILL all is written that was: syncing each file again would take 3 s.
 CONFIGURATION = """\
 recovery_init_sync_method = syncfs
@@ -160,7 +162,7 @@ class Postgres(Program):
 
     def start(self):
         return self.launch(unprivileged(os.path.join(HOME, BIN, "postgres"), "-D", os.path.join(self.home, "data"),
-                                        "-h", "127.0.0.1", "-p", str(self.port)))
+                                        "-h", "127.0.0.1", "-p", str(self.port), *JOBS))
 
     def ready(self):
         """Does it let anybody in?"""

@@ -5,6 +5,7 @@
 `plan()` is asked for a Fault for every connection, by the thread that accepts it. Bytes are counted exactly: those up
 to the limit are still delivered, so that a request may have reached the server whole though no reply comes back. The
 commands that go to a MongoDB server are counted, in `commands`: {("insert", "pages.day"): 2}; as "lost" the replies that were.
+`heard`: a list that takes what clients send, piece by piece.
 """
 
 import collections
@@ -47,8 +48,8 @@ def end(sock, by_reset=False):
 class Link:
     """One connection through the proxy."""
 
-    def __init__(self, fault, client, server, commands):
-        self.fault, self.client, self.server, self.commands = fault, client, server, commands
+    def __init__(self, fault, client, server, commands, heard):
+        self.fault, self.client, self.server, self.commands, self.heard = fault, client, server, commands, heard
         self.is_losing = False
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._pump, args=way, daemon=True)
@@ -70,6 +71,8 @@ class Link:
         end(self.server, by_reset)
 
     def _note(self, data):
+        if self.heard is not None:
+            self.heard.append(data)
         found = COMMAND.match(data)
         if found:
             command = tuple(part.decode() for part in found.groups())
@@ -109,8 +112,8 @@ class Link:
 
 
 class Proxy:
-    def __init__(self, port, plan=lambda: FAITHFUL):
-        self.to, self.plan = port, plan
+    def __init__(self, port, plan=lambda: FAITHFUL, heard=None):
+        self.to, self.plan, self.heard = port, plan, heard
         self.links, self.faults, self.commands = [], collections.Counter(), collections.Counter()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(IDLE_S)
@@ -159,4 +162,4 @@ class Proxy:
             client.close()
             return
         self.links = [link for link in self.links if link.guard.is_alive()]
-        self.links.append(Link(fault, client, server, self.commands))
+        self.links.append(Link(fault, client, server, self.commands, self.heard))

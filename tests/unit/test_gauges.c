@@ -71,7 +71,7 @@ static void make_report(struct game *g)
 
 static void open_all(struct game *g)
 {
-    static const struct shard_limits limits = {1000, 1000, 1 << 20, 64, NULL};
+    static const struct shard_limits limits = {1000, 1000, 1 << 20, 64, NULL, 0};
     char url[160];
     struct err e;
     make_report(g);

@@ -314,7 +314,7 @@ static void test_one_large_batch_equals_a_naive_count(void **state)
     (void)state;
     struct dice d = dice_new("large");
     struct game g;
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0};
     game_init(&g, &d, &limits);
     play(&g, 6000, 20000, 1 << 20);
     check_equal(&g);
@@ -342,7 +342,7 @@ static void test_books_are_split_between_partitions(void **state)
 {
     (void)state;
     struct dice d = dice_new("partitions");
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0};
     struct game g;
     struct books naive[2], taken[2];
     game_init(&g, &d, &limits);
@@ -374,7 +374,7 @@ static void test_books_are_split_between_partitions(void **state)
 static void test_empty_shard_seals_to_an_empty_part(void **state)
 {
     (void)state;
-    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL};
+    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL, 0};
     struct shard *sh = shard_new(3, reports, REPORTS, &limits);
     assert_true(shard_is_empty(sh));
     assert_false(shard_is_full(sh));
@@ -395,12 +395,17 @@ static void test_empty_shard_seals_to_an_empty_part(void **state)
 static void test_each_limit_makes_it_full(void **state)
 {
     (void)state;
-    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES, NULL},
-                                                 {100, 3, 1 << 20, DIMENSION_BYTES, NULL},
-                                                 {100, 100, 1, DIMENSION_BYTES, NULL}};
-    static const int full_after[] = {3, 3, 1};
+    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES, NULL, 0},
+                                                 {100, 3, 1 << 20, DIMENSION_BYTES, NULL, 0},
+                                                 {100, 100, 1, DIMENSION_BYTES, NULL, 0},
+                                                 {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 100}};
+    static const int full_after[] = {3, 3, 1, 2};
+    static const struct raw raw = {.kind = RAW_ALL};
+    static const struct range range = {.source = "s"};
     for (size_t k = 0; k < COUNT_OF(limits); k++) {
         struct shard *sh = shard_new(0, reports, REPORTS, &limits[k]);
+        if (limits[k].raw_bytes_max > 0)
+            shard_set_raw(sh, &raw, &range);
         for (int i = 1; i <= 3; i++) {
             char path[8];
             struct event ev = {.at_ms = 1000};
@@ -417,7 +422,7 @@ static void test_each_limit_makes_it_full(void **state)
 static void test_sums_saturate(void **state)
 {
     (void)state;
-    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 0};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
     struct event events[SHARD_EVENTS_MAX] = {{.at_ms = 0}};
     for (int i = 0; i < SHARD_EVENTS_MAX; i++) {
@@ -437,7 +442,7 @@ static void test_sums_saturate(void **state)
 static void test_events_before_the_mark_are_late(void **state)
 {
     _Atomic int64_t late_ms[REPORTS] = {0, 2000, 1001};
-    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms, 0};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
     struct event events[3] = {{.at_ms = 1000}, {.at_ms = 1001}, {.at_ms = 2000}};
     (void)state;

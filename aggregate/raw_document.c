@@ -1,0 +1,191 @@
+#include "aggregate/raw_document.h"
+
+#include "aggregate/dimension.h"
+#include "base/mem.h"
+#include "ingest/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BIT(f)          ((uint64_t)1 << (f))
+#define OFFSET_BYTES    40
+#define SETTLED_TIMES   3 /* so much longer a text may become */
+#define NAME_ROOM_BYTES (FIELD_NAME_BYTES + 1)
+
+/* https://bsonspec.org */
+enum bson_type {
+    BSON_DOUBLE = 0x01,
+    BSON_TEXT = 0x02,
+    BSON_DATE = 0x09,
+    BSON_NULL = 0x0A,
+    BSON_INT = 0x10,
+    BSON_LONG = 0x12
+};
+
+static const uint64_t of_lines = BIT(FIELD_HOST) | BIT(FIELD_LOGNAME) | BIT(FIELD_USER) | BIT(FIELD_REQUEST) |
+                                 BIT(FIELD_PATH) | BIT(FIELD_STATUS) | BIT(FIELD_BYTES) |
+                                 BIT(FIELD_REFERRER) | BIT(FIELD_AGENT);
+/* In the request already. */
+static const uint64_t of_request = BIT(FIELD_METHOD) | BIT(FIELD_TARGET) | BIT(FIELD_PROTOCOL);
+
+static void add_name(struct text *out, enum bson_type type, const char *name)
+{
+    text_putc(out, (char)type);
+    text_add(out, name, strlen(name) + 1);
+}
+
+/* BSON is little-endian. */
+static void add_int(struct text *out, uint32_t value)
+{
+    uint32_t little = htole32(value);
+    text_add(out, (const char *)&little, sizeof little);
+}
+
+static void add_long(struct text *out, uint64_t value)
+{
+    uint64_t little = htole64(value);
+    text_add(out, (const char *)&little, sizeof little);
+}
+
+static void add_text(struct text *out, const char *name, struct slice s)
+{
+    add_name(out, BSON_TEXT, name);
+    add_int(out, (uint32_t)s.len + 1);
+    text_add(out, s.ptr, s.len);
+    text_putc(out, '\0');
+}
+
+static void add_odd_text(struct text *out, const char *name, const struct event *ev, enum field f)
+{
+    struct slice s = ev->field[f];
+    size_t room = SETTLED_TIMES * s.len + DIMENSION_BYTES_MIN;
+    char *settled = xmalloc(room);
+    bool is_escaped = !((ev->literal >> f) & 1);
+    add_text(out, name, slice_of(settled, dimension_settle(s, is_escaped, room, settled)));
+    free(settled);
+}
+
+/* Whole numbers stay whole. */
+static void add_decimal(struct text *out, const char *name, int64_t number)
+{
+    double fraction = (double)number / EVENT_SCALE;
+    uint64_t bits;
+    if (number % EVENT_SCALE == 0) {
+        add_name(out, BSON_LONG, name);
+        add_long(out, (uint64_t)(number / EVENT_SCALE));
+        return;
+    }
+    memcpy(&bits, &fraction, sizeof bits);
+    add_name(out, BSON_DOUBLE, name);
+    add_long(out, bits);
+}
+
+/* Would a number say all that the text does? */
+static bool is_number(struct slice s)
+{
+    if (s.len > 0 && s.ptr[0] == '-')
+        s = slice_of(s.ptr + 1, s.len - 1);
+    return s.len > 0 && s.ptr[0] != '+' && (s.len == 1 || s.ptr[0] != '0' || s.ptr[1] == '.');
+}
+
+static void add_field(struct text *out, const char *name, const struct event *ev, enum field f)
+{
+    if (!event_has(ev, f)) {
+        add_name(out, BSON_NULL, name);
+    } else if (f == FIELD_STATUS) {
+        add_name(out, BSON_INT, name);
+        add_int(out, (uint32_t)ev->number[f]);
+    } else if (f == FIELD_BYTES) {
+        add_name(out, BSON_LONG, name);
+        add_long(out, (uint64_t)ev->number[f]);
+    } else if (field_is_number(f) && event_has_number(ev, f) &&
+               (f == FIELD_VALUE || is_number(ev->field[f]))) {
+        add_decimal(out, name, ev->number[f]);
+    } else if (event_is_odd(ev, f)) {
+        add_odd_text(out, name, ev, f);
+    } else {
+        add_text(out, name, ev->field[f]);
+    }
+}
+
+static void add_time(struct text *out, const struct event *ev)
+{
+    add_name(out, BSON_DATE, "time");
+    add_long(out, (uint64_t)ev->at_ms);
+}
+
+static const char *name_of(enum field f, char buf[NAME_ROOM_BYTES])
+{
+    static const char *const taken[] = {"time", "response_size", "user_agent", "v"};
+    const char *name = field_name(f);
+    if (f == FIELD_BYTES || f == FIELD_AGENT)
+        return f == FIELD_BYTES ? "response_size" : "user_agent";
+    for (size_t i = 0; i < COUNT_OF(taken); i++) {
+        if (strcmp(name, taken[i]) != 0)
+            continue;
+        snprintf(buf, NAME_ROOM_BYTES, "%s_", name);
+        return buf;
+    }
+    return name;
+}
+
+static void add_all(struct text *out, const struct raw *r, const struct event *ev)
+{
+    uint64_t wanted = r->is_of_lines ? (ev->present & ~of_request) | of_lines : ev->present;
+    bool has_time = false;
+    for (; wanted != 0; wanted &= wanted - 1) {
+        char buf[NAME_ROOM_BYTES];
+        enum field f = (enum field)__builtin_ctzll(wanted);
+        if (f >= FIELD_REQUEST && !has_time) {
+            add_time(out, ev); /* where a line has it */
+            has_time = true;
+        }
+        add_field(out, name_of(f, buf), ev, f);
+    }
+    if (!has_time)
+        add_time(out, ev);
+}
+
+static void add_id(struct text *out, struct slice prefix, int64_t order)
+{
+    char offset[OFFSET_BYTES];
+    uint64_t element = (uint64_t)order & ((1U << RECORD_ELEMENT_BITS) - 1);
+    int len = snprintf(offset, sizeof offset, "%019" PRIu64, (uint64_t)order >> RECORD_ELEMENT_BITS);
+    if (element > 0)
+        len += snprintf(offset + len, sizeof offset - (size_t)len, ".%06" PRIu64, element);
+    add_name(out, BSON_TEXT, "_id");
+    add_int(out, (uint32_t)(prefix.len + (size_t)len) + 1);
+    text_add(out, prefix.ptr, prefix.len);
+    text_add(out, offset, (size_t)len + 1);
+}
+
+void raw_document_add(struct text *out, const struct raw *r, struct slice prefix, const struct event *ev)
+{
+    struct raw_head head = {.at_ms = ev->at_ms, .number = r->number};
+    size_t begin = out->len, from = begin + sizeof head;
+    text_add(out, (const char *)&head, sizeof head);
+    add_int(out, 0);
+    add_id(out, prefix, ev->order);
+    if (r->kind == RAW_ALL)
+        add_all(out, r, ev);
+    for (size_t i = 0; i < r->field_count; i++) {
+        if (r->fields[i].id == RAW_TIME)
+            add_time(out, ev);
+        else
+            add_field(out, r->fields[i].name, ev, (enum field)r->fields[i].id);
+    }
+    add_name(out, BSON_INT, "v");
+    add_int(out, RAW_SCHEMA);
+    text_putc(out, '\0');
+    head.len = (uint32_t)(out->len - from);
+    uint32_t little = htole32(head.len);
+    memcpy(out->ptr + begin, &head, sizeof head);
+    memcpy(out->ptr + from, &little, sizeof little);
+}
+
+void raw_document_prefix(struct text *out, const char *source, const char *partition)
+{
+    text_clear(out);
+    text_printf(out, "%s/%s/", source, partition);
+}

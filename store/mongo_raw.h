@@ -1,0 +1,60 @@
+/* mongo_raw.h - events as they are, each a document (raw_document.h), beside what is counted.
+ *
+ *   raw.access             of raw_growth: forever, ttl and capped
+ *   raw.access.20101010    a collection for each day; of weeks, their Monday
+ *   raw.access.201010      … for each month
+ *   DATABASE_raw_access_201010.raw.access    a database for each month
+ *
+ * Exact  : the documents of a batch are inserted, with their own write concern, before it is sealed; their
+ *          `_id` says where their event stands. So a batch that is repeated inserts the same ones again, and
+ *          that they are there already is a success. With w: 0 nothing is known of that.
+ * Refused: a document that the server does not take for good (a validator, an index of somebody's own that is
+ *          unique, its size) is counted and logged, each for itself; all others are taken. What may pass
+ *          (no server, no primary, too few members) fails the batch, which is tried again.
+ * Growth : a period is dropped whole when so many later ones are kept, by the newest period that events had,
+ *          or that is there, but none that is yet to come. What arrives of one that is dropped is counted as
+ *          expired, and not stored. A daemon that is behind another may make one again: it goes at the next
+ *          look.
+ * Indexes: {path}, {host, time} and {time}, of the fields that are kept, where store.indexes is true.
+ * Start  : the collection is made, and looked at: what a server only says that it does (a capped collection,
+ *          an index that ends documents) is refused there.
+ * Threads: the handle's; inserts go over its connections at once, those into capped collections over one,
+ *          since these keep the order of arrival.
+ */
+#pragma once
+
+#include "aggregate/raw.h"
+#include "store/mongo_internal.h"
+
+#define MONGO_DATABASE_BYTES 64 /* servers take 63 */
+#define MONGO_RAW_INDEXES    3
+
+struct mongo_raw {
+    const struct raw *of;       /* NULL: of this source nothing is kept */
+    struct raw_figures pending; /* of the batch under way */
+    int64_t newest_ms;          /* the newest period known; its start */
+    int64_t *ready;             /* periods whose collection is as it should be */
+    size_t ready_count, ready_capacity;
+};
+
+struct mongo_place {
+    char database[MONGO_DATABASE_BYTES], collection[MONGO_NAME_BYTES];
+};
+
+/* ---- mongo_raw.c */
+
+/* The documents of a batch; what became of them is noted by mongo_raw_note() when the batch is applied. */
+bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
+void mongo_raw_note(struct mongo_store *m);
+void mongo_raw_fini(struct mongo_store *m);
+
+/* ---- mongo_raw_place.c */
+
+bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e) MUST_CHECK;
+void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t period_ms,
+                     struct mongo_place *place);
+/* Its collection is there, with what belongs to it. */
+bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
+                       struct err *e) MUST_CHECK;
+/* Drop the periods that are not to be kept. */
+bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e) MUST_CHECK;

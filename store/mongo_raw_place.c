@@ -1,0 +1,351 @@
+/* Where raw events go: their collections and databases, made, looked at and dropped. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/mongo_raw.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define CODE_NAMESPACE_NOT_FOUND 26
+#define CODE_NAMESPACE_EXISTS    48
+#define LIST_MAX                 100000 /* names in one answer */
+
+/* ---- names */
+
+/* "20101010", "201010"; of what has no periods "". */
+static void period_name(const struct raw *r, int64_t period_ms, char buf[16])
+{
+    struct civil c = civil_from_ms(period_ms);
+    bool is_month = r->growth == RAW_COLLECTION_PER_MONTH || r->growth == RAW_DATABASE_PER_MONTH;
+    buf[0] = '\0';
+    if (raw_has_periods(r))
+        snprintf(buf, 16, is_month ? "%04d%02d" : "%04d%02d%02d", c.year, c.month, c.day);
+}
+
+void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t period_ms,
+                     struct mongo_place *place)
+{
+    char period[16];
+    const char *database = mongo_client_database(m->client);
+    bool has_database = r->growth == RAW_DATABASE_PER_MONTH;
+    period_name(r, period_ms, period);
+    if (has_database)
+        snprintf(place->database, sizeof place->database, "%s_raw_%s_%s", database, r->source, period);
+    else
+        snprintf(place->database, sizeof place->database, "%s", database);
+    snprintf(place->collection, sizeof place->collection, "raw.%s%s%s", r->source,
+             has_database || period[0] == '\0' ? "" : ".", has_database ? "" : period);
+}
+
+/* The start of the period that a collection or database is of; -1: it is none of the source's. */
+static int64_t period_of(const struct mongo_store *m, const struct raw *r, const char *name)
+{
+    struct mongo_place place;
+    const size_t len = strlen(name);
+    struct civil c = {.day = 1};
+    size_t digits = 0;
+    while (digits < len && name[len - digits - 1] >= '0' && name[len - digits - 1] <= '9')
+        digits++;
+    if ((digits != 6 && digits != 8) ||
+        sscanf(name + len - digits, "%4d%2d%2d", &c.year, &c.month, &c.day) < 2 || c.year < 1970 ||
+        c.month < 1 || c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month))
+        return -1;
+    int64_t period_ms = civil_to_ms(&c);
+    mongo_raw_place(m, r, period_ms, &place);
+    bool is_ours = strcmp(r->growth == RAW_DATABASE_PER_MONTH ? place.database : place.collection, name) == 0;
+    return is_ours && raw_period(r, period_ms) == period_ms ? period_ms : -1;
+}
+
+/* ---- making */
+
+static bool run_command(struct mongo_store *m, const char *database, bson_t *command, int64_t harmless,
+                        struct err *e)
+{
+    bson_t reply;
+    bool good = mongo_write_in(m->client, database, command, NULL, &reply, e) ||
+                mongo_number_at(&reply, "code", 0) == harmless;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool refuse_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                          const char *what, struct err *e)
+{
+    struct text growth = {0};
+    raw_print_growth(r, &growth);
+    err_set(e, EX_CONFIG, "found sources.%s.raw_growth: %s, but in %s, %s.%s %s", r->source, growth.ptr,
+            mongo_client_name(m->client), place->database, place->collection, what);
+    text_fini(&growth);
+    return false;
+}
+
+/* Of the first collection in a reply to listCollections. */
+static bool is_capped(const bson_t *reply)
+{
+    bson_iter_t capped;
+    return mongo_find_member(reply, "cursor.firstBatch.0.options.capped", &capped) &&
+           bson_iter_as_bool(&capped);
+}
+
+/* A server may make another instead, and say nothing. */
+static bool check_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         struct err *e)
+{
+    bson_t reply;
+    bson_t *command =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(place->collection), "}");
+    bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
+                (is_capped(&reply) ||
+                 refuse_growth(
+                     m, r, place,
+                     "is no capped collection: a server that makes none needs another raw_growth, a "
+                     "collection that was there before another name (db.getCollection().renameCollection())",
+                     e));
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool make_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                        struct err *e)
+{
+    bson_t *command = BCON_NEW("create", BCON_UTF8(place->collection), "capped", BCON_BOOL(true), "size",
+                               BCON_INT64(r->limit));
+    if (!run_command(m, place->database, command, CODE_NAMESPACE_EXISTS, e))
+        return !e->retryable ? refuse_growth(m, r, place, "cannot be made as a capped collection", e) : false;
+    return check_capped(m, r, place, e);
+}
+
+/* Is there an index that ends documents after so long? */
+static bool has_ttl(const bson_t *reply, int64_t ttl_s)
+{
+    bson_iter_t batch, at, found, key;
+    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "expireAfterSeconds") &&
+            bson_iter_as_int64(&found) == ttl_s && bson_iter_recurse(&at, &key) &&
+            bson_iter_find_descendant(&key, "key.time", &key))
+            return true;
+    }
+    return false;
+}
+
+static bool check_ttl(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                      struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(place->collection));
+    bool good =
+        mongo_read_in(m->client, place->database, command, &reply, e) &&
+        (has_ttl(&reply, r->limit / SECOND_MS) ||
+         refuse_growth(m, r, place,
+                       "has no index {time: 1} that ends documents after so long: drop the one that is there "
+                       "(tallyd_time), or choose another raw_growth",
+                       e));
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool make_index(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                       const char *name, const bson_t *key, int64_t ttl_s, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    enum mongo_index state;
+    const struct mongo_index_wanted wanted = {place->database, place->collection, name, key, ttl_s};
+    if (!mongo_create_index(m, &wanted, &state, e))
+        return ttl_s > 0 && !e->retryable ? refuse_growth(m, r, place, "cannot have a TTL index", e) : false;
+    if (ttl_s > 0)
+        return check_ttl(m, r, place, e);
+    if (state == INDEX_DIFFERS)
+        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", place->collection,
+                 log_quote(e->text, quoted));
+    return true;
+}
+
+/* {path}, {host, time}, {time}: those whose fields are kept; the last one is the TTL's. */
+static bool make_indexes(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         struct err *e)
+{
+    static const struct {
+        const char *name, *first, *second;
+        int first_id, second_id;
+    } indexes[MONGO_RAW_INDEXES] = {{"tallyd_path", "path", NULL, FIELD_PATH, FIELD_PATH},
+                                    {"tallyd_host_time", "host", "time", FIELD_HOST, RAW_TIME},
+                                    {"tallyd_time", "time", NULL, RAW_TIME, RAW_TIME}};
+    bool good = true;
+    for (size_t i = 0; good && i < MONGO_RAW_INDEXES; i++) {
+        bool is_ttl = r->growth == RAW_TTL && indexes[i].first_id == RAW_TIME;
+        if (!raw_has_field(r, indexes[i].first_id) || !raw_has_field(r, indexes[i].second_id) ||
+            !(m->has_indexes || is_ttl))
+            continue;
+        bson_t key = BSON_INITIALIZER;
+        BSON_APPEND_INT32(&key, indexes[i].first, 1);
+        if (indexes[i].second != NULL)
+            BSON_APPEND_INT32(&key, indexes[i].second, 1);
+        good = make_index(m, r, place, indexes[i].name, &key, is_ttl ? r->limit / SECOND_MS : 0, e);
+        bson_destroy(&key);
+    }
+    return good;
+}
+
+static bool is_ready(const struct mongo_raw *raw, int64_t period_ms)
+{
+    for (size_t i = 0; i < raw->ready_count; i++) {
+        if (raw->ready[i] == period_ms)
+            return true;
+    }
+    return false;
+}
+
+bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms, struct err *e)
+{
+    struct mongo_place place;
+    if (is_ready(raw, period_ms))
+        return true;
+    mongo_raw_place(m, raw->of, period_ms, &place);
+    if ((raw->of->growth == RAW_CAPPED && !make_capped(m, raw->of, &place, e)) ||
+        !make_indexes(m, raw->of, &place, e))
+        return false;
+    raw->ready = xgrow(raw->ready, &raw->ready_capacity, raw->ready_count + 1, sizeof *raw->ready);
+    raw->ready[raw->ready_count++] = period_ms;
+    return true;
+}
+
+/* ---- dropping */
+
+struct walk {
+    struct mongo_store *m;
+    struct mongo_raw *raw;
+    int64_t newest_ms, before_ms; /* found; what is before this is dropped */
+};
+
+static bool drop(struct walk *w, int64_t period_ms, struct err *e)
+{
+    struct mongo_place place;
+    mongo_raw_place(w->m, w->raw->of, period_ms, &place);
+    bool is_database = w->raw->of->growth == RAW_DATABASE_PER_MONTH;
+    bson_t *command =
+        is_database ? BCON_NEW("dropDatabase", BCON_INT32(1)) : BCON_NEW("drop", BCON_UTF8(place.collection));
+    if (!run_command(w->m, place.database, command, CODE_NAMESPACE_NOT_FOUND, e))
+        return false;
+    log_info("raw_dropped", "source=%s %s=%s", w->raw->of->source, is_database ? "database" : "collection",
+             is_database ? place.database : place.collection);
+    return true;
+}
+
+/* Each name in a reply. */
+static bool take_names(struct walk *w, const bson_t *reply, const char *member, struct err *e)
+{
+    bson_iter_t list, at, name;
+    if (!mongo_find_member(reply, member, &list) || !bson_iter_recurse(&list, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
+            continue;
+        int64_t period_ms = period_of(w->m, w->raw->of, bson_iter_utf8(&name, NULL));
+        w->newest_ms = period_ms > w->newest_ms ? period_ms : w->newest_ms;
+        if (period_ms >= 0 && period_ms < w->before_ms && !drop(w, period_ms, e))
+            return false;
+    }
+    return true;
+}
+
+static bool expire(struct mongo_store *m, struct mongo_raw *raw, int64_t now_ms, struct err *e)
+{
+    struct walk w = {.m = m, .raw = raw, .newest_ms = -1, .before_ms = INT64_MIN};
+    bool is_database = raw->of->growth == RAW_DATABASE_PER_MONTH;
+    bson_t reply;
+    bson_t *command = is_database ? BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true))
+                                  : BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
+                                             "cursor", "{", "batchSize", BCON_INT32(LIST_MAX), "}");
+    const char *member = is_database ? "databases" : "cursor.firstBatch";
+    bool good = mongo_read_in(m->client, is_database ? "admin" : mongo_client_database(m->client), command,
+                              &reply, e) &&
+                take_names(&w, &reply, member, e);
+    int64_t latest_ms = raw_period(raw->of, now_ms);
+    w.newest_ms = w.newest_ms < latest_ms ? w.newest_ms : latest_ms; /* none that is yet to come */
+    raw->newest_ms = w.newest_ms > raw->newest_ms ? w.newest_ms : raw->newest_ms;
+    w.before_ms = raw_first_kept(raw->of, raw->newest_ms);
+    good = good && take_names(&w, &reply, member, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct raw *r = m->raws[i].of;
+        if (r != NULL && raw_has_periods(r) && r->limit > 0 && !expire(m, &m->raws[i], now_ms, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- start */
+
+/* Some servers answer all the same; that reply would be taken for the next command's. So this is asked over a
+ * connection of its own. */
+static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t version;
+    struct mongo_place place;
+    struct err ignored;
+    struct mongo_client *client = mongo_client_open(m->uri, true, e);
+    if (client == NULL)
+        return false;
+    mongo_raw_place(m, r, 0, &place);
+    bson_t *nothing = BCON_NEW("delete", BCON_UTF8(place.collection), "deletes", "[", "{", "q", "{", "_id",
+                               BCON_UTF8(""), "}", "limit", BCON_INT32(1), "}", "]");
+    bson_t *concern = BCON_NEW("w", BCON_INT32(0)), *question = BCON_NEW("buildInfo", BCON_INT32(1));
+    bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
+    bson_destroy(&reply);
+    if (good) {
+        good = (mongo_read(client, question, &reply, &ignored) &&
+                bson_iter_init_find(&version, &reply, "version")) ||
+               err_set(e, EX_CONFIG,
+                       "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
+                       r->source, mongo_client_name(m->client));
+        bson_destroy(&reply);
+    }
+    bson_destroy(nothing);
+    bson_destroy(concern);
+    bson_destroy(question);
+    mongo_client_close(client);
+    return good;
+}
+
+static bool check_name(const struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    size_t bytes =
+        strlen(mongo_client_database(m->client)) + strlen("_raw_") + strlen(r->source) + strlen("_201010");
+    return r->growth != RAW_DATABASE_PER_MONTH || bytes < MONGO_DATABASE_BYTES ||
+           err_set(e, EX_CONFIG,
+                   "found sources.%s.raw_growth: database per month, expected a database of store.url and a "
+                   "source of together at most %zu bytes: %s_raw_%s_201010 is too long a name",
+                   r->source, MONGO_DATABASE_BYTES - 1 - strlen("_raw__201010"),
+                   mongo_client_database(m->client), r->source);
+}
+
+bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e)
+{
+    m->has_indexes = !options->without_indexes;
+    m->raw_count = m->store.raw_count = options->raw_count;
+    m->raws = xcalloc(options->raw_count + 1, sizeof *m->raws);
+    m->store.raws = xcalloc(options->raw_count + 1, sizeof *m->store.raws);
+    for (size_t i = 0; i < options->raw_count; i++) {
+        const struct raw *r = m->raws[i].of = options->raws[i];
+        if (r == NULL)
+            continue;
+        m->store.raws[i].source = r->source;
+        if (!check_name(m, r, e) || (r->w == 0 && !check_silence(m, r, e)) ||
+            (!raw_has_periods(r) && !mongo_raw_prepare(m, &m->raws[i], 0, e)))
+            return false;
+    }
+    return mongo_raw_expire(m, clock_wall_ms(&clock_system), e);
+}

@@ -1,0 +1,509 @@
+#!/usr/bin/env python3
+"""Events as they are, in MongoDB: typed, each once whatever dies, and asked for as anybody would.
+
+The judge reads a log by a regular expression of its own, and compares every document. TALLYD_MONGO names the server; what one
+of them cannot do must be said at start. TALLYD_ROUNDS (4 by default) says how often what happens by chance is tried. The seed is
+printed.
+"""
+
+import collections
+import datetime
+import json
+import os
+import re
+import signal
+import time
+
+from harness import EX_CONFIG, EX_OK, DaemonCase, dice
+from mongocase import PASSING, SHORT, MongoCase, main, mongo, proxy
+from test_mongo import KILLED
+
+try:
+    import bson
+    import pymongo
+except ImportError:
+    bson = pymongo = None  # main() begins again by a Python that has them
+
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
+TTL_S = 150  # servers look every minute
+IS_FERRET = mongo.CHOSEN == "ferretdb"
+BOOK = ('127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 '
+        '"http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)"\n')
+LOGGED = re.compile(r'(\S+) (\S+) (\S+) \[(\d+)/(\w+)/(\d+):(\d+):(\d+):(\d+) ([+-]\d\d)(\d\d)\] "((?:\S+ )?([^ ?"]*)[^"]*)" '
+                    r'(\d+) (\d+|-) "([^"]*)" "([^"]*)"$')
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+CONFIG = """\
+sources: {access: {raw: %s%s}}
+reports: {pages: {by: [path], where: [status<400]}}
+aggregate: {batch_size: 64KiB, raw_size: 64KiB}
+"""
+LINE = '198.51.100.%d - %s [%02d/%s/%d:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" %d %s "%s" "%s"\n'
+
+
+def document_of(line):
+    """As it is to be stored, by nothing that tallyd has."""
+    (host, logname, user, day, month, year, hour, minute, second, zone, zone_minutes, request, path, status, size,
+     referrer, agent) = LOGGED.match(line).groups()
+    at = datetime.datetime(int(year), MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))
+    at -= datetime.timedelta(hours=int(zone), minutes=int(zone[0] + zone_minutes))
+    none = {"-": None}
+    return {"host": host, "logname": none.get(logname, logname), "user": none.get(user, user), "time": at,
+            "request": request, "path": path, "status": int(status),
+            "response_size": None if size == "-" else int(size), "referrer": none.get(referrer, referrer),
+            "user_agent": none.get(agent, agent), "v": 1}
+
+
+def documents_of(log):
+    """[(offset, document)]"""
+    found, offset = [], 0
+    for line in log.decode().splitlines(keepends=True):
+        if LOGGED.match(line.rstrip("\n")):
+            found.append((offset, document_of(line.rstrip("\n"))))
+        offset += len(line.encode())
+    return found
+
+
+def traffic(random, lines, days=3, pages=20, agent="x" * 600):
+    """Of few hosts and pages, now and then late; some without a size, user or referrer."""
+    out = []
+    for number in range(lines):
+        at = datetime.datetime(2026, 1, 5) + datetime.timedelta(
+            seconds=max(0, number * days * 86400 // lines - (random.randrange(86400) if random.random() < 0.05 else 0)))
+        out.append(LINE % (random.randrange(20), random.choice(["-", "ann"]), at.day, MONTHS[at.month - 1], at.year, at.hour,
+                           at.minute, at.second, f"/{random.randrange(pages)}.html", random.choice([200, 304, 404, 500]),
+                           random.choice(["-", random.randrange(1 << 33)]), random.choice(["-", "http://a.example/"]),
+                           agent))
+    return "".join(out).encode()
+
+
+def commands_in(heard):
+    """The commands that went through a proxy whole."""
+    found = []
+    for piece in heard:
+        if len(piece) > 25 and piece[12:16] == b"\xdd\x07\0\0" and piece[20] == 0:
+            length = int.from_bytes(piece[21:25], "little")
+            if 21 + length <= len(piece):
+                found.append((int.from_bytes(piece[16:20], "little"), bson.decode(piece[21:21 + length])))
+    return found
+
+
+class RawCase(MongoCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+
+    def configure(self, raw="all", **more):
+        self.write("tallyd.yaml", (CONFIG % (raw, "".join(f", raw_{key}: {value}" for key, value in more.items()))).encode())
+
+    def stored(self, collection="raw.access"):
+        """{(label of the source, offset): document}, of the documents that are there."""
+        found = {}
+        for one in self.base[collection].find():
+            offset = int(one.pop("_id").rsplit("/", 1)[1])
+            self.assertNotIn(offset, found)
+            found[offset] = one
+        return found
+
+    def check_raw(self, log, collection="raw.access"):
+        self.assertEqual(dict(documents_of(log)), self.stored(collection))
+
+
+class Documents(RawCase):
+    def test_types(self):
+        self.configure()
+        self.write("a.log", (BOOK + '::1 x - [29/Feb/2024:23:59:59 +0530] "-" 408 - "-" "-"\n'
+                             'rubbish\n'
+                             'h - - [01/Jan/2026:00:00:00 +0000] "GET /a?b=c HTTP/1.1" 999 70368744177664 "" ""\n').encode())
+        out = self.count("a.log")
+        self.assertRegex(out, r"raw\.access +documents stored 3, refused 0")
+        book, slow, last = (one for one in self.base["raw.access"].find().sort("_id"))
+        self.assertRegex(book.pop("_id"), "^file:[0-9]+:[0-9a-f]{16}//0{19}$")
+        self.assertEqual({"host": "127.0.0.1", "logname": None, "user": "frank",
+                          "time": datetime.datetime(2000, 10, 10, 20, 55, 36), "request": "GET /apache_pb.gif HTTP/1.0",
+                          "path": "/apache_pb.gif", "status": 200, "response_size": 2326,
+                          "referrer": "http://www.example.com/start.html",
+                          "user_agent": "Mozilla/4.08 [en] (Win98; I ;Nav)", "v": 1}, book)
+        self.assertEqual(["host", "logname", "user", "time", "request", "path", "status", "response_size", "referrer",
+                          "user_agent", "v"], list(book))
+        self.assertIs(int, type(book["status"]))
+        self.assertEqual("Int64", type(book["response_size"]).__name__)
+        self.assertEqual((None, None, None, datetime.datetime(2024, 2, 29, 18, 29, 59)),
+                         (slow["request"], slow["path"], slow["referrer"], slow["time"]))
+        self.assertEqual(("/a", 999, 70368744177664, ""),
+                         (last["path"], last["status"], last["response_size"], last["referrer"]))
+
+    def test_odd_bytes(self):
+        self.configure()
+        self.write("a.log", b'h - - [01/Jan/2026:00:00:00 +0000] "GET /\xc3\xbc\\xc3\\xa9\xff\\"% HTTP/1.1" 200 1 "\\t\\x00" "'
+                   + b"\xf0" * 9000 + b'"\n')
+        self.count("a.log")
+        one = self.base["raw.access"].find_one()
+        self.assertEqual("/\u00fc\u00e9%FF\"%", one["path"])
+        self.assertEqual("%09%00", one["referrer"])
+        self.assertEqual("%F0" * 9000, one["user_agent"])
+
+    def test_chosen_fields(self):
+        log = traffic(self.dice, 50)
+        self.configure("[host, time, path, referrer, user_agent]")
+        self.write("a.log", log)
+        self.count("a.log")
+        chosen = {"host", "time", "path", "referrer", "user_agent", "v"}
+        self.assertEqual({offset: {name: value for name, value in one.items() if name in chosen}
+                          for offset, one in documents_of(log)}, self.stored())
+
+    def test_metric_events(self):
+        events = [[{"name": "load", "ts": 1286720242.5, "value": 0.25, "tags": {"userid": "rick", "zip": "00123", "n": "-17"}},
+                   {"name": "load", "ts": 1286720243, "value": -3, "tags": {}}],
+                  {"name": "\u00fc\n", "ts": 1286720244, "value": 1e3, "tags": {"userid": "ann"}}]
+        self.write("tallyd.yaml", b"sources: {m: {decode: [metric], raw: all}}\n"
+                   b"reports: {gauges: {by: [name, userid, zip, n], measures: {now: last(value)}}}\n")
+        self.write("m.json", "".join(json.dumps(one) + "\n" for one in events).encode())
+        self.count("m.json")
+        at = datetime.datetime(2010, 10, 10, 14, 17, 22, 500000)
+        after = json.dumps(events[0]).__len__() + 1
+        found = {one.pop("_id").split("//")[1]: one for one in self.base["raw.m"].find()}
+        self.assertEqual({"0" * 19: {"name": "load", "value": 0.25, "userid": "rick", "zip": "00123", "n": -17, "time": at, "v": 1},
+                          "0" * 19 + ".000001": {"name": "load", "value": -3, "v": 1,
+                                                 "time": at + datetime.timedelta(seconds=0.5)},
+                          f"{after:019}": {"name": "\u00fc%0A", "value": 1000, "userid": "ann", "v": 1,
+                                           "time": at + datetime.timedelta(seconds=1.5)}}, found)
+
+    def test_late_and_filtered_events_are_there_and_a_dry_run_stores_none(self):
+        log = traffic(self.dice, 40)
+        self.configure()
+        self.write("a.log", log)
+        self.tallyd(*self.arguments("a.log"), "--dry-run")
+        self.assertEqual([], self.base.list_collection_names())
+        self.count("a.log")
+        self.check_raw(log)
+        self.count("a.log")
+        self.check_raw(log)
+
+    def test_another_store_is_refused(self):
+        self.configure()
+        self.write("a.log", BOOK.encode())
+        for store in ("sqlite:tallyd.db", "mem:"):
+            self.tallyd("import", "-c", "tallyd.yaml", "--store", store, "a.log", status=EX_CONFIG)
+            self.assertRegex(self.err, r"sources\.access\.raw.*store\.url")
+
+
+class Exact(RawCase):
+    """Each parsed event is there once."""
+
+    def test_killed_at_every_place(self):
+        log = traffic(self.dice, 1000)
+        self.write("a.log", log)
+        self.configure(w="majority")
+        for place in ("raw.inserted", "mongo.logged", "mongo.sealed", "mongo.applying", "mongo.applied", "mongo.done"):
+            with self.subTest(place=place):
+                self.anew()
+                for times in (1, 2):
+                    process = self.begin("a.log", env=dict(os.environ, TALLYD_FAILPOINT=f"{place}:{times}"))
+                    self.end(process, EX_OK, KILLED)
+                self.finish("a.log")
+                self.check_raw(log)
+
+    def test_killed_at_random(self):
+        log = traffic(self.dice, 4000)
+        self.write("a.log", log)
+        self.configure()
+        taken = self.timed("a.log")
+        for _ in range(ROUNDS):
+            self.anew()
+            for _ in range(3):
+                process = self.begin("a.log")
+                time.sleep(self.dice.random() * taken)
+                process.send_signal(signal.SIGKILL)
+                self.end(process, EX_OK, KILLED)
+            self.finish("a.log")
+            self.check_raw(log)
+
+    def test_broken_connections(self):
+        log = traffic(self.dice, 1500)
+        self.write("a.log", log)
+        self.configure()
+        with proxy.Proxy(self.server.port) as between:
+            self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+            sent = between.commands["insert", "raw.access"]
+        self.assertGreater(sent, 3)
+        for lost in (("insert", "raw.access"), None):
+            self.anew()
+            url = f"/{self.name}{SHORT}"
+            plan = ((lambda: proxy.Fault(lose=lost)) if lost else
+                    (lambda: proxy.Fault(self.dice.choice(["reset", "close"]), up=self.dice.randrange(400_000))))
+            with proxy.Proxy(self.server.port, plan) as between:
+                for _ in range(4):
+                    process = self.begin("a.log", url=f"mongodb://127.0.0.1:{between.port}{url}")
+                    self.end(process, EX_OK, *PASSING)
+            self.finish("a.log")
+            self.check_raw(log)
+
+    def test_a_server_that_refuses_for_a_while(self):
+        if not self.FAIL_COMMAND:
+            self.skipTest("the server cannot be told to fail")
+        log = traffic(self.dice, 300)
+        self.write("a.log", log)
+        self.configure()
+        for failure in ({"errorCode": 10107}, {"writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}}):
+            self.anew()
+            self.client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                                       "data": {"failCommands": ["insert"], **failure}})
+            self.assertNotEqual(EX_OK, self.tallyd(*self.arguments("a.log"), status=None) and self.status)
+            self.finish("a.log")
+            self.check_raw(log)
+
+
+class Concern(RawCase):
+    def heard(self, **more):
+        """The inserts of raw events that reach a server, as (flags, command)."""
+        self.anew()
+        self.configure(**more)
+        heard = []
+        with proxy.Proxy(self.server.port, heard=heard) as between:
+            self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        found = [one for one in commands_in(heard) if one[1].get("insert") == "raw.access"]
+        self.assertEqual(1, len(found))
+        self.wait_until(lambda: self.base["raw.access"].count_documents({}) == 3)
+        return found[0]
+
+    def test_reaches_the_server(self):
+        self.write("a.log", traffic(self.dice, 3))
+        for more, expected in (({}, (1, True)), ({"w": "majority"}, ("majority", True)), ({"w": 1, "j": "false"}, (1, False))):
+            _, command = self.heard(**more)
+            self.assertEqual(expected, (command["writeConcern"]["w"], command["writeConcern"]["j"]))
+            self.assertIs(False, command["ordered"])
+
+    def test_none_is_not_waited_for(self):
+        self.write("a.log", traffic(self.dice, 3))
+        if IS_FERRET:  # it answers
+            self.configure(w=0)
+            self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
+            self.assertIn("raw_w", self.err)
+            return
+        flags, command = self.heard(w=0)
+        self.assertEqual({"w": 0}, command["writeConcern"])
+        self.assertEqual(2, flags & 2, "it asks for a reply")
+
+
+class Refused(RawCase, DaemonCase):
+    """What the server does not take is told one by one, and stops nothing."""
+
+    def refused(self, log, bad):
+        """The events of `bad` offsets are refused, all others are there, and all are counted."""
+        for offset in bad:
+            self.assertRegex(self.err, rf"raw_refused source=access id=\S*{offset:019}\S* error=.*\S")
+        expected = dict(documents_of(log))
+        self.assertEqual({offset: one for offset, one in expected.items() if offset not in bad}, self.stored())
+        self.assertEqual(1, self.base["books"].count_documents({"entries.parsed": len(expected)}))
+
+    def test_by_a_validator(self):
+        log = traffic(self.dice, 60)
+        status = [offset for offset, one in documents_of(log) if one["status"] == 500]
+        self.write("a.log", log)
+        self.configure()
+        self.base.create_collection("raw.access", validator={"$jsonSchema": {"properties": {"status": {"maximum": 499}}}})
+        if IS_FERRET:
+            self.skipTest("FerretDB checks nothing that is inserted")
+        out = self.count("a.log")
+        self.assertRegex(out, rf"stored {60 - len(status)}, refused {len(status)},")
+        self.assertEqual(60 - len(status), self.base["raw.access"].count_documents({}))
+        self.assertEqual(0, self.base["raw.access"].count_documents({"status": 500}))
+
+    def test_by_a_unique_index(self):
+        first, second = "a" * 30, "b" * 30
+        log = b"".join(traffic(self.dice, 1, agent=agent) for agent in (first, second, first, second, "c", first))
+        self.write("a.log", log)
+        self.configure()
+        self.base["raw.access"].create_index("user_agent", unique=True)
+        self.assertRegex(self.count("a.log"), "stored 3, refused 3,")
+        self.refused(log, [offset for offset, _ in documents_of(log)][2:4] + [documents_of(log)[5][0]])
+
+    def test_a_batch_that_is_repeated_refuses_the_same(self):
+        log = b"".join(traffic(self.dice, 1, agent=agent) for agent in "abacc")
+        self.write("a.log", log)
+        self.configure()
+        self.base["raw.access"].create_index("user_agent", unique=True)
+        process = self.begin("a.log", env=dict(os.environ, TALLYD_FAILPOINT="raw.inserted"))
+        self.end(process, KILLED)
+        self.assertRegex(self.count("a.log"), "stored 3, refused 2,")
+        self.assertEqual(3, self.base["raw.access"].count_documents({}))
+
+    def test_metrics(self):
+        self.write("tallyd.yaml", f'''store: {{url: "{self.store}"}}
+sources: {{access: {{path: a.log, raw: all}}}}
+http: {{listen: "127.0.0.1:0"}}
+aggregate: {{flush: 100ms}}
+'''.encode())
+        log = b"".join(traffic(self.dice, 1, agent=agent) for agent in "abacc")
+        self.write("a.log", log)
+        self.base["raw.access"].create_index("user_agent", unique=True)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for(lambda: self.base["raw.access"].count_documents({}), lambda found: found == 3)
+        self.wait_for(lambda: self.get("/metrics"), lambda text: 'tallyd_raw_refused_total{source="access"} 2' in text)
+        self.assertIn('tallyd_raw_stored_total{source="access"} 3', self.get("/metrics"))
+        self.assertIn('tallyd_raw_expired_total{source="access"} 0', self.get("/metrics"))
+        self.stop()
+
+
+class Growth(RawCase):
+    """Each kind, where the server can do it; else it is refused at start, and leaves nothing."""
+
+    def count_periods(self, growth, names):
+        """An import of nine days; all documents are in the collection or database of their period."""
+        log = traffic(self.dice, 90, days=9, agent="-")
+        self.write("a.log", log)
+        self.configure(growth=growth)
+        self.count("a.log")
+        expected = collections.defaultdict(list)
+        for _, one in documents_of(log):
+            expected[names(one["time"])].append(one)
+        return log, expected
+
+    def there(self, collection):
+        return sorted((one for one in collection.find({}, {"_id": 0})), key=repr)
+
+    def collections(self):
+        return {name for name in self.base.list_collection_names() if name.startswith("raw.")}
+
+    def check_collections(self, expected):
+        self.assertEqual(set(expected), self.collections())
+        for name, documents in expected.items():
+            self.assertEqual(sorted(documents, key=repr), self.there(self.base[name]))
+            self.assertIn("tallyd_host_time", self.base[name].index_information())
+
+    def test_collections_by_day(self):
+        _, expected = self.count_periods("collection per day", lambda at: f"raw.access.{at:%Y%m%d}")
+        self.assertEqual(9, len(expected))
+        self.check_collections(expected)
+
+    def test_the_oldest_are_dropped(self):
+        log, expected = self.count_periods("collection per day keep 3", lambda at: f"raw.access.{at:%Y%m%d}")
+        kept = {name: expected[name] for name in sorted(expected)[-3:]}
+        self.check_collections(kept)
+        late = traffic(self.dice, 40, days=2, agent="late")  # all of them of days that are gone
+        self.write("late.log", late)
+        self.assertRegex(self.count("late.log"), "stored 0, refused 0, expired 40")
+        self.check_collections(kept)
+        self.assertEqual(130, sum(one["entries"]["parsed"] for one in self.base["books"].find()))
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "a.log", "late.log"))
+        self.assertEqual(len(log), self.nexts()["a.log"])
+
+    def test_a_period_to_come_drops_none(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        times = [now - datetime.timedelta(days=1), now, now + datetime.timedelta(hours=23)]
+        lines = "".join(LINE % (1, "-", at.day, MONTHS[at.month - 1], at.year, at.hour, at.minute, at.second, "/", 200, 1, "-", "-")
+                        for at in times)
+        self.write("a.log", lines.encode())
+        self.configure(growth="collection per day keep 2")
+        self.count("a.log")
+        self.assertEqual({f"raw.access.{at:%Y%m%d}" for at in times}, self.collections())
+
+    def test_collections_by_week_and_month(self):
+        _, expected = self.count_periods(
+            "collection per week", lambda at: f"raw.access.{at - datetime.timedelta(days=at.weekday()):%Y%m%d}")
+        self.check_collections(expected)
+        self.anew()
+        _, expected = self.count_periods("collection per month", lambda at: f"raw.access.{at:%Y%m}")
+        self.check_collections(expected)
+
+    def test_databases_by_month(self):
+        lines = "".join(LINE % (1, "-", 1, MONTHS[month], 2025, 0, 0, 0, "/", 200, month, "-", "-") for month in range(5))
+        self.write("a.log", lines.encode())
+        self.configure(growth="database per month keep 2")
+        self.count("a.log")
+        found = {name for name in self.client.list_database_names() if name.startswith(f"{self.name}_raw_")}
+        self.assertEqual({f"{self.name}_raw_access_202504", f"{self.name}_raw_access_202505"}, found)
+        self.assertEqual([4], [one["response_size"] for one in self.client[max(found)]["raw.access"].find()])
+        self.assertEqual([], [name for name in self.base.list_collection_names() if name.startswith("raw")])
+        for name in found:
+            self.client.drop_database(name)
+
+    def test_a_name_of_a_database_that_is_too_long(self):
+        self.configure(growth="database per month")
+        self.write("a.log", BOOK.encode())
+        self.tallyd(*self.arguments("a.log", url=f"{self.server.url}/{'n' * 50}"), status=EX_CONFIG)
+        self.assertRegex(self.err, "raw_growth.*too long a name")
+
+    def test_ttl(self):
+        """The index is there, and documents end."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        lines = "".join(LINE % (1, "-", at.day, MONTHS[at.month - 1], at.year, at.hour, at.minute, at.second, "/", 200, 1, "-", "-")
+                        for at in (now, now - datetime.timedelta(days=2)))
+        self.write("a.log", lines.encode())
+        self.configure(growth="ttl 1d")
+        self.count("a.log")
+        self.assertEqual(86400, self.base["raw.access"].index_information()["tallyd_time"]["expireAfterSeconds"])
+        until = time.monotonic() + TTL_S
+        while self.base["raw.access"].count_documents({}) > 1:
+            self.assertLess(time.monotonic(), until, "nothing ends")
+            time.sleep(0.5)
+        self.configure(growth="ttl 2d")
+        self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
+        self.assertRegex(self.err, "raw_growth: ttl 2d.*drop the one that is there")
+
+    def test_capped(self):
+        log = traffic(self.dice, 800)
+        self.write("a.log", log)
+        self.configure(growth="capped 64KiB")
+        if IS_FERRET:  # it makes another collection, and says nothing
+            self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
+            self.assertRegex(self.err, "raw_growth: capped 64KiB.* no capped collection")
+            self.assertEqual(0, self.base["raw.access"].count_documents({}))
+            return
+        self.count("a.log")
+        self.assertTrue(self.base["raw.access"].options()["capped"])
+        found = self.stored()
+        expected = dict(documents_of(log))
+        self.assertLess(len(found), len(expected))  # some servers let it grow to the end of a command
+        self.assertEqual({offset: expected[offset] for offset in sorted(expected)[-len(found):]}, found)
+
+    def test_a_collection_that_was_there_is_not_capped(self):
+        self.write("a.log", BOOK.encode())
+        self.base.create_collection("raw.access")
+        self.configure(growth="capped 1MiB")
+        self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
+        self.assertEqual({"raw.access"}, self.collections())
+
+
+class Questions(RawCase):
+    """Those of the literature, as anybody would ask them."""
+
+    def setUp(self):
+        super().setUp()
+        log = traffic(self.dice, 600, agent="-")
+        self.write("a.log", log)
+        self.configure()
+        self.count("a.log")
+        self.events = [one for _, one in documents_of(log)]
+        self.raw = self.base["raw.access"]
+
+    def times(self, found):
+        return sorted((one["time"], one["host"], one["path"]) for one in found)
+
+    def test_by_path(self):
+        self.assertEqual(self.times(one for one in self.events if one["path"] == "/7.html"),
+                         self.times(self.raw.find({"path": "/7.html"})))
+
+    def test_by_time_and_host(self):
+        begin, end = datetime.datetime(2026, 1, 5, 12), datetime.datetime(2026, 1, 6, 18)
+        within = [one for one in self.events if begin <= one["time"] < end]
+        self.assertEqual(self.times(within), self.times(self.raw.find({"time": {"$gte": begin, "$lt": end}})))
+        of_host = [one for one in within if one["host"] == "198.51.100.7"]
+        question = {"host": "198.51.100.7", "time": {"$gte": begin, "$lt": end}}
+        self.assertEqual(self.times(of_host), self.times(self.raw.find(question)))
+
+    def test_requests_per_path_and_day(self):
+        begin, end = datetime.datetime(2026, 1, 5), datetime.datetime(2026, 1, 7)
+        expected = collections.Counter((one["path"], one["time"].day) for one in self.events if begin <= one["time"] < end)
+        found = self.raw.aggregate([
+            {"$match": {"time": {"$gte": begin, "$lt": end}}},
+            {"$group": {"_id": {"path": "$path", "day": {"$dayOfMonth": "$time"}}, "hits": {"$sum": 1}}}])
+        self.assertEqual(dict(expected), {(one["_id"]["path"], one["_id"]["day"]): one["hits"] for one in found})
+
+    def test_indexes(self):
+        found = {tuple(key for key, _ in index["key"]) for index in self.raw.index_information().values()}
+        self.assertEqual({("_id",), ("path",), ("host", "time"), ("time",)}, found)
+
+
+if __name__ == "__main__":
+    main()
