@@ -34,6 +34,7 @@
     X(MONGO_DONE, "mongo.done")                     \
     X(ROLLUP_SENT, "rollup.sent")                   \
     X(ROLLUP_MARKING, "rollup.marking")             \
+    X(TOP_RANKED, "top.ranked")                     \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

@@ -10,7 +10,7 @@
 
 static const char usage[] =
     "usage: tallyd job list [OPTIONS]\n"
-    "       tallyd job run rollup [--now] [--dry-run] [OPTIONS]\n"
+    "       tallyd job run rollup|top [--now] [--dry-run] [OPTIONS]\n"
     "       tallyd job run rollup --rebuild FROM TO [OPTIONS]\n"
     "\n"
     "What `tallyd run` does beside counting, done by hand. Of several daemons and commands, one at a time\n"
@@ -19,8 +19,10 @@ static const char usage[] =
     "  list                how each job stands: what waits, and who has it in hand\n"
     "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
     "                      charts of a year are read. SQLite needs none of it: batches do it there\n"
+    "  run top             in MongoDB: the largest series of hours, days and months that are over, from\n"
+    "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
     "\n"
-    "      --now           also months that are not over\n"
+    "      --now           also periods that are not over\n"
     "      --dry-run       say what would be done\n"
     "      --rebuild       those from FROM to TO again, though they are done: after documents of months\n"
     "                      were changed or brought in by hand; what was taken away stays in their years\n"
@@ -33,7 +35,7 @@ static const char usage[] =
 
 struct arguments {
     const char *config_file, *store_url;
-    bool is_list, rebuild;
+    bool is_list, is_top, rebuild;
     struct store_roll roll;
 };
 
@@ -56,8 +58,11 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return args->rebuild || args->roll.now || args->roll.dry
                    ? options_bad_usage("job", "`list` only tells")
                    : 0;
-    if (count < 2 || strcmp(operands[0], "run") != 0 || strcmp(operands[1], "rollup") != 0)
-        return options_bad_usage("job", "expected `list` or `run rollup`");
+    args->is_top = count >= 2 && strcmp(operands[1], "top") == 0;
+    if (count < 2 || strcmp(operands[0], "run") != 0 || (!args->is_top && strcmp(operands[1], "rollup") != 0))
+        return options_bad_usage("job", "expected `list`, `run rollup` or `run top`");
+    if (args->is_top && args->rebuild)
+        return options_bad_usage("job", "--rebuild is for `run rollup`");
     if (count != (args->rebuild ? 4 : 2))
         return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
                                                       : "only --rebuild takes times");
@@ -79,7 +84,7 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 }
 
 struct told {
-    bool is_dry;
+    bool is_dry, is_top;
     size_t count, held;
 };
 
@@ -90,15 +95,18 @@ static void tell_held(void *context, const char *report, const char *owner)
     told->held++;
 }
 
-static void tell_period(void *context, const char *report, int64_t start_ms, uint64_t documents)
+/* As much of a time as its span needs: "2026-11", "2026-11-22", "2026-11-22T15". */
+static void tell_period(void *context, const char *report, enum span span, int64_t start_ms, uint64_t count)
 {
     struct told *told = context;
     char iso[CIVIL_ISO_BYTES];
+    int len = span == SPAN_MONTH ? 7 : span == SPAN_DAY ? 10 : 13;
     civil_iso(start_ms, iso);
     if (told->is_dry)
-        printf("%s %.7s waits\n", report, iso);
+        printf("%s %.*s waits\n", report, len, iso);
     else
-        printf("%s %.7s: %" PRIu64 " documents rolled up\n", report, iso, documents);
+        printf("%s %.*s: %" PRIu64 " %s\n", report, len, iso, count,
+               told->is_top ? "series ranked" : "documents rolled up");
     fflush(stdout);
     told->count++;
 }
@@ -117,7 +125,7 @@ static void tell_job(void *context, const struct store_job *job)
 
 static bool work(struct arguments *args, struct store *st, struct err *e)
 {
-    struct told told = {.is_dry = args->roll.dry};
+    struct told told = {.is_dry = args->roll.dry, .is_top = args->is_top};
     if (args->is_list) {
         if (!store_jobs(st, tell_job, &told.count, e))
             return false;
@@ -125,7 +133,7 @@ static bool work(struct arguments *args, struct store *st, struct err *e)
         args->roll.done = tell_period;
         args->roll.held = tell_held;
         args->roll.context = &told;
-        if (!store_roll(st, &args->roll, e))
+        if (!(args->is_top ? store_rank : store_roll)(st, &args->roll, e))
             return false;
     }
     if (told.held > 0)

@@ -17,13 +17,24 @@ struct jobs {
     pthread_cond_t wake;
 };
 
-static void tell_period(void *context, const char *report, int64_t start_ms, uint64_t documents)
+static void tell_period(void *context, const char *report, enum span span, int64_t start_ms,
+                        uint64_t documents)
 {
     struct jobs *j = context;
     char iso[CIVIL_ISO_BYTES];
+    (void)span;
     log_info("rolled_up", "report=%s month=%.7s documents=%" PRIu64, report, civil_iso(start_ms, iso),
              documents);
     status_note_rollup(j->options.status, documents);
+}
+
+static void tell_ranking(void *context, const char *report, enum span span, int64_t start_ms, uint64_t series)
+{
+    struct jobs *j = context;
+    char iso[CIVIL_ISO_BYTES];
+    log_info("ranked", "report=%s span=%s from=%s series=%" PRIu64, report, span_name(span),
+             civil_iso(start_ms, iso), series);
+    status_note_ranking(j->options.status);
 }
 
 static bool is_stopped(void *context)
@@ -32,29 +43,40 @@ static bool is_stopped(void *context)
     return atomic_load(&j->stop) || atomic_load(j->options.stop);
 }
 
-static bool work(struct jobs *j, struct err *e)
+/* The one whether or not the other failed; *failed: the first that did. */
+static bool work(struct jobs *j, const char **failed, struct err *e)
 {
-    const struct store_roll roll = {.quiet_ms = j->options.rollup_after_ms,
-                                    .from_ms = -1,
-                                    .is_stopped = is_stopped,
-                                    .done = tell_period,
-                                    .context = j};
+    struct store_roll what = {.quiet_ms = j->options.rollup_after_ms,
+                              .from_ms = -1,
+                              .is_stopped = is_stopped,
+                              .done = tell_period,
+                              .context = j};
+    struct err other;
+    *failed = "rollup";
     if (j->store == NULL)
         j->store = store_open(j->options.store_url, STORE_WORK, NULL, 0, e);
-    return j->store != NULL && store_roll(j->store, &roll, e);
+    if (j->store == NULL)
+        return false;
+    bool rolled = store_roll(j->store, &what, e);
+    what.done = tell_ranking;
+    bool ranked = store_rank(j->store, &what, rolled ? e : &other);
+    if (rolled)
+        *failed = "top";
+    return rolled && ranked;
 }
 
 /* A handle that failed is not used again: what it knows may be old. */
 static void turn(struct jobs *j)
 {
     char quoted[LOG_QUOTE_BYTES];
+    const char *failed;
     struct err e;
-    if (work(j, &e))
+    if (work(j, &failed, &e))
         return;
     store_close(j->store);
     j->store = NULL;
     status_note_job_failure(j->options.status);
-    log_limited(LOG_LEVEL_WARN, "job_failed", "job=rollup error=%s next=\"trying again\"",
+    log_limited(LOG_LEVEL_WARN, "job_failed", "job=%s error=%s next=\"trying again\"", failed,
                 log_quote(e.text, quoted));
 }
 

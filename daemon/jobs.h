@@ -1,5 +1,5 @@
 /* jobs.h - what the daemon does beside counting, by a thread and a handle of its own: periods that are over
- * are rolled up (store_roll()). In a store without jobs there is no thread.
+ * are rolled up (store_roll()), and ranked (store_rank()). In a store without jobs there is no thread.
  *
  * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than
  *          one part of JOBS_SHARE of the time.

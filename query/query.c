@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/suggest.h"
 #include "query/advice.h"
+#include "query/kept.h"
 #include "query/match.h"
 #include "query/query_internal.h"
 #include "query/top.h"
@@ -177,6 +178,17 @@ static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const in
     answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
+/* As the store keeps them, or by a scan of all. */
+static bool rank_series(struct bound *b, struct top *top, const struct match *match,
+                        const struct tiles *tiles, struct query_stats *stats, struct err *e)
+{
+    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    bool is_kept;
+    return kept_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_kept, e) &&
+           (is_kept || query_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
+           top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
+}
+
 /* Scan what matches, if anything does, into the rows of the answer. */
 static bool find_rows(struct bound *b, struct top *top, const struct match *match, struct query_stats *stats,
                       struct err *e)
@@ -188,8 +200,7 @@ static bool find_rows(struct bound *b, struct top *top, const struct match *matc
     for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
-    bool good = a->of_series ? query_scan(b, &match->set, &tiles, top_scan, top, stats, e) &&
-                                   top_finish(top, b->store, b->report, b->query->top, a, e)
+    bool good = a->of_series ? rank_series(b, top, match, &tiles, stats, e)
                              : query_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
     tiles_fini(&tiles);
     return good;

@@ -1,6 +1,8 @@
 #include "query/ranking.h"
 
+#include "base/mem.h"
 #include "query/advice.h"
+#include "query/kept.h"
 #include "query/match.h"
 #include "query/query_internal.h"
 #include "query/top.h"
@@ -16,7 +18,8 @@ struct ranking {
     struct match match;
     struct top now, before;
     bool has_before;
-    int64_t before_ms; /* where it begins */
+    int64_t before_ms;                                                     /* where it begins */
+    int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* of every series */
 };
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -72,7 +75,66 @@ static bool scan_both(struct ranking *r, struct err *e)
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
     bool good = query_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
     tiles_fini(&tiles);
+    top_total(&r->now, r->total);
+    top_total(&r->before, r->total_before);
     return good;
+}
+
+static bool finish(struct ranking *r, struct err *e)
+{
+    struct bound *b = &r->bound;
+    return top_finish(&r->now, b->store, b->report, b->query->top, &b->answer, e);
+}
+
+/* Of those that are shown; `all`: of every series. */
+static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, struct err *e)
+{
+    const struct answer *a = &r->bound.answer;
+    struct series_set set = {.kind = all ? SERIES_ALL : SERIES_SET};
+    struct query_stats stats = {0};
+    uint64_t *bits = NULL;
+    for (size_t row = 0; row < a->row_count; row++) {
+        if (r->now.shown[row] >= set.bits_max)
+            set.bits_max = r->now.shown[row] + 1;
+    }
+    bits = xcalloc(set.bits_max / 64 + 1, sizeof *bits);
+    for (size_t row = 0; row < a->row_count; row++)
+        bits[r->now.shown[row] / 64] |= (uint64_t)1 << r->now.shown[row] % 64;
+    set.bits = bits;
+    bool good =
+        (!all && a->row_count == 0) || query_scan(&r->bound, &set, tiles, top_scan, &r->before, &stats, e);
+    free(bits);
+    return good;
+}
+
+/* Where the total of all is kept, only the series shown are read. */
+static bool find_before(struct ranking *r, struct err *e)
+{
+    struct tiles tiles = {0};
+    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    bool is_kept;
+    r->has_before = r->has_before && add_before(r, &tiles);
+    if (!r->has_before)
+        return true;
+    bool good = kept_total(&r->bound, r->before_ms, r->bound.answer.from_ms, total, &is_kept, e) &&
+                scan_before(r, &tiles, !is_kept, e);
+    if (good && is_kept)
+        memcpy(r->total_before, total, sizeof total);
+    else if (good)
+        top_total(&r->before, r->total_before);
+    tiles_fini(&tiles);
+    return good;
+}
+
+/* From what the store keeps, or by scans of all series. */
+static bool rank(struct ranking *r, struct err *e)
+{
+    const struct bound *b = &r->bound;
+    struct query_stats stats = {0};
+    bool is_kept;
+    if (!kept_series(b, &r->match.set, b->query->top, top_scan, &r->now, r->total, &stats, &is_kept, e))
+        return false;
+    return is_kept ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
 }
 
 static const struct measure *measure_of(const struct ranking *r)
@@ -90,19 +152,18 @@ static void write_value(const struct ranking *r, const int64_t *columns, const c
     text_puts(out, is_there ? number_text(value, number) : absent);
 }
 
-static void write_share(const struct ranking *r, size_t row, const int64_t *total, const char *absent,
-                        struct text *out)
+static void write_share(const struct ranking *r, size_t row, const char *absent, struct text *out)
 {
     enum measure_kind kind = measure_of(r)->kind;
     int128 value, whole;
     if ((kind != MEASURE_COUNT && kind != MEASURE_SUM) || !answer_value(&r->bound.answer, row, 0, &value) ||
-        !measure_value(measure_of(r), total, &whole) || whole == 0)
+        !measure_value(measure_of(r), r->total, &whole) || whole == 0)
         text_puts(out, absent);
     else
         text_printf(out, "%.*g", SHARE_DIGITS, (double)value / (double)whole);
 }
 
-static void write_csv(const struct ranking *r, const int64_t *total, struct text *out)
+static void write_csv(const struct ranking *r, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
     for (size_t d = 0; d < a->report->dimension_count; d++)
@@ -115,14 +176,14 @@ static void write_csv(const struct ranking *r, const int64_t *total, struct text
         }
         write_value(r, &a->columns[row * a->column_count], "", out);
         text_putc(out, ',');
-        write_share(r, row, total, "", out);
+        write_share(r, row, "", out);
         text_putc(out, ',');
         write_value(r, top_columns(&r->before, r->now.shown[row]), "", out);
         text_putc(out, '\n');
     }
 }
 
-static void write_series(const struct ranking *r, size_t row, const int64_t *total, struct text *out)
+static void write_series(const struct ranking *r, size_t row, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
     text_puts(out, "{\"series\":");
@@ -130,7 +191,7 @@ static void write_series(const struct ranking *r, size_t row, const int64_t *tot
     text_puts(out, ",\"value\":");
     write_value(r, &a->columns[row * a->column_count], "null", out);
     text_puts(out, ",\"share\":");
-    write_share(r, row, total, "null", out);
+    write_share(r, row, "null", out);
     text_puts(out, ",\"before\":");
     write_value(r, top_columns(&r->before, r->now.shown[row]), "null", out);
     text_putc(out, '}');
@@ -146,21 +207,19 @@ static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms
     write_value(r, total, "null", out);
 }
 
-static void write_json(const struct ranking *r, const int64_t *total, struct text *out)
+static void write_json(const struct ranking *r, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
-    int64_t total_before[MEASURE_COLUMNS_MAX] = {0};
     text_puts(out, "{\"report\":");
     text_json(out, slice_text(a->report->name));
     text_puts(out, ",\"measure\":");
     text_json(out, slice_text(measure_of(r)->name));
     text_putc(out, ',');
-    write_period(r, a->from_ms, a->to_ms, total, out);
+    write_period(r, a->from_ms, a->to_ms, r->total, out);
     text_puts(out, ",\"before\":");
     if (r->has_before) {
-        top_total(&r->before, total_before);
         text_putc(out, '{');
-        write_period(r, r->before_ms, a->from_ms, total_before, out);
+        write_period(r, r->before_ms, a->from_ms, r->total_before, out);
         text_putc(out, '}');
     } else {
         text_puts(out, "null");
@@ -168,7 +227,7 @@ static void write_json(const struct ranking *r, const int64_t *total, struct tex
     text_puts(out, ",\"series\":[");
     for (size_t row = 0; row < a->row_count; row++) {
         text_puts(out, row > 0 ? "," : "");
-        write_series(r, row, total, out);
+        write_series(r, row, out);
     }
     text_puts(out, "]}\n");
 }
@@ -191,20 +250,17 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
 {
     struct ranking r = {.bound = {.query = q, .store = st}};
     struct answer *a = &r.bound.answer;
-    int64_t total[MEASURE_COLUMNS_MAX] = {0};
     size_t before = out->len;
     if (!bind(&r, e))
         return false;
     top_init(&r.now, a);
     top_init(&r.before, a);
-    bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && scan_both(&r, e) &&
-                top_finish(&r.now, st, r.bound.report, q->top, a, e);
+    bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && rank(&r, e);
     if (good) {
-        top_total(&r.now, total);
         if (q->format == QUERY_CSV)
-            write_csv(&r, total, out);
+            write_csv(&r, out);
         else
-            write_json(&r, total, out);
+            write_json(&r, out);
         good = query_check_bytes(q, out, before, e);
     }
     match_fini(&r.match);

@@ -13,8 +13,9 @@
  *           is gone, it is longer by a part of the shortest slot that is kept there. A series that was not
  *           counted then has null; so has all of it where that period would begin before 1970, or is not kept
  *           in any span.
- * Cost    : both periods are scanned, as one where they can be: totals have all series in them. rows_max is
- *           for all of it.
+ * Cost    : where the store keeps the ranking of the period (kept.h), that, and the rows that the series
+ *           shown have in the period before; else both periods are scanned, as one where they can be: totals
+ *           have all series in them. rows_max is for each scan.
  */
 #pragma once
 

@@ -13,12 +13,15 @@
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                these two where the report's `layout` has them: mongo_kind.h
+ *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
+ *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo_top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
  *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo_raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_marks.h
+ *                { _id: "top/pages", fence, owner, until, … }   mongo_lease.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }
  *

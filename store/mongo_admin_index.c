@@ -16,6 +16,7 @@ void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_coll
 }
 
 struct found_index {
+    const char *name; /* of the one that is wanted */
     enum mongo_index state;
     struct text others; /* what else is to be said, a comment each */
 };
@@ -44,7 +45,7 @@ static void see_index(const bson_iter_t *index, const bson_t *key, struct found_
         !bson_iter_find(&found, "key") || !bson_iter_recurse(index, &name) ||
         !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
         return;
-    bool has_name = strcmp(bson_iter_utf8(&name, NULL), MONGO_INDEX) == 0;
+    bool has_name = strcmp(bson_iter_utf8(&name, NULL), f->name) == 0;
     bool is_of_id = strcmp(bson_iter_utf8(&name, NULL), "_id_") == 0;
     bool is_same = mongo_admin_is_key(key, &found) && is_plain(index);
     if (is_same)
@@ -84,10 +85,10 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
                        struct found_index *f, struct err *e)
 {
     bool was_missing = f->state == INDEX_MISSING;
-    const struct mongo_index_wanted wanted = {.collection = c->name, .name = MONGO_INDEX, .key = key};
+    const struct mongo_index_wanted wanted = {.collection = c->name, .name = f->name, .key = key};
     if (was_missing && !mongo_create_index(r->m, &wanted, &f->state, e))
         return false;
-    text_printf(r->out, "%s: %s %s\n", c->name, MONGO_INDEX,
+    text_printf(r->out, "%s: %s %s\n", c->name, f->name,
                 f->state == INDEX_DIFFERS ? "differs, and is left as it is"
                 : was_missing             ? "was made"
                                           : "is there");
@@ -98,14 +99,16 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
 static void print_index(struct mongo_admin_run *r, const struct mongo_collection *c, const bson_t *key,
                         const struct found_index *f)
 {
-    text_printf(r->out, "\n// %s: the history of one series, equality before range%s\n", c->name,
+    text_printf(r->out, "\n// %s: %s%s\n", c->name,
+                c->holds == HOLDS_TOP ? "what is to be ranked"
+                                      : "the history of one series, equality before range",
                 !r->is_there                 ? ""
                 : f->state == INDEX_IS_THERE ? "; is there"
                 : f->state == INDEX_MISSING  ? "; is missing"
                                              : "; another one is there, which is left as it is");
     text_add(r->out, f->others.ptr, f->others.len);
     text_puts(r->out, f->state == INDEX_DIFFERS ? "// " : "");
-    mongo_admin_create_index(r, c, MONGO_INDEX, key);
+    mongo_admin_create_index(r, c, f->name, key);
 }
 
 bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
@@ -113,7 +116,8 @@ bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection 
     struct found_index f = {.state = INDEX_MISSING};
     bson_t key;
     bool good = true;
-    if (mongo_index_key(r->m, c, &key)) {
+    f.name = mongo_index_key(r->m, c, &key);
+    if (f.name != NULL) {
         good = !r->is_there || find_index(r, c, &key, &f, e);
         if (good && r->task->apply)
             good = make_index(r, c, &key, &f, e);

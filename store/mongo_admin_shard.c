@@ -9,6 +9,7 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
     static const char *const reasons[] = {
         [HOLDS_DOCUMENTS] = "a chart of one series asks one shard; a new day goes to all, as series do",
         [HOLDS_SERIES] = "each is found by its _id, which grows with no clock",
+        [HOLDS_TOP] = "not sharded: a document for each hour, day and month",
         [HOLDS_BATCHES] = "written, and soon deleted: only a hash spreads what is there for a second",
         [HOLDS_BOOKS] = "not sharded: a small document for each partition of a source",
         [HOLDS_LEDGER] = "not sharded: one document, whose compare-and-set is what makes counting exact",
@@ -16,7 +17,9 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         [HOLDS_REPORTS] = "not sharded: a few documents, read at start"};
     bool is_of_report = c->holds == HOLDS_DOCUMENTS || c->holds == HOLDS_SERIES;
     *why = reasons[c->holds];
-    bool is = mongo_index_key(m, c, key);
+    (void)mongo_index_key(m, c, key);
+    if (c->holds == HOLDS_TOP)
+        return false;
     if (is_of_report && m->reports[c->report].dimension_count == 0) {
         *why = "not sharded: one series, so one document at a time, which is on one shard by any key";
         return false;
@@ -25,7 +28,7 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         BSON_APPEND_INT32(key, "_id", 1);
     else if (c->holds == HOLDS_BATCHES)
         BSON_APPEND_UTF8(key, "_id", "hashed");
-    return is || !bson_empty(key);
+    return !bson_empty(key);
 }
 
 /* Which index it needs beside that of _id; NULL: none. Made first, or else the server makes it, by its own

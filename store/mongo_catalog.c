@@ -1,7 +1,7 @@
 #include "store/mongo_catalog.h"
 
 #include "base/check.h"
-#include "store/mongo_internal.h"
+#include "store/mongo_top.h"
 
 #include <stdio.h>
 
@@ -19,7 +19,11 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
     }
     c = (struct mongo_collection){.holds = HOLDS_SERIES, .report = report};
     mongo_collection(m, report, "series", c.name);
-    return fn(context, &c, e);
+    if (!fn(context, &c, e))
+        return false;
+    c = (struct mongo_collection){.holds = HOLDS_TOP, .report = report};
+    mongo_collection(m, report, MONGO_TOP, c.name);
+    return !mongo_top_is_kept(&m->reports[report]) || fn(context, &c, e);
 }
 
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
@@ -40,13 +44,17 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
     return true;
 }
 
-bool mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key)
+const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key)
 {
     bson_init(key);
+    if (c->holds == HOLDS_TOP) {
+        BSON_APPEND_INT32(key, "waiting", 1);
+        return MONGO_INDEX_TOP;
+    }
     if (c->holds != HOLDS_DOCUMENTS)
-        return false;
+        return NULL;
     for (size_t d = 0; d < m->reports[c->report].dimension_count; d++)
         BSON_APPEND_INT32(key, m->more[c->report].dimensions[d], 1);
     BSON_APPEND_INT32(key, "metadata.date", 1);
-    return true;
+    return MONGO_INDEX;
 }

@@ -2,6 +2,7 @@
  *
  *   pages.day, …   documents    index, validator
  *   pages.series   series       validator
+ *   pages.top      rankings     index, validator
  *   books          books        validator
  *   batches, ledger, reports, jobs
  *
@@ -24,6 +25,7 @@ struct mongo_store;
 enum mongo_holds {
     HOLDS_DOCUMENTS,
     HOLDS_SERIES,
+    HOLDS_TOP,
     HOLDS_BOOKS,
     HOLDS_BATCHES,
     HOLDS_LEDGER,
@@ -33,7 +35,7 @@ enum mongo_holds {
 
 struct mongo_collection {
     enum mongo_holds holds;
-    size_t report;                 /* of documents and series */
+    size_t report;                 /* of documents, series and rankings */
     const struct mongo_kind *kind; /* of documents */
     char name[MONGO_NAME_BYTES];
 };
@@ -44,9 +46,10 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
 
 /* ---- What follows begins the bson_t that it writes, in any case. */
 
-/* The index beside that of _id; false: none. */
-#define MONGO_INDEX "tallyd_series_date"
-bool mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
+/* The index beside that of _id, and its name; NULL: none. */
+#define MONGO_INDEX     "tallyd_series_date"
+#define MONGO_INDEX_TOP "tallyd_waiting"
+const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
 /* { $jsonSchema: … }; false: none. `whole`: with those members that have no name of their own. */
 bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
                   bson_t *validator);

@@ -10,6 +10,7 @@
 #include "aggregate/keep.h"
 #include "base/failpoint.h"
 #include "store/mongo_raw.h"
+#include "store/mongo_top.h"
 
 #include <stdio.h>
 
@@ -260,17 +261,15 @@ static bool is_known(struct expiring *x)
     return is;
 }
 
-/* Documents all of whose spans are gone. */
-static bool delete_documents(struct expiring *x, struct err *e)
+/* All of these names. */
+static bool delete_before(struct expiring *x, const char *from, const char *to, struct err *e)
 {
     struct mongo_store *m = x->m;
-    int64_t mark_ms = m->more[x->report].marks.before_ms[mongo_longest(&m->reports[x->report], x->kind)];
-    char time[MONGO_TIME_BYTES];
-    size_t count = mark_ms > 0 ? PAGE : 0;
+    size_t count = PAGE;
     while (count == PAGE) {
         struct page p;
         int64_t deleted = 0;
-        bool good = find_page(m, x->collection, "", false, mongo_time(x->kind->span, mark_ms, time), &p, e);
+        bool good = find_page(m, x->collection, from, false, to, &p, e);
         count = p.count > 0 && is_known(x) ? p.count : 0;
         good = good && (count == 0 || delete_page(m, x->collection, &p, &deleted, e));
         x->expired->rows += (uint64_t)deleted;
@@ -281,6 +280,15 @@ static bool delete_documents(struct expiring *x, struct err *e)
             break;
     }
     return true;
+}
+
+/* Documents all of whose spans are gone. */
+static bool delete_documents(struct expiring *x, struct err *e)
+{
+    const struct report *r = &x->m->reports[x->report];
+    int64_t mark_ms = x->m->more[x->report].marks.before_ms[mongo_longest(r, x->kind)];
+    char time[MONGO_TIME_BYTES];
+    return mark_ms == 0 || delete_before(x, "", mongo_time(x->kind->span, mark_ms, time), e);
 }
 
 /* Where a sweep begins: a document before where the last one ended was written since, at most lately. */
@@ -343,6 +351,22 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
+/* The rankings of periods whose slots are gone. */
+static bool delete_tops(struct expiring *x, struct err *e)
+{
+    struct mongo_store *m = x->m;
+    mongo_collection(m, x->report, MONGO_TOP, x->collection);
+    for (size_t i = 0; i < MONGO_TOP_SPANS && !x->expired->more; i++) {
+        enum span span = mongo_top_spans[i];
+        char from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
+        snprintf(from, sizeof from, "%s/", span_name(span));
+        mongo_top_id(span, m->more[x->report].marks.before_ms[span], to);
+        if (m->more[x->report].marks.before_ms[span] > 0 && !delete_before(x, from, to, e))
+            return false;
+    }
+    return true;
+}
+
 static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, struct expired *expired,
                           struct err *e)
 {
@@ -356,7 +380,7 @@ static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, 
         if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))
             return false;
     }
-    return true;
+    return x.expired->more || delete_tops(&x, e);
 }
 
 /* The one whose turn it is: each has one, however slow the server is, and whatever becomes of the others. */

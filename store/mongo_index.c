@@ -1,8 +1,9 @@
-/* The index of the documents of a report:
+/* The indexes of the documents of a report:
  *
  *   { metadata.path: 1, metadata.date: 1 }   one series over a range of dates; equality before range
+ *   { waiting: 1 }                           of R.top, what is to be ranked
  *
- * Documents of all series are found by `_id`, which begins with the time. The index is made at start where it
+ * Documents of all series are found by `_id`, which begins with the time. An index is made at start where it
  * is missing, unless store.indexes says no. Another one of the same name is somebody's choice: told, and left
  * alone. */
 #include "base/log.h"
@@ -48,8 +49,9 @@ static bool create(void *context, const struct mongo_collection *c, struct err *
     char quoted[LOG_QUOTE_BYTES];
     enum mongo_index state = INDEX_IS_THERE;
     bson_t key;
-    const struct mongo_index_wanted wanted = {.collection = c->name, .name = MONGO_INDEX, .key = &key};
-    bool good = !mongo_index_key(m, c, &key) || mongo_create_index(m, &wanted, &state, e);
+    const char *name = mongo_index_key(m, c, &key);
+    const struct mongo_index_wanted wanted = {.collection = c->name, .name = name, .key = &key};
+    bool good = name == NULL || mongo_create_index(m, &wanted, &state, e);
     if (good && state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", c->name,
                  log_quote(e->text, quoted));

@@ -18,6 +18,7 @@
 #define MONGO_BOOKS      "books"
 #define MONGO_REPORTS    "reports"
 #define MONGO_JOBS       "jobs"
+#define MONGO_TOP        "top" /* of a report */
 #define MONGO_SLOTS      64
 #define MONGO_SLOT_BYTES 8
 #define MONGO_SCHEMA     1
@@ -38,6 +39,8 @@ struct mongo_report {
     int64_t known_ms;           /* since when, monotonic */
     int64_t asked_ms;           /* … and when they were asked for last; 0: not yet */
     struct mongo_marks *rolled; /* for reading: mongo_months.c; NULL: not yet */
+    struct mongo_top_look *top_looks; /* of a worker, at rankings that wait: mongo_top_job.c */
+    size_t top_look_count;
     struct marks swept; /* before these, spans are out of documents that stay, but for those of stragglers */
     struct text sweep_at[MONGO_KINDS_MAX + 1]; /* the last document that a sweep has done; empty: it begins */
 };
@@ -62,6 +65,14 @@ struct mongo_open {
 struct mongo_ahead {
     uint32_t series;
     int64_t date_ms;
+};
+
+/* Starts of hours, days or months: mongo_top.h. */
+#define MONGO_PERIODS_SEEN 1024 /* a power of two: so many hours are told from each other at once */
+struct mongo_periods {
+    int64_t *starts;
+    size_t count, capacity;
+    int64_t seen_ms[MONGO_PERIODS_SEEN]; /* by hour */
 };
 
 enum mongo_step { STEP_NONE, STEP_SEALING, STEP_APPLYING };
@@ -119,6 +130,7 @@ struct mongo_store {
     uint8_t *row_is_there;
     int64_t *months; /* with counts of the batch */
     size_t month_count, month_capacity;
+    struct mongo_periods periods; /* likewise */
 
     /* of a worker */
     struct mongo_look *looks; /* at months that wait: mongo_roll.c */
@@ -337,6 +349,10 @@ bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, str
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e);
+/* All series, by their keys (NULL: of `other`), so that the handle learns no names. Each has a slot once. */
+typedef void mongo_key_fn(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values);
+bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e);
 /* From documents of one kind. */
 bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);

@@ -4,6 +4,7 @@
 #include "store/mongo_marks.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
+#include "store/mongo_top.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>
@@ -287,6 +288,7 @@ static void free_report(struct mongo_report *more)
     if (more->rolled != NULL)
         free(more->rolled->list);
     free(more->rolled);
+    free(more->top_looks);
     series_map_fini(&more->map);
     mongo_names_fini(&more->names);
     for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
@@ -322,6 +324,7 @@ void mongo_free(struct mongo_store *m)
     free(m->row_is_there);
     free(m->months);
     free(m->looks);
+    free(m->periods.starts);
     free(m);
 }
 
@@ -349,6 +352,7 @@ static const struct store_ops mongo_ops = {
     .marks = mongo_marks,
     .hold = mongo_hold,
     .scan = mongo_scan,
+    .top = mongo_top,
     .series_find = mongo_series_find,
     .series_key = mongo_series_key,
     .series_each = mongo_series_each,
@@ -358,6 +362,7 @@ static const struct store_ops mongo_ops = {
     .books = mongo_books,
     .first_last = mongo_first_last,
     .roll = mongo_roll,
+    .rank = mongo_rank,
     .jobs = mongo_jobs,
 };
 

@@ -19,6 +19,7 @@ struct reading {
     const struct scan *scan;
     const struct mongo_kind *kind;
     scan_fn *fn;
+    mongo_key_fn *key_fn; /* or by keys, if it is not NULL */
     void *context;
     struct scan_stats *stats;
     uint32_t measures; /* a bit each: which are read */
@@ -104,6 +105,30 @@ static bool is_made_ahead(const struct reading *g, const int64_t *columns)
     return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
 }
 
+/* Is it of a series that is wanted? Its number, or its key, in g->key. */
+static bool find_series(struct reading *g, const bson_t *document, uint32_t *series)
+{
+    bson_iter_t metadata;
+    bool is_other;
+    if (g->key_fn == NULL)
+        return mongo_take_name(g->m, g->scan->report, document, &g->key, series) &&
+               series_set_has(&g->scan->series, *series);
+    if (!bson_iter_init_find(&metadata, document, "metadata") ||
+        !mongo_key_of(g->m, g->scan->report, &metadata, &g->key, &is_other))
+        return false;
+    *series = is_other ? STORE_SERIES_OTHER : STORE_SERIES_OTHER + 1;
+    return true;
+}
+
+static void tell_slot(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
+{
+    const struct slice key = text_slice(&g->key);
+    if (g->key_fn != NULL)
+        g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
+    else
+        g->fn(g->context, series, at_ms, columns);
+}
+
 static bool see_document(void *context, const bson_t *document)
 {
     struct reading *g = context;
@@ -117,8 +142,7 @@ static bool see_document(void *context, const bson_t *document)
     }
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!date_of(document, &date_ms) || !mongo_take_name(g->m, scan->report, document, &g->key, &series) ||
-        !series_set_has(&scan->series, series))
+    if (!date_of(document, &date_ms) || !find_series(g, document, &series))
         return true;
     read_slots(g, document);
     for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
@@ -128,7 +152,7 @@ static bool see_document(void *context, const bson_t *document)
         if (at_ms >= scan->to_ms)
             break;
         if (at_ms >= scan->from_ms)
-            g->fn(g->context, series, at_ms, &g->m->rows[row * columns]);
+            tell_slot(g, series, at_ms, &g->m->rows[row * columns]);
     }
     return true;
 }
@@ -355,30 +379,51 @@ static bool scan_by_time(struct reading *g, struct err *e)
     return good;
 }
 
+static bool scan_documents(struct reading *g, struct scan_stats *stats, struct err *e)
+{
+    const struct scan *scan = g->scan;
+    const struct mongo_report *more = &g->m->more[scan->report];
+    struct scan_stats own = {0};
+    bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > more->names.count;
+    if (scan->from_ms == scan->to_ms || is_unknown)
+        return true;
+    g->stats = &own;
+    g->measures = measures_of(&g->m->reports[scan->report], scan->measures);
+    if (more->has_zeros)
+        g->measures |= (uint32_t)1 << more->plain;
+    mongo_collection(g->m, scan->report, span_name(g->kind->span), g->collection);
+    write_options(g);
+    bool good = is_few(g) ? scan_by_id(g, e) : scan_by_time(g, e);
+    stats->rows += own.rows;
+    stats->bytes += own.bytes;
+    text_fini(&g->key);
+    bson_destroy(&g->options);
+    return good;
+}
+
 bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
 {
-    struct scan_stats own = {0};
+    struct reading g = {.m = m, .scan = scan, .kind = kind, .fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+/* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
+static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)
+{
+    struct marks gone;
+    return mongo_marks(&m->store, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
+}
+
+bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
     struct reading g = {.m = m,
                         .scan = scan,
-                        .kind = kind,
-                        .fn = fn,
-                        .context = context,
-                        .stats = &own,
-                        .measures = measures_of(&m->reports[scan->report], scan->measures)};
-    if (m->more[scan->report].has_zeros)
-        g.measures |= (uint32_t)1 << m->more[scan->report].plain;
-    bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > m->more[scan->report].names.count;
-    if (scan->from_ms == scan->to_ms || is_unknown)
-        return true;
-    mongo_collection(m, scan->report, span_name(g.kind->span), g.collection);
-    write_options(&g);
-    bool good = is_few(&g) ? scan_by_id(&g, e) : scan_by_time(&g, e);
-    stats->rows += own.rows;
-    stats->bytes += own.bytes;
-    text_fini(&g.key);
-    bson_destroy(&g.options);
-    return good;
+                        .kind = mongo_kind_for(&m->reports[scan->report], scan->slot),
+                        .key_fn = fn,
+                        .context = context};
+    return scan_documents(&g, stats, e) && check_marks(m, scan, e);
 }
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
@@ -386,12 +431,10 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 {
     struct mongo_store *m = mongo_of(st);
     const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
-    struct marks gone;
     bool of_months = scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
     bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
                           : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
-    /* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
-    return good && mongo_marks(st, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
+    return good && check_marks(m, scan, e);
 }
 
 /* ---- from when to when */

@@ -4,6 +4,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo_marks.h"
+#include "store/mongo_top.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -382,7 +383,7 @@ static bool roll_months(struct rolling *r, const int64_t *months, size_t count)
     const char *name = r->m->reports[r->report].name;
     bool taken = true;
     for (size_t i = 0; what->dry && i < count; i++)
-        what->done(what->context, name, civil_month_start(months[i]), 0);
+        what->done(what->context, name, SPAN_MONTH, civil_month_start(months[i]), 0);
     if (what->dry || count == 0)
         return true;
     if (!take_year(r, months, count, &taken))
@@ -396,7 +397,7 @@ static bool roll_months(struct rolling *r, const int64_t *months, size_t count)
         return !r->goes_on;
     for (size_t i = 0; i < r->count; i++) {
         forget_look(r->m, r->report, r->months[i].mark.month);
-        what->done(what->context, name, r->months[i].start_ms, r->months[i].documents);
+        what->done(what->context, name, SPAN_MONTH, r->months[i].start_ms, r->months[i].documents);
     }
     return true;
 }
@@ -481,6 +482,8 @@ bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e)
             job.owner = marks.owner;
         fn(context, &job);
         free(marks.list);
+        if (!mongo_rank_job(mongo_of(st), report, fn, context, e))
+            return false;
     }
     return true;
 }

@@ -165,6 +165,29 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
+/* Of the lists only that they are there: they are read with care. */
+static void add_top(const struct schema *s, bson_t *to)
+{
+    bson_t of, members, list;
+    begin_object(to, "metadata", &of, &members);
+    add_type(&members, "date", "date");
+    end_object(to, &of, &members);
+    add_type(to, "written", "long");
+    add_type(to, "ranked", "long");
+    add_type(to, "waiting", "bool");
+    add_type(to, "at", "date");
+    bson_append_document_begin(to, "measures", -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    if (s->whole) {
+        begin_object(&of, "additionalProperties", &list, &members);
+        add_types(&members, "total", "long", "object");
+        add_type(&members, "series", "long");
+        add_type(&members, "top", "array");
+        end_object(&of, &list, &members);
+    }
+    bson_append_document_end(to, &of);
+}
+
 /* What every update sets. */
 static void add_common(const struct schema *s, bson_t *to)
 {
@@ -197,7 +220,8 @@ bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c,
     const struct schema s = {m, c, whole};
     bson_t schema, members;
     bson_init(validator);
-    if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_BOOKS)
+    if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_BOOKS &&
+        c->holds != HOLDS_TOP)
         return false;
     BSON_APPEND_DOCUMENT_BEGIN(validator, "$jsonSchema", &schema);
     BSON_APPEND_UTF8(&schema, "description", MARK);
@@ -207,6 +231,8 @@ bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c,
     add_common(&s, &members);
     if (c->holds == HOLDS_BOOKS)
         add_books(&s, &members);
+    else if (c->holds == HOLDS_TOP)
+        add_top(&s, &members);
     else
         add_metadata(&s, &members);
     if (c->holds == HOLDS_DOCUMENTS)

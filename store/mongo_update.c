@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_marks.h"
+#include "store/mongo_top.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -320,6 +321,44 @@ static void write_marks(struct update *u)
     bson_destroy(&filter);
 }
 
+static void write_top(struct update *u, enum span span, int64_t start_ms)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bson_t filter, set;
+    bson_init(&filter);
+    bson_init(&set);
+    begin(u);
+    BSON_APPEND_UTF8(&filter, "_id", mongo_top_id(span, start_ms, id));
+    BSON_APPEND_DATE_TIME(&filter, "metadata.date", start_ms);
+    BSON_APPEND_INT64(&u->inc, "written", 1);
+    BSON_APPEND_BOOL(&set, "waiting", true);
+    end(u, &filter, &set);
+    bson_destroy(&set);
+    bson_destroy(&filter);
+}
+
+/* The rankings that are others now; but of what is gone, which nobody asks for. */
+static void write_tops(struct update *u, size_t cell_count)
+{
+    struct mongo_store *m = u->m;
+    struct mongo_periods *p = &m->periods;
+    char name[MONGO_NAME_BYTES];
+    if (!mongo_top_is_kept(&m->reports[u->report]))
+        return;
+    u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
+    mongo_periods_clear(p);
+    for (size_t i = 0; i < cell_count; i++)
+        mongo_periods_add(p, ms_at(u, i));
+    for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        mongo_periods_floor(p, span);
+        for (size_t i = 0; i < p->count; i++) {
+            if (p->starts[i] >= m->more[u->report].marks.before_ms[span])
+                write_top(u, span, p->starts[i]);
+        }
+    }
+}
+
 static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
@@ -331,6 +370,7 @@ static void write_documents(struct update *u, size_t cell_count)
         write_kind(u, &kinds[n], n, cell_count);
     }
     write_marks(u);
+    write_tops(u, cell_count);
 }
 
 /* Those the server may not have; also its counts' own, so that they are found by their names. */

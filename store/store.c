@@ -164,6 +164,17 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     return st->ops->scan(st, scan, fn, context, stats, e);
 }
 
+bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+               struct scan_stats *stats, bool *found, struct err *e)
+{
+    ASSERT(what->report < st->report_count && what->measure < st->reports[what->report].measure_count);
+    ASSERT(what->from_ms >= 0 && what->from_ms < what->to_ms && what->to_ms <= CIVIL_END_MS);
+    ASSERT(span_floor(what->span, what->from_ms) == what->from_ms);
+    ASSERT(what->limit == 0 || span_next(what->span, what->from_ms) == what->to_ms);
+    *found = false;
+    return st->ops->top == NULL || st->ops->top(st, what, fn, context, total, stats, found, e);
+}
+
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e)
 {
@@ -218,6 +229,11 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
     return st->ops->roll == NULL || st->ops->roll(st, what, e);
+}
+
+bool store_rank(struct store *st, const struct store_roll *what, struct err *e)
+{
+    return st->ops->rank == NULL || st->ops->rank(st, what, e);
 }
 
 bool store_has_jobs(const struct store *st)

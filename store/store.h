@@ -75,6 +75,14 @@ struct scan {
     uint32_t measures; /* bit per measure whose columns are looked at, others may be 0; none: all */
 };
 
+/* What is kept of the rankings of hours, days and months of UTC. */
+struct store_top {
+    size_t report, measure; /* a count or a sum */
+    enum span span;
+    int64_t from_ms, to_ms; /* at starts of `span`s; with a limit, of one */
+    uint64_t limit;         /* so many series; 0: only the total is wanted */
+};
+
 /* A scan adds to it. */
 struct scan_stats {
     uint64_t rows;  /* rows (documents) read */
@@ -126,7 +134,7 @@ struct store_options {
 
 struct store;
 
-/* What is to be rolled up: periods that are over into the documents of longer ones. */
+/* What is to be rolled up: periods that are over into the documents of longer ones; or to be ranked. */
 struct store_roll {
     bool now;               /* also periods that are not over, … */
     int64_t quiet_ms;       /* … or none before it was seen unwritten for so long; 0: at once */
@@ -137,7 +145,7 @@ struct store_roll {
     /* Another has a report in hand, and it is left to that. NULL: nobody wants to know. */
     void (*held)(void *context, const char *report, const char *owner);
     /* One period was done, or would be, with so many documents. */
-    void (*done)(void *context, const char *report, int64_t start_ms, uint64_t documents);
+    void (*done)(void *context, const char *report, enum span span, int64_t start_ms, uint64_t documents);
     void *context;
 };
 
@@ -160,6 +168,9 @@ struct store_ops {
     bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
+    /* NULL where nothing is kept. */
+    bool (*top)(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+                struct scan_stats *stats, bool *found, struct err *e);
     bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                         struct err *e);
     bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
@@ -174,6 +185,7 @@ struct store_ops {
     bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
     /* NULL where batches do what jobs are for. */
     bool (*roll)(struct store *st, const struct store_roll *what, struct err *e);
+    bool (*rank)(struct store *st, const struct store_roll *what, struct err *e);
     bool (*jobs)(struct store *st, job_fn *fn, void *context, struct err *e);
 };
 
@@ -224,6 +236,11 @@ bool store_hold(struct store *st, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* The largest series of one period by value, then by key, each with the columns of the measure; and what all
+ * series have counted in all periods, merged into `total`. *found false: it is not kept, or not as it is by
+ * now, and nothing was handed on: store_scan() tells it. */
+bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+               struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
 /* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR where there is no such series.
@@ -249,6 +266,8 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
 
 /* Of a STORE_WORK handle. What another has in hand is left to it. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
+/* The same of rankings, for store_top(): `done` tells of how many series. */
+bool store_rank(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 bool store_has_jobs(const struct store *st);
 bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;
 

@@ -197,6 +197,8 @@ static void add_jobs(const struct status *s, struct text *out)
             "Months of a report that this daemon rolled up into documents of their years.");
     add_one(out, "rollup_documents_total", "counter", (int64_t)s->documents_rolled,
             "Documents of months in them.");
+    add_one(out, "top_periods_total", "counter", (int64_t)s->periods_ranked,
+            "Hours, days and months of a report whose largest series this daemon found.");
     add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
             "Jobs that failed, and are tried again.");
 }

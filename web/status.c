@@ -88,6 +88,13 @@ void status_note_rollup(struct status *s, uint64_t documents)
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_ranking(struct status *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->periods_ranked++;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void status_note_job_failure(struct status *s)
 {
     pthread_mutex_lock(&s->lock);

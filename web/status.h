@@ -102,7 +102,7 @@ struct status {
     uint64_t expired_rows, expired_bytes; /* deleted since the start, as they were let go */
     int64_t expired_wall_ms;              /* when it was last looked for such; 0: never */
     int64_t apply_us;                     /* of all batches */
-    uint64_t months_rolled, documents_rolled, job_failures;
+    uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
     const char *stuck;                          /* borrowed: the thread that makes no turn; NULL: none */
@@ -119,8 +119,9 @@ void status_note_batch(struct status *s, const struct status_batch *batch);
 void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes);
 /* `error` is NULL where the store took it, else why not. */
 void status_note_store(struct status *s, const char *error);
-/* A month of a report was rolled up; a job failed. */
+/* A month of a report was rolled up; a period was ranked; a job failed. */
 void status_note_rollup(struct status *s, uint64_t documents);
+void status_note_ranking(struct status *s);
 void status_note_job_failure(struct status *s);
 /* Returns what status_note_partition() takes; -1 where there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);

@@ -77,13 +77,13 @@ class Import(MongoCase):
         self.check(lines, files=["a.log"])
 
     def test_a_small_batch_takes_few_connections(self):
-        """One for each collection: series, days, months, books, jobs."""
+        """One for each collection: series, days, months, rankings, books, jobs."""
         self.write("tallyd.yaml", b"reports: {pages: {by: [path]}}\nstore: {connections: 32}\n")
         lines = log(dice(), 10)
         self.write("a.log", lines)
         with proxy.Proxy(self.server.port) as between:
             self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
-            self.assertEqual({"none": 5}, dict(between.faults))
+            self.assertEqual({"none": 6}, dict(between.faults))
         self.assertEqual(add_up(recount(lines), "minute"), self.stored("pages", "day", "minute"))
 
 

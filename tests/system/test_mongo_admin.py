@@ -25,7 +25,7 @@ OWN = REPORTS + """\
     measures: {n: count, worst: max(bytes), mean: mean(bytes), now: last(bytes)}
 """
 # Of these reports, and books.
-INDEXES, VALIDATORS = 18, 24
+INDEXES, VALIDATORS = 21, 27
 DAYS = ("pages.day", "site.day", "sections.day")
 
 

@@ -1,0 +1,56 @@
+#include "query/kept.h"
+
+/* Rankings by others are none of sums, so what is left out could not be told from them. */
+static bool is_kept(const struct answer *a)
+{
+    const struct measure *m = &a->report->measures[a->measures[0]];
+    return a->measure_count == 1 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM);
+}
+
+static struct store_top top_of(const struct bound *b, const struct plan_tile *tile, uint64_t limit)
+{
+    return (struct store_top){.report = b->report,
+                              .measure = b->answer.measures[0],
+                              .span = tile->slot,
+                              .from_ms = tile->from_ms,
+                              .to_ms = tile->to_ms,
+                              .limit = limit};
+}
+
+bool kept_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
+                 void *context, int64_t *total, struct query_stats *stats, bool *found, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    struct query_read read = {0};
+    *found = false;
+    if (set->kind != SERIES_ALL || !is_kept(a))
+        return true;
+    struct plan plan = plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
+    const struct plan_tile *tile = &plan.tiles[0];
+    if (plan.tile_count != 1 || span_next(tile->slot, tile->from_ms) != tile->to_ms ||
+        tile->from_ms < b->marks.before_ms[tile->slot])
+        return true;
+    const struct store_top top = top_of(b, tile, limit);
+    read = (struct query_read){tile->slot, tile->from_ms, tile->to_ms, {0}};
+    if (!store_top(b->store, &top, fn, context, total, &read.stats, found, e))
+        return false;
+    if (*found) {
+        stats->reads[stats->scan_count++] = read;
+        stats->total = read.stats;
+    }
+    return true;
+}
+
+bool kept_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,
+                struct err *e)
+{
+    const struct plan plan = plan_sum(report_cell(b->answer.report), from_ms, to_ms);
+    struct scan_stats stats = {0};
+    *found = is_kept(&b->answer);
+    for (size_t i = 0; *found && i < plan.tile_count; i++) {
+        const struct store_top top = top_of(b, &plan.tiles[i], 0);
+        if (!store_top(b->store, &top, NULL, NULL, total, &stats, found, e))
+            return false;
+    }
+    return true;
+}

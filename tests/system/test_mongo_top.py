@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Rankings of hours, days and months, each in a document: whatever is killed, comes late, or goes on at once, one that is taken
+for valid is what a recount of the logs says, and answers from it are those of a scan, byte for byte.
+
+TALLYD_MONGO names the server (tests/servers/mongo.py). The seed is printed; TALLYD_SEED repeats a run.
+"""
+
+import collections
+import datetime
+import json
+import os
+import signal
+import time
+import urllib.parse
+
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, dice
+from mongocase import FOLLOWING, MongoCase, main
+
+KILLED = -signal.SIGKILL
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "4"))
+REPORTS = """\
+reports:
+  pages: {by: [path], measures: {hits: count, bytes: sum(bytes), most: max(bytes)}}
+  kinds: {by: [method, path], layout: hour}
+  moments: {by: [path], layout: minute}
+  few: {by: [path], series_max: 3}
+  site: {}
+  sizes: {by: [path], measures: {least: min(bytes)}}
+"""
+CONFIG = REPORTS + "aggregate: {batch_size: 64KiB}\nstore: {validation: error}\n"
+RUN = "http: {listen: '127.0.0.1:0'}\nsources: {access: {path: empty.log}}\njobs: {rollup_after: 1h}\n"
+RANKED = {"pages": ("hits", "bytes"), "kinds": ("hits",), "moments": ("hits",), "few": ("hits",)}
+KEYS = {"pages": lambda event: (event.path,), "kinds": lambda event: (event.method, event.path),
+        "moments": lambda event: (event.path,), "few": lambda event: (event.path,)}
+PATHS = ["/", "/a", "/a.b", "/(other)", "/a/b", "/a%2Fb", "/$gt", "/é", "/😀", "/~", "/b", "/c"]
+BEGIN = datetime.datetime(2026, 1, 30, 20)  # into the next month
+HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
+SPANS = {"hour": ("%Y%m%d%H", lambda at: at.replace(minute=0, second=0)),
+         "day": ("%Y%m%d", lambda at: at.replace(hour=0, minute=0, second=0)),
+         "month": ("%Y%m", lambda at: at.replace(day=1, hour=0, minute=0, second=0))}
+Event = collections.namedtuple("Event", "at method path size")
+
+
+def after(span, at):
+    return at + HOUR if span == "hour" else at + DAY if span == "day" else (at + 31 * DAY).replace(day=1)
+
+
+def events_of(dice, count, days=3, paths=PATHS):
+    """Few values, so that many series have the same."""
+    return [Event((BEGIN + dice.choice([HOUR, 6 * HOUR, days * DAY]) * dice.random()).replace(microsecond=0),
+                  dice.choice(["GET", "POST"]), dice.choice(paths), dice.choice([0, 0, 7, 500])) for _ in range(count)]
+
+
+def lines_of(events):
+    return "".join(f'192.0.2.1 - - [{event.at:%d/%b/%Y:%H:%M:%S} +0000] "{event.method} {event.path} HTTP/1.1" 200 '
+                   f'{event.size} "-" "{"x" * 300}"\n' for event in events).encode()
+
+
+class TopCase(MongoCase, DaemonCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.write("tallyd.yaml", CONFIG.encode())
+        self.events = []
+
+    def add(self, events):
+        self.events += events
+        self.write("a.log", lines_of(self.events))
+
+    def count_events(self, events):
+        self.add(events)
+        self.count("a.log")
+
+    def job(self, *arguments, **options):
+        return self.tallyd("job", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def rank(self, *arguments, **options):
+        return self.job("run", "top", *arguments, **options)
+
+    def documents(self, report):
+        return {one["_id"]: one for one in self.base[f"{report}.top"].find()}
+
+    def valid(self, report):
+        return {name: one for name, one in self.documents(report).items() if one.get("ranked") == one["written"]}
+
+    # ---- the judge
+
+    def recount(self, report, measure, known):
+        """{_id: {series: value}} of all periods; of series beyond those that are known, `other` has the counts."""
+        found = collections.defaultdict(collections.Counter)
+        for event in self.events:
+            series = KEYS[report](event)
+            series = series if known is None or series in known else None
+            for span, (form, floor) in SPANS.items():
+                found[f"{span}/{floor(event.at):{form}}"][series] += 1 if measure == "hits" else event.size
+        return found
+
+    def known(self, report):
+        if report != "few":
+            return None
+        return {(one["metadata"]["path"],) for one in self.base["few.series"].find()}
+
+    def check_valid(self, every=True):
+        """Each that is valid is right; `every`: and all are."""
+        for report, measures in RANKED.items():
+            found = self.valid(report)
+            for measure in measures:
+                expected = self.recount(report, measure, self.known(report))
+                if every:
+                    self.assertEqual(set(expected), set(found), report)
+                    self.assertFalse(any("waiting" in one for one in found.values()), report)
+                for name in found:
+                    self.check_ranking(expected[name], found[name]["measures"][measure], (report, measure, name))
+
+    def check_ranking(self, expected, found, name):
+        def key(series):
+            return (-expected[series], "\t".join(series or ("(other)",)).encode())
+
+        ranked = sorted((series for series in expected if expected[series]), key=key)
+        listed = [(None if "other" in one["metadata"] else tuple(one["metadata"].values()), one["value"]) for one in found["top"]]
+        self.assertEqual([(series, expected[series]) for series in ranked], listed, name)
+        self.assertEqual((sum(expected.values()), len(ranked)), (found["total"], found["series"]), name)
+
+    # ---- answers
+
+    def questions(self):
+        for report, measures in RANKED.items():
+            for measure in (*measures, *(["most"] if report == "pages" else [])):
+                for span, (_, floor) in SPANS.items():
+                    starts = {floor(event.at) for event in self.events}
+                    starts |= {after(span, at) for at in starts}
+                    for at in self.dice.sample(sorted(starts), min(len(starts), 4)):
+                        words = {"report": report, "measure": measure, "limit": self.dice.choice([1, 2, 3, 5, 20, 1000]),
+                                 "from": f"{at:%Y-%m-%dT%H:%M:%SZ}", "to": f"{after(span, at):%Y-%m-%dT%H:%M:%SZ}",
+                                 "format": self.dice.choice(["json", "csv"]), "tz": self.dice.choice(["UTC", "Asia/Kolkata"])}
+                        yield "/api/v1/top?" + urllib.parse.urlencode(words)
+
+    def check_answers(self):
+        """From documents, and then from scans, because no ranking is valid any more."""
+        questions = list(self.questions())
+        ranked = [self.get(question) for question in questions]
+        for report in RANKED:
+            self.base[f"{report}.top"].update_many({}, {"$inc": {"ranked": -1000}}, bypass_document_validation=True)
+        scanned = [self.get(question) for question in questions]
+        for report in RANKED:
+            self.base[f"{report}.top"].update_many({}, {"$inc": {"ranked": 1000}}, bypass_document_validation=True)
+        for question, from_document, from_scan in zip(questions, ranked, scanned):
+            self.assertEqual(from_scan, from_document, question)
+
+    def serve(self):
+        self.write("empty.log", b"")
+        self.write("run.yaml", (REPORTS + RUN + f'store: {{url: "{self.store}"}}\n').encode())
+        self.launch("-c", "run.yaml")
+
+    def begin_rank(self, *arguments, **options):
+        return self.start("job", "run", "top", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.output = (out + err).decode()
+        return process.returncode
+
+    def forget_leases(self):
+        self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+
+
+class Rankings(TopCase):
+    def test_answers_are_those_of_a_scan(self):
+        self.count_events(events_of(self.dice, 150))
+        self.assertEqual({}, self.valid("pages"))
+        waiting = self.rank("--dry-run").count("waits")
+        self.assertEqual(waiting, self.rank().count("series ranked"))
+        self.check_valid()
+        self.assertIn("nothing waits", self.rank())
+        self.serve()
+        self.check_answers()
+        self.count_events(events_of(self.dice, 5))
+        self.check_valid(every=False)
+        self.check_answers()
+        again = self.rank().count("series ranked")
+        self.assertLess(0, again)
+        self.assertLess(again, waiting)
+        self.check_valid()
+        self.check_answers()
+
+    def test_more_series_than_are_kept(self):
+        paths = [f"/{number:04}.html" for number in range(1100)]
+        self.dice.shuffle(paths)
+        at = BEGIN + HOUR / 2
+        self.count_events([Event(at, "GET", path, size) for path in paths for size in [self.dice.randrange(2)]]
+                          + [Event(at, "GET", path, 1) for path in self.dice.sample(paths, 50)])
+        self.rank()
+        found = self.valid("pages")[f"hour/{at:%Y%m%d%H}"]["measures"]["hits"]
+        self.assertEqual((1000, 1100, 1150), (len(found["top"]), found["series"], found["total"]))
+        self.serve()
+        self.check_answers()
+
+    def test_what_is_read(self):
+        """Of one day, one document; of a part of it, every series."""
+        self.count_events(events_of(self.dice, 100))
+        self.rank()
+        day = BEGIN.replace(hour=0)
+        words = ["query", "pages", "--top", "3", "--store", self.store, "--explain", "--from", f"{day:%Y-%m-%d}", "--to"]
+        self.tallyd(*words, f"{day + DAY:%Y-%m-%d}")
+        self.assertIn("read 1 rows", self.err)
+        whole = self.tallyd(*words, f"{day + DAY:%Y-%m-%d}", "--format", "csv")
+        self.base["pages.top"].update_one({"_id": f"day/{day:%Y%m%d}"}, {"$inc": {"written": 1}})
+        self.assertEqual(whole, self.tallyd(*words, f"{day + DAY:%Y-%m-%d}", "--format", "csv"))
+        self.assertNotIn("read 1 rows", self.err)
+        self.base["pages.top"].update_one({"_id": f"day/{day:%Y%m%d}"}, {"$inc": {"ranked": 1, "measures.hits.total": 5000}})
+        self.serve()
+        answer = json.loads(self.get(f"/api/v1/top?report=pages&from={day:%Y-%m-%d}&to={day + DAY:%Y-%m-%d}"))
+        self.assertLess(5000, answer["total"])
+
+    def test_reports_that_are_not_ranked_have_no_documents(self):
+        self.count_events(events_of(self.dice, 20))
+        self.assertEqual(0, self.base["site.top"].count_documents({}) + self.base["sizes.top"].count_documents({}))
+        self.assertNotRegex(self.job("list"), r"top +(site|sizes)")
+
+    def test_a_period_that_goes_on_waits(self):
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+        self.count_events([Event(now, "GET", "/a", 7)])
+        self.assertNotIn(f"{now:%Y-%m} ", self.rank("--dry-run"))
+        self.assertIn(f"pages {now:%Y-%m}: 1 series ranked", self.rank("--now"))
+        self.check_valid()
+
+    def test_a_lease_is_left_to_who_has_it(self):
+        self.count_events(events_of(self.dice, 30))
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=60)
+        self.base.jobs.update_one({"_id": "top/pages"}, {"$set": {"fence": 7, "until": soon, "owner": "another 42"}}, upsert=True)
+        self.assertIn("pages is in hand of another 42", self.rank(status=EX_TEMPFAIL))
+        self.assertRegex(self.job("list"), r"top +pages .* another 42")
+        self.assertRegex(self.job("list"), r"top +kinds +0 ")
+        self.forget_leases()
+        self.rank()
+        self.check_valid()
+
+    def test_words(self):
+        for words in (["run", "tops"], ["run", "top", "--rebuild", "2026-01-01", "2026-02-01"], ["run", "top", "now"]):
+            self.job(*words, status=EX_USAGE)
+        self.write("empty.yaml", b"{}")
+        self.assertIn("nothing waits", self.tallyd("job", "run", "top", "-c", "empty.yaml", "--store", "mem:"))
+
+    def test_damage_is_scanned(self):
+        self.count_events(events_of(self.dice, 60))
+        self.rank()
+        self.serve()
+        self.base["pages.top"].insert_one({"_id": "hour/x", "waiting": True}, bypass_document_validation=True)
+        for damage in ({"$unset": {"measures": ""}}, {"$set": {"measures.hits": 3}}, {"$set": {"measures": {"hits": {"total": 1}}}},
+                       {"$set": {"measures": {"hits": {"total": 1, "series": 9, "top": [4]}}}}):
+            day = BEGIN.replace(hour=0)
+            question = (f"/api/v1/top?report=pages&measure=hits&from={day:%Y-%m-%d}&to={day + DAY:%Y-%m-%d}")
+            before = self.get(question)
+            self.base["pages.top"].update_many({}, damage, bypass_document_validation=True)
+            self.assertEqual(before, self.get(question), damage)
+        self.assertIn("nothing waits", self.rank())
+
+
+class Faults(TopCase):
+    def test_killed_before_it_says_so(self):
+        self.count_events(events_of(self.dice, 60))
+        for place in ("top.ranked", "top.ranked:5"):
+            killed = self.begin_rank(env={**os.environ, "TALLYD_FAILPOINT": place})
+            self.assertEqual(KILLED, self.ended(killed), self.output)
+            self.check_valid(every=False)
+            self.forget_leases()
+        self.rank()
+        self.check_valid()
+
+    def test_one_that_was_stopped_and_goes_on_changes_nothing(self):
+        self.count_events(events_of(self.dice, 100))
+        for _ in range(3):
+            sleeper = self.begin_rank()
+            time.sleep(self.dice.random() * 0.5)
+            sleeper.send_signal(signal.SIGSTOP)
+            self.forget_leases()
+            self.count_events(events_of(self.dice, 20))
+            if self.dice.random() < 0.5:
+                self.rank()
+            self.check_valid(every=False)
+            sleeper.send_signal(signal.SIGCONT)
+            self.assertEqual(EX_OK, self.ended(sleeper), self.output)
+            self.check_valid(every=False)
+        self.rank()
+        self.check_valid()
+
+    def test_a_writer_killed_while_it_applies(self):
+        """What it sealed is waited for: nothing is taken for valid that lacks a part of it."""
+        self.count_events(events_of(self.dice, 40))
+        self.rank()
+        self.add(events_of(self.dice, 40))
+        place = self.dice.choice(["mongo.sealed", "mongo.applying", "mongo.applied"])
+        killed = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": place})
+        killed.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(KILLED, killed.returncode, place)
+        job = self.begin_rank("--now")
+        time.sleep(self.dice.random() * 0.5)
+        self.count("a.log")
+        self.assertEqual(EX_OK, self.ended(job), self.output)
+        self.check_valid(every=False)
+        self.rank()
+        self.check_valid()
+
+    def test_killed_at_random_while_it_counts(self):
+        """Late events all the time, two writers and jobs killed at any moment."""
+        for _ in range(ROUNDS):
+            self.add(events_of(self.dice, 60))
+            writers = [self.begin("a.log"), self.begin_rank("--now"), self.begin_rank("--now")]
+            time.sleep(self.dice.random() * 1.5)
+            for one in self.dice.sample(writers, 3):
+                one.kill()
+                one.communicate()
+            self.forget_leases()
+            self.count("a.log")
+            self.check_valid(every=False)
+        self.rank("--now")
+        self.check_valid()
+        self.serve()
+        self.check_answers()
+
+
+class Daemon(TopCase):
+    def test_the_daemon_does_it_and_lets_go(self):
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+        old, lately = now.replace(minute=0, second=0) - 30 * DAY, now - 26 * HOUR
+        self.events = [Event(at, "GET", path, 7) for at in (old, lately) for path in self.dice.sample(PATHS, 5)]
+        following = FOLLOWING % (REPORTS, self.server.port, self.name, "")
+        self.write("a.log", lines_of(self.events))
+        self.write("tallyd.yaml", (following + "jobs: {rollup_after: 1s}\n").encode())
+        self.launch("-c", "tallyd.yaml")
+        name = f"hour/{lately:%Y%m%d%H}"
+        self.wait_until(lambda: name in self.valid("pages") and name in self.valid("moments"))
+        self.add([Event(lately, "GET", "/late", 7)])
+        self.wait_until(lambda: any(one["metadata"] == {"path": "/late"} for one in
+                                    self.valid("pages").get(name, {"measures": {"hits": {"top": []}}})["measures"]["hits"]["top"]))
+        self.wait_until(lambda: f"hour/{old:%Y%m%d%H}" in self.valid("pages"))
+        self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_top_periods_total [1-9]")
+        self.stop()
+        kept = following.replace("most: max(bytes)}}", "most: max(bytes)}, keep: {minute: 48h, hour: 7d, day: forever}}")
+        self.write("tallyd.yaml", (kept + "jobs: {rollup_after: 1s}\n").encode())
+        self.launch("-c", "tallyd.yaml")
+        self.wait_until(lambda: f"hour/{old:%Y%m%d%H}" not in self.documents("pages"))
+        self.stop()
+        left = set(self.documents("pages"))
+        self.assertLessEqual({name, f"day/{old:%Y%m%d}", f"month/{old:%Y%m}"}, left)
+        self.assertFalse([one for one in left if one.startswith(f"hour/{old:%Y%m%d}")])
+
+
+if __name__ == "__main__":
+    main()
