@@ -233,6 +233,9 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
+bench-jobs: all $(PRELOADED) ## measure what rolling up and letting go cost, and that they lose nothing, into the same file
+	@python3 bench/jobs.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
@@ -303,7 +306,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-kafka bench-mongo bench-prealloc bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

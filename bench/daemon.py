@@ -16,14 +16,14 @@ START_S = 30
 class Daemon:
     """A `tallyd run` in a directory of its own, on standard input."""
 
-    def __init__(self, build, work, url, aggregate, store=""):
+    def __init__(self, build, work, url, aggregate, store="", report="", more=""):
         self.program, self.dir = os.path.join(build, "tallyd"), os.path.join(work, "daemon")
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)
         with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
             config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
                          f'aggregate: {{{aggregate}}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
-                         "reports: {pages: {by: [path], measures: {hits: count}}}\n")
+                         f"reports: {{pages: {{by: [path], measures: {{hits: count}}{report}}}}}\n{more}")
 
     def start(self, stdin):
         with open(os.path.join(self.dir, "log"), "wb") as log:
