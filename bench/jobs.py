@@ -129,10 +129,14 @@ def figures(arguments, ingests, rolls, kills, levels):
     return rows
 
 
+def rates_cell(rates):
+    return f"{statistics.median(rates):,.0f} ({min(rates):,.0f}–{max(rates):,.0f})"
+
+
 def ingest_rows(arguments, ingests):
     rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: let go", "rolled up", "made ahead"]]
     for one in ingests:
-        rows.append([one.label, f"{arguments.lines:,}", *(measure.spread(one.rates[way], "", 0) for way in ("off", "on")),
+        rows.append([one.label, f"{arguments.lines:,}", *(rates_cell(one.rates[way]) for way in ("off", "on")),
                      *(f"{number:,.0f}" for number in one.did())])
     return rows
 
