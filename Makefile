@@ -236,6 +236,9 @@ bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers
 bench-jobs: all $(PRELOADED) ## measure what rolling up and letting go cost, and that they lose nothing, into the same file
 	@python3 bench/jobs.py
 
+bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it, into the same file
+	@python3 bench/sizing.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
@@ -276,7 +279,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
              lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
              share/bash-completion/completions/tallyd
 # Of docs/, into $(docdir).
-DOCUMENTS := openapi.yaml PROMETHEUS.md $(patsubst docs/%,%,$(wildcard docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
+DOCUMENTS := openapi.yaml PROMETHEUS.md SIZING.md $(patsubst docs/%,%,$(wildcard docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # The unit, and the template: one configuration, or one per instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -306,7 +309,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

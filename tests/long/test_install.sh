@@ -15,7 +15,7 @@ grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd/%i.yaml$' "$root/l
 ! grep '@[A-Z]*@' "$root"/lib/systemd/system/* || exit 1
 grep -q '^LoadCredential=' "$root/share/doc/tallyd/examples/credentials.conf"
 doc=$root/share/doc/tallyd
-for file in openapi.yaml PROMETHEUS.md examples/kafka.yaml examples/monitoring.yaml grafana/dashboards/tallyd.json \
+for file in openapi.yaml PROMETHEUS.md SIZING.md examples/kafka.yaml examples/monitoring.yaml grafana/dashboards/tallyd.json \
     grafana/provisioning/dashboards/tallyd.yaml grafana/provisioning/datasources/tallyd.yaml; do
     cmp "docs/$file" "$doc/$file"
 done
