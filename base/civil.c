@@ -6,7 +6,7 @@
 
 #define MONTHS 12 /* of a year */
 
-static const char *const span_names[SPAN_END] = {"second", "minute", "hour", "day", "month", "year"};
+static const char *const span_names[SPAN_END] = {"second", "minute", "hour", "day", "month", "year", "week"};
 
 int64_t civil_days(int year, int month, int day)
 {
@@ -110,10 +110,10 @@ int64_t span_floor(enum span span, int64_t ms)
 
 int64_t span_next(enum span span, int64_t start_ms)
 {
-    static const int64_t lengths[] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS};
+    static const int64_t lengths[SPAN_END] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, [SPAN_WEEK] = WEEK_MS};
     if (span == SPAN_MONTH || span == SPAN_YEAR)
         return civil_month_start(civil_month_index(start_ms) + (span == SPAN_YEAR ? MONTHS : 1));
-    ASSERT((unsigned)span < COUNT_OF(lengths));
+    ASSERT((unsigned)span < SPAN_END);
     return start_ms + lengths[span];
 }
 

@@ -24,7 +24,8 @@ struct civil {
     int hour, minute, second, ms;
 };
 
-/* A bucket's length; those of months and years vary. Nothing is asked for by years: they are of documents. */
+/* A bucket's length; those of months and years vary. Nothing is asked for by years and weeks: they are of
+ * documents. */
 enum span {
     SPAN_SECOND,
     SPAN_MINUTE,
@@ -33,6 +34,7 @@ enum span {
     SPAN_MONTH,
     SPAN_COUNT, /* of those that slots have */
     SPAN_YEAR = SPAN_COUNT,
+    SPAN_WEEK, /* neither longer nor shorter than those before it; see civil_week_floor() */
     SPAN_END
 };
 

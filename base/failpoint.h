@@ -35,6 +35,7 @@
     X(ROLLUP_SENT, "rollup.sent")                   \
     X(ROLLUP_MARKING, "rollup.marking")             \
     X(TOP_RANKED, "top.ranked")                     \
+    X(WEEKS_BEGUN, "weeks.begun")                   \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

@@ -122,6 +122,7 @@ struct config {
     } http;
     struct {
         int64_t rollup_after_ms;
+        bool weeks;
     } jobs;
     struct {
         int64_t stop_timeout_ms;

@@ -57,8 +57,8 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 
 static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
 {
-    const struct mongo_task task = {args->what, args->apply, c->store.validation, c->reports,
-                                    c->report_count};
+    const struct mongo_task task = {args->what, args->apply,     c->store.validation,
+                                    c->reports, c->report_count, c->jobs.weeks};
     char shown[STORE_URL_BYTES];
     struct text out = {0};
     if (!mongo_is_url(c->store.url))

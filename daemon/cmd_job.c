@@ -18,14 +18,16 @@ static const char usage[] =
     "\n"
     "  list                how each job stands: what waits, and who has it in hand\n"
     "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
-    "                      charts of a year are read. SQLite needs none of it: batches do it there\n"
+    "                      charts of a year are read; and weeks likewise, with jobs.weeks. SQLite needs\n"
+    "                      none of it: batches do it there\n"
     "  run top             in MongoDB: the largest series of hours, days and months that are over, from\n"
     "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
     "\n"
     "      --now           also periods that are not over\n"
     "      --dry-run       say what would be done\n"
     "      --rebuild       those from FROM to TO again, though they are done: after documents of months\n"
-    "                      were changed or brought in by hand; what was taken away stays in their years\n"
+    "                      were changed or brought in by hand; what was taken away stays in their years.\n"
+    "                      Weeks that begin on another day than query.week_start are made anew, all of them\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
     "  -h, --help          this text\n"
@@ -100,12 +102,13 @@ static void tell_period(void *context, const char *report, enum span span, int64
 {
     struct told *told = context;
     char iso[CIVIL_ISO_BYTES];
-    int len = span == SPAN_MONTH ? 7 : span == SPAN_DAY ? 10 : 13;
+    int len = span == SPAN_MONTH ? 7 : span == SPAN_HOUR ? 13 : 10;
+    const char *week = span == SPAN_WEEK ? "week " : "";
     civil_iso(start_ms, iso);
     if (told->is_dry)
-        printf("%s %.*s waits\n", report, len, iso);
+        printf("%s %s%.*s waits\n", report, week, len, iso);
     else
-        printf("%s %.*s: %" PRIu64 " %s\n", report, len, iso, count,
+        printf("%s %s%.*s: %" PRIu64 " %s\n", report, week, len, iso, count,
                told->is_top ? "series ranked" : "documents rolled up");
     fflush(stdout);
     told->count++;
@@ -123,13 +126,15 @@ static void tell_job(void *context, const struct store_job *job)
            job->owner[0] != '\0' ? job->owner : "-");
 }
 
-static bool work(struct arguments *args, struct store *st, struct err *e)
+static bool work(struct arguments *args, const struct config *c, struct store *st, struct err *e)
 {
     struct told told = {.is_dry = args->roll.dry, .is_top = args->is_top};
     if (args->is_list) {
         if (!store_jobs(st, tell_job, &told.count, e))
             return false;
     } else {
+        args->roll.weeks = c->jobs.weeks;
+        args->roll.week_start = c->query.week_start;
         args->roll.done = tell_period;
         args->roll.held = tell_held;
         args->roll.context = &told;
@@ -154,7 +159,7 @@ int cmd_job(int argc, char **argv)
     if (c == NULL)
         return code;
     struct store *st = store_open(c->store.url, STORE_WORK, NULL, 0, &e);
-    bool good = st != NULL && work(&args, st, &e);
+    bool good = st != NULL && work(&args, c, st, &e);
     store_close(st);
     config_free(c);
     return good ? EX_OK : options_complain("job", &e);

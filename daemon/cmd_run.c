@@ -393,6 +393,8 @@ static bool start_jobs(struct run *run, struct err *e)
         return true;
     run->jobs = jobs_start(&(struct jobs_options){.store_url = c->store.url,
                                                   .rollup_after_ms = c->jobs.rollup_after_ms,
+                                                  .weeks = c->jobs.weeks,
+                                                  .week_start = c->query.week_start,
                                                   .status = &run->service.status,
                                                   .stop = run->service.stop});
     return run->jobs != NULL || err_set(e, EX_OSERR, "cannot start a thread for jobs: %s", strerror(errno));

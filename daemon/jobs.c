@@ -22,9 +22,8 @@ static void tell_period(void *context, const char *report, enum span span, int64
 {
     struct jobs *j = context;
     char iso[CIVIL_ISO_BYTES];
-    (void)span;
-    log_info("rolled_up", "report=%s month=%.7s documents=%" PRIu64, report, civil_iso(start_ms, iso),
-             documents);
+    log_info("rolled_up", "report=%s %s=%.*s documents=%" PRIu64, report, span_name(span),
+             span == SPAN_MONTH ? 7 : 10, civil_iso(start_ms, iso), documents);
     status_note_rollup(j->options.status, documents);
 }
 
@@ -48,6 +47,8 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
 {
     struct store_roll what = {.quiet_ms = j->options.rollup_after_ms,
                               .from_ms = -1,
+                              .weeks = j->options.weeks,
+                              .week_start = j->options.week_start,
                               .is_stopped = is_stopped,
                               .done = tell_period,
                               .context = j};

@@ -20,6 +20,8 @@ struct jobs;
 struct jobs_options {
     const char *store_url; /* borrowed until it is stopped */
     int64_t rollup_after_ms;
+    bool weeks; /* likewise those, which begin on this day */
+    enum weekday week_start;
     struct status *status;   /* borrowed likewise */
     const atomic_bool *stop; /* likewise: set, nothing more is begun */
 };

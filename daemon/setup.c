@@ -45,7 +45,9 @@ struct store_options setup_store(const struct config *c)
 {
     struct store_options options = {.validation = c->store.validation,
                                     .connections = (size_t)c->store.connections,
-                                    .without_indexes = !c->store.indexes};
+                                    .without_indexes = !c->store.indexes,
+                                    .weeks = c->jobs.weeks,
+                                    .week_start = c->query.week_start};
     for (size_t i = 0; i < c->source_count; i++) {
         if (c->sources[i].raw.kind == RAW_OFF)
             continue;

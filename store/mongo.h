@@ -10,6 +10,8 @@
  *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
  *   pages.year   { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 }, bytes: …,
  *                  applied: { rollup: 17 }, … } of months that are over: mongo_roll.h
+ *   pages.week   { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 }, bytes: …, … }
+ *                  of weeks that are over, from their first day on, where they are wanted
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                these two where the report's `layout` has them: mongo_kind.h
@@ -21,6 +23,7 @@
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo_raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_marks.h
+ *                { _id: "weeks/pages", start: "monday", … }                                   likewise
  *                { _id: "top/pages", fence, owner, until, … }   mongo_lease.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }

@@ -1,6 +1,7 @@
 #include "store/mongo_admin.h"
 
 #include "store/mongo_admin_internal.h"
+#include "store/mongo_marks.h"
 
 void mongo_admin_json(struct text *out, const bson_t *document)
 {
@@ -64,7 +65,9 @@ static bool ask_server(struct mongo_admin_run *r, struct err *e)
 
 static bool run(struct mongo_admin_run *r, struct err *e)
 {
-    if (!ask_server(r, e))
+    r->m->with_weeks = r->task->weeks;
+    if (!ask_server(r, e) ||
+        (r->is_there && !r->task->weeks && !mongo_find_weeks(r->m, &r->m->with_weeks, e)))
         return false;
     if (!r->task->apply) {
         text_printf(r->out, "// For a MongoDB shell at %s\n", mongo_client_name(r->m->client));

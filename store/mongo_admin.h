@@ -30,6 +30,7 @@ struct mongo_task {
     enum store_validation validation;
     const struct report *reports;
     size_t report_count;
+    bool weeks; /* documents of weeks are wanted */
 };
 
 /* `out`: the shell's text, or what was done; also where it fails. */

@@ -11,8 +11,9 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
     size_t count;
     struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
-    for (size_t i = 0; i <= count; i++) {
-        c.kind = i < count ? &kinds[i] : &mongo_year;
+    size_t all = count + (m->with_weeks ? MONGO_TARGETS : MONGO_WEEKS);
+    for (size_t i = 0; i < all; i++) {
+        c.kind = i < count ? &kinds[i] : mongo_targets[i - count].kind;
         mongo_collection(m, report, span_name(c.kind->span), c.name);
         if (!fn(context, &c, e))
             return false;

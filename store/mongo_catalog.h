@@ -1,6 +1,6 @@
 /* mongo_catalog.h - every collection of a database, and what belongs to it: an index, a validator.
  *
- *   pages.day, …   documents    index, validator
+ *   pages.day, …   documents    index, validator; those of weeks where a database has them
  *   pages.series   series       validator
  *   pages.top      rankings     index, validator
  *   books          books        validator

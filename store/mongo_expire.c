@@ -373,8 +373,8 @@ static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, 
     size_t count;
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
     struct expiring x = {.m = m, .report = report, .expired = expired, .end_ms = end_ms};
-    for (size_t k = 0; k <= count && !expired->more; k++) {
-        x.kind = k < count ? &kinds[k] : &mongo_year;
+    for (size_t k = 0; k < count + MONGO_TARGETS && !expired->more; k++) {
+        x.kind = k < count ? &kinds[k] : mongo_targets[k - count].kind;
         x.sweep_at = &m->more[report].sweep_at[k];
         mongo_collection(m, report, span_name(x.kind->span), x.collection);
         if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))

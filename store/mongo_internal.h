@@ -42,7 +42,8 @@ struct mongo_report {
     struct mongo_top_look *top_looks; /* of a worker, at rankings that wait: mongo_top_job.c */
     size_t top_look_count;
     struct marks swept; /* before these, spans are out of documents that stay, but for those of stragglers */
-    struct text sweep_at[MONGO_KINDS_MAX + 1]; /* the last document that a sweep has done; empty: it begins */
+    struct text sweep_at[MONGO_KINDS_MAX +
+                         MONGO_TARGETS]; /* the last document that a sweep has done; empty: it begins */
 };
 
 /* A partition whose events this handle may seal. */
@@ -67,6 +68,12 @@ struct mongo_ahead {
     int64_t date_ms;
 };
 
+/* Starts of months, or weeks: mongo_marks.h. */
+struct mongo_written {
+    int64_t *starts;
+    size_t count, capacity;
+};
+
 /* Starts of hours, days or months: mongo_top.h. */
 #define MONGO_PERIODS_SEEN 1024 /* a power of two: so many hours are told from each other at once */
 struct mongo_periods {
@@ -83,6 +90,8 @@ struct mongo_store {
     char *uri;
     struct report *reports;
     struct mongo_report *more; /* of each report */
+    bool with_weeks;           /* of a writer: it marks them; of others: they are in the catalog */
+    enum weekday week_start;   /* of a writer's */
 
     /* of a writer */
     char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
@@ -128,9 +137,8 @@ struct mongo_store {
     struct text id;
     int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
-    int64_t *months; /* with counts of the batch */
-    size_t month_count, month_capacity;
-    struct mongo_periods periods; /* likewise */
+    struct mongo_written written[MONGO_TARGETS]; /* with counts of the batch, of a report */
+    struct mongo_periods periods;                /* likewise */
 
     /* of a worker */
     struct mongo_look *looks; /* at months that wait: mongo_roll.c */

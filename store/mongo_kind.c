@@ -26,9 +26,20 @@ static const struct level {
     [SPAN_SECOND] = {"second", 0, 60, 14}, [SPAN_MINUTE] = {"minute", 0, 60, 12},
     [SPAN_HOUR] = {"hourly", 0, 24, 10},   [SPAN_DAY] = {"daily", 1, 31, 8},
     [SPAN_MONTH] = {"total", 1, 12, 6},    [SPAN_YEAR] = {NULL, 0, 0, 4},
+    [SPAN_WEEK] = {"weekly", 0, 0, 8},
 };
 
-const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH};
+const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH}, mongo_week = {SPAN_WEEK, SPAN_DAY};
+
+const struct mongo_target mongo_targets[MONGO_TARGETS] = {
+    [MONGO_YEARS] = {"rollup", &mongo_year, SPAN_MONTH},
+    [MONGO_WEEKS] = {"weeks", &mongo_week, SPAN_WEEK},
+};
+
+int64_t mongo_span_floor(enum span span, enum weekday first, int64_t ms)
+{
+    return span == SPAN_WEEK ? civil_week_floor(first, ms) : span_floor(span, ms);
+}
 
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
 {
@@ -51,6 +62,8 @@ enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
 {
     size_t count;
     const struct mongo_kind *last = mongo_kinds(r, &count) + count - 1;
+    if (k == &mongo_week)
+        return SPAN_DAY;
     return k == last || k == &mongo_year ? SPAN_MONTH : (enum span)(k[1].finest - 1);
 }
 

@@ -8,10 +8,12 @@
  *   layout minute:  R.minute { minute, second.S }               201010101337
  *                   R.hour   { hourly, minute.M }               and R.day, R.month as of `hour`
  *   each layout:    R.year   { total.M }                        2010; rolled up: mongo_roll.h
+ *                   R.week   { weekly, daily.D }                20101004; likewise, where it is wanted
  *
  * Rule : counts of a span have one name wherever they stand: second, minute, hourly, daily, total. In the
  *        document of that span they are one value; in one of a longer span, as many as it has of them, by
- *        a key for each span in between. So no level has more than 60 keys. Days and months count from 1.
+ *        a key for each span in between. So no level has more than 60 keys. Days and months count from 1,
+ *        days of weeks from 0.
  * Time : `_id` begins with the bucket's, as many digits of YYYYMMDDhhmm as tell it from the next.
  */
 #pragma once
@@ -32,8 +34,17 @@ struct mongo_kind {
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
 /* That one, of those; of a span without slots, the document of that span. */
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
-/* What is rolled up. */
-extern const struct mongo_kind mongo_year;
+/* What is rolled up, each kind from documents of months. */
+extern const struct mongo_kind mongo_year, mongo_week;
+struct mongo_target {
+    const char *job; /* that does it */
+    const struct mongo_kind *kind;
+    enum span marked; /* the periods of which batches say that they wrote them */
+};
+enum { MONGO_YEARS, MONGO_WEEKS, MONGO_TARGETS };
+extern const struct mongo_target mongo_targets[MONGO_TARGETS];
+/* span_floor(), also of weeks that begin on `first`. */
+int64_t mongo_span_floor(enum span span, enum weekday first, int64_t ms);
 
 /* The longest span whose slots are read from this kind: those of the next one's finest are read there. So
  * with these slots the documents may go. */

@@ -6,44 +6,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MONTH_BYTES 32 /* "written.202611" */
+#define PATH_BYTES 32 /* "written.20261102" */
 
-void mongo_mark_id(const struct mongo_store *m, size_t report, struct text *id)
+void mongo_mark_id(const struct mongo_store *m, const struct mongo_target *t, size_t report, struct text *id)
 {
     text_clear(id);
-    text_printf(id, "rollup/%s", m->more[report].key);
+    text_printf(id, "%s/%s", t->job, m->more[report].key);
 }
 
-static const char *path_of(const char *member, int64_t month, char buf[MONTH_BYTES])
+static const char *path_of(const char *member, const struct mongo_target *t, int64_t start_ms,
+                           char buf[PATH_BYTES])
 {
     char time[MONGO_TIME_BYTES];
-    snprintf(buf, MONTH_BYTES, "%s.%s", member, mongo_time(SPAN_MONTH, civil_month_start(month), time));
+    snprintf(buf, PATH_BYTES, "%s.%s", member, mongo_time(t->marked, start_ms, time));
     return buf;
 }
 
 /* ---- reading */
 
-/* Others' damage is no month. */
-static bool month_of(const char *key, int64_t *month)
+/* "202611" or "20261102"; others' damage is none. A week may begin before 1970. */
+static bool start_of(const struct mongo_target *t, const char *key, int64_t *start_ms)
 {
-    int64_t ms;
-    char date[16];
-    if (strlen(key) != 6)
+    char time[MONGO_TIME_BYTES];
+    size_t len = strlen(key);
+    long date = len == 6 || len == 8 ? strtol(key, NULL, 10) : 0;
+    if (len == 6)
+        date = date * 100 + 1;
+    int year = (int)(date / 10000), month = (int)(date / 100 % 100), day = (int)(date % 100);
+    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
         return false;
-    snprintf(date, sizeof date, "%.4s-%.2s-01", key, key + 4);
-    if (!civil_parse(slice_text(date), 0, &ms))
-        return false;
-    *month = civil_month_index(ms);
-    return true;
+    *start_ms = civil_days(year, month, day) * DAY_MS;
+    return strcmp(mongo_time(t->marked, *start_ms, time), key) == 0;
 }
 
 static int compare_marks(const void *a, const void *b)
 {
-    int64_t left = ((const struct mongo_mark *)a)->month, right = ((const struct mongo_mark *)b)->month;
+    int64_t left = ((const struct mongo_mark *)a)->start_ms, right = ((const struct mongo_mark *)b)->start_ms;
     return (left > right) - (left < right);
 }
 
-static void take_marks(const bson_t *document, struct mongo_marks *marks)
+static void take_marks(const struct mongo_target *t, const bson_t *document, struct mongo_marks *marks)
 {
     bson_iter_t it, at;
     *marks = (struct mongo_marks){.has_begun = bson_has_field(document, "since"),
@@ -51,15 +53,18 @@ static void take_marks(const bson_t *document, struct mongo_marks *marks)
                                   .until_ms = mongo_lease_until(document),
                                   .last_run_ms = mongo_lease_last_run(document)};
     mongo_lease_owner(document, marks->owner);
+    marks->is_stale = bson_iter_init_find(&it, document, "stale") && bson_iter_as_bool(&it);
+    if (bson_iter_init_find(&it, document, "start") && BSON_ITER_HOLDS_UTF8(&it))
+        snprintf(marks->start, sizeof marks->start, "%s", bson_iter_utf8(&it, NULL));
     if (!bson_iter_init_find(&it, document, "written") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
         !bson_iter_recurse(&it, &at))
         return;
     while (bson_iter_next(&at)) {
-        char path[MONTH_BYTES];
+        char path[PATH_BYTES];
         struct mongo_mark mark = {.written = bson_iter_as_int64(&at)};
-        if (!month_of(bson_iter_key(&at), &mark.month))
+        if (!start_of(t, bson_iter_key(&at), &mark.start_ms))
             continue;
-        mark.rolled = mongo_number_at(document, path_of("rolled", mark.month, path), 0);
+        mark.rolled = mongo_number_at(document, path_of("rolled", t, mark.start_ms, path), 0);
         marks->list = xgrow(marks->list, &marks->capacity, marks->count + 1, sizeof *marks->list);
         marks->list[marks->count++] = mark;
     }
@@ -67,21 +72,22 @@ static void take_marks(const bson_t *document, struct mongo_marks *marks)
         qsort(marks->list, marks->count, sizeof *marks->list, compare_marks);
 }
 
-bool mongo_read_marks(struct mongo_store *m, size_t report, struct mongo_marks *marks, struct err *e)
+bool mongo_read_marks(struct mongo_store *m, const struct mongo_target *t, size_t report,
+                      struct mongo_marks *marks, struct err *e)
 {
     bson_t document;
     int64_t now_ms = clock_mono_ms(&clock_system);
-    mongo_mark_id(m, report, &m->id);
+    mongo_mark_id(m, t, report, &m->id);
     bool good = mongo_read_document(m, MONGO_JOBS, m->id.ptr, &document, e);
-    take_marks(&document, marks);
+    take_marks(t, &document, marks);
     marks->read_ms = now_ms;
     bson_destroy(&document);
     return good;
 }
 
-bool mongo_is_rolled(const struct mongo_marks *marks, int64_t month)
+bool mongo_is_rolled(const struct mongo_marks *marks, int64_t start_ms)
 {
-    const struct mongo_mark wanted = {.month = month};
+    const struct mongo_mark wanted = {.start_ms = start_ms};
     const struct mongo_mark *found =
         marks->count > 0 ? bsearch(&wanted, marks->list, marks->count, sizeof *marks->list, compare_marks)
                          : NULL;
@@ -90,121 +96,191 @@ bool mongo_is_rolled(const struct mongo_marks *marks, int64_t month)
 
 /* ---- marking */
 
-void mongo_mark_months(bson_t *inc, const int64_t *months, size_t count)
+void mongo_mark_periods(bson_t *inc, const struct mongo_target *t, const int64_t *starts, size_t count)
 {
-    char path[MONTH_BYTES];
+    char path[PATH_BYTES];
     for (size_t i = 0; i < count; i++)
-        BSON_APPEND_INT64(inc, path_of("written", months[i], path), 1);
+        BSON_APPEND_INT64(inc, path_of("written", t, starts[i], path), 1);
 }
 
-/* The first month with a document, or the last; -1: none. */
-static bool find_end(struct mongo_store *m, size_t report, int direction, int64_t *month, struct err *e)
+static bool see_one(void *context, const bson_t *document)
 {
-    char collection[MONGO_NAME_BYTES];
-    int64_t date_ms;
-    mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find_end(m, collection, SPAN_MONTH, direction, 0, -1, &date_ms, e);
-    *month = good && date_ms >= 0 ? civil_month_index(date_ms) : -1;
+    (void)document;
+    *(bool *)context = true;
+    return false;
+}
+
+bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("weeks/"), "$lt", BCON_UTF8("weeks0"), "}");
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
+    *are_there = false;
+    bool good = mongo_find(m->client, MONGO_JOBS, filter, options, see_one, are_there, e);
+    bson_destroy(options);
+    bson_destroy(filter);
     return good;
 }
 
-/* $inc of `months`, and what else is set. */
-static bool mark(struct mongo_store *m, size_t report, bson_t *filter, const int64_t *months, size_t count,
-                 const char *date, bool upsert, struct err *e)
+/* Marking many. */
+struct marking {
+    struct mongo_store *m;
+    const struct mongo_target *t;
+    size_t report;
+    enum weekday first;
+    bool begins;
+};
+
+static void add_set(const struct marking *g, bson_t *set)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    BSON_APPEND_DATE_TIME(set, g->begins ? "since" : "rebuilt", now_ms);
+    if (g->begins) /* above all before it, which documents may still be guarded by */
+        BSON_APPEND_INT64(set, "fence", now_ms);
+    if (g->begins && g->t->marked == SPAN_WEEK) {
+        BSON_APPEND_UTF8(set, "start", civil_weekdays[g->first]);
+        BSON_APPEND_BOOL(set, "stale", true);
+    }
+}
+
+/* $inc of the periods, and what else is set. */
+static bool mark(const struct marking *g, bson_t *filter, const int64_t *starts, size_t count, struct err *e)
 {
     bson_t update, inc, set;
     bool matched;
-    mongo_mark_id(m, report, &m->id);
-    BSON_APPEND_UTF8(filter, "_id", m->id.ptr);
+    mongo_mark_id(g->m, g->t, g->report, &g->m->id);
+    BSON_APPEND_UTF8(filter, "_id", g->m->id.ptr);
     bson_init(&update);
     if (count > 0) {
         BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
-        mongo_mark_months(&inc, months, count);
+        mongo_mark_periods(&inc, g->t, starts, count);
         bson_append_document_end(&update, &inc);
     }
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    BSON_APPEND_DATE_TIME(&set, date, now_ms);
-    if (upsert) /* above all before it, which the years' documents may still be guarded by */
-        BSON_APPEND_INT64(&set, "fence", now_ms);
+    add_set(g, &set);
     bson_append_document_end(&update, &set);
-    bool good = mongo_update_one(m->client, MONGO_JOBS, filter, &update, upsert, &matched, e);
+    bool good = mongo_update_one(g->m->client, MONGO_JOBS, filter, &update, g->begins, &matched, e);
     bson_destroy(&update);
     return good;
 }
 
-/* Mark all months with documents of [from_ms, to_ms). */
-static bool mark_found(struct mongo_store *m, size_t report, bson_t *filter, int64_t from_ms, int64_t to_ms,
-                       const char *date, bool upsert, struct err *e)
+/* Those that touch a month, and [from_ms, to_ms). */
+static void add_periods(const struct marking *g, int64_t month_ms, int64_t from_ms, int64_t to_ms,
+                        struct mongo_written *found)
 {
-    int64_t first, last, from = civil_month_index(from_ms), to = civil_month_index(to_ms - 1);
-    if (!find_end(m, report, 1, &first, e) || !find_end(m, report, -1, &last, e))
-        return false;
-    first = first > from ? first : first < 0 ? 0 : from;
-    last = last < to ? last : to;
-    size_t count = last < first ? 0 : (size_t)(last - first + 1);
-    int64_t *months = xcalloc(count + 1, sizeof *months);
-    for (size_t i = 0; i < count; i++)
-        months[i] = first + (int64_t)i;
-    bool good = mark(m, report, filter, months, count, date, upsert, e);
-    free(months);
+    int64_t end_ms = span_next(SPAN_MONTH, month_ms);
+    int64_t at_ms = mongo_span_floor(g->t->marked, g->first, month_ms > from_ms ? month_ms : from_ms);
+    for (; at_ms < end_ms && at_ms < to_ms; at_ms = span_next(g->t->marked, at_ms)) {
+        if (found->count > 0 && found->starts[found->count - 1] >= at_ms)
+            continue;
+        found->starts = xgrow(found->starts, &found->capacity, found->count + 1, sizeof *found->starts);
+        found->starts[found->count++] = at_ms;
+    }
+}
+
+/* Mark all periods of [from_ms, to_ms) that touch a month with documents. */
+static bool mark_found(const struct marking *g, bson_t *filter, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    struct mongo_written found = {.count = 0};
+    char collection[MONGO_NAME_BYTES];
+    int64_t month_ms = 0;
+    bool good = true;
+    mongo_collection(g->m, g->report, span_name(SPAN_MONTH), collection);
+    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms); good && at_ms < to_ms && month_ms >= 0;) {
+        good = mongo_find_end(g->m, collection, SPAN_MONTH, 1, at_ms, -1, &month_ms, e);
+        if (good && month_ms >= at_ms)
+            add_periods(g, span_floor(SPAN_MONTH, month_ms), from_ms, to_ms, &found);
+        at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);
+    }
+    good = good && mark(g, filter, found.starts, found.count, e);
+    free(found.starts);
     return good;
 }
 
-bool mongo_begin_marks(struct mongo_store *m, size_t report, struct err *e)
+bool mongo_begin_marks(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
+                       struct err *e)
 {
+    const struct marking g = {m, t, report, first, true};
     bson_t filter, none;
     bson_init(&filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
     BSON_APPEND_BOOL(&none, "$exists", false);
     bson_append_document_end(&filter, &none);
-    bool good = mark_found(m, report, &filter, 0, CIVIL_END_MS, "since", true, e);
+    bool good = mark_found(&g, &filter, 0, CIVIL_END_MS, e);
     bson_destroy(&filter);
     return good;
 }
 
-bool mongo_mark_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+bool mongo_mark_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
+                      int64_t from_ms, int64_t to_ms, struct err *e)
 {
+    const struct marking g = {m, t, report, first, false};
     bson_t filter = BSON_INITIALIZER;
-    bool good = mark_found(m, report, &filter, from_ms, to_ms, "rebuilt", false, e);
+    bool good = mark_found(&g, &filter, from_ms, to_ms, e);
     bson_destroy(&filter);
     return good;
 }
 
 /* ---- the lease */
 
-bool mongo_take_lease(struct mongo_store *m, size_t report, int64_t fence, bool *taken,
-                      struct mongo_marks *marks, struct err *e)
+bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      bool *taken, struct mongo_marks *marks, struct err *e)
 {
     bson_t after;
-    mongo_mark_id(m, report, &m->id);
+    mongo_mark_id(m, t, report, &m->id);
     bool good = mongo_lease_take(m, m->id.ptr, fence, taken, &after, e);
-    take_marks(&after, marks);
+    take_marks(t, &after, marks);
     bson_destroy(&after);
     return good;
 }
 
-bool mongo_keep_lease(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
+bool mongo_keep_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      bool *held, struct err *e)
 {
-    mongo_mark_id(m, report, &m->id);
+    mongo_mark_id(m, t, report, &m->id);
     return mongo_lease_keep(m, m->id.ptr, fence, held, e);
 }
 
-bool mongo_give_lease(struct mongo_store *m, size_t report, int64_t fence, struct err *e)
+bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      struct err *e)
 {
-    mongo_mark_id(m, report, &m->id);
+    mongo_mark_id(m, t, report, &m->id);
     return mongo_lease_give(m, m->id.ptr, fence, e);
 }
 
-bool mongo_mark_rolled(struct mongo_store *m, size_t report, int64_t fence, const struct mongo_mark *marks,
-                       size_t count, bool *held, struct err *e)
+bool mongo_mark_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                       const struct mongo_mark *marks, size_t count, bool *held, struct err *e)
 {
-    char path[MONTH_BYTES];
+    char path[PATH_BYTES];
     bson_t set = BSON_INITIALIZER;
     for (size_t i = 0; i < count; i++)
-        BSON_APPEND_INT64(&set, path_of("rolled", marks[i].month, path), marks[i].written);
-    mongo_mark_id(m, report, &m->id);
+        BSON_APPEND_INT64(&set, path_of("rolled", t, marks[i].start_ms, path), marks[i].written);
+    mongo_mark_id(m, t, report, &m->id);
     bool good = mongo_lease_set(m, m->id.ptr, fence, &set, held, e);
     bson_destroy(&set);
+    return good;
+}
+
+static bool set_weeks(struct mongo_store *m, size_t report, int64_t fence, const bson_t *set, bool *held,
+                      struct err *e)
+{
+    mongo_mark_id(m, &mongo_targets[MONGO_WEEKS], report, &m->id);
+    return mongo_lease_set(m, m->id.ptr, fence, set, held, e);
+}
+
+bool mongo_mark_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
+                      struct err *e)
+{
+    bson_t *set =
+        BCON_NEW("start", BCON_UTF8(civil_weekdays[first]), "stale", BCON_BOOL(true), "rolled", "{", "}");
+    bool good = set_weeks(m, report, fence, set, held, e);
+    bson_destroy(set);
+    return good;
+}
+
+bool mongo_mark_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
+{
+    bson_t *set = BCON_NEW("stale", BCON_BOOL(false));
+    bool good = set_weeks(m, report, fence, set, held, e);
+    bson_destroy(set);
     return good;
 }

@@ -22,7 +22,7 @@ struct months {
 
 static bool is_rolled(const struct months *s, int64_t month_ms)
 {
-    return mongo_is_rolled(s->marks, civil_month_index(month_ms));
+    return mongo_is_rolled(s->marks, month_ms);
 }
 
 /* A year may have another value of a month that is not rolled up as it is now. */
@@ -71,7 +71,7 @@ static const struct mongo_marks *see_marks(struct mongo_store *m, size_t report,
     if (*seen == NULL)
         *seen = xcalloc(1, sizeof **seen);
     free((*seen)->list);
-    if (mongo_read_marks(m, report, *seen, e))
+    if (mongo_read_marks(m, &mongo_targets[MONGO_YEARS], report, *seen, e))
         return *seen;
     (*seen)->read_ms = -SEEN_MS;
     return NULL;
@@ -88,7 +88,7 @@ bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *
     s.marks = see_marks(m, scan->report, e);
     bool good = s.marks != NULL;
     for (size_t i = 0; good && i < s.marks->count; i++) {
-        int64_t at = civil_month_start(s.marks->list[i].month);
+        int64_t at = s.marks->list[i].start_ms;
         if (at < scan->from_ms || at >= scan->to_ms || !is_rolled(&s, at))
             continue;
         first_ms = count++ == 0 ? at : first_ms;

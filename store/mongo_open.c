@@ -32,8 +32,8 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 /* … or would be, with the underscore that the taken ones get. */
 static bool is_taken(const char *name)
 {
-    static const char *const names[] = {"total",   "daily",    "hourly", "minute", "second", "metadata",
-                                        "applied", "modified", "v",      "date",   "other"};
+    static const char *const names[] = {"total",    "weekly",  "daily",    "hourly", "minute", "second",
+                                        "metadata", "applied", "modified", "v",      "date",   "other"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         size_t len = strlen(names[i]);
         if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')
@@ -254,6 +254,10 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         m->connections = options->connections;
     if (!take_limits(m, e))
         return false;
+    m->with_weeks = options->weeks;
+    m->week_start = options->week_start;
+    if (!m->with_weeks && !mongo_find_weeks(m, &m->with_weeks, e))
+        return false;
     bool with_zeros = options->prealloc.when != PREALLOC_OFF && options->prealloc.zeros;
     for (size_t i = 0; i < count; i++) {
         if (!register_report(m, &reports[i], with_zeros, e))
@@ -322,7 +326,8 @@ void mongo_free(struct mongo_store *m)
     free(m->cells);
     free(m->rows);
     free(m->row_is_there);
-    free(m->months);
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        free(m->written[t].starts);
     free(m->looks);
     free(m->periods.starts);
     free(m);

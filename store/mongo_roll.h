@@ -1,27 +1,29 @@
-/* mongo_roll.h - R.year from R.month: the months that are over, set, never added.
+/* mongo_roll.h - R.year and R.week from R.month: what is over, set, never added.
  *
  *   pages.year { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 },
  *                bytes: { total: { "10": 4652 } }, applied: { rollup: 17 }, modified, v }
+ *   pages.week { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 },
+ *                bytes: { weekly: 4652, daily: { "6": 4652 } }, applied: { rollup: 18 }, modified, v }
  *
  * Exact  : a month's mark is read, then every batch that is open is waited for, then R.month is read:
  *          whatever the mark counts is in what is read. What comes meanwhile makes the mark another, and the
- *          month is rolled up again. Values are taken over as they stand; a mean is told beside what it is
- *          made of, with the time: it is as of then.
+ *          month is rolled up again. What is set is in mongo_merge.h.
  * Who    : anybody, by a lease for each report; see mongo_marks.h.
- * Pace   : a month that is over, once nothing was written to it for store_roll.quiet_ms; but if that does not
- *          end, after MONGO_ROLL_WAIT_MS.
+ * Pace   : a month, or week, that is over, once nothing was written to it for store_roll.quiet_ms; but if
+ *          that does not end, after MONGO_ROLL_WAIT_MS.
  * Cost   : those months of a year that wait go together: one pass over their documents, and an update of each
- *          of the year, sent as those of a batch are.
- * Memory : MONGO_ROLL_LOG_BYTES, and of each month what a server answers at once.
+ *          of the year, sent as those of a batch are. A week is a pass over those of its month, or two.
+ * Weeks  : for whoever reads them by other tools, and only where they are wanted (store_roll.weeks): a
+ *          chart of a year by weeks takes 12 documents of months, or 53 of weeks. All days of a week are
+ *          there, or it is not: it goes with its first day (mongo_expire.c), and is not set again. They begin
+ *          on the day that the marks say; on another only by a rebuild, which deletes those that there are
+ *          (mongo_weeks.h).
  */
 #pragma once
 
 #include "store/mongo_internal.h"
 
-#define MONGO_ROLL_WAIT_MS   (15 * MINUTE_MS)
-#define MONGO_ROLL_LOG_BYTES ((size_t)256 << 10) /* packed, of updates that are sent together */
-#define MONGO_ROLL_SLOT      "rollup"
-#define MONGO_ROLL_APPLIED   "applied." MONGO_ROLL_SLOT
+#define MONGO_ROLL_WAIT_MS (15 * MINUTE_MS)
 
 bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e);
 bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e);

@@ -49,7 +49,7 @@ static void end_object(bson_t *to, bson_t *of, bson_t *members)
 
 static bool is_rolled(const struct schema *s)
 {
-    return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span == SPAN_YEAR;
+    return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span > SPAN_MONTH;
 }
 
 /* What mongo_add_value() writes, and mongo_roll() beside a mean. */
@@ -98,7 +98,12 @@ static void add_slots(const struct schema *s, bson_t *to, const char *name, cons
 
 static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
 {
-    int longest = (int)s->c->kind->span - is_rolled(s); /* what is rolled up has no sum of its own */
+    if (s->c->kind == &mongo_week) {
+        add_slots(s, to, mongo_member(SPAN_WEEK), m, 0);
+        add_slots(s, to, mongo_member(SPAN_DAY), m, 1);
+        return;
+    }
+    int longest = (int)s->c->kind->span - is_rolled(s); /* years have no sum of their own */
     for (int span = longest; span >= (int)s->c->kind->finest; span--)
         add_slots(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
 }

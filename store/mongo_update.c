@@ -234,6 +234,18 @@ static int64_t hits_of(const struct update *u, const int64_t *columns)
     return plain < 0 ? 1 : columns[u->m->reports[u->report].measures[plain].column];
 }
 
+/* Of the cells' order, mostly the one before. */
+static void note_written(struct mongo_written *written, int64_t start_ms)
+{
+    size_t i = written->count;
+    while (i > 0 && written->starts[i - 1] != start_ms)
+        i--;
+    if (i > 0)
+        return;
+    written->starts = xgrow(written->starts, &written->capacity, written->count + 1, sizeof *written->starts);
+    written->starts[written->count++] = start_ms;
+}
+
 /* A hash of what the document's update does, the same for all that are alike; and who is hit by it, and how.
  * Returns the first cell of the next. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
@@ -245,6 +257,8 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
     *signature = 0;
     while (is_within(u, i, count, series, end_ms)) {
         int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
+        if (k->finest == SPAN_DAY && u->m->with_weeks)
+            note_written(&u->m->written[MONGO_WEEKS], civil_week_floor(u->m->week_start, slot[0]));
         int64_t next_ms = span_next(k->finest, slot[0]);
         while (is_within(u, i, count, series, next_ms)) {
             t->last_ms = ms_at(u, i);
@@ -255,18 +269,6 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
     }
     t->is_last = i == count || series_at(u->m, i) != series;
     return i;
-}
-
-/* Of the cells' order, mostly the one before. */
-static void note_month(struct mongo_store *m, int64_t month)
-{
-    size_t i = m->month_count;
-    while (i > 0 && m->months[i - 1] != month)
-        i--;
-    if (i > 0)
-        return;
-    m->months = xgrow(m->months, &m->month_capacity, m->month_count + 1, sizeof *m->months);
-    m->months[m->month_count++] = month;
 }
 
 /* Documents before it would be deleted at once. Those with months are written whatever their time: an event
@@ -289,7 +291,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         int64_t start_ms = span_floor(k->span, ms_at(u, i));
         struct mongo_touch touch;
         if (k->span == SPAN_MONTH)
-            note_month(m, civil_month_index(start_ms));
+            note_written(&m->written[MONGO_YEARS], start_ms);
         size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
         if (start_ms < kept_ms) {
             i = next;
@@ -306,16 +308,17 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
 }
 
 /* What is to be rolled up now. */
-static void write_marks(struct update *u)
+static void write_marks(struct update *u, size_t target)
 {
+    const struct mongo_written *written = &u->m->written[target];
     bson_t filter;
-    if (u->m->month_count == 0)
+    if (written->count == 0)
         return;
     bson_init(&filter);
     begin(u);
-    mongo_mark_id(u->m, u->report, &u->m->id);
+    mongo_mark_id(u->m, &mongo_targets[target], u->report, &u->m->id);
     BSON_APPEND_UTF8(&filter, "_id", u->m->id.ptr);
-    mongo_mark_months(&u->inc, u->m->months, u->m->month_count);
+    mongo_mark_periods(&u->inc, &mongo_targets[target], written->starts, written->count);
     u->collection = MONGO_JOBS;
     end(u, &filter, NULL);
     bson_destroy(&filter);
@@ -362,14 +365,16 @@ static void write_tops(struct update *u, size_t cell_count)
 static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
-    u->m->month_count = 0;
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        u->m->written[t].count = 0;
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
         write_kind(u, &kinds[n], n, cell_count);
     }
-    write_marks(u);
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        write_marks(u, t);
     write_tops(u, cell_count);
 }
 

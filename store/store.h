@@ -123,8 +123,10 @@ enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 /* What a writer may ask for of some stores; zeros: nothing. */
 struct store_options {
     enum store_validation validation;
-    size_t connections;   /* to a server, over which a batch is applied; 0: as the store likes */
-    bool without_indexes; /* but those that it needs itself */
+    size_t connections;      /* to a server, over which a batch is applied; 0: as the store likes */
+    bool without_indexes;    /* but those that it needs itself */
+    bool weeks;              /* documents of weeks are wanted, … */
+    enum weekday week_start; /* … which begin on this day */
     struct prealloc_options prealloc;
     /* By number of their source, what is to be kept of its events beside what is counted; NULL: nothing.
      * Borrowed. Only of MongoDB: EX_CONFIG elsewhere. */
@@ -140,11 +142,13 @@ struct store_roll {
     int64_t quiet_ms;       /* … or none before it was seen unwritten for so long; 0: at once */
     bool dry;               /* say it, and do nothing */
     int64_t from_ms, to_ms; /* again what is within, whether or not it was done; from_ms < 0: nothing */
+    bool weeks;             /* also documents of weeks, as in struct store_options */
+    enum weekday week_start;
     /* True: it ends where it is, which is no failure. NULL: never. */
     bool (*is_stopped)(void *context);
     /* Another has a report in hand, and it is left to that. NULL: nobody wants to know. */
     void (*held)(void *context, const char *report, const char *owner);
-    /* One period was done, or would be, with so many documents. */
+    /* One period (SPAN_MONTH, SPAN_WEEK; of a ranking any) was done, or would be, with so many documents. */
     void (*done)(void *context, const char *report, enum span span, int64_t start_ms, uint64_t documents);
     void *context;
 };

@@ -67,6 +67,17 @@ class RollupCase(MongoCase):
     def roll(self, *arguments, **options):
         return self.job("run", "rollup", *arguments, **options)
 
+    def begin_roll(self, *arguments, **options):
+        return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def forget_leases(self):
+        self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.output = (out + err).decode()
+        return process.returncode
+
     def years(self):
         """{(year, month, path): (count, sum, max, min, mean)} of the documents of years."""
         cells = {}
@@ -237,17 +248,6 @@ class Rollup(RollupCase):
             self.assertEqual(EX_OK, self.ended(sleeper), self.output)
             self.check_years(lines)
             self.check(lines)
-
-    def begin_roll(self, *arguments, **options):
-        return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
-
-    def forget_leases(self):
-        self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
-
-    def ended(self, process):
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        self.output = (out + err).decode()
-        return process.returncode
 
     def test_killed_at_named_places(self):
         lines = log(self.dice, 300)

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -72,7 +73,7 @@ static void test_spans_tile_the_time(void **state)
     for (int i = 0; i < 20000; i++) {
         int64_t ms = dice_roll(&d, CIVIL_END_MS);
         int64_t inner = ms;
-        for (enum span span = SPAN_SECOND; span < SPAN_END; span++) {
+        for (enum span span = SPAN_SECOND; span <= SPAN_YEAR; span++) {
             int64_t start = span_floor(span, ms), next = span_next(span, start);
             assert_true(start <= ms && ms < next);
             assert_int_equal(span_floor(span, start), start);
@@ -83,6 +84,24 @@ static void test_spans_tile_the_time(void **state)
         }
     }
     assert_int_equal(span_next(SPAN_MONTH, span_floor(SPAN_MONTH, CIVIL_END_MS - 1)), CIVIL_END_MS);
+}
+
+static void test_weeks_tile_the_time(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("weeks");
+    for (int i = 0; i < 20000; i++) {
+        int64_t ms = dice_roll(&d, CIVIL_END_MS);
+        enum weekday first = (enum weekday)dice_roll(&d, 7);
+        int64_t start_ms = civil_week_floor(first, ms), next_ms = span_next(SPAN_WEEK, start_ms);
+        time_t start = start_ms / 1000;
+        struct tm day;
+        assert_true(start_ms <= ms && ms < next_ms && start_ms % DAY_MS == 0);
+        assert_int_equal(gmtime_r(&start, &day)->tm_wday, ((int)first + 1) % 7);
+        assert_int_equal(civil_week_floor(first, next_ms), next_ms);
+        assert_int_equal(civil_week_floor(first, next_ms - 1), start_ms);
+    }
+    assert_string_equal(span_name(SPAN_WEEK), "week");
 }
 
 static void test_span_names(void **state)
@@ -245,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_every_day_of_every_year),
         cmocka_unit_test(test_any_instant_reads_back),
         cmocka_unit_test(test_spans_tile_the_time),
+        cmocka_unit_test(test_weeks_tile_the_time),
         cmocka_unit_test(test_span_names),
         cmocka_unit_test(test_iso),
         cmocka_unit_test(test_times_that_users_write),
