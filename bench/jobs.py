@@ -134,7 +134,7 @@ def rates_cell(rates):
 
 
 def ingest_rows(arguments, ingests):
-    rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: let go", "rolled up", "made ahead"]]
+    rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: let go", "rolled up", "periods ranked", "made ahead"]]
     for one in ingests:
         rows.append([one.label, f"{arguments.lines:,}", *(rates_cell(one.rates[way]) for way in ("off", "on")),
                      *(f"{number:,.0f}" for number in one.did())])
@@ -161,7 +161,7 @@ def report(arguments, machine, load_average, ingests, rolls, kills, levels):
 Counting: a `tallyd run` is given lines on a pipe as fast as it takes them, of {ingest.FED_HOURS} hours around a midnight, {ingest.PATHS:,} paths by Zipf's
 law, one in {ingest.LATE} of the month before; {arguments.pairs} pairs of runs, medians of the ratios of pairs, with the least and the most. Before each
 run the store has a past of {ingest.PAST_MONTHS} months, and {len(ingest.PAST_DAYS)} days by the hour or the minute. *Jobs on*: `keep: {{minute: 48h, hour: 62d}}`,
-`preallocate: auto`, months rolled up a second after they were written; *off*: none of it. SQLite's batches roll up themselves, and
+`preallocate: auto`, months rolled up and largest series found a second after they were written; *off*: none of it. SQLite's batches roll up themselves, and
 nothing is made ahead there. After each run the months say what was counted.
 
 {measure.table(ingest_rows(arguments, ingests))}
