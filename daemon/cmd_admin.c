@@ -1,6 +1,7 @@
 #include "daemon/commands.h"
 
 #include "daemon/options.h"
+#include "daemon/setup.h"
 #include "store/mongo.h"
 #include "store/mongo_admin.h"
 
@@ -57,8 +58,15 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 
 static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
 {
-    const struct mongo_task task = {args->what, args->apply,     c->store.validation,
-                                    c->reports, c->report_count, c->jobs.weeks};
+    const struct store_options options = setup_store(c);
+    const struct mongo_task task = {.what = args->what,
+                                    .apply = args->apply,
+                                    .validation = c->store.validation,
+                                    .reports = c->reports,
+                                    .report_count = c->report_count,
+                                    .weeks = c->jobs.weeks,
+                                    .raws = options.raws,
+                                    .raw_count = options.raw_count};
     char shown[STORE_URL_BYTES];
     struct text out = {0};
     if (!mongo_is_url(c->store.url))

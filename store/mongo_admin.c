@@ -2,6 +2,7 @@
 
 #include "store/mongo_admin_internal.h"
 #include "store/mongo_marks.h"
+#include "store/mongo_raw.h"
 
 void mongo_admin_json(struct text *out, const bson_t *document)
 {
@@ -90,6 +91,7 @@ bool mongo_admin(const char *url, const struct mongo_task *task, struct text *ou
     bool good = true;
     for (size_t i = 0; good && i < task->report_count; i++)
         good = mongo_add_report(r.m, &task->reports[i], e);
+    mongo_raw_init(r.m, task->raws, task->raw_count);
     good = good && run(&r, e);
     mongo_free(r.m);
     return good;

@@ -7,6 +7,7 @@
  *     pages.day, …   metadata's dimensions, metadata.date   one series' history asks one shard; no hot chunk
  *     pages.series   _id                                    as it is found; grows with no clock
  *     batches        _id, hashed                            written, and deleted a second later
+ *     raw.SOURCE     host, time                             one client's events ask one shard; no hot chunk
  *     books, ledger, reports; reports by nothing            not at all: few documents, or one
  *
  *   A collection whose shard key is not _id has a unique _id on each shard only. Still there is one document
@@ -30,7 +31,9 @@ struct mongo_task {
     enum store_validation validation;
     const struct report *reports;
     size_t report_count;
-    bool weeks; /* documents of weeks are wanted */
+    bool weeks;                    /* documents of weeks are wanted */
+    const struct raw *const *raws; /* as in store_options */
+    size_t raw_count;
 };
 
 /* `out`: the shell's text, or what was done; also where it fails. */

@@ -28,7 +28,7 @@ bool mongo_admin_is_key(const bson_t *wanted, const bson_iter_t *found);
 bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e);
 /* A line of the shell. */
 void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
-                              const bson_t *key);
+                              const bson_t *key, int64_t ttl_s);
 
 /* ---- mongo_admin_shard.c */
 

@@ -1,6 +1,29 @@
 /* Shard keys; mongo_admin.h says why. No server that shards was at hand: what is printed is tested, not what
  * a mongos does with it. */
 #include "store/mongo_admin_internal.h"
+#include "store/mongo_raw.h"
+
+static bool has_host_time(const struct mongo_collection *c)
+{
+    return raw_has_field(c->raw, FIELD_HOST) && raw_has_field(c->raw, RAW_TIME);
+}
+
+static bool shard_raw(const struct mongo_collection *c, bson_t *key, const char **why)
+{
+    bson_init(key);
+    if (c->raw->growth == RAW_CAPPED) {
+        *why = "not sharded: a capped collection cannot be";
+        return false;
+    }
+    if (has_host_time(c)) {
+        BSON_APPEND_INT32(key, "host", 1);
+        BSON_APPEND_INT32(key, "time", 1);
+        return true;
+    }
+    *why = "without host and time, only a hash spreads what is new";
+    BSON_APPEND_UTF8(key, "_id", "hashed");
+    return true;
+}
 
 /* False: it is not to be sharded. *why is said in any case. */
 static bool shard_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key,
@@ -14,9 +37,12 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         [HOLDS_BOOKS] = "not sharded: a small document for each partition of a source",
         [HOLDS_LEDGER] = "not sharded: one document, whose compare-and-set is what makes counting exact",
         [HOLDS_JOBS] = "not sharded: a document for each report",
-        [HOLDS_REPORTS] = "not sharded: a few documents, read at start"};
+        [HOLDS_REPORTS] = "not sharded: a few documents, read at start",
+        [HOLDS_RAW] = "one client's events in a range of time ask one shard; no chunk takes all that is new"};
     bool is_of_report = c->holds == HOLDS_DOCUMENTS || c->holds == HOLDS_SERIES;
     *why = reasons[c->holds];
+    if (c->holds == HOLDS_RAW)
+        return shard_raw(c, key, why);
     (void)mongo_index_key(m, c, key);
     if (c->holds == HOLDS_TOP)
         return false;
@@ -35,6 +61,8 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
  * name. */
 static const char *shard_index(const struct mongo_collection *c)
 {
+    if (c->holds == HOLDS_RAW)
+        return has_host_time(c) ? MONGO_RAW_HOST_TIME : "_id_hashed";
     return c->holds == HOLDS_DOCUMENTS ? MONGO_INDEX : c->holds == HOLDS_BATCHES ? "_id_hashed" : NULL;
 }
 
@@ -107,7 +135,7 @@ static void print_shard_key(struct mongo_admin_run *r, const struct mongo_collec
                                           : "; has another shard key, which is left as it is");
     if (shard_index(c) != NULL) {
         text_puts(r->out, comment);
-        mongo_admin_create_index(r, c, shard_index(c), key);
+        mongo_admin_create_index(r, c, shard_index(c), key, 0);
     }
     text_printf(r->out, "%ssh.shardCollection(", comment);
     text_json(r->out, slice_text(name));

@@ -1,6 +1,7 @@
 #include "store/mongo_catalog.h"
 
 #include "base/check.h"
+#include "store/mongo_raw.h"
 #include "store/mongo_top.h"
 
 #include <stdio.h>
@@ -27,13 +28,28 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
     return !mongo_top_is_kept(&m->reports[report]) || fn(context, &c, e);
 }
 
+static bool each_raw(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        struct mongo_collection c = {.holds = HOLDS_RAW, .raw = m->raws[i].of};
+        struct mongo_place place;
+        if (c.raw == NULL || raw_has_periods(c.raw))
+            continue;
+        mongo_raw_place(m, c.raw, 0, &place);
+        memcpy(c.name, place.collection, sizeof c.name);
+        if (!fn(context, &c, e))
+            return false;
+    }
+    return true;
+}
+
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
 {
-    static const struct mongo_collection others[] = {{HOLDS_BOOKS, 0, NULL, MONGO_BOOKS},
-                                                     {HOLDS_BATCHES, 0, NULL, MONGO_BATCHES},
-                                                     {HOLDS_LEDGER, 0, NULL, MONGO_LEDGER},
-                                                     {HOLDS_JOBS, 0, NULL, MONGO_JOBS},
-                                                     {HOLDS_REPORTS, 0, NULL, MONGO_REPORTS}};
+    static const struct mongo_collection others[] = {{HOLDS_BOOKS, 0, NULL, MONGO_BOOKS, NULL},
+                                                     {HOLDS_BATCHES, 0, NULL, MONGO_BATCHES, NULL},
+                                                     {HOLDS_LEDGER, 0, NULL, MONGO_LEDGER, NULL},
+                                                     {HOLDS_JOBS, 0, NULL, MONGO_JOBS, NULL},
+                                                     {HOLDS_REPORTS, 0, NULL, MONGO_REPORTS, NULL}};
     for (size_t r = 0; r < m->store.report_count; r++) {
         if (!each_of_report(m, r, fn, context, e))
             return false;
@@ -42,7 +58,7 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
         if (!fn(context, &others[i], e))
             return false;
     }
-    return true;
+    return each_raw(m, fn, context, e);
 }
 
 const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key)
@@ -58,4 +74,16 @@ const char *mongo_index_key(const struct mongo_store *m, const struct mongo_coll
         BSON_APPEND_INT32(key, m->more[c->report].dimensions[d], 1);
     BSON_APPEND_INT32(key, "metadata.date", 1);
     return MONGO_INDEX;
+}
+
+bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
+                    struct mongo_index_of *index, bson_t *key)
+{
+    if (c->holds == HOLDS_RAW)
+        return mongo_raw_index(c->raw, n, index, key);
+    *index = (struct mongo_index_of){
+        mongo_index_key(m, c, key),
+        c->holds == HOLDS_TOP ? "what is to be ranked" : "the history of one series, equality before range",
+        0};
+    return index->name != NULL && n == 0;
 }

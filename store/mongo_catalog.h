@@ -4,6 +4,7 @@
  *   pages.series   series       validator
  *   pages.top      rankings     index, validator
  *   books          books        validator
+ *   raw.access     events       indexes; those by period are not here: each has its own as it begins
  *   batches, ledger, reports, jobs
  *
  * Validators : what tallyd writes always passes. Of what others write every counter is looked at, where the
@@ -12,6 +13,7 @@
  */
 #pragma once
 
+#include "aggregate/raw.h"
 #include "base/err.h"
 #include "store/mongo_kind.h"
 #include "store/store.h"
@@ -30,7 +32,8 @@ enum mongo_holds {
     HOLDS_BATCHES,
     HOLDS_LEDGER,
     HOLDS_JOBS,
-    HOLDS_REPORTS
+    HOLDS_REPORTS,
+    HOLDS_RAW
 };
 
 struct mongo_collection {
@@ -38,6 +41,7 @@ struct mongo_collection {
     size_t report;                 /* of documents, series and rankings */
     const struct mongo_kind *kind; /* of documents */
     char name[MONGO_NAME_BYTES];
+    const struct raw *raw; /* of events */
 };
 
 typedef bool mongo_collection_fn(void *context, const struct mongo_collection *c, struct err *e);
@@ -50,6 +54,14 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
 #define MONGO_INDEX     "tallyd_series_date"
 #define MONGO_INDEX_TOP "tallyd_waiting"
 const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
+/* All of them, from 0 on; false: there are no more. */
+struct mongo_index_of {
+    const char *name;
+    const char *why; /* for a person */
+    int64_t ttl_s;   /* documents go so long after their date; 0: they stay */
+};
+bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
+                    struct mongo_index_of *index, bson_t *key);
 /* { $jsonSchema: … }; false: none. `whole`: with those members that have no name of their own. */
 bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
                   bson_t *validator);

@@ -27,7 +27,7 @@
 #include "store/mongo_internal.h"
 
 #define MONGO_DATABASE_BYTES 64 /* servers take 63 */
-#define MONGO_RAW_INDEXES    3
+#define MONGO_RAW_HOST_TIME  "tallyd_host_time"
 
 struct mongo_raw {
     const struct raw *of;       /* NULL: of this source nothing is kept */
@@ -53,6 +53,10 @@ void mongo_raw_fini(struct mongo_store *m);
 bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e) MUST_CHECK;
 void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t period_ms,
                      struct mongo_place *place);
+/* The sources of which events are kept; nothing is asked of the server. */
+void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t count);
+/* The n-th index of a source's collections; `key` is begun in any case. */
+bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index, bson_t *key);
 /* Its collection is there, with what belongs to it. */
 bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
                        struct err *e) MUST_CHECK;

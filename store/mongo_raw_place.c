@@ -151,14 +151,16 @@ static bool check_ttl(struct mongo_store *m, const struct raw *r, const struct m
 }
 
 static bool make_index(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
-                       const char *name, const bson_t *key, int64_t ttl_s, struct err *e)
+                       const struct mongo_index_of *index, const bson_t *key, struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     enum mongo_index state;
-    const struct mongo_index_wanted wanted = {place->database, place->collection, name, key, ttl_s};
+    const struct mongo_index_wanted wanted = {place->database, place->collection, index->name, key,
+                                              index->ttl_s};
     if (!mongo_create_index(m, &wanted, &state, e))
-        return ttl_s > 0 && !e->retryable ? refuse_growth(m, r, place, "cannot have a TTL index", e) : false;
-    if (ttl_s > 0)
+        return index->ttl_s > 0 && !e->retryable ? refuse_growth(m, r, place, "cannot have a TTL index", e)
+                                                 : false;
+    if (index->ttl_s > 0)
         return check_ttl(m, r, place, e);
     if (state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", place->collection,
@@ -166,27 +168,40 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     return true;
 }
 
-/* {path}, {host, time}, {time}: those whose fields are kept; the last one is the TTL's. */
+/* Those whose fields are kept; the last one may be the TTL's. */
+bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index, bson_t *key)
+{
+    static const struct {
+        const char *name, *why, *first, *second;
+        int first_id, second_id;
+    } rows[] = {{"tallyd_path", "events of a page", "path", NULL, FIELD_PATH, FIELD_PATH},
+                {MONGO_RAW_HOST_TIME, "events of a client in a range of time, equality before range", "host",
+                 "time", FIELD_HOST, RAW_TIME},
+                {"tallyd_time", "events in a range of time", "time", NULL, RAW_TIME, RAW_TIME}};
+    bson_init(key);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (!raw_has_field(r, rows[i].first_id) || !raw_has_field(r, rows[i].second_id) || n-- > 0)
+            continue;
+        bool is_ttl = r->growth == RAW_TTL && rows[i].first_id == RAW_TIME;
+        *index = (struct mongo_index_of){rows[i].name, rows[i].why, is_ttl ? r->limit / SECOND_MS : 0};
+        BSON_APPEND_INT32(key, rows[i].first, 1);
+        if (rows[i].second != NULL)
+            BSON_APPEND_INT32(key, rows[i].second, 1);
+        return true;
+    }
+    return false;
+}
+
 static bool make_indexes(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
                          struct err *e)
 {
-    static const struct {
-        const char *name, *first, *second;
-        int first_id, second_id;
-    } indexes[MONGO_RAW_INDEXES] = {{"tallyd_path", "path", NULL, FIELD_PATH, FIELD_PATH},
-                                    {"tallyd_host_time", "host", "time", FIELD_HOST, RAW_TIME},
-                                    {"tallyd_time", "time", NULL, RAW_TIME, RAW_TIME}};
-    bool good = true;
-    for (size_t i = 0; good && i < MONGO_RAW_INDEXES; i++) {
-        bool is_ttl = r->growth == RAW_TTL && indexes[i].first_id == RAW_TIME;
-        if (!raw_has_field(r, indexes[i].first_id) || !raw_has_field(r, indexes[i].second_id) ||
-            !(m->has_indexes || is_ttl))
-            continue;
-        bson_t key = BSON_INITIALIZER;
-        BSON_APPEND_INT32(&key, indexes[i].first, 1);
-        if (indexes[i].second != NULL)
-            BSON_APPEND_INT32(&key, indexes[i].second, 1);
-        good = make_index(m, r, place, indexes[i].name, &key, is_ttl ? r->limit / SECOND_MS : 0, e);
+    struct mongo_index_of index;
+    bool good = true, more = true;
+    for (size_t n = 0; good && more; n++) {
+        bson_t key;
+        more = mongo_raw_index(r, n, &index, &key);
+        if (more && (m->has_indexes || index.ttl_s > 0))
+            good = make_index(m, r, place, &index, &key, e);
         bson_destroy(&key);
     }
     return good;
@@ -332,17 +347,25 @@ static bool check_name(const struct mongo_store *m, const struct raw *r, struct 
                    mongo_client_database(m->client), r->source);
 }
 
+void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t count)
+{
+    m->raw_count = m->store.raw_count = count;
+    m->raws = xcalloc(count + 1, sizeof *m->raws);
+    m->store.raws = xcalloc(count + 1, sizeof *m->store.raws);
+    for (size_t i = 0; i < count; i++) {
+        m->raws[i].of = raws[i];
+        m->store.raws[i].source = raws[i] != NULL ? raws[i]->source : NULL;
+    }
+}
+
 bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e)
 {
     m->has_indexes = !options->without_indexes;
-    m->raw_count = m->store.raw_count = options->raw_count;
-    m->raws = xcalloc(options->raw_count + 1, sizeof *m->raws);
-    m->store.raws = xcalloc(options->raw_count + 1, sizeof *m->store.raws);
-    for (size_t i = 0; i < options->raw_count; i++) {
-        const struct raw *r = m->raws[i].of = options->raws[i];
+    mongo_raw_init(m, options->raws, options->raw_count);
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct raw *r = m->raws[i].of;
         if (r == NULL)
             continue;
-        m->store.raws[i].source = r->source;
         if (!check_name(m, r, e) || (r->w == 0 && !check_silence(m, r, e)) ||
             (!raw_has_periods(r) && !mongo_raw_prepare(m, &m->raws[i], 0, e)))
             return false;

@@ -187,6 +187,41 @@ class Documents(RawCase):
             self.assertRegex(self.err, r"sources\.access\.raw.*store\.url")
 
 
+class Admin(RawCase):
+    def admin(self, *arguments):
+        return self.tallyd("admin", *arguments, "-c", "tallyd.yaml", "--store", self.store)
+
+    def test_indexes(self):
+        """What is printed is what is made, once."""
+        self.configure(growth="ttl 7d")
+        out = self.admin("indexes")
+        for row in ('{ "path" : 1 }, { "name" : "tallyd_path" }', '{ "host" : 1, "time" : 1 }, { "name" : "tallyd_host_time" }',
+                    '{ "time" : 1 }, { "name" : "tallyd_time", "expireAfterSeconds" : 604800 }'):
+            self.assertIn(f'.getCollection("raw.access").createIndex({row})\n', out)
+        self.assertEqual(3, self.admin("indexes", "--apply").count("raw.access: tallyd_"))
+        made = self.base["raw.access"].index_information()
+        self.assertEqual({"_id_", "tallyd_path", "tallyd_host_time", "tallyd_time"}, set(made))
+        self.assertEqual(604800, made["tallyd_time"]["expireAfterSeconds"])
+        self.assertEqual(3, len(re.findall("^// raw.access: .*; is there$", self.admin("indexes"), re.M)))
+        self.write("a.log", BOOK.encode())
+        self.count("a.log")
+        self.assertEqual(made, self.base["raw.access"].index_information())
+
+    def test_only_of_fields_that_are_kept(self):
+        self.configure("[time, status]")
+        self.admin("indexes", "--apply")
+        self.assertEqual({"_id_", "tallyd_time"}, set(self.base["raw.access"].index_information()))
+
+    def test_shard_keys(self):
+        self.configure()
+        self.assertIn(f'sh.shardCollection("{self.name}.raw.access", {{ "host" : 1, "time" : 1 }})', self.admin("shard"))
+        self.configure("[path]")
+        self.assertIn(f'sh.shardCollection("{self.name}.raw.access", {{ "_id" : "hashed" }})', self.admin("shard"))
+        self.configure(growth="capped 1MiB")
+        self.assertIn("// raw.access: not sharded: a capped collection cannot be", self.admin("shard"))
+        self.assertIn("// raw.access: with its indexes made by `run`", self.admin("indexes"))
+
+
 class Exact(RawCase):
     """Each parsed event is there once."""
 
@@ -499,6 +534,18 @@ class Questions(RawCase):
             {"$match": {"time": {"$gte": begin, "$lt": end}}},
             {"$group": {"_id": {"path": "$path", "day": {"$dayOfMonth": "$time"}}, "hits": {"$sum": 1}}}])
         self.assertEqual(dict(expected), {(one["_id"]["path"], one["_id"]["day"]): one["hits"] for one in found})
+
+    def test_fewer_entries_where_equality_comes_first(self):
+        """The index {host, time} has those of the answer together; where the server says what it looked at."""
+        question = {"host": "198.51.100.7", "time": {"$gte": datetime.datetime(2026, 1, 5, 12)}}
+        explain = {"explain": {"find": "raw.access", "filter": question}, "verbosity": "executionStats"}
+        try:
+            stats = self.base.command(explain).get("executionStats", {})
+        except pymongo.errors.PyMongoError as error:
+            self.skipTest(f"the server does not explain: {error}")
+        if "totalKeysExamined" not in stats or stats["nReturned"] != self.raw.count_documents(question):
+            self.skipTest(f"the server does not say how many entries it looked at: {stats}")
+        self.assertLessEqual(stats["totalKeysExamined"], stats["nReturned"] + 2)
 
     def test_indexes(self):
         found = {tuple(key for key, _ in index["key"]) for index in self.raw.index_information().values()}
