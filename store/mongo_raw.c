@@ -69,6 +69,15 @@ static void note_newest(struct mongo_store *m, const struct text *raw)
     }
 }
 
+static void note_first_kept(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        struct mongo_raw *of = &m->raws[i];
+        if (of->of != NULL)
+            of->first_kept_ms = raw_first_kept(of->of, of->newest_ms);
+    }
+}
+
 static void collect(struct mongo_store *m, const struct text *raw, struct items *items)
 {
     for (size_t at = 0; at < raw->len;) {
@@ -77,7 +86,7 @@ static void collect(struct mongo_store *m, const struct text *raw, struct items 
         struct item item = {raw->ptr + at + sizeof head, head.len, head.number,
                             raw_period(of->of, head.at_ms)};
         at += sizeof head + head.len;
-        if (item.period_ms < raw_first_kept(of->of, of->newest_ms)) {
+        if (item.period_ms < of->first_kept_ms) {
             of->pending.expired++;
             continue;
         }
@@ -278,14 +287,12 @@ static void fail(struct sending *s, const struct err *e)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Unless one is at hand. False: there is none, or it is to end. */
-static bool take_chunk(struct sending *s, struct chunk *c)
+/* Consecutive items, as many as a command takes. */
+static void fill(struct sending *s, struct chunk *c)
 {
     const struct mongo_limits *limits = &s->m->limits;
     size_t bytes = 0;
-    pthread_mutex_lock(&s->lock);
-    if (c->count == 0)
-        c->items = &s->items->list[s->next];
+    c->items = &s->items->list[s->next];
     for (; c->count < limits->updates && s->next < s->items->count; c->count++, s->next++) {
         const struct item *at = &s->items->list[s->next];
         bytes += at->len;
@@ -293,6 +300,14 @@ static bool take_chunk(struct sending *s, struct chunk *c)
             (bytes > limits->bytes || at->number != c->items->number || at->period_ms != c->items->period_ms))
             break;
     }
+}
+
+/* Unless one is at hand, whose neighbours may be others'. False: there is none, or it is to end. */
+static bool take_chunk(struct sending *s, struct chunk *c)
+{
+    pthread_mutex_lock(&s->lock);
+    if (c->count == 0)
+        fill(s, c);
     bool good = !s->has_failed && c->count > 0;
     pthread_mutex_unlock(&s->lock);
     return good;
@@ -368,6 +383,7 @@ bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct er
         m->raws[i].pending = (struct raw_figures){0};
     for (size_t i = 0; i < batch->part_count; i++)
         note_newest(m, &batch->parts[i]->raw);
+    note_first_kept(m);
     for (size_t i = 0; i < batch->part_count; i++)
         collect(m, &batch->parts[i]->raw, &items);
     if (!items.in_order)

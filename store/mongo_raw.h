@@ -33,6 +33,7 @@ struct mongo_raw {
     const struct raw *of;       /* NULL: of this source nothing is kept */
     struct raw_figures pending; /* of the batch under way */
     int64_t newest_ms;          /* the newest period known; its start */
+    int64_t first_kept_ms;      /* of a batch: what is before this is not stored */
     int64_t *ready;             /* periods whose collection is as it should be */
     size_t ready_count, ready_capacity;
 };
@@ -60,5 +61,5 @@ bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index
 /* Its collection is there, with what belongs to it. */
 bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
                        struct err *e) MUST_CHECK;
-/* Drop the periods that are not to be kept. */
+/* Drop the periods that are not to be kept; a source that fails holds up no other. The first error. */
 bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e) MUST_CHECK;
