@@ -161,8 +161,10 @@ bool writer_expire(struct writer *w, struct err *e)
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
-    bool good = find_leap(w, &waits, e) &&
-                (waits || store_expire(w->store, clock_wall_ms(w->clock), &expired, e)) && note_marks(w, e);
+    struct err later;
+    bool good =
+        find_leap(w, &waits, e) && (waits || store_expire(w->store, clock_wall_ms(w->clock), &expired, e));
+    good &= note_marks(w, good ? e : &later); /* they may have moved before something else failed */
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
     w->expire_at_ms =
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);

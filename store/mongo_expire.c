@@ -395,25 +395,37 @@ static bool expire_next(struct mongo_store *m, int64_t end_ms, struct expired *e
     return good;
 }
 
-bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired *expired, struct err *e)
 {
-    struct mongo_store *m = mongo_of(st);
-    if (!mongo_raw_expire(m, now_ms, e) || !mongo_refresh_marks(m, e))
+    const size_t count = m->store.report_count;
+    if (!mongo_refresh_marks(m, e))
         return false;
-    for (size_t r = 0; r < st->report_count; r++) {
+    for (size_t r = 0; r < count; r++) {
         if (!move_marks(m, r, now_ms, e))
             return false;
     }
     int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
-    for (size_t i = 0; i < st->report_count && m->expire_clean < st->report_count; i++) {
+    for (size_t i = 0; i < count && m->expire_clean < count; i++) {
         if (i > 0 && clock_mono_ms(&clock_system) >= end_ms)
             break;
         if (!expire_next(m, end_ms, expired, e))
             return false;
     }
-    expired->more =
-        m->expire_clean < st->report_count; /* or a look at all of them takes longer than a call */
+    expired->more = m->expire_clean < count; /* or a look at all of them takes longer than a call */
     if (!expired->more)
         m->expire_clean = 0;
     return true;
+}
+
+/* A raw event that cannot be dropped holds up no report. */
+bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct err of_raw;
+    bool raw_good = mongo_raw_expire(m, now_ms, &of_raw);
+    if (!expire_reports(m, now_ms, expired, e))
+        return false;
+    if (!raw_good)
+        *e = of_raw;
+    return raw_good;
 }

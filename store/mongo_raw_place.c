@@ -81,6 +81,18 @@ static bool refuse_growth(const struct mongo_store *m, const struct raw *r, cons
     return false;
 }
 
+/* With the server's reason. What may pass, or is a matter of rights, stays what it is. */
+static bool fail_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                        const char *what, struct err *e)
+{
+    const struct err why = *e;
+    char text[2 * sizeof why.text];
+    if (e->retryable || e->code == EX_NOPERM)
+        return false;
+    snprintf(text, sizeof text, "%s: %s", what, why.text);
+    return refuse_growth(m, r, place, text, e);
+}
+
 /* Of the first collection in a reply to listCollections. */
 static bool is_capped(const bson_t *reply)
 {
@@ -114,7 +126,7 @@ static bool make_capped(struct mongo_store *m, const struct raw *r, const struct
     bson_t *command = BCON_NEW("create", BCON_UTF8(place->collection), "capped", BCON_BOOL(true), "size",
                                BCON_INT64(r->limit));
     if (!run_command(m, place->database, command, CODE_NAMESPACE_EXISTS, e))
-        return !e->retryable ? refuse_growth(m, r, place, "cannot be made as a capped collection", e) : false;
+        return fail_growth(m, r, place, "cannot be made as a capped collection", e);
     return check_capped(m, r, place, e);
 }
 
@@ -158,8 +170,7 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     const struct mongo_index_wanted wanted = {place->database, place->collection, index->name, key,
                                               index->ttl_s};
     if (!mongo_create_index(m, &wanted, &state, e))
-        return index->ttl_s > 0 && !e->retryable ? refuse_growth(m, r, place, "cannot have a TTL index", e)
-                                                 : false;
+        return index->ttl_s > 0 ? fail_growth(m, r, place, "cannot have a TTL index", e) : false;
     if (index->ttl_s > 0)
         return check_ttl(m, r, place, e);
     if (state == INDEX_DIFFERS)
@@ -293,12 +304,14 @@ static bool expire(struct mongo_store *m, struct mongo_raw *raw, int64_t now_ms,
 
 bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e)
 {
+    bool good = true;
     for (size_t i = 0; i < m->raw_count; i++) {
         const struct raw *r = m->raws[i].of;
-        if (r != NULL && raw_has_periods(r) && r->limit > 0 && !expire(m, &m->raws[i], now_ms, e))
-            return false;
+        struct err later;
+        if (r != NULL && raw_has_periods(r) && r->limit > 0)
+            good &= expire(m, &m->raws[i], now_ms, good ? e : &later);
     }
-    return true;
+    return good;
 }
 
 /* ---- start */
@@ -310,7 +323,6 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     bson_t reply;
     bson_iter_t version;
     struct mongo_place place;
-    struct err ignored;
     struct mongo_client *client = mongo_client_open(m->uri, true, e);
     if (client == NULL)
         return false;
@@ -321,11 +333,12 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
     bson_destroy(&reply);
     if (good) {
-        good = (mongo_read(client, question, &reply, &ignored) &&
-                bson_iter_init_find(&version, &reply, "version")) ||
-               err_set(e, EX_CONFIG,
-                       "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
-                       r->source, mongo_client_name(m->client));
+        good =
+            mongo_read(client, question, &reply, e) &&
+            (bson_iter_init_find(&version, &reply, "version") ||
+             err_set(e, EX_CONFIG,
+                     "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
+                     r->source, mongo_client_name(m->client)));
         bson_destroy(&reply);
     }
     bson_destroy(nothing);
@@ -358,6 +371,15 @@ void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t
     }
 }
 
+/* What cannot be dropped yet is no reason not to count: it is tried again as time goes by. */
+static void expire_first(struct mongo_store *m)
+{
+    struct err e;
+    char quoted[LOG_QUOTE_BYTES];
+    if (!mongo_raw_expire(m, clock_wall_ms(&clock_system), &e))
+        log_warn("raw_expire_failed", "error=%s", log_quote(e.text, quoted));
+}
+
 bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e)
 {
     m->has_indexes = !options->without_indexes;
@@ -370,5 +392,6 @@ bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, 
             (!raw_has_periods(r) && !mongo_raw_prepare(m, &m->raws[i], 0, e)))
             return false;
     }
-    return mongo_raw_expire(m, clock_wall_ms(&clock_system), e);
+    expire_first(m);
+    return true;
 }
