@@ -11,7 +11,7 @@
 static const char usage[] =
     "usage: tallyd job list [OPTIONS]\n"
     "       tallyd job run rollup|top [--now] [--dry-run] [OPTIONS]\n"
-    "       tallyd job run rollup --rebuild FROM TO [OPTIONS]\n"
+    "       tallyd job run rollup|top --rebuild FROM TO [OPTIONS]\n"
     "\n"
     "What `tallyd run` does beside counting, done by hand. Of several daemons and commands, one at a time\n"
     "works on a report; each may be killed, and another goes on.\n"
@@ -25,8 +25,10 @@ static const char usage[] =
     "\n"
     "      --now           also periods that are not over\n"
     "      --dry-run       say what would be done\n"
-    "      --rebuild       those from FROM to TO again, though they are done: after documents of months\n"
-    "                      were changed or brought in by hand; what was taken away stays in their years.\n"
+    "      --rebuild       those from FROM to TO again, though they are done: after documents were changed "
+    "or\n"
+    "                      brought in by hand, or counted by a version that did not say so; what was taken\n"
+    "                      away from months stays in their years.\n"
     "                      Weeks that begin on another day than query.week_start are made anew, all of them\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
@@ -63,8 +65,6 @@ static int take_operands(struct arguments *args, int count, char **operands)
     args->is_top = count >= 2 && strcmp(operands[1], "top") == 0;
     if (count < 2 || strcmp(operands[0], "run") != 0 || (!args->is_top && strcmp(operands[1], "rollup") != 0))
         return options_bad_usage("job", "expected `list`, `run rollup` or `run top`");
-    if (args->is_top && args->rebuild)
-        return options_bad_usage("job", "--rebuild is for `run rollup`");
     if (count != (args->rebuild ? 4 : 2))
         return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
                                                       : "only --rebuild takes times");

@@ -54,19 +54,22 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
                               .context = j};
     struct err other;
     *failed = "rollup";
+    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
     if (j->store == NULL)
         j->store = store_open(j->options.store_url, STORE_WORK, NULL, 0, e);
     if (j->store == NULL)
         return false;
     bool rolled = store_roll(j->store, &what, e);
     what.done = tell_ranking;
+    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
     bool ranked = store_rank(j->store, &what, rolled ? e : &other);
     if (rolled)
         *failed = "top";
     return rolled && ranked;
 }
 
-/* A handle that failed is not used again: what it knows may be old. */
+/* A handle that lost its server is not used again: what it knows may be old. Any other failure may be one
+ * report's, and come again each time: then the handle must still know for how long the others have waited. */
 static void turn(struct jobs *j)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -74,8 +77,10 @@ static void turn(struct jobs *j)
     struct err e;
     if (work(j, &failed, &e))
         return;
-    store_close(j->store);
-    j->store = NULL;
+    if (e.code == EX_UNAVAILABLE) {
+        store_close(j->store);
+        j->store = NULL;
+    }
     status_note_job_failure(j->options.status);
     log_limited(LOG_LEVEL_WARN, "job_failed", "job=%s error=%s next=\"trying again\"", failed,
                 log_quote(e.text, quoted));
@@ -86,6 +91,7 @@ static void rest(struct jobs *j, int64_t took_ms)
 {
     int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
     ms = ms > (JOBS_SHARE - 1) * took_ms ? ms : (JOBS_SHARE - 1) * took_ms;
+    ms = ms < JOBS_REST_MS ? ms : JOBS_REST_MS;
     const struct timespec until = clock_timespec(clock_mono_ms(&clock_system) + ms);
     pthread_mutex_lock(&j->lock);
     while (!atomic_load(&j->stop) && pthread_cond_timedwait(&j->wake, &j->lock, &until) != ETIMEDOUT) {

@@ -2,7 +2,7 @@
  * are rolled up (store_roll()), and ranked (store_rank()). In a store without jobs there is no thread.
  *
  * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than
- *          one part of JOBS_SHARE of the time.
+ *          one part of JOBS_SHARE of the time: it rests after each turn, though not longer than JOBS_REST_MS.
  * Errors : told at most now and then, counted in the status, tried again: counting does not wait for it.
  * Threads: jobs_start() and jobs_stop() by one.
  */
@@ -14,6 +14,8 @@
 
 #define JOBS_EVERY_MS 10000
 #define JOBS_SHARE    10
+#define JOBS_TURN_MS  250 /* then a job begins nothing more, but of reports that it did not come to */
+#define JOBS_REST_MS  (5 * 60 * 1000)
 
 struct jobs;
 

@@ -357,8 +357,9 @@ bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, str
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e);
-/* All series, by their keys (NULL: of `other`), so that the handle learns no names. Each has a slot once. */
-typedef void mongo_key_fn(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values);
+/* All series, by their keys (NULL: of `other`): the handle learns no names. Each has a slot once. False
+ * ends the scan, which is no failure. */
+typedef bool mongo_key_fn(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values);
 bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e);
 /* From documents of one kind. */

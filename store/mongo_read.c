@@ -120,13 +120,13 @@ static bool find_series(struct reading *g, const bson_t *document, uint32_t *ser
     return true;
 }
 
-static void tell_slot(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
+static bool tell_slot(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
 {
     const struct slice key = text_slice(&g->key);
     if (g->key_fn != NULL)
-        g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
-    else
-        g->fn(g->context, series, at_ms, columns);
+        return g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
+    g->fn(g->context, series, at_ms, columns);
+    return true;
 }
 
 static bool see_document(void *context, const bson_t *document)
@@ -151,8 +151,8 @@ static bool see_document(void *context, const bson_t *document)
         int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
         if (at_ms >= scan->to_ms)
             break;
-        if (at_ms >= scan->from_ms)
-            tell_slot(g, series, at_ms, &g->m->rows[row * columns]);
+        if (at_ms >= scan->from_ms && !tell_slot(g, series, at_ms, &g->m->rows[row * columns]))
+            return false;
     }
     return true;
 }

@@ -218,6 +218,12 @@ static void tell_held(const struct rolling *r)
         r->what->held(r->what->context, r->m->reports[r->report].name, r->owner);
 }
 
+static bool is_of_our_day(const struct rolling *r, const struct mongo_marks *marks)
+{
+    return r->target->kind != &mongo_week ||
+           (!marks->is_stale && strcmp(marks->start, civil_weekdays[r->what->week_start]) == 0);
+}
+
 /* The lease, and those of r->marks that still wait; *taken false: another has it in hand. */
 static bool take_group(struct rolling *r, bool *taken)
 {
@@ -228,6 +234,8 @@ static bool take_group(struct rolling *r, bool *taken)
     r->count = 0;
     if (good && *taken)
         r->fence = marks.fence;
+    if (good && *taken && !is_of_our_day(r, &marks))
+        wanted = 0; /* they began to be others while this one was stopped */
     for (size_t i = 0, k = 0; good && *taken && i < marks.count && k < wanted; i++) {
         const struct mongo_mark *mark = &marks.list[i];
         while (k < wanted && r->marks[k].start_ms < mark->start_ms)
@@ -291,6 +299,8 @@ static bool roll_due(struct rolling *r, const struct mongo_marks *found)
                 r->marks[r->count++] = found->list[i];
         }
         good = roll_marks(r);
+        if (r->count > 0 && !store_roll_has_time(r->what))
+            break;
     }
     return good;
 }
@@ -303,7 +313,7 @@ static bool clear_weeks(struct rolling *r, const struct mongo_marks *found)
 {
     bool taken, is_new = strcmp(found->start, civil_weekdays[r->what->week_start]) != 0;
     struct mongo_marks marks;
-    if (!is_new && !found->is_stale && r->what->from_ms < 0)
+    if (is_of_our_day(r, found) && r->what->from_ms < 0)
         return true;
     if (is_new && r->what->from_ms < 0)
         return err_set(r->e, EX_CONFIG,

@@ -66,6 +66,39 @@ void mongo_periods_floor(struct mongo_periods *p, enum span span)
     p->count = count;
 }
 
+/* As a batch does it, but for `applied`. */
+static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
+                       struct err *e)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
+                              BCON_DATE_TIME(start_ms));
+    bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
+                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(&clock_system)), "v",
+                              BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
+    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    char name[MONGO_NAME_BYTES];
+    struct marks gone;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    const char *collection = mongo_collection(m, report, MONGO_TOP, name);
+    bool good = mongo_marks(&m->store, report, &gone, e);
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        int64_t at_ms = span_floor(span, from_ms > gone.before_ms[span] ? from_ms : gone.before_ms[span]);
+        for (; good && at_ms < to_ms && at_ms <= now_ms; at_ms = span_next(span, at_ms))
+            good = mark_again(m, collection, span, at_ms, e);
+    }
+    return good;
+}
+
 /* ---- reading */
 
 struct top_reading {

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "store/mongo_lease.h"
 #include "store/mongo_top.h"
+#include "store/mongo_top_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define LISTS_MAX     32
 #define LEASE_KEEP_MS 10000
 #define WAIT_MAX_MS   (15 * MINUTE_MS) /* for a period to be quiet */
+#define SEEN_SLOTS    4096             /* so often in a pass it is asked whether to go on */
 #define ID_BYTES      (MONGO_NAME_BYTES + 8)
 
 /* A period that waits, as it was when it was looked at last. */
@@ -31,25 +33,9 @@ struct looks {
     size_t count, capacity;
 };
 
-/* A series in a ranking. */
-struct ranked {
-    int128 value;
-    struct slice key; /* its own; of `other`, as it is shown */
-    bool is_other;
-    int64_t columns[MEASURE_COLUMNS_MAX];
-};
-
-/* The largest of one period by one measure: a heap, the last one first. */
-struct list {
-    struct ranked *entries;
-    size_t count;
-    uint64_t series; /* of which these are the largest */
-    int64_t total[MEASURE_COLUMNS_MAX];
-};
-
 struct period {
     struct mongo_top_look what;
-    struct list lists[REPORT_MEASURES_MAX];
+    struct top_list lists[REPORT_MEASURES_MAX];
 };
 
 struct ranking {
@@ -61,6 +47,8 @@ struct ranking {
     int64_t fence;   /* 0: it was not taken */
     int64_t kept_ms; /* the lease, monotonic */
     bool goes_on;    /* false: another has the lease now, or it was told to stop, which is no failure */
+    uint64_t seen;   /* slots */
+    bool was_cut;    /* they were not all read: keep_on() said so */
     struct period periods[LISTS_MAX]; /* those that are read together */
     size_t count;
     struct err *e;
@@ -144,7 +132,13 @@ static bool read_waiting(struct mongo_store *m, size_t report, struct looks *loo
     return good;
 }
 
-/* Since when they wait, and are as they are: what was known of them, in the same order. */
+static bool is_over(const struct mongo_top_look *look)
+{
+    return span_next(look->span, look->start_ms) <= clock_wall_ms(&clock_system);
+}
+
+/* Since when they wait, and are as they are: what was known of them, in the same order. One that goes on does
+ * not wait yet. */
 static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks)
 {
     struct mongo_report *more = &m->more[report];
@@ -157,7 +151,8 @@ static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks
             known++;
         if (known == more->top_look_count || compare_looks(&more->top_looks[known], look) != 0)
             continue;
-        look->first_ms = more->top_looks[known].first_ms;
+        if (is_over(look))
+            look->first_ms = more->top_looks[known].first_ms;
         if (more->top_looks[known].written == look->written)
             look->seen_ms = more->top_looks[known].seen_ms;
     }
@@ -168,16 +163,27 @@ static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks
         memcpy(more->top_looks, looks->list, looks->count * sizeof *looks->list);
 }
 
-static bool is_over(const struct mongo_top_look *look)
+/* Something was written while it was ranked: it waits anew, until that is quiet. */
+static void wait_anew(const struct ranking *r, const struct mongo_top_look *refused)
 {
-    return span_next(look->span, look->start_ms) <= clock_wall_ms(&clock_system);
+    const struct mongo_report *more = &r->m->more[r->report];
+    for (size_t i = 0; i < more->top_look_count; i++) {
+        struct mongo_top_look *look = &more->top_looks[i];
+        if (compare_looks(look, refused) == 0)
+            look->first_ms = look->seen_ms = clock_mono_ms(&clock_system);
+    }
 }
 
-static bool is_due(const struct ranking *r, const struct mongo_top_look *look)
+static bool is_gone(const struct mongo_top_look *look, const struct marks *marks)
+{
+    return look->start_ms < marks->before_ms[look->span]; /* and soon its document is */
+}
+
+static bool is_due(const struct ranking *r, const struct mongo_top_look *look, const struct marks *marks)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
-    if (look->start_ms < r->m->more[r->report].marks.before_ms[look->span])
-        return false; /* gone, and soon its document is */
+    if (is_gone(look, marks))
+        return false;
     if (r->what->now)
         return true;
     return is_over(look) &&
@@ -194,7 +200,7 @@ static bool find_due(const struct ranking *r, struct looks *looks)
         return false;
     keep_looks(r->m, r->report, looks);
     for (size_t i = 0; i < looks->count; i++) {
-        if (is_due(r, &looks->list[i]))
+        if (is_due(r, &looks->list[i], &marks))
             looks->list[count++] = looks->list[i];
     }
     looks->count = count;
@@ -202,59 +208,6 @@ static bool find_due(const struct ranking *r, struct looks *looks)
 }
 
 /* ---- rankings */
-
-/* Does it come behind? */
-static bool is_behind(const struct ranked *a, const struct ranked *b)
-{
-    return a->value != b->value ? a->value < b->value : slice_compare(a->key, b->key) > 0;
-}
-
-static int compare_ranked(const void *left, const void *right)
-{
-    return is_behind(left, right) - is_behind(right, left);
-}
-
-static void sift_up(struct ranked *heap, size_t at)
-{
-    const struct ranked moved = heap[at];
-    for (; at > 0 && is_behind(&moved, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = moved;
-}
-
-static void sift_down(struct ranked *heap, size_t count)
-{
-    const struct ranked moved = heap[0];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && is_behind(&heap[child + 1], &heap[child]);
-        if (!is_behind(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
-static void add_to_list(struct list *l, const struct ranked *candidate)
-{
-    bool is_full = l->count == MONGO_TOP_SERIES;
-    if (l->entries == NULL)
-        l->entries = xmalloc(MONGO_TOP_SERIES * sizeof *l->entries);
-    if (is_full && !is_behind(&l->entries[0], candidate))
-        return;
-    char *key = xmalloc(candidate->key.len + 1);
-    if (candidate->key.len > 0)
-        memcpy(key, candidate->key.ptr, candidate->key.len);
-    if (is_full)
-        free((char *)l->entries[0].key.ptr);
-    struct ranked *to = &l->entries[is_full ? 0 : l->count++];
-    *to = *candidate;
-    to->key.ptr = key;
-    if (is_full)
-        sift_down(l->entries, l->count);
-    else
-        sift_up(l->entries, l->count - 1);
-}
 
 static struct period *find_period(struct ranking *r, int64_t start_ms)
 {
@@ -264,18 +217,14 @@ static struct period *find_period(struct ranking *r, int64_t start_ms)
     return i < r->count ? &r->periods[i] : NULL;
 }
 
-static void see_slot(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values)
+static void rank_slot(const struct report *report, struct period *p, const struct slice *key,
+                      const int64_t *values)
 {
-    struct ranking *r = context;
-    const struct report *report = &r->m->reports[r->report];
-    struct period *p = find_period(r, slot_ms);
-    if (p == NULL)
-        return; /* between two that wait */
     for (size_t i = 0; i < report->measure_count; i++) {
         const struct measure *m = &report->measures[i];
-        struct list *l = &p->lists[i];
-        struct ranked one = {.key = key != NULL ? *key : slice_text(STORE_OTHER_KEY),
-                             .is_other = key == NULL};
+        struct top_list *l = &p->lists[i];
+        struct top_entry one = {.key = key != NULL ? *key : slice_text(STORE_OTHER_KEY),
+                                .is_other = key == NULL};
         if (!mongo_top_ranks(m))
             continue;
         measure_merge(m, l->total, &values[m->column]);
@@ -283,19 +232,25 @@ static void see_slot(void *context, const struct slice *key, int64_t slot_ms, co
             continue;
         l->series++;
         memcpy(one.columns, &values[m->column], measure_column_count(m) * sizeof *values);
-        add_to_list(l, &one);
+        top_list_add(l, &one);
     }
+}
+
+static bool see_slot(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values)
+{
+    struct ranking *r = context;
+    struct period *p = find_period(r, slot_ms);
+    if (p != NULL) /* else it is between two that wait */
+        rank_slot(&r->m->reports[r->report], p, key, values);
+    r->was_cut = ++r->seen % SEEN_SLOTS == 0 && !keep_on(r);
+    return !r->was_cut;
 }
 
 static void end_periods(struct ranking *r)
 {
     for (size_t p = 0; p < r->count; p++) {
-        for (size_t i = 0; i < REPORT_MEASURES_MAX; i++) {
-            struct list *l = &r->periods[p].lists[i];
-            for (size_t k = 0; k < l->count; k++)
-                free((char *)l->entries[k].key.ptr);
-            free(l->entries);
-        }
+        for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
+            top_list_fini(&r->periods[p].lists[i]);
     }
     r->count = 0;
 }
@@ -315,7 +270,7 @@ static void put_value(bson_t *to, const char *name, const struct measure *m, con
     bson_append_document_end(to, &value);
 }
 
-static void put_series(const struct ranking *r, bson_t *to, const struct ranked *one)
+static void put_series(const struct ranking *r, bson_t *to, const struct top_entry *one)
 {
     const struct mongo_report *more = &r->m->more[r->report];
     struct slice rest = one->key;
@@ -332,12 +287,11 @@ static void put_series(const struct ranking *r, bson_t *to, const struct ranked 
 }
 
 /* As many as there is room for. */
-static void put_list(const struct ranking *r, bson_t *to, const struct measure *m, struct list *l)
+static void put_list(const struct ranking *r, bson_t *to, const struct measure *m, struct top_list *l)
 {
     bson_t of, top, entry;
     size_t bytes = 0;
-    if (l->count > 0)
-        qsort(l->entries, l->count, sizeof *l->entries, compare_ranked);
+    top_list_sort(l);
     bson_append_document_begin(to, m->name, -1, &of);
     put_value(&of, "total", m, l->total);
     BSON_APPEND_INT64(&of, "series", (int64_t)l->series);
@@ -392,6 +346,8 @@ static bool set_ranking(struct ranking *r, struct period *p)
     if (good && matched)
         r->what->done(r->what->context, r->m->reports[r->report].name, p->what.span, p->what.start_ms,
                       series);
+    else if (good)
+        wait_anew(r, &p->what);
     bson_destroy(&update);
     bson_destroy(filter);
     return good;
@@ -425,6 +381,8 @@ static bool rank_periods(struct ranking *r)
                         .rows_max = UINT64_MAX,
                         .measures = ranked_measures(&r->m->reports[r->report], &lists)};
     bool good = mongo_scan_keys(r->m, &scan, see_slot, r, &stats, r->e);
+    if (r->was_cut)
+        return !r->goes_on;
     for (size_t i = 0; good && i < r->count; i++)
         good = set_ranking(r, &r->periods[i]);
     return good;
@@ -438,21 +396,25 @@ static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
     return a->span == b->span && span_floor(whole, a->start_ms) == span_floor(whole, b->start_ms);
 }
 
+/* The newest first: of a long history they are asked for most. */
 static bool rank_due(struct ranking *r, const struct looks *due)
 {
-    size_t lists, i = 0;
+    size_t lists, end = due->count;
     (void)ranked_measures(&r->m->reports[r->report], &lists);
-    bool good = true;
-    while (good && i < due->count && keep_on(r)) {
-        size_t first = i;
-        for (; i < due->count && is_together(r, &due->list[first], &due->list[i]) &&
-               (i == first || (r->count + 1) * lists <= LISTS_MAX);
-             i++)
+    while (end > 0 && keep_on(r)) {
+        size_t first = end - 1;
+        while (first > 0 && is_together(r, &due->list[first - 1], &due->list[end - 1]) &&
+               (end - first + 1) * lists <= LISTS_MAX)
+            first--;
+        for (size_t i = first; i < end; i++)
             r->periods[r->count++] = (struct period){.what = due->list[i]};
-        good = rank_periods(r);
+        bool good = rank_periods(r);
         end_periods(r);
+        if (!good)
+            return false;
+        end = store_roll_has_time(r->what) ? first : 0;
     }
-    return good && (i == due->count || !r->goes_on);
+    return end == 0 || !r->goes_on;
 }
 
 /* ---- one report */
@@ -520,9 +482,10 @@ static void begin(struct ranking *r)
 static bool rank_report(struct ranking *r)
 {
     const struct store_roll *what = r->what;
-    struct looks due;
+    struct looks due = {0};
     begin(r);
-    bool good = find_due(r, &due);
+    bool good = (what->from_ms < 0 || mongo_top_again(r->m, r->report, what->from_ms, what->to_ms, r->e)) &&
+                find_due(r, &due);
     for (size_t i = 0; good && what->dry && i < due.count; i++)
         what->done(what->context, r->m->reports[r->report].name, due.list[i].span, due.list[i].start_ms, 0);
     if (good && !what->dry && due.count > 0)
@@ -555,15 +518,17 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
 {
     struct store_job job = {.name = "top", .report = m->reports[report].name, .owner = ""};
     struct ranking r = {.m = m, .report = report};
+    struct marks marks;
     char owner[MONGO_OWNER_BYTES];
     struct looks looks = {0};
     bson_t lease = BSON_INITIALIZER;
     if (!mongo_top_is_kept(&m->reports[report]))
         return true;
     begin(&r);
-    bool good = read_waiting(m, report, &looks, e) && mongo_read_document(m, MONGO_JOBS, r.id, &lease, e);
+    bool good = mongo_marks(&m->store, report, &marks, e) && read_waiting(m, report, &looks, e) &&
+                mongo_read_document(m, MONGO_JOBS, r.id, &lease, e);
     for (size_t i = 0; i < looks.count; i++)
-        job.waiting += is_over(&looks.list[i]);
+        job.waiting += is_over(&looks.list[i]) && !is_gone(&looks.list[i], &marks);
     job.last_run_ms = mongo_lease_last_run(&lease);
     mongo_lease_owner(&lease, owner);
     if (mongo_lease_until(&lease) > clock_wall_ms(&clock_system))

@@ -2,6 +2,7 @@
 
 #include "base/failpoint.h"
 #include "store/mongo_marks.h"
+#include "store/mongo_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,28 +32,32 @@ static bool see_id(void *context, const bson_t *document)
 }
 
 /* The first `count` of them from `from` on, and before `to`. */
-static bool find_page(struct mongo_store *m, const char *collection, const char *from, const char *to,
-                      int64_t count, struct page *p, struct err *e)
+static bool find_page(const struct mongo_clearing *c, const char *collection, const char *from,
+                      const char *to, int64_t count, struct page *p, struct err *e)
 {
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}",
+                              MONGO_ROLL_APPLIED, "{", "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}");
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id",
                                BCON_INT32(1), "}", "limit", BCON_INT64(count));
     text_clear(&p->first);
     text_clear(&p->last);
     p->count = 0;
-    bool good = mongo_find(m->client, collection, filter, options, see_id, p, e);
+    bool good = mongo_find(c->m->client, collection, filter, options, see_id, p, e);
     bson_destroy(options);
     bson_destroy(filter);
     return good;
 }
 
-static bool delete_page(struct mongo_store *m, const char *collection, const struct page *p, struct err *e)
+/* But none that somebody set who had the lease later: this one may have been stopped for long. */
+static bool delete_page(const struct mongo_clearing *c, const char *collection, const struct page *p,
+                        struct err *e)
 {
     int64_t deleted;
-    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id", "{",
-                               "$gte", BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}", "}",
-                               "limit", BCON_INT32(0), "}", "]");
-    bool good = mongo_write_many(m->client, command, collection, &deleted, e);
+    bson_t *command =
+        BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id", "{", "$gte",
+                 BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}", MONGO_ROLL_APPLIED, "{",
+                 "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}", "}", "limit", BCON_INT32(0), "}", "]");
+    bool good = mongo_write_many(c->m->client, command, collection, &deleted, e);
     bson_destroy(command);
     return good;
 }
@@ -65,8 +70,8 @@ static bool delete_week(struct mongo_clearing *c, const char *collection, const 
     bool good = true;
     snprintf(end, sizeof end, "%s0", date);
     while (good && page.count == PAGE) {
-        good = find_page(c->m, collection, date, end, PAGE, &page, e) &&
-               (page.count == 0 || delete_page(c->m, collection, &page, e)) && c->goes_on(c->context);
+        good = find_page(c, collection, date, end, PAGE, &page, e) &&
+               (page.count == 0 || delete_page(c, collection, &page, e)) && c->goes_on(c->context);
     }
     text_fini(&page.first);
     text_fini(&page.last);
@@ -100,7 +105,7 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
     bool good = true;
     mongo_collection(c->m, c->report, span_name(SPAN_WEEK), collection);
     text_puts(&from, "0");
-    while (good && (good = find_page(c->m, collection, from.ptr, ":", 1, &page, e)) && page.count > 0) {
+    while (good && (good = find_page(c, collection, from.ptr, ":", 1, &page, e)) && page.count > 0) {
         const char *id = page.first.ptr;
         /* … and then "/", or nothing */
         bool is_date = strspn(id, "0123456789") == DATE_DIGITS && strchr("/", id[DATE_DIGITS]) != NULL;

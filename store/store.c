@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include "aggregate/keep.h"
+#include "base/clock.h"
 #include "store/mem.h"
 #include "store/mongo.h"
 #include "store/sqlite.h"
@@ -229,6 +230,11 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
     return st->ops->roll == NULL || st->ops->roll(st, what, e);
+}
+
+bool store_roll_has_time(const struct store_roll *what)
+{
+    return what->until_ms == 0 || clock_mono_ms(&clock_system) < what->until_ms;
 }
 
 bool store_rank(struct store *st, const struct store_roll *what, struct err *e)

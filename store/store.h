@@ -144,6 +144,8 @@ struct store_roll {
     int64_t from_ms, to_ms; /* again what is within, whether or not it was done; from_ms < 0: nothing */
     bool weeks;             /* also documents of weeks, as in struct store_options */
     enum weekday week_start;
+    int64_t
+        until_ms; /* monotonic: then each report begins nothing more, but what it did not begin; 0: never */
     /* True: it ends where it is, which is no failure. NULL: never. */
     bool (*is_stopped)(void *context);
     /* Another has a report in hand, and it is left to that. NULL: nobody wants to know. */
@@ -270,6 +272,7 @@ bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_
 
 /* Of a STORE_WORK handle. What another has in hand is left to it. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
+bool store_roll_has_time(const struct store_roll *what);
 /* The same of rankings, for store_top(): `done` tells of how many series. */
 bool store_rank(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 bool store_has_jobs(const struct store *st);

@@ -236,7 +236,7 @@ class Rankings(TopCase):
         self.check_valid()
 
     def test_words(self):
-        for words in (["run", "tops"], ["run", "top", "--rebuild", "2026-01-01", "2026-02-01"], ["run", "top", "now"]):
+        for words in (["run", "tops"], ["run", "top", "--rebuild", "2026-01-01"], ["run", "top", "now"]):
             self.job(*words, status=EX_USAGE)
         self.write("empty.yaml", b"{}")
         self.assertIn("nothing waits", self.tallyd("job", "run", "top", "-c", "empty.yaml", "--store", "mem:"))
@@ -317,6 +317,26 @@ class Faults(TopCase):
         self.check_valid()
         self.serve()
         self.check_answers()
+
+
+class Again(TopCase):
+    def test_rebuild_ranks_what_no_batch_said(self):
+        self.count_events(events_of(self.dice, 100))
+        self.rank()
+        for report in RANKED:
+            self.base[f"{report}.top"].delete_many({})  # as a version without rankings leaves it
+        self.assertIn("nothing waits", self.rank())
+        self.rank("--rebuild", "2026-01-30", "2026-02-04")
+        for report in RANKED:
+            emptied = self.base[f"{report}.top"].delete_many({"measures.hits.total": 0}).deleted_count
+            self.assertGreater(emptied, 0)  # hours of which nothing is known are ranked, too
+        self.check_valid()
+        month = self.base["pages.month"].find_one({"metadata.date": datetime.datetime(2026, 1, 1)})
+        day = min(month["daily"], key=int)
+        before = self.valid("pages")[f"day/202601{int(day):02}"]["measures"]["hits"]["total"]
+        self.base["pages.month"].update_one({"_id": month["_id"]}, {"$inc": {f"daily.{day}": 5}})
+        self.rank("--rebuild", f"2026-01-{day}T12:00", f"2026-01-{day}T12:01")
+        self.assertEqual(before + 5, self.valid("pages")[f"day/202601{int(day):02}"]["measures"]["hits"]["total"])
 
 
 class Daemon(TopCase):

@@ -326,6 +326,29 @@ class Daemon(WeekCase):
         self.roll()
         self.check_weeks(lines, "sunday")
 
+    def test_what_one_job_fails_at_keeps_no_other_from_being_done(self):
+        """Weeks of another day wait for somebody's word; years and rankings do not."""
+        lines = log(self.dice, 100, years=(2024,))
+        self.write("a.log", lines)
+        following = FOLLOWING % (CONFIG.split("aggregate:")[0], self.server.port, self.name, "")
+        rest = "jobs: {rollup_after: 2s, weeks: true}\nquery: {week_start: %s}\n"
+        self.write("tallyd.yaml", (following + rest % "sunday").encode())
+        daemon = self.start("run", "-c", "tallyd.yaml")
+        try:
+            self.wait_until(lambda: self.base["pages.week"].count_documents({}) > 0)
+        finally:
+            daemon.terminate()
+            daemon.communicate()
+        self.base["pages.year"].delete_many({})
+        self.base["jobs"].update_one({"_id": "rollup/pages"}, {"$inc": {"written.202403": 1}})
+        self.write("tallyd.yaml", (following + rest % "monday").encode())
+        daemon = self.start("run", "-c", "tallyd.yaml")
+        try:
+            self.wait_until(lambda: self.base["pages.year"].count_documents({}) > 0)
+        finally:
+            daemon.terminate()
+            self.assertIn(b"job_failed", b"".join(text or b"" for text in daemon.communicate()))
+
 
 if __name__ == "__main__":
     main()
