@@ -422,14 +422,18 @@ static bool has_too_many_series(const struct shard *sh)
     return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
 }
 
+bool shard_is_full_of_raw(const struct shard *sh)
+{
+    return sh->limits.raw_bytes_max > 0 && sh->open->raw.len >= sh->limits.raw_bytes_max;
+}
+
 bool shard_is_full(const struct shard *sh)
 {
     for (size_t i = 0; i < sh->report_count; i++) {
         if (sh->open->reports[i].cells.count >= sh->limits.cells_max)
             return true;
     }
-    return has_too_many_series(sh) ||
-           (sh->limits.raw_bytes_max > 0 && sh->open->raw.len >= sh->limits.raw_bytes_max);
+    return has_too_many_series(sh) || shard_is_full_of_raw(sh);
 }
 
 bool shard_is_empty(const struct shard *sh)
@@ -494,6 +498,14 @@ static void forget_series(struct shard *sh)
     sh->start_anew = false;
 }
 
+static size_t power_above(size_t n)
+{
+    size_t power = SLOTS_MIN;
+    while (power <= n)
+        power *= 2;
+    return power;
+}
+
 void shard_give_back(struct shard *sh, struct part *part)
 {
     ASSERT(sh->spare == NULL && (part == &sh->parts[0] || part == &sh->parts[1]) && part != sh->open);
@@ -502,6 +514,8 @@ void shard_give_back(struct shard *sh, struct part *part)
         part->reports[i].added_count = 0;
     }
     text_clear(&part->raw);
+    if (part->raw.capacity > power_above(sh->limits.raw_bytes_max))
+        text_fini(&part->raw); /* more than it is expected to need, as after long messages */
     books_clear(&part->books);
     sh->spare = part;
     if (sh->start_anew && shard_is_empty(sh))
@@ -523,14 +537,6 @@ size_t shard_bytes(const struct shard *sh)
             bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
     }
     return bytes;
-}
-
-static size_t power_above(size_t n)
-{
-    size_t power = SLOTS_MIN;
-    while (power <= n)
-        power *= 2;
-    return power;
 }
 
 size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits)

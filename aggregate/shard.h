@@ -56,12 +56,15 @@ void shard_reject(struct shard *sh, enum reject_reason reason);
 void shard_take_books(struct shard *sh, struct books *into);
 /* Must the batch be sealed before the next block of lines? */
 bool shard_is_full(const struct shard *sh);
+/* … by its raw events alone: cheap enough to be asked between two events. */
+bool shard_is_full_of_raw(const struct shard *sh);
 bool shard_is_empty(const struct shard *sh);
 /* Hand over what was counted since the last seal. Pre: the part sealed before was given back. */
 struct part *shard_seal(struct shard *sh);
 /* The table of series is to start anew: nothing may be added until the part comes back. */
 bool shard_must_wait(const struct shard *sh);
-/* The part was applied (or dropped); its memory serves the batch after the next. */
+/* The part was applied (or dropped); its memory serves the batch after the next, but for what raw events took
+ * beyond their limit. */
 void shard_give_back(struct shard *sh, struct part *part);
 
 /* About what one shard takes when it is as full as `limits` let it be. */

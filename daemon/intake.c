@@ -66,6 +66,7 @@ static void add_events(struct intake *in)
 {
     shard_add(in->shard, in->events, in->event_count);
     in->event_count = 0;
+    in->is_full_of_raw = shard_is_full_of_raw(in->shard);
 }
 
 static void advance(struct intake_range *r, int64_t to, uint64_t tail_hash, int64_t tail_distance)
@@ -305,6 +306,7 @@ static void seal(struct intake *in)
     pthread_mutex_unlock(&sh->lock);
     in->open.range_count = 0;
     in->open.messages = 0;
+    in->is_full_of_raw = false;
     letters_clear(&in->open.letters);
     failpoint(FAILPOINT_SEAL);
 }
@@ -350,7 +352,7 @@ static void begin_batch(struct intake *in, int64_t now_ms)
     in->latest_ms = record_clock_latest(clock_wall_ms(in->shared->clock), in->future_max_ms);
 }
 
-/* Within what was polled: so many letters that they would not wait for its end. */
+/* Within what was polled: so many letters or raw events that they would not wait for its end. */
 static bool seal_early(struct intake *in, int64_t now_ms)
 {
     end_run(in);
@@ -380,7 +382,7 @@ static bool turn(struct intake *in)
     bool good = true;
     for (size_t i = 0; i < n && good && !in->has_failed; i++) {
         take_message(in, in->messages[i]);
-        if (UNLIKELY(in->open.letters.bytes.len >= LETTERS_BYTES_MAX))
+        if (UNLIKELY(in->is_full_of_raw || in->open.letters.bytes.len >= LETTERS_BYTES_MAX))
             good = seal_early(in, now_ms);
     }
     end_run(in); /* events and tail point into the messages */

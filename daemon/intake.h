@@ -84,6 +84,7 @@ struct intake {
     int64_t begun_ms, latest_ms, future_max_ms;
     struct event events[SHARD_EVENTS_MAX];
     size_t event_count;
+    bool is_full_of_raw; /* by the events that were added last */
     rd_kafka_message_t *messages[INTAKE_MESSAGES];
 
     /* What the group gave, for the writer to find out where it begins. */

@@ -418,6 +418,29 @@ static void test_each_limit_makes_it_full(void **state)
     }
 }
 
+/* What raw events took beyond their limit is given back, and what they need is kept. */
+static void test_raw_memory(void **state)
+{
+    static const struct raw raw = {.kind = RAW_ALL};
+    static const struct range range = {.source = "s"};
+    static const struct event ev = {.at_ms = 1000};
+    static const size_t grown[] = {1000, 1 << 20};
+    (void)state;
+    for (size_t k = 0; k < COUNT_OF(grown); k++) {
+        struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 1 << 12};
+        struct shard *sh = shard_new(0, reports, REPORTS, &limits);
+        shard_set_raw(sh, &raw, &range);
+        size_t at_first = shard_bytes(sh);
+        while (shard_bytes(sh) < at_first + grown[k])
+            shard_add(sh, &ev, 1);
+        assert_int_equal(shard_is_full_of_raw(sh), k == 1);
+        size_t before = shard_bytes(sh);
+        shard_give_back(sh, shard_seal(sh));
+        assert_int_equal(shard_bytes(sh) < before, k == 1);
+        shard_free(sh);
+    }
+}
+
 /* Sums stay at the end of int64. */
 static void test_sums_saturate(void **state)
 {
@@ -467,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_books_are_split_between_partitions),
         cmocka_unit_test(test_empty_shard_seals_to_an_empty_part),
         cmocka_unit_test(test_each_limit_makes_it_full),
+        cmocka_unit_test(test_raw_memory),
         cmocka_unit_test(test_sums_saturate),
         cmocka_unit_test(test_events_before_the_mark_are_late),
     };
