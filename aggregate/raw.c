@@ -155,6 +155,8 @@ static bool resolve(struct raw_field *f, const struct decode *d)
 bool raw_finish(struct raw *r, const struct decode *d, struct err *e)
 {
     r->is_of_lines = d->steps[d->step_count - 1].kind == STEP_LINE;
+    for (int f = 0; f < FIELD_COUNT; f++)
+        r->provided |= (uint64_t)decode_provides(d, (enum field)f) << f;
     for (size_t i = 0; i < r->field_count; i++) {
         if (!resolve(&r->fields[i], d))
             return refuse(slice_text(r->fields[i].name), "for raw a field that the source's events have", e);
@@ -201,9 +203,8 @@ void raw_print_growth(const struct raw *r, struct text *out)
 
 bool raw_has_field(const struct raw *r, int id)
 {
-    static const uint64_t of_lines = (uint64_t)1 << FIELD_HOST | (uint64_t)1 << FIELD_PATH;
     if (r->kind == RAW_ALL)
-        return id == RAW_TIME || (r->is_of_lines && (of_lines >> id & 1));
+        return id == RAW_TIME || (r->provided >> id & 1);
     for (size_t i = 0; i < r->field_count; i++) {
         if (r->fields[i].id == id)
             return true;

@@ -44,7 +44,8 @@ struct raw {
     const char *source; /* its name, borrowed */
     uint32_t number;    /* among all sources */
     enum raw_kind kind;
-    bool is_of_lines; /* RAW_ALL: the fields of a log line are there in any case */
+    bool is_of_lines;  /* RAW_ALL: the fields of a log line are there in any case */
+    uint64_t provided; /* RAW_ALL: bits of the built-in fields that events may have */
     struct raw_field fields[RAW_FIELDS_MAX];
     size_t field_count; /* of RAW_LIST */
     int64_t w;          /* members that must have it, 0: none is asked; or RAW_W_MAJORITY */
@@ -80,6 +81,7 @@ void raw_print_growth(const struct raw *r, struct text *out);
     "forever, ttl 7d, capped 1GiB, collection per day, week or month, or database per month, both with or " \
     "without keep 30"
 
+/* May documents have this one, a built-in field or RAW_TIME? */
 bool raw_has_field(const struct raw *r, int id);
 static inline bool raw_has_periods(const struct raw *r)
 {

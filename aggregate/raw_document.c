@@ -12,6 +12,8 @@
 #define OFFSET_BYTES    40
 #define SETTLED_TIMES   3 /* so much longer a text may become */
 #define NAME_ROOM_BYTES (FIELD_NAME_BYTES + 1)
+#define PLACES_MAX      6  /* of an event's number */
+#define DOUBLE_DIGITS   15 /* so many it gives back */
 
 /* https://bsonspec.org */
 enum bson_type {
@@ -81,12 +83,27 @@ static void add_decimal(struct text *out, const char *name, int64_t number)
     add_long(out, bits);
 }
 
-/* Would a number say all that the text does? */
+static size_t count_digits(const char *p, size_t len)
+{
+    size_t n = 0;
+    while (n < len && p[n] >= '0' && p[n] <= '9')
+        n++;
+    return n;
+}
+
+/* Would a number say all that the text does? One that is read back is written as it was. */
 static bool is_number(struct slice s)
 {
-    if (s.len > 0 && s.ptr[0] == '-')
-        s = slice_of(s.ptr + 1, s.len - 1);
-    return s.len > 0 && s.ptr[0] != '+' && (s.len == 1 || s.ptr[0] != '0' || s.ptr[1] == '.');
+    size_t sign = s.len > 0 && s.ptr[0] == '-' ? 1 : 0;
+    const char *p = s.ptr + sign, *end = s.ptr + s.len;
+    size_t whole = count_digits(p, s.len - sign);
+    if (whole == 0 || (whole > 1 && p[0] == '0'))
+        return false;
+    if (p + whole == end)
+        return sign == 0 || p[0] != '0';
+    size_t places = s.len - sign - whole - 1;
+    return p[whole] == '.' && places > 0 && places <= PLACES_MAX && whole + places <= DOUBLE_DIGITS &&
+           count_digits(p + whole + 1, places) == places && end[-1] != '0';
 }
 
 static void add_field(struct text *out, const char *name, const struct event *ev, enum field f)

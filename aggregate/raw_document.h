@@ -12,9 +12,10 @@
  * Fields  : those of a log line under the names above, null where the line has "-"; others that the event has
  *           (vhost, port, name, value, a source's own) under theirs. An own one called as one above, or v,
  *           has an underscore behind its name.
- * Types   : status int, response_size long; of value, and of own fields that are written as numbers, long
- *           where whole, else double; `007` stays a text. Text is settled as a dimension's is (dimension.h),
- *           but never cut.
+ * Types   : status int, response_size long; of value, and of own fields that are written as a number is read
+ *           back (-17, 0.25), long where whole, else double. `007`, `1.10`, `1e5`, and what has more than six
+ *           places or 15 digits beside a point, stay texts. Text is settled as a dimension's is
+ *           (dimension.h), but never cut.
  * Limits  : of order (record.h): offsets below 2^45.
  */
 #pragma once

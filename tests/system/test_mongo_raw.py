@@ -151,17 +151,17 @@ class Documents(RawCase):
                           for offset, one in documents_of(log)}, self.stored())
 
     def test_metric_events(self):
-        events = [[{"name": "load", "ts": 1286720242.5, "value": 0.25, "tags": {"userid": "rick", "zip": "00123", "n": "-17"}},
+        events = [[{"name": "load", "ts": 1286720242.5, "value": 0.25, "tags": {"userid": "rick", "zip": "00123", "n": "-17", "r": "1.10"}},
                    {"name": "load", "ts": 1286720243, "value": -3, "tags": {}}],
                   {"name": "\u00fc\n", "ts": 1286720244, "value": 1e3, "tags": {"userid": "ann"}}]
         self.write("tallyd.yaml", b"sources: {m: {decode: [metric], raw: all}}\n"
-                   b"reports: {gauges: {by: [name, userid, zip, n], measures: {now: last(value)}}}\n")
+                   b"reports: {gauges: {by: [name, userid, zip, n, r], measures: {now: last(value)}}}\n")
         self.write("m.json", "".join(json.dumps(one) + "\n" for one in events).encode())
         self.count("m.json")
         at = datetime.datetime(2010, 10, 10, 14, 17, 22, 500000)
         after = json.dumps(events[0]).__len__() + 1
         found = {one.pop("_id").split("//")[1]: one for one in self.base["raw.m"].find()}
-        self.assertEqual({"0" * 19: {"name": "load", "value": 0.25, "userid": "rick", "zip": "00123", "n": -17, "time": at, "v": 1},
+        self.assertEqual({"0" * 19: {"name": "load", "value": 0.25, "userid": "rick", "zip": "00123", "n": -17, "r": "1.10", "time": at, "v": 1},
                           "0" * 19 + ".000001": {"name": "load", "value": -3, "v": 1,
                                                  "time": at + datetime.timedelta(seconds=0.5)},
                           f"{after:019}": {"name": "\u00fc%0A", "value": 1000, "userid": "ann", "v": 1,

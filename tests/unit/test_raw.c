@@ -7,6 +7,7 @@
 #include <bson/bson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -148,6 +149,13 @@ static void test_fields_are_those_of_the_source(void **state)
     assert_int_equal(lines.fields[2].id, FIELD_AGENT);
     assert_int_equal(lines.fields[3].id, FIELD_BYTES);
     assert_true(raw_has_field(&lines, RAW_TIME) && !raw_has_field(&lines, FIELD_PATH));
+    struct raw all = {.kind = RAW_ALL}, objects = all, values = all;
+    finish(&all, "common", (const char *const[]){NULL}, true);
+    finish(&objects, "json", (const char *const[]){NULL}, true);
+    finish(&values, "metric", (const char *const[]){NULL}, true);
+    assert_true(raw_has_field(&all, FIELD_PATH) && !raw_has_field(&all, FIELD_AGENT));
+    assert_true(raw_has_field(&objects, FIELD_PATH) && raw_has_field(&objects, FIELD_HOST));
+    assert_true(raw_has_field(&values, RAW_TIME) && !raw_has_field(&values, FIELD_PATH));
     finish(&strange, "common", (const char *const[]){"host", "nonsense", NULL}, false);
     finish(&timeless, "common", (const char *const[]){"host", NULL}, false);
     finish(&metrics, "metric", (const char *const[]){"name", "user_agent", NULL}, true);
@@ -224,6 +232,60 @@ static void test_documents(void **state)
         "\"$numberLong\" : \"1286720242500\" } }, \"v\" : { \"$numberInt\" : \"1\" } }");
 }
 
+static void expect_number(const char *text, const char *type, const char *json)
+{
+    char start[64], back[32];
+    snprintf(start, sizeof start, "\"zip\" : { \"%s\" : \"", type);
+    const char *found = strstr(json, start);
+    if (found == NULL)
+        fail_msg("%s is no %s in %s", text, type, json);
+    snprintf(back, sizeof back, "%.15g", strtod(found + strlen(start), NULL));
+    assert_string_equal(back, text);
+}
+
+static void expect_text(const char *text, const char *json)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "\"zip\" : \"%s\"", text);
+    if (strstr(json, whole) == NULL)
+        fail_msg("%s is no text in %s", text, json);
+}
+
+/* A number that is read back is the text; what would be another stays one. */
+static void test_numbers(void **state)
+{
+    static const char *const longs[] = {"0", "-17", "9223372036"};
+    static const char *const doubles[] = {"0.25", "-0.5", "10.000001", "123456789.123456"};
+    static const char *const texts[] = {
+        "1234567890.123456", "1.10", "1.0",  "1.", ".5",  "12e5", "1E2",  "1e-7",
+        "0.1234567",         "-0",   "-0.0", "00", "007", "-07",  "00.5", "+1"};
+    static const struct {
+        const char *const *texts;
+        size_t count;
+        const char *type; /* NULL: a text */
+    } kinds[] = {{longs, COUNT_OF(longs), "$numberLong"},
+                 {doubles, COUNT_OF(doubles), "$numberDouble"},
+                 {texts, COUNT_OF(texts), NULL}};
+    enum field own = FIELD_HOST;
+    (void)state;
+    assert_true(field_intern(slice_text("zip"), &own));
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        for (size_t i = 0; i < kinds[k].count; i++) {
+            const struct raw all = {.kind = RAW_ALL};
+            const char *text = kinds[k].texts[i];
+            struct event ev = {.numeric = (uint64_t)1 << own};
+            put(&ev, own, text);
+            ev.number[own] = (int64_t)(atof(text) * EVENT_SCALE + (text[0] == '-' ? -0.5 : 0.5));
+            char *json = json_of(&all, &ev);
+            if (kinds[k].type != NULL)
+                expect_number(text, kinds[k].type, json);
+            else
+                expect_text(text, json);
+            bson_free(json);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_periods),
         cmocka_unit_test(test_fields_are_those_of_the_source),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
