@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -129,17 +130,34 @@ static const char *id_of(const struct item *item, bson_t *document)
     return bson_iter_utf8(&it, NULL);
 }
 
+/* One that the server does not take: counted, and some are shown. */
 static void refuse(struct sending *s, const struct item *item, const char *why)
 {
+    static struct log_limit limit;
     char quoted[LOG_QUOTE_BYTES], id[LOG_QUOTE_BYTES];
     bson_t document;
     struct mongo_raw *of = &s->m->raws[item->number];
     pthread_mutex_lock(&s->lock);
     of->pending.refused++;
     of->pending.stored--;
-    log_limited(LOG_LEVEL_WARN, "raw_refused", "source=%s id=%s error=%s", of->of->source,
-                log_quote(id_of(item, &document), id), log_quote(why, quoted));
+    if (log_limit_pass(&limit, LOG_LEVEL_WARN, "raw_refused", clock_mono_ms(&clock_system))) {
+        log_warn("raw_refused", "source=%s id=%s error=%s", of->of->source,
+                 log_quote(id_of(item, &document), id), log_quote(why, quoted));
+        of->shown++;
+    }
     pthread_mutex_unlock(&s->lock);
+}
+
+/* How many the batch had besides. */
+static void tell_refused(const struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct mongo_raw *of = &m->raws[i];
+        if (of->pending.refused > of->shown)
+            log_limited(LOG_LEVEL_WARN, "raw_refused_in_batch",
+                        "source=%s refused=%" PRId64 " shown=%" PRId64, of->of->source, of->pending.refused,
+                        of->shown);
+    }
 }
 
 /* Some are there already, by their `_id`: this batch is repeated. Others have a key that somebody's own index
@@ -379,8 +397,10 @@ static void refuse_longest(struct mongo_store *m, struct items *items)
 bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     struct items items = {.in_order = true};
-    for (size_t i = 0; i < m->raw_count; i++)
+    for (size_t i = 0; i < m->raw_count; i++) {
         m->raws[i].pending = (struct raw_figures){0};
+        m->raws[i].shown = 0;
+    }
     for (size_t i = 0; i < batch->part_count; i++)
         note_newest(m, &batch->parts[i]->raw);
     note_first_kept(m);
@@ -390,6 +410,7 @@ bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct er
         qsort(items.list, items.count, sizeof *items.list, compare_items);
     refuse_longest(m, &items);
     bool good = items.count == 0 || (prepare(m, &items, e) && send_items(m, &items, e));
+    tell_refused(m);
     if (good && items.count > 0)
         failpoint(FAILPOINT_RAW_INSERTED);
     free(items.list);

@@ -9,8 +9,9 @@
  *          `_id` says where their event stands. So a batch that is repeated inserts the same ones again, and
  *          that they are there already is a success. With w: 0 nothing is known of that.
  * Refused: a document that the server does not take for good (a validator, an index of somebody's own that is
- *          unique, its size) is counted and logged, each for itself; all others are taken. What may pass
- *          (no server, no primary, too few members) fails the batch, which is tried again.
+ *          unique, its size) is counted; all others are taken. The first few of a minute are in the log, each
+ *          for itself, and how many a batch had besides. What may pass (no server, no primary, too few
+ *          members) fails the batch, which is tried again.
  * Growth : a period is dropped whole when so many later ones are kept, by the newest period that events had,
  *          or that is there, but none that is yet to come. What arrives of one that is dropped is counted as
  *          expired, and not stored. A daemon that is behind another may make one again: it goes at the next
@@ -32,6 +33,7 @@
 struct mongo_raw {
     const struct raw *of;       /* NULL: of this source nothing is kept */
     struct raw_figures pending; /* of the batch under way */
+    int64_t shown;              /* … of those refused, so many are in the log */
     int64_t newest_ms;          /* the newest period known; its start */
     int64_t first_kept_ms;      /* of a batch: what is before this is not stored */
     int64_t *ready;             /* periods whose collection is as it should be */

@@ -344,7 +344,7 @@ class Concern(RawCase):
 
 
 class Refused(RawCase, DaemonCase):
-    """What the server does not take is told one by one, and stops nothing."""
+    """What the server does not take is counted, and stops nothing; of the first few the log says which, and why."""
 
     def refused(self, log, bad):
         """The events of `bad` offsets are refused, all others are there, and all are counted."""
@@ -375,6 +375,17 @@ class Refused(RawCase, DaemonCase):
         self.base["raw.access"].create_index("user_agent", unique=True)
         self.assertRegex(self.count("a.log"), "stored 3, refused 3,")
         self.refused(log, [offset for offset, _ in documents_of(log)][2:4] + [documents_of(log)[5][0]])
+
+    def test_many_are_shown_by_a_few(self):
+        """The log has some of them, and how many it does not show."""
+        log = traffic(self.dice, 12, agent="same")
+        self.write("a.log", log)
+        self.configure()
+        self.base["raw.access"].create_index("user_agent", unique=True)
+        self.assertRegex(self.count("a.log"), "stored 1, refused 11,")
+        self.assertEqual(1, self.base["raw.access"].count_documents({}))
+        self.assertEqual(5, len(re.findall("event=raw_refused ", self.err)))
+        self.assertIn("event=raw_refused_in_batch source=access refused=11 shown=5", self.err)
 
     def test_a_batch_that_is_repeated_refuses_the_same(self):
         log = b"".join(traffic(self.dice, 1, agent=agent) for agent in "abacc")
