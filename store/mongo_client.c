@@ -46,6 +46,7 @@ struct mongo_client {
     mongoc_client_t *client;
     char *database;
     char *name;
+    int32_t socket_ms;
 };
 
 static void be_silent(mongoc_log_level_t level, const char *domain, const char *message, void *context)
@@ -174,6 +175,7 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
         const char *database = lib.mongoc_uri_get_database(uri);
         const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);
         c->database = xstrdup(database != NULL ? database : MONGO_DATABASE_DEFAULT);
+        c->socket_ms = lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS);
         c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
         c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
         if (c->client == NULL) {
@@ -239,6 +241,11 @@ const char *mongo_client_name(const struct mongo_client *c)
 const char *mongo_client_database(const struct mongo_client *c)
 {
     return c->database;
+}
+
+int32_t mongo_client_socket_ms(const struct mongo_client *c)
+{
+    return c->socket_ms;
 }
 
 /* The name of a command is its first key. */

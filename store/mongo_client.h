@@ -42,6 +42,8 @@ bool mongo_is_router(const bson_t *hello);
 /* Without its password. */
 const char *mongo_client_name(const struct mongo_client *c);
 const char *mongo_client_database(const struct mongo_client *c);
+/* How long a reply is waited for. */
+int32_t mongo_client_socket_ms(const struct mongo_client *c);
 
 /* `reply` is initialised in any case; the caller destroys it. Errors of single documents ("writeErrors") are
  * not looked at, … */

@@ -254,17 +254,17 @@ static bool take_reply(struct sender *sender, const struct mongo_place *place, c
 
 /* ---- sending */
 
-static void add_concern(bson_t *concern, const struct raw *r)
+void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
 {
     bson_init(concern);
     if (r->w == RAW_W_MAJORITY)
         BSON_APPEND_UTF8(concern, "w", "majority");
     else
         BSON_APPEND_INT32(concern, "w", (int32_t)r->w);
-    if (r->w != 0)
-        BSON_APPEND_BOOL(concern, "j", r->j);
-    if (r->w != 0)
-        BSON_APPEND_INT32(concern, "wtimeout", MONGO_SOCKET_MS);
+    if (r->w == 0)
+        return;
+    BSON_APPEND_BOOL(concern, "j", r->j);
+    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2); /* so that its end is heard */
 }
 
 static bool insert_chunk(struct sender *sender, struct err *e)
@@ -287,7 +287,7 @@ static bool insert_chunk(struct sender *sender, struct err *e)
         BSON_APPEND_DOCUMENT(&documents, key, &one);
     }
     bson_append_array_end(&command, &documents);
-    add_concern(&concern, r);
+    mongo_raw_concern(r, sender->client, &concern);
     bool good = mongo_write_in(sender->client, place.database, &command, &concern, &reply, e) &&
                 take_reply(sender, &place, &reply, e);
     bson_destroy(&reply);

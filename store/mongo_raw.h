@@ -18,7 +18,9 @@
  *          look.
  * Indexes: {path}, {host, time} and {time}, of the fields that are kept, where store.indexes is true.
  * Start  : the collection is made, and looked at: what a server only says that it does (a capped collection,
- *          an index that ends documents) is refused there.
+ *          an index that ends documents) is refused there. Of periods none is made before it has an event:
+ *          a delete of nothing finds out whether there is a right to write where they go. With the write
+ *          concern of the source, it also finds out whether the server could ever meet that.
  * Threads: the handle's; inserts go over its connections at once, those into capped collections over one,
  *          since these keep the order of arrival.
  */
@@ -49,6 +51,8 @@ struct mongo_place {
 /* The documents of a batch; what became of them is noted by mongo_raw_note() when the batch is applied. */
 bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
 void mongo_raw_note(struct mongo_store *m);
+/* The write concern of a source's documents; begun in any case. */
+void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern);
 void mongo_raw_fini(struct mongo_store *m);
 
 /* ---- mongo_raw_place.c */

@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define CODE_BAD_VALUE           2
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_NAMESPACE_EXISTS    48
+#define CODE_UNSATISFIABLE       100
 #define LIST_MAX                 100000 /* names in one answer */
 
 /* ---- names */
@@ -316,6 +318,43 @@ bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e)
 
 /* ---- start */
 
+static bson_t *delete_nothing(const struct mongo_place *place)
+{
+    return BCON_NEW("delete", BCON_UTF8(place->collection), "deletes", "[", "{", "q", "{", "_id",
+                    BCON_UTF8(""), "}", "limit", BCON_INT32(1), "}", "]");
+}
+
+/* A server of too few members, or of none but itself, says so of the command or of its concern. */
+static bool is_of_concern(const bson_t *reply)
+{
+    int64_t code = mongo_number_at(reply, "code", 0);
+    return code == CODE_BAD_VALUE || code == CODE_UNSATISFIABLE ||
+           mongo_number_at(reply, "writeConcernError.code", 0) == CODE_UNSATISFIABLE;
+}
+
+/* Could documents be written where they go now, by so many members? */
+static bool check_concern(struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    struct mongo_place place;
+    bson_t concern, reply;
+    struct text w = {0};
+    mongo_raw_place(m, r, raw_period(r, clock_wall_ms(&clock_system)), &place);
+    mongo_raw_concern(r, m->client, &concern);
+    bson_t *nothing = delete_nothing(&place);
+    bool good = mongo_write_in(m->client, place.database, nothing, &concern, &reply, e);
+    if (!good && is_of_concern(&reply)) {
+        const struct err why = *e;
+        raw_print_w(r, &w);
+        err_set(e, EX_CONFIG, "found sources.%s.raw_w: %s, expected what the server can do: %s", r->source,
+                w.ptr, why.text);
+        text_fini(&w);
+    }
+    bson_destroy(nothing);
+    bson_destroy(&reply);
+    bson_destroy(&concern);
+    return good;
+}
+
 /* Some servers answer all the same; that reply would be taken for the next command's. So this is asked over a
  * connection of its own. */
 static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
@@ -327,8 +366,7 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     if (client == NULL)
         return false;
     mongo_raw_place(m, r, 0, &place);
-    bson_t *nothing = BCON_NEW("delete", BCON_UTF8(place.collection), "deletes", "[", "{", "q", "{", "_id",
-                               BCON_UTF8(""), "}", "limit", BCON_INT32(1), "}", "]");
+    bson_t *nothing = delete_nothing(&place);
     bson_t *concern = BCON_NEW("w", BCON_INT32(0)), *question = BCON_NEW("buildInfo", BCON_INT32(1));
     bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
     bson_destroy(&reply);
@@ -388,7 +426,7 @@ bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, 
         const struct raw *r = m->raws[i].of;
         if (r == NULL)
             continue;
-        if (!check_name(m, r, e) || (r->w == 0 && !check_silence(m, r, e)) ||
+        if (!check_name(m, r, e) || !(r->w == 0 ? check_silence(m, r, e) : check_concern(m, r, e)) ||
             (!raw_has_periods(r) && !mongo_raw_prepare(m, &m->raws[i], 0, e)))
             return false;
     }

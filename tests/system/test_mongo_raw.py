@@ -13,7 +13,7 @@ import re
 import signal
 import time
 
-from harness import EX_CONFIG, EX_OK, DaemonCase, dice
+from harness import EX_CONFIG, EX_NOPERM, EX_OK, DaemonCase, dice
 from mongocase import PASSING, SHORT, MongoCase, main, mongo, proxy
 from test_mongo import KILLED
 
@@ -330,6 +330,26 @@ class Concern(RawCase):
             _, command = self.heard(**more)
             self.assertEqual(expected, (command["writeConcern"]["w"], command["writeConcern"]["j"]))
             self.assertIs(False, command["ordered"])
+
+    def test_more_members_than_there_are(self):
+        """Found at start, before anything is counted."""
+        self.write("a.log", BOOK.encode())
+        self.configure(w=50)
+        if IS_FERRET:
+            self.skipTest("FerretDB takes any number")
+        self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
+        self.assertRegex(self.err, r"sources\.access\.raw_w: 50")
+        self.assertEqual({}, self.nexts())
+
+    def test_no_right_to_write(self):
+        if not self.FAIL_COMMAND:
+            self.skipTest("the server cannot be told to fail")
+        self.write("a.log", BOOK.encode())
+        self.configure(growth="collection per day")
+        self.client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                                   "data": {"failCommands": ["delete"], "errorCode": 13}})
+        self.tallyd(*self.arguments("a.log"), status=EX_NOPERM)
+        self.assertEqual([], [name for name in self.base.list_collection_names() if name.startswith("raw.")])
 
     def test_none_is_not_waited_for(self):
         self.write("a.log", traffic(self.dice, 3))
