@@ -21,7 +21,6 @@ bool kept_series(const struct bound *b, const struct series_set *set, uint64_t l
                  void *context, int64_t *total, struct query_stats *stats, bool *found, struct err *e)
 {
     const struct answer *a = &b->answer;
-    struct query_read read = {0};
     *found = false;
     if (set->kind != SERIES_ALL || !is_kept(a))
         return true;
@@ -31,7 +30,7 @@ bool kept_series(const struct bound *b, const struct series_set *set, uint64_t l
         tile->from_ms < b->marks.before_ms[tile->slot])
         return true;
     const struct store_top top = top_of(b, tile, limit);
-    read = (struct query_read){tile->slot, tile->from_ms, tile->to_ms, {0}};
+    struct query_read read = {tile->slot, tile->from_ms, tile->to_ms, {0}};
     if (!store_top(b->store, &top, fn, context, total, &read.stats, found, e))
         return false;
     if (*found) {
