@@ -295,7 +295,7 @@ class Daemon(RollupCase):
             lines += late
             self.write("a.log", lines)
             hits = len(recount(lines)[2024, 3, "/page-1.html"])
-            self.wait_until(lambda: self.years()[2024, 3, "/page-1.html"][0] == hits)
+            self.wait_until(lambda: self.years().get((2024, 3, "/page-1.html"), [0])[0] == hits)
         finally:
             daemon.terminate()
             daemon.communicate(timeout=TIMEOUT_S)
