@@ -141,6 +141,7 @@ class Monitoring:
                     self.assertIn(f"or by {longer}", self.err)
 
     def check_days(self):
+        self.assertTrue(os.path.exists(OTHER_DAY), "`make build/otherday.so` is to be first")
         self.check_level(self.days_go_by())
         self.check_charts()
         self.check_refused()
