@@ -9,6 +9,7 @@
  * ended. */
 #include "aggregate/keep.h"
 #include "base/failpoint.h"
+#include "store/mongo_page.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_top.h"
 
@@ -150,72 +151,26 @@ static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, str
     return true;
 }
 
-/* Some documents of a collection, by their names. */
-struct page {
-    struct text first, last;
-    size_t count;
-};
-
-static bool see_id(void *context, const bson_t *document)
+static bool delete_page(struct mongo_store *m, const struct mongo_range *range, const struct mongo_page *p,
+                        int64_t *count, struct err *e)
 {
-    struct page *p = context;
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
-        return true;
-    struct text *to = p->count++ == 0 ? &p->first : &p->last;
-    text_clear(&p->last);
-    text_puts(to, bson_iter_utf8(&id, NULL));
-    if (p->count == 1)
-        text_puts(&p->last, bson_iter_utf8(&id, NULL));
-    return true;
-}
-
-/* The first of those behind or at `from` (`behind`: not that one), and before the one of a time. */
-static bool find_page(struct mongo_store *m, const char *collection, const char *from, bool behind,
-                      const char *time, struct page *p, struct err *e)
-{
-    *p = (struct page){0};
-    bson_t *filter =
-        BCON_NEW("_id", "{", behind ? "$gt" : "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(time), "}");
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id",
-                               BCON_INT32(1), "}", "limit", BCON_INT64(PAGE));
-    bool good = mongo_find(m->client, collection, filter, options, see_id, p, e);
-    bson_destroy(filter);
-    bson_destroy(options);
-    return good;
-}
-
-static void end_page(struct page *p)
-{
-    text_fini(&p->first);
-    text_fini(&p->last);
-}
-
-static bool delete_page(struct mongo_store *m, const char *collection, const struct page *p, int64_t *count,
-                        struct err *e)
-{
-    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id", "{",
-                               "$gte", BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}", "}",
-                               "limit", BCON_INT32(0), "}", "]");
     failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
-    bool good = mongo_write_many(m->client, command, collection, count, e);
+    bool good = mongo_page_delete(m, range, p, count, e);
     failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
-    bson_destroy(command);
     return good;
 }
 
 /* Of every measure, what is below the span's name. */
 static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
-                       const struct page *p, int64_t *count, struct err *e)
+                       const struct mongo_page *p, int64_t *count, struct err *e)
 {
-    bson_t command, updates, one, update, unset;
-    bson_t *filter =
-        BCON_NEW("_id", "{", "$gte", BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}");
+    bson_t command, updates, one, update, unset, filter;
+    mongo_page_filter(p, NULL, &filter);
     bson_init(&command);
     BSON_APPEND_UTF8(&command, "update", collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
     BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
-    BSON_APPEND_DOCUMENT(&one, "q", filter);
+    BSON_APPEND_DOCUMENT(&one, "q", &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     for (size_t i = 0; i < m->reports[report].measure_count; i++) {
@@ -232,7 +187,7 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
     bool good = mongo_write_many(m->client, &command, collection, count, e);
     failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
     bson_destroy(&command);
-    bson_destroy(filter);
+    bson_destroy(&filter);
     return good;
 }
 
@@ -267,13 +222,14 @@ static bool delete_before(struct expiring *x, const char *from, const char *to, 
     struct mongo_store *m = x->m;
     size_t count = PAGE;
     while (count == PAGE) {
-        struct page p;
+        const struct mongo_range range = {x->collection, from, to, false, NULL};
+        struct mongo_page p = {.count = 0};
         int64_t deleted = 0;
-        bool good = find_page(m, x->collection, from, false, to, &p, e);
+        bool good = mongo_page_find(m, &range, PAGE, &p, e);
         count = p.count > 0 && is_known(x) ? p.count : 0;
-        good = good && (count == 0 || delete_page(m, x->collection, &p, &deleted, e));
+        good = good && (count == 0 || delete_page(m, &range, &p, &deleted, e));
         x->expired->rows += (uint64_t)deleted;
-        end_page(&p);
+        mongo_page_fini(&p);
         if (!good)
             return false;
         if (count == PAGE && (deleted == 0 || is_over(x))) /* others did: the next time */
@@ -317,13 +273,14 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
 {
     struct mongo_report *more = &x->m->more[x->report];
     char from[MONGO_TIME_BYTES] = "", to[MONGO_TIME_BYTES];
-    struct page p;
+    struct mongo_page p = {.count = 0};
     int64_t changed = 0, from_ms = sweep_from(x, span);
     bool goes_on = x->sweep_at->len > 0;
     if (from_ms > 0)
         mongo_time(x->kind->span, from_ms, from);
     mongo_time(x->kind->span, more->marks.before_ms[span], to);
-    bool good = find_page(x->m, x->collection, goes_on ? x->sweep_at->ptr : from, goes_on, to, &p, e) &&
+    const struct mongo_range range = {x->collection, goes_on ? x->sweep_at->ptr : from, to, goes_on, NULL};
+    bool good = mongo_page_find(x->m, &range, PAGE, &p, e) &&
                 (p.count == 0 || unset_page(x->m, x->report, x->collection, span, &p, &changed, e));
     *is_last = p.count < PAGE;
     x->expired->rows += (uint64_t)changed;
@@ -331,7 +288,7 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
         text_clear(x->sweep_at);
         text_puts(x->sweep_at, p.last.ptr);
     }
-    end_page(&p);
+    mongo_page_fini(&p);
     return good;
 }
 

@@ -3,6 +3,7 @@
 #include "base/failpoint.h"
 #include "store/mongo_marks.h"
 #include "store/mongo_merge.h"
+#include "store/mongo_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,70 +12,22 @@
 #define DATE_DIGITS 8
 #define RANGE_BYTES 16
 
-/* Some documents, by `_id`. */
-struct page {
-    struct text first, last;
-    size_t count;
-};
-
-static bool see_id(void *context, const bson_t *document)
-{
-    struct page *p = context;
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
-        return true;
-    struct text *to = p->count++ == 0 ? &p->first : &p->last;
-    text_clear(&p->last);
-    text_puts(to, bson_iter_utf8(&id, NULL));
-    if (p->count == 1)
-        text_puts(&p->last, p->first.ptr);
-    return true;
-}
-
-/* The first `count` of them from `from` on, and before `to`. */
-static bool find_page(const struct mongo_clearing *c, const char *collection, const char *from,
-                      const char *to, int64_t count, struct page *p, struct err *e)
-{
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}",
-                              MONGO_ROLL_APPLIED, "{", "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}");
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id",
-                               BCON_INT32(1), "}", "limit", BCON_INT64(count));
-    text_clear(&p->first);
-    text_clear(&p->last);
-    p->count = 0;
-    bool good = mongo_find(c->m->client, collection, filter, options, see_id, p, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
-}
-
-/* But none that somebody set who had the lease later: this one may have been stopped for long. */
-static bool delete_page(const struct mongo_clearing *c, const char *collection, const struct page *p,
-                        struct err *e)
-{
-    int64_t deleted;
-    bson_t *command =
-        BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id", "{", "$gte",
-                 BCON_UTF8(p->first.ptr), "$lte", BCON_UTF8(p->last.ptr), "}", MONGO_ROLL_APPLIED, "{",
-                 "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}", "}", "limit", BCON_INT32(0), "}", "]");
-    bool good = mongo_write_many(c->m->client, command, collection, &deleted, e);
-    bson_destroy(command);
-    return good;
-}
-
 /* "20101004" and all that goes on with "/". */
-static bool delete_week(struct mongo_clearing *c, const char *collection, const char *date, struct err *e)
+static bool delete_week(struct mongo_clearing *c, const char *collection, const char *date,
+                        const bson_t *guard, struct err *e)
 {
-    struct page page = {.count = PAGE};
+    struct mongo_page page = {.count = PAGE};
     char end[RANGE_BYTES + 1];
+    int64_t deleted;
     bool good = true;
     snprintf(end, sizeof end, "%s0", date);
+    const struct mongo_range range = {collection, date, end, false, guard};
     while (good && page.count == PAGE) {
-        good = find_page(c, collection, date, end, PAGE, &page, e) &&
-               (page.count == 0 || delete_page(c, collection, &page, e)) && c->goes_on(c->context);
+        good = mongo_page_find(c->m, &range, PAGE, &page, e) &&
+               (page.count == 0 || mongo_page_delete(c->m, &range, &page, &deleted, e)) &&
+               c->goes_on(c->context);
     }
-    text_fini(&page.first);
-    text_fini(&page.last);
+    mongo_page_fini(&page);
     return good;
 }
 
@@ -97,26 +50,31 @@ static void put_next(const char *id, bool is_date, struct text *from)
     text_printf(from, is_date ? "%.*s0" : "%.*s!", is_date ? DATE_DIGITS : (int)strlen(id), id);
 }
 
+/* But none that somebody set who had the lease later: this one may have been stopped for long. */
 static bool delete_others(struct mongo_clearing *c, struct err *e)
 {
-    struct page page = {.count = 0};
+    struct mongo_page page = {.count = 0};
     struct text from = {0};
     char collection[MONGO_NAME_BYTES], date[RANGE_BYTES];
     bool good = true;
+    bson_t *guard = BCON_NEW(MONGO_ROLL_APPLIED, "{", "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}");
+    struct mongo_range range = {collection, NULL, ":", false, guard};
     mongo_collection(c->m, c->report, span_name(SPAN_WEEK), collection);
     text_puts(&from, "0");
-    while (good && (good = find_page(c, collection, from.ptr, ":", 1, &page, e)) && page.count > 0) {
+    range.from = from.ptr;
+    while (good && (good = mongo_page_find(c->m, &range, 1, &page, e)) && page.count > 0) {
         const char *id = page.first.ptr;
         /* … and then "/", or nothing */
         bool is_date = strspn(id, "0123456789") == DATE_DIGITS && strchr("/", id[DATE_DIGITS]) != NULL;
         snprintf(date, sizeof date, "%.*s", DATE_DIGITS, id);
         if (is_date && is_other_day(c, date))
-            good = delete_week(c, collection, date, e);
+            good = delete_week(c, collection, date, guard, e);
         put_next(id, is_date, &from);
+        range.from = from.ptr;
     }
-    text_fini(&page.first);
-    text_fini(&page.last);
+    mongo_page_fini(&page);
     text_fini(&from);
+    bson_destroy(guard);
     return good;
 }
 
