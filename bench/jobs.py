@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """make bench-jobs: what the jobs beside the counting cost, and that they change nothing; writes tables into bench/RESULTS.md.
 
-Ingest with all jobs and with none (ingest.py), rolling up against reading (mongo/rollup.py), and two system tests, whose findings
-are taken over: jobs killed at random moments with a recount at the end, and 70 days of a monitoring tool. Where a count is wrong the
+Ingest with all jobs and with none (ingest.py), events kept and not (raw.py), rolling up against reading (mongo/rollup.py), and two
+system tests, whose findings are taken over: jobs killed at random moments with a recount at the end, and 70 days of a monitoring tool. Where a count is wrong the
 exit status is 1. A missed figure is no failure.
 """
 
@@ -23,6 +23,7 @@ sys.path[:0] = [os.path.join(HERE, "mongo"), os.path.join(ROOT, "tests", "server
 import ingest  # noqa: E402
 import measure  # noqa: E402
 import mongo  # noqa: E402
+import raw  # noqa: E402
 import rollup  # noqa: E402
 from measure import verdict  # noqa: E402
 
@@ -45,9 +46,10 @@ def say(text):
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Measure what jobs cost; write bench/RESULTS.md.")
     parser.add_argument("--pairs", type=int, default=7, help="of runs with jobs and without (default 7)")
-    parser.add_argument("--lines", type=int, default=8_000_000, help="that a run counts (default 8,000,000)")
+    parser.add_argument("--lines", type=int, default=16_000_000, help="that a run counts (default 16,000,000)")
+    parser.add_argument("--raw-lines", type=int, default=200_000, help="imported with and without their events (default 200,000)")
     parser.add_argument("--documents", type=int, default=100_000, help="that are rolled up (default 100,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="of reading and rolling up (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="of reading and rolling up, and of raw events (default 5)")
     parser.add_argument("--kills", type=int, default=200, help="rounds with a job killed (default 200)")
     parser.add_argument("--servers", nargs="+", choices=list(SERVERS), default=list(SERVERS),
                         help="where to roll up (default all); the first takes the other figures, too")
@@ -118,9 +120,9 @@ def figures(arguments, ingests, rolls, kills, levels):
         rows.append([f"{one.label}: lines/s counted while every job runs, against jobs off", f"≥ {BOUND_INGEST} ×",
                      ratio_cell(one.ratios(), BOUND_INGEST, True)])
     for one in rolls:
-        what = "a year's" if one.months == 12 else "one month's"
-        rows.append([f"{one.label}: {what} {one.documents:,} documents rolled up, against one pass of reading them",
-                     f"≤ {BOUND_ROLL} ×", ratio_cell(one.ratios(), BOUND_ROLL, False)])
+        if one.months == 12:
+            rows.append([f"{one.label}: a year's {one.documents:,} documents rolled up, against one pass of reading them",
+                         f"≤ {BOUND_ROLL} ×", ratio_cell(one.ratios(), BOUND_ROLL, False)])
     rows.append([f"SIGKILL of jobs and writers at random moments, {arguments.kills} rounds: differences in a recount", "0",
                  f"0, reached (a lease was held at {kills[0]} of the kills)"])
     for what, percent in levels:
@@ -151,7 +153,14 @@ def roll_rows(rolls):
     return rows
 
 
-def report(arguments, machine, load_average, ingests, rolls, kills, levels):
+def raw_rows(raws):
+    rows = [["server", "lines", *(f"events kept: {way}, lines/s" for way in raw.WAYS)]]
+    for one in raws:
+        rows.append([one.label, f"{one.arguments.raw_lines:,}", *map(rates_cell, one.rates.values())])
+    return rows
+
+
+def report(arguments, machine, load_average, ingests, raws, rolls, kills, levels):
     now = datetime.datetime.now(datetime.timezone.utc)
     about = [fact for fact in machine if fact[0] not in ("mawk", "GoAccess", "valgrind")]
     about += [("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
@@ -168,9 +177,14 @@ nothing is made ahead there. After each run the months say what was counted.
 
 Rolling up: `tallyd job run rollup` from its start to its end, against a cursor over all documents of months that makes nothing of
 them, in turn, {arguments.rounds} rounds; {rollup.DAYS} days of each month have a count. After each, every year is what its months are. Documents
-of years are new where a whole year is rolled up, or its first month; those of later months are set in them.
+of years are new where a whole year is rolled up, or its first month; those of later months are set in them. Of one month alone, each document
+leads to one of its own, which the bound is not about.
 
 {measure.table(roll_rows(rolls))}
+
+Raw events: `tallyd import` of such lines into an empty database, in turn, {arguments.rounds} rounds.
+
+{measure.table(raw_rows(raws))}
 
 Kills: `tests/system/test_mongo_rollup.py` on {SERVERS[arguments.servers[0]]}, seed {kills[1]}: in each round late events come, and an import and a job
 are killed; in the end every year is compared with a recount of the log. The size: `tests/system/test_monitoring.py` and
@@ -182,7 +196,7 @@ are killed; in the end every year is compared with a recount of the log. The siz
 
 def run_all(arguments, work):
     load_average = os.getloadavg()[0]
-    ingests, rolls = [], []
+    ingests, raws, rolls = [], [], []
     for number, name in enumerate(arguments.servers):
         mongo.install(name)
         server = mongo.Server(os.path.join(work, name), name)
@@ -192,9 +206,11 @@ def run_all(arguments, work):
                 ingests = measure_ingest(arguments, work, server, SERVERS[name])
             with pymongo.MongoClient(server.url) as client:
                 rolls += measure_rollup(arguments, work, server, client, SERVERS[name])
+                if number == 0:
+                    raws.append(raw.Raw(arguments, work, server, client, SERVERS[name]).measure())
         finally:
             server.kill()
-    return report(arguments, measure.machine(work), load_average, ingests, rolls, test_kills(arguments), test_level(arguments))
+    return report(arguments, measure.machine(work), load_average, ingests, raws, rolls, test_kills(arguments), test_level(arguments))
 
 
 def main():

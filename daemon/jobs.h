@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #define JOBS_EVERY_MS 10000
-#define JOBS_SHARE    10
+#define JOBS_SHARE    20
 #define JOBS_TURN_MS  250 /* then a job begins nothing more, but of reports that it did not come to */
 #define JOBS_REST_MS  (5 * 60 * 1000)
 
