@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "daemon/account.h"
 #include "daemon/commands.h"
+#include "daemon/expire.h"
 #include "daemon/options.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
@@ -11,8 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define EXPIRE_WAIT_MS 20
 
 static const char usage[] =
     "usage: tallyd import [OPTIONS] FILE…\n"
@@ -228,24 +227,13 @@ static int import_files(struct import *im, char **paths, const atomic_bool *stop
     return 128 + stop_signal();
 }
 
-/* A run does so as time goes by; nobody may come back to this store. */
-static bool expire(struct import *im, struct err *e)
-{
-    struct expired expired = {.more = true};
-    while (expired.more && !atomic_load(im->stop)) {
-        if (!store_expire(im->store, clock_wall_ms(&clock_system), &expired, e))
-            return false;
-        if (expired.more && expired.rows == 0) /* others must know first */
-            nanosleep(&(struct timespec){.tv_nsec = EXPIRE_WAIT_MS * 1000000L}, NULL);
-    }
-    return true;
-}
-
-/* What was counted is counted: what may pass is for the next import, or a run. */
+/* A run does so as time goes by; nobody may come back to this store. What was counted is counted: what may
+ * pass is for the next import, or a run. */
 static int expire_last(struct import *im, int status)
 {
     struct err e;
-    if (expire(im, &e))
+    uint64_t rows = 0;
+    if (expire_all(im->store, im->stop, im->quiet, &rows, &e))
         return status;
     fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
     return status == 0 && !e.retryable ? e.code : status;

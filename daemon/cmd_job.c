@@ -1,8 +1,12 @@
 #include "daemon/commands.h"
 
+#include "aggregate/keep.h"
 #include "base/clock.h"
+#include "daemon/account.h"
+#include "daemon/expire.h"
 #include "daemon/options.h"
-#include "store/store.h"
+#include "daemon/setup.h"
+#include "daemon/stop.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +16,11 @@ static const char usage[] =
     "usage: tallyd job list [OPTIONS]\n"
     "       tallyd job run rollup|top [--now] [--dry-run] [OPTIONS]\n"
     "       tallyd job run rollup|top --rebuild FROM TO [OPTIONS]\n"
+    "       tallyd job run expire [--dry-run] [OPTIONS]\n"
     "\n"
-    "What `tallyd run` does beside counting, done by hand. Of several daemons and commands, one at a time\n"
-    "works on a report; each may be killed, and another goes on.\n"
+    "What `tallyd run` does beside counting, done by hand. Each may be killed, and another goes on. Of "
+    "several\n"
+    "daemons and commands, one at a time rolls up, or ranks, a report.\n"
     "\n"
     "  list                how each job stands: what waits, and who has it in hand\n"
     "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
@@ -22,6 +28,9 @@ static const char usage[] =
     "                      none of it: batches do it there\n"
     "  run top             in MongoDB: the largest series of hours, days and months that are over, from\n"
     "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
+    "  run expire          what is older than `keep` of its report says, and raw events whose period is "
+    "over;\n"
+    "                      the computer's clock is believed. SQLite: while no daemon runs on the store\n"
     "\n"
     "      --now           also periods that are not over\n"
     "      --dry-run       say what would be done\n"
@@ -35,11 +44,15 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "\n"
     "  tallyd job list -c tallyd.yaml\n"
+    "  tallyd job run expire --dry-run -c tallyd.yaml\n"
     "  tallyd job run rollup --rebuild 2025-01-01 2026-01-01 -c tallyd.yaml\n";
+
+enum what { JOB_LIST, JOB_ROLLUP, JOB_TOP, JOB_EXPIRE, JOB_NONE };
 
 struct arguments {
     const char *config_file, *store_url;
-    bool is_list, is_top, rebuild;
+    enum what what;
+    bool rebuild;
     struct store_roll roll;
 };
 
@@ -55,16 +68,29 @@ static int take_range(struct arguments *args, char **times)
     return 0;
 }
 
+static enum what find_what(int count, char **operands)
+{
+    static const char *const names[] = {[JOB_ROLLUP] = "rollup", [JOB_TOP] = "top", [JOB_EXPIRE] = "expire"};
+    if (count == 1 && strcmp(operands[0], "list") == 0)
+        return JOB_LIST;
+    for (enum what what = JOB_ROLLUP; what < JOB_NONE; what++) {
+        if (count >= 2 && strcmp(operands[0], "run") == 0 && strcmp(operands[1], names[what]) == 0)
+            return what;
+    }
+    return JOB_NONE;
+}
+
 static int take_operands(struct arguments *args, int count, char **operands)
 {
-    args->is_list = count == 1 && strcmp(operands[0], "list") == 0;
-    if (args->is_list)
+    args->what = find_what(count, operands);
+    if (args->what == JOB_NONE)
+        return options_bad_usage("job", "expected `list`, `run rollup`, `run top` or `run expire`");
+    if (args->what == JOB_LIST)
         return args->rebuild || args->roll.now || args->roll.dry
                    ? options_bad_usage("job", "`list` only tells")
                    : 0;
-    args->is_top = count >= 2 && strcmp(operands[1], "top") == 0;
-    if (count < 2 || strcmp(operands[0], "run") != 0 || (!args->is_top && strcmp(operands[1], "rollup") != 0))
-        return options_bad_usage("job", "expected `list`, `run rollup` or `run top`");
+    if (args->what == JOB_EXPIRE && (args->rebuild || args->roll.now))
+        return options_bad_usage("job", "`run expire` takes --dry-run alone: what may go goes");
     if (count != (args->rebuild ? 4 : 2))
         return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
                                                       : "only --rebuild takes times");
@@ -122,30 +148,78 @@ static void tell_job(void *context, const struct store_job *job)
         printf("%-10s %-24s %10s  %-20s  %s\n", "job", "report", "waiting", "last run", "in hand");
     if (job->last_run_ms > 0)
         civil_iso(job->last_run_ms, iso);
-    printf("%-10s %-24s %10" PRIu64 "  %-20s  %s\n", job->name, job->report, job->waiting, iso,
-           job->owner[0] != '\0' ? job->owner : "-");
+    printf("%-10s %-24s %10" PRIu64 "  %-20s  %s\n", job->name, job->report, job->waiting,
+           job->last_run_ms >= 0 ? iso : "-", job->owner[0] != '\0' ? job->owner : "-");
+}
+
+static bool list(const struct config *c, struct store *st, struct err *e)
+{
+    size_t count = 0;
+    bool good = store_jobs(st, tell_job, &count, e);
+    for (size_t r = 0; good && r < c->report_count; r++) {
+        struct store_job job = {
+            .name = "expire", .report = c->reports[r].name, .last_run_ms = -1, .owner = ""};
+        if (!keep_is_limited(&c->reports[r]))
+            continue;
+        good = expire_count(st, &c->reports[r], &job.waiting, e);
+        if (good)
+            tell_job(&count, &job);
+    }
+    if (good && count == 0)
+        puts("no job: batches do all of it in this store, and reports keep everything");
+    return good;
+}
+
+static bool roll(struct arguments *args, const struct config *c, struct store *st, struct err *e)
+{
+    struct told told = {.is_dry = args->roll.dry, .is_top = args->what == JOB_TOP};
+    args->roll.weeks = c->jobs.weeks;
+    args->roll.week_start = c->query.week_start;
+    args->roll.done = tell_period;
+    args->roll.held = tell_held;
+    args->roll.context = &told;
+    if (!(told.is_top ? store_rank : store_roll)(st, &args->roll, e))
+        return false;
+    if (told.held > 0)
+        return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
+    if (told.count == 0)
+        puts("nothing waits");
+    return true;
+}
+
+/* By another handle, that writes: it knows `keep`. */
+static bool let_go(const struct config *c, struct err *e)
+{
+    const struct store_options options = setup_store(c);
+    const atomic_bool *stop = stop_catch();
+    char number[ACCOUNT_NUMBER_BYTES];
+    uint64_t rows = 0;
+    struct store *st = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
+    bool good = st != NULL && expire_all(st, stop, false, &rows, e);
+    store_close(st);
+    if (rows > 0 || good)
+        printf("%s rows or documents let go\n", account_number((int64_t)rows, number));
+    if (good && atomic_load(stop))
+        return err_set(e, EX_TEMPFAIL, "interrupted: the same command, or a daemon, goes on from there");
+    return good;
+}
+
+static bool expire(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
+{
+    size_t count;
+    if (!expire_show(stdout, st, c->reports, c->report_count, &count, e))
+        return false;
+    if (count == 0)
+        puts("reports keep everything: `keep` of a report says for how long");
+    fflush(stdout);
+    return args->roll.dry || let_go(c, e);
 }
 
 static bool work(struct arguments *args, const struct config *c, struct store *st, struct err *e)
 {
-    struct told told = {.is_dry = args->roll.dry, .is_top = args->is_top};
-    if (args->is_list) {
-        if (!store_jobs(st, tell_job, &told.count, e))
-            return false;
-    } else {
-        args->roll.weeks = c->jobs.weeks;
-        args->roll.week_start = c->query.week_start;
-        args->roll.done = tell_period;
-        args->roll.held = tell_held;
-        args->roll.context = &told;
-        if (!(args->is_top ? store_rank : store_roll)(st, &args->roll, e))
-            return false;
-    }
-    if (told.held > 0)
-        return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
-    if (told.count == 0)
-        puts(args->is_list ? "no job: batches do all of it in this store" : "nothing waits");
-    return true;
+    if (args->what == JOB_LIST)
+        return list(c, st, e);
+    return args->what == JOB_EXPIRE ? expire(args, c, st, e) : roll(args, c, st, e);
 }
 
 int cmd_job(int argc, char **argv)

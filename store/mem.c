@@ -303,7 +303,7 @@ static bool mem_expire(struct store *st, int64_t now_ms, struct expired *expired
     struct mem *m = (struct mem *)st;
     (void)expired, (void)e;
     for (size_t r = 0; r < st->report_count; r++)
-        (void)store_move_marks(&m->reports[r], now_ms, &m->tables[r].marks);
+        (void)store_move_marks(&m->store, &m->reports[r], now_ms, &m->tables[r].marks);
     return true;
 }
 

@@ -7,7 +7,6 @@
  * it, or bring back what was taken out: nobody reads it. Documents that may go are looked for from the first
  * one on, so it goes the next time; spans that were taken out, from a while before where the last sweep
  * ended. */
-#include "aggregate/keep.h"
 #include "base/failpoint.h"
 #include "store/mongo_page.h"
 #include "store/mongo_raw.h"
@@ -127,20 +126,15 @@ static bool put_dates(struct mongo_store *m, size_t report, const char *member, 
 }
 
 /* A document is before a mark as a whole, or not at all. */
+enum span mongo_goes_by(const struct report *r, enum span span)
+{
+    return mongo_kind_for(r, span)->span;
+}
+
 static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
 {
-    const struct report *r = &m->reports[report];
     struct marks *known = &m->more[report].marks, marks = *known;
-    bool moved = false;
-    for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
-        int64_t from_ms =
-            span_floor(mongo_kind_for(r, (enum span)s)->span, keep_from(r, (enum span)s, now_ms));
-        if (from_ms <= marks.before_ms[s])
-            continue;
-        marks.before_ms[s] = from_ms;
-        moved = true;
-    }
-    if (!moved)
+    if (!store_move_marks(&m->store, &m->reports[report], now_ms, &marks))
         return true;
     m->expire_clean = 0;
     failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);

@@ -349,6 +349,7 @@ bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
 
 /* As the database has them. */
 bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e);
+enum span mongo_goes_by(const struct report *r, enum span span);
 /* All of them, into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
 bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);

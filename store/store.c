@@ -23,6 +23,8 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
                 options->raws[options->raw_count - 1]->source);
         return NULL;
     }
+    if (mode == STORE_WORK && !mongo_is_url(url))
+        mode = STORE_READ; /* batches do what jobs are for */
     if (strcmp(url, "mem:") == 0)
         return mem_open(mode, reports, report_count, e);
     if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')
@@ -141,11 +143,13 @@ bool store_check_mark(const struct scan *scan, const struct marks *marks, struct
                              span_name(scan->slot), civil_iso(before_ms, iso));
 }
 
-bool store_move_marks(const struct report *r, int64_t now_ms, struct marks *marks)
+bool store_move_marks(const struct store *st, const struct report *r, int64_t now_ms, struct marks *marks)
 {
     bool moved = false;
     for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
         int64_t from_ms = keep_from(r, (enum span)s, now_ms);
+        if (st->ops->goes_by != NULL)
+            from_ms = span_floor(st->ops->goes_by(r, (enum span)s), from_ms);
         if (from_ms <= marks->before_ms[s])
             continue;
         marks->before_ms[s] = from_ms;

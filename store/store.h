@@ -171,6 +171,8 @@ struct store_ops {
     bool (*tidy)(struct store *st, bool all, struct err *e);
     bool (*expire)(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
+    /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
+    enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
@@ -291,8 +293,9 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
 
 /* A scan that begins before the mark of its slots is refused, with these words. */
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e) MUST_CHECK;
-/* Where the marks of a report are at `now_ms`: never back. True: one moved. */
-bool store_move_marks(const struct report *r, int64_t now_ms, struct marks *marks);
+/* Where the marks of a report, of which `keep` is taken, are to be at `now_ms`: never back. True: one moved.
+ */
+bool store_move_marks(const struct store *st, const struct report *r, int64_t now_ms, struct marks *marks);
 
 #define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);

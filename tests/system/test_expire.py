@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, ROOT, Case, DaemonCase, dice, store_url
+from harness import EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, store_url
 
 HOUR, DAY = 3600, 86400
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
@@ -154,6 +154,33 @@ class Import(Expiring, Case):
             self.check_rows()
         print(f"{kills} kills")
         self.assertGreaterEqual(kills, len(failpoints()))
+
+    def test_let_go_by_hand(self):
+        self.write("a.log", self.make_log(5000))
+        self.write("tallyd.yaml", config(""))
+        self.import_all()
+        self.assertIn("reports keep everything", self.tallyd("job", "list", "-c", "tallyd.yaml"))
+        self.assertIn("reports keep everything", self.tallyd("job", "run", "expire", "-c", "tallyd.yaml"))
+        self.write("tallyd.yaml", config())
+        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml"), r"(?m)^expire +pages +3 ")
+        out = self.tallyd("job", "run", "expire", "--dry-run", "-c", "tallyd.yaml")
+        self.assertRegex(out, rf"(?m)^pages +minute +the first +{iso(self.hour - 3 * HOUR)}$")
+        self.assertNotIn("let go", out)
+        rows = int(re.search(r"(?m)^([\d,]+) rows or documents let go$",
+                             self.tallyd("job", "run", "expire", "-c", "tallyd.yaml"))[1].replace(",", ""))
+        self.assertGreater(rows, 0)
+        self.check()
+        self.check_refused()
+        self.check_rows()
+        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml"), r"(?m)^expire +pages +0 ")
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+
+    def test_by_hand_takes_what_it_can_use(self):
+        for words in (("--now",), ("--rebuild", "2025-01-01", "2026-01-01")):
+            self.tallyd("job", "run", "expire", *words, status=EX_USAGE)
+            self.assertIn("takes --dry-run alone", self.err)
+        self.tallyd("job", "list", "--store", store_url("none.db"), status=EX_NOINPUT)
+        self.assertIn("there is no store", self.err)
 
     def test_later_than_all_is_late(self):
         self.write("tallyd.yaml", config("keep: {minute: 3h, hour: 2d, day: 40d, month: 100d}"))

@@ -6,6 +6,7 @@ As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names anothe
 """
 
 import os
+import re
 import unittest
 
 from mongocase import MongoCase, main
@@ -96,6 +97,22 @@ class MongoExpire(MongoCase, Expiring):
             self.end(process)
         self.check()
         self.check_refused()
+        self.check_documents()
+        self.verify("a.log")
+
+    def test_let_go_by_hand(self):
+        """A document's slots go together: what is said beforehand is what is done."""
+        self.fill()
+        words = ("-c", "tallyd.yaml", "--store", self.store)
+        said = re.findall(r"(?m)^(\w+) +(\w+) +the first +(\S+)$", self.tallyd("job", "run", "expire", "--dry-run", *words))
+        self.assertNotIn("expired", self.base.reports.find_one({"_id": "site"}))
+        self.assertRegex(self.tallyd("job", "run", "expire", *words), r"(?m)^[\d,]{3,} rows or documents let go$")
+        marks = [(report, span, self.marks(report)[span].strftime("%Y-%m-%dT%H:%M:%SZ"))
+                 for report in ("site", "pages", "moments") for span in ("second", "minute", "hour", "day")
+                 if span in self.marks(report)]
+        self.assertEqual(sorted(marks), sorted(said))
+        self.assertRegex(self.tallyd("job", "list", *words), r"(?m)^expire +moments +0 ")
+        self.check()
         self.check_documents()
         self.verify("a.log")
 

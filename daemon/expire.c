@@ -1,0 +1,87 @@
+#include "daemon/expire.h"
+
+#include "aggregate/keep.h"
+#include "base/clock.h"
+#include "daemon/account.h"
+
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAIT_MS 20 /* until others know the marks */
+#define SHOW_MS 500
+
+bool expire_all(struct store *st, const atomic_bool *stop, bool quiet, uint64_t *rows, struct err *e)
+{
+    struct expired expired = {.more = true};
+    bool good = true, shows = !quiet && isatty(STDERR_FILENO);
+    int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
+    while (good && expired.more && !atomic_load(stop)) {
+        char number[ACCOUNT_NUMBER_BYTES];
+        good = store_expire(st, clock_wall_ms(&clock_system), &expired, e);
+        *rows += expired.rows;
+        if (shows && clock_mono_ms(&clock_system) >= show_ms) {
+            fprintf(stderr, "\rletting go: %s so far\033[K", account_number((int64_t)*rows, number));
+            show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
+        }
+        if (good && expired.more && expired.rows == 0)
+            nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+    }
+    if (shows)
+        fputs("\r\033[K", stderr);
+    return good;
+}
+
+/* *is_there false: nothing was counted of it yet. */
+static bool move(struct store *st, const struct report *r, struct marks *before, struct marks *after,
+                 bool *is_there, struct err *e)
+{
+    int report = store_find_report(st, slice_text(r->name));
+    *is_there = report >= 0;
+    if (!*is_there)
+        return true;
+    if (!store_marks(st, (size_t)report, before, e))
+        return false;
+    *after = *before;
+    (void)store_move_marks(st, r, clock_wall_ms(&clock_system), after);
+    return true;
+}
+
+bool expire_count(struct store *st, const struct report *r, uint64_t *moving, struct err *e)
+{
+    struct marks before, after;
+    bool is_there;
+    *moving = 0;
+    if (!move(st, r, &before, &after, &is_there, e))
+        return false;
+    for (int s = 0; is_there && s < SPAN_COUNT; s++)
+        *moving += after.before_ms[s] > before.before_ms[s];
+    return true;
+}
+
+static const char *from_text(int64_t mark_ms, char iso[CIVIL_ISO_BYTES])
+{
+    return mark_ms > 0 ? civil_iso(mark_ms, iso) : "the first";
+}
+
+bool expire_show(FILE *out, struct store *st, const struct report *reports, size_t report_count,
+                 size_t *count, struct err *e)
+{
+    *count = 0;
+    for (size_t r = 0; r < report_count; r++) {
+        struct marks before, after;
+        bool is_there;
+        if (!move(st, &reports[r], &before, &after, &is_there, e))
+            return false;
+        for (int s = 0; is_there && s < SPAN_COUNT; s++) {
+            char is[CIVIL_ISO_BYTES], will[CIVIL_ISO_BYTES];
+            if (after.before_ms[s] == 0)
+                continue;
+            if ((*count)++ == 0)
+                fprintf(out, "%-24s %-7s  %-20s  %s\n", "report", "span", "kept from", "to be kept from");
+            fprintf(out, "%-24s %-7s  %-20s  %s\n", reports[r].name, span_name((enum span)s),
+                    from_text(before.before_ms[s], is), from_text(after.before_ms[s], will));
+        }
+    }
+    return true;
+}
