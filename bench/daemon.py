@@ -1,4 +1,4 @@
-"""A `tallyd run` under measurement, on standard input."""
+"""A `tallyd run` under measurement."""
 
 import os
 import re
@@ -14,18 +14,16 @@ START_S = 30
 
 
 class Daemon:
-    """A `tallyd run` in a directory of its own, on standard input."""
+    """In a directory of its own."""
 
-    def __init__(self, build, work, url, aggregate, store="", report="", more=""):
-        self.program, self.dir = os.path.join(build, "tallyd"), os.path.join(work, "daemon")
+    def __init__(self, build, directory, config):
+        self.program, self.dir = os.path.join(build, "tallyd"), directory
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)
-        with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
-            config.write(f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
-                         f'aggregate: {{{aggregate}}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
-                         f"reports: {{pages: {{by: [path], measures: {{hits: count}}{report}}}}}\n{more}")
+        with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as file:
+            file.write(config + 'http: {listen: "127.0.0.1:0"}\n')
 
-    def start(self, stdin):
+    def start(self, stdin=subprocess.DEVNULL):
         with open(os.path.join(self.dir, "log"), "wb") as log:
             self.process = subprocess.Popen([self.program, "run", "-c", "tallyd.yaml"], cwd=self.dir, stdin=stdin,
                                             stdout=log, stderr=log)
@@ -68,3 +66,11 @@ class Daemon:
             self.process.wait(60)
         finally:
             self.process.kill()
+
+
+def on_pipe(build, work, url, aggregate, store="", report="", more=""):
+    """One that counts the pages of lines on standard input."""
+    return Daemon(build, os.path.join(work, "daemon"),
+                  f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
+                  f"aggregate: {{{aggregate}}}\n"
+                  f"reports: {{pages: {{by: [path], measures: {{hits: count}}{report}}}}}\n{more}")

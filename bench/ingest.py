@@ -84,15 +84,15 @@ class Ingest:
         url = self.url_of(f"jobs{self.number}")
         home = os.path.join(self.work, "import")
         shutil.rmtree(home, ignore_errors=True)
-        one = daemon.Daemon(self.arguments.build, home, url, "flush: 1s")
+        one = daemon.on_pipe(self.arguments.build, home, url, "flush: 1s")
         subprocess.run([one.program, "import", "-q", "-c", "tallyd.yaml", self.past], cwd=one.dir, check=True)
         return url
 
     def run(self, way):
         url = self.prepare()
         is_on = way == "on"
-        one = daemon.Daemon(self.arguments.build, self.work, url, "flush: 1s", ", preallocate: auto" if is_on else "",
-                            KEEP if is_on else "", f"jobs: {{rollup_after: {'1s' if is_on else '30d'}}}\n")
+        one = daemon.on_pipe(self.arguments.build, self.work, url, "flush: 1s", ", preallocate: auto" if is_on else "",
+                             KEEP if is_on else "", f"jobs: {{rollup_after: {'1s' if is_on else '30d'}}}\n")
         measure.settle()
         one.start(subprocess.PIPE)
         try:

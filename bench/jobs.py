@@ -7,14 +7,13 @@ exit status is 1. A missed figure is no failure.
 """
 
 import argparse
-import datetime
+import functools
 import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -25,22 +24,19 @@ import measure  # noqa: E402
 import mongo  # noqa: E402
 import raw  # noqa: E402
 import rollup  # noqa: E402
-from measure import verdict  # noqa: E402
+from measure import spread, verdict  # noqa: E402
 
 try:
     import pymongo
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CACHE = os.path.join(ROOT, ".cache", "bench")
 SERVERS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB"}
 BOUND_INGEST, BOUND_ROLL, BOUND_LEVEL = 0.9, 2, 5
 SQLITE_VISITS, MONGO_VISITS = 24, 1  # of each path on each day of the past
 TEST_S = 3600
-
-
-def say(text):
-    measure.say("bench-jobs", text)
+NAME = "bench-jobs"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -111,7 +107,7 @@ def test_level(arguments):
 
 def ratio_cell(ratios, bound, is_least):
     ratio = statistics.median(ratios)
-    return verdict(f"{ratio:.2f} × ({min(ratios):.2f}–{max(ratios):.2f})", ratio >= bound if is_least else ratio <= bound)
+    return verdict(spread(ratios, " ×", 2), ratio >= bound if is_least else ratio <= bound)
 
 
 def figures(arguments, ingests, rolls, kills, levels):
@@ -131,14 +127,10 @@ def figures(arguments, ingests, rolls, kills, levels):
     return rows
 
 
-def rates_cell(rates):
-    return f"{statistics.median(rates):,.0f} ({min(rates):,.0f}–{max(rates):,.0f})"
-
-
 def ingest_rows(arguments, ingests):
     rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: let go", "rolled up", "periods ranked", "made ahead"]]
     for one in ingests:
-        rows.append([one.label, f"{arguments.lines:,}", *(rates_cell(one.rates[way]) for way in ("off", "on")),
+        rows.append([one.label, f"{arguments.lines:,}", *(spread(one.rates[way], "", 0) for way in ("off", "on")),
                      *(f"{number:,.0f}" for number in one.did())])
     return rows
 
@@ -148,7 +140,7 @@ def roll_rows(rolls):
              "into years that are there", "which is, against reading"]]
     for one in rolls:
         rows.append([one.label, f"{one.documents:,}, of {one.months} months; {one.bytes / one.documents:,.0f} bytes each",
-                     *map(measure.spread, (one.read_s, one.decode_s, one.new_s)), f"{one.there_s[0]:.3f} s",
+                     *map(spread, (one.read_s, one.decode_s, one.new_s)), f"{one.there_s[0]:.3f} s",
                      f"{one.there_ratio():.2f} ×"])
     return rows
 
@@ -156,14 +148,11 @@ def roll_rows(rolls):
 def raw_rows(raws):
     rows = [["server", "lines", *(f"events kept: {way}, lines/s" for way in raw.WAYS)]]
     for one in raws:
-        rows.append([one.label, f"{one.arguments.raw_lines:,}", *map(rates_cell, one.rates.values())])
+        rows.append([one.label, f"{one.arguments.raw_lines:,}", *(spread(rates, "", 0) for rates in one.rates.values())])
     return rows
 
 
-def report(arguments, machine, load_average, ingests, raws, rolls, kills, levels):
-    now = datetime.datetime.now(datetime.timezone.utc)
-    about = [fact for fact in machine if fact[0] not in ("mawk", "GoAccess", "valgrind")]
-    about += [("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
+def report(arguments, work, ingests, raws, rolls, kills, levels):
     return f"""
 {measure.table(figures(arguments, ingests, rolls, kills, levels))}
 
@@ -190,12 +179,12 @@ Kills: `tests/system/test_mongo_rollup.py` on {SERVERS[arguments.servers[0]]}, s
 are killed; in the end every year is compared with a recount of the log. The size: `tests/system/test_monitoring.py` and
 `test_mongo_monitoring.py`, of `docs/examples/monitoring.yaml`; of SQLite's file, pages in use: up to an eighth of it may be free.
 
-{measure.table([["what", "value"]] + [list(fact) for fact in about])}
+{measure.about(work, ("SQLite", measure.library("sqlite3")))}
 """
 
 
 def run_all(arguments, work):
-    load_average = os.getloadavg()[0]
+    mongo.begin()
     ingests, raws, rolls = [], [], []
     for number, name in enumerate(arguments.servers):
         mongo.install(name)
@@ -210,24 +199,8 @@ def run_all(arguments, work):
                     raws.append(raw.Raw(arguments, work, server, client, SERVERS[name]).measure())
         finally:
             server.kill()
-    return report(arguments, measure.machine(work), load_average, ingests, raws, rolls, test_kills(arguments), test_level(arguments))
-
-
-def main():
-    arguments = parse_arguments()
-    os.makedirs(CACHE, exist_ok=True)
-    try:
-        mongo.install()
-        if pymongo is None:
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-        with tempfile.TemporaryDirectory(prefix="jobs-", dir=CACHE) as work:
-            text = run_all(arguments, work)
-    except (measure.Failed, mongo.Missing, pymongo.errors.PyMongoError, OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"bench-jobs: {error}")
-    print(text)
-    measure.write_part(arguments.results, "make bench-jobs", text)
-    return 0
+    return [], report(arguments, work, ingests, raws, rolls, test_kills(arguments), test_level(arguments))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, mongo.ERRORS))

@@ -1,6 +1,8 @@
-"""Runs a process and measures it; says what machine this is."""
+"""Runs a process and measures it, and a benchmark with what all have in common; says what machine this is."""
 
+import contextlib
 import dataclasses
+import datetime
 import os
 import platform
 import re
@@ -13,6 +15,9 @@ import time
 
 SAMPLE_EVERY_S = 0.004
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+CACHE = os.path.join(ROOT, ".cache", "bench")
+LOAD_AVERAGE = os.getloadavg()[0]  # when it was started
 
 
 class Failed(Exception):
@@ -40,16 +45,28 @@ def proc_field(pid, file, name):
     return 0
 
 
-def _watch(pid, ended, peak):
-    while not ended.wait(SAMPLE_EVERY_S):
-        peak[0] = max(peak[0], proc_field(pid, "status", "RssAnon"))
+@contextlib.contextmanager
+def watching_memory(pid):
+    """A list of one: peak RssAnon in KiB, as sampled until then."""
+    ended, peak = threading.Event(), [0]
+
+    def watch():
+        while not ended.wait(SAMPLE_EVERY_S):
+            peak[0] = max(peak[0], proc_field(pid, "status", "RssAnon"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def run(argv, watch_memory=False, env=None):
     """Runs `argv` to its end. The clock stops when the process has ended, but before it is reaped: until then the
     kernel still tells what it has written in all."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        ended, peak = threading.Event(), [0]
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
@@ -57,16 +74,11 @@ def run(argv, watch_memory=False, env=None):
             )
         except OSError as error:
             raise Failed(f"{argv[0]}: {error.strerror}") from error
-        watcher = threading.Thread(target=_watch, args=(process.pid, ended, peak))
-        if watch_memory:
-            watcher.start()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        wall_s = time.perf_counter() - start
+        with watching_memory(process.pid) if watch_memory else contextlib.nullcontext([0]) as peak:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            wall_s = time.perf_counter() - start
         write_bytes = proc_field(process.pid, "io", "write_bytes")
         wchar = proc_field(process.pid, "io", "wchar")
-        ended.set()
-        if watch_memory:
-            watcher.join()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
@@ -80,7 +92,7 @@ def run(argv, watch_memory=False, env=None):
 
 def add_arguments(parser):
     """Those of every benchmark."""
-    build, results = os.path.join(os.path.dirname(HERE), "build"), os.path.join(HERE, "RESULTS.md")
+    build, results = os.path.join(ROOT, "build"), os.path.join(HERE, "RESULTS.md")
     parser.add_argument("--build", default=build, help="where the programs are (default build)")
     parser.add_argument("--results", default=results, help="file to write a part of")
 
@@ -88,6 +100,21 @@ def add_arguments(parser):
 def say(name, text):
     """What the benchmark is doing, to whoever waits."""
     print(f"{name}: {text}", file=sys.stderr, flush=True)
+
+
+def run_bench(name, arguments, run_all, errors=()):
+    """The exit status of a program that is one benchmark. `run_all(arguments, work)` returns what was found wrong, a list, and the
+    text of its part of the results; `work` is a directory that goes with it. By `errors`, and those of processes and files, it ends
+    with a message, and no result is written."""
+    os.makedirs(CACHE, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=CACHE) as work:
+            wrong, text = run_all(arguments, work)
+    except (Failed, OSError, subprocess.SubprocessError, *errors) as error:
+        sys.exit(f"{name}: {error}")
+    print(text)
+    write_part(arguments.results, f"make {name}", text)
+    return 1 if wrong else 0
 
 
 def warm(path):
@@ -103,9 +130,10 @@ def settle():
     os.sync()
 
 
-def spread(values, unit="s", digits=3):
+def spread(values, unit=" s", digits=3):
+    """The median, the least and the most."""
     low, high = min(values), max(values)
-    return f"{statistics.median(values):.{digits}f} {unit} ({low:.{digits}f}–{high:.{digits}f})"
+    return f"{statistics.median(values):,.{digits}f}{unit} ({low:,.{digits}f}–{high:,.{digits}f})"
 
 
 def percentile(values, share):
@@ -115,6 +143,11 @@ def percentile(values, share):
 
 def verdict(text, reached):
     return f"{text}, {'reached' if reached else '**missed**'}"
+
+
+def equality(wrong, equal):
+    """The sentence `equal`, or what is wrong instead."""
+    return "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong) if wrong else equal
 
 
 def table(rows):
@@ -152,18 +185,23 @@ def _field_of(path, name):
     return "unknown"
 
 
-def machine(store_dir):
-    """What the figures depend on, as (what, value)."""
+def library(package):
+    """Its version."""
+    return first_line("pkg-config", "--modversion", package)
+
+
+def about(store_dir, *more):
+    """The table of what the figures depend on: the machine, `more` as (what, value), and when it was."""
     memory_gib = int(_field_of("/proc/meminfo", "MemTotal").split()[0]) / 2**20
-    return [
+    return table([
+        ("what", "value"),
         ("processor", f"{_field_of('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores"),
         ("memory", f"{memory_gib:.0f} GiB"),
         ("file system of the store", first_line("stat", "-f", "-c", "%T", store_dir)),
         ("kernel", platform.release()),
         ("gcc", first_line("gcc", "-dumpfullversion")),
-        ("SQLite", first_line("pkg-config", "--modversion", "sqlite3")),
-        ("mawk", first_line("mawk", "-W", "version").removeprefix("mawk ")),
-        ("GoAccess", first_line("goaccess", "--version").removeprefix("GoAccess - ").rstrip(".")),
-        ("valgrind", first_line("valgrind", "--version").removeprefix("valgrind-")),
         ("Python", platform.python_version()),
-    ]
+        *more,
+        ("load average when started", f"{LOAD_AVERAGE:.2f}"),
+        ("date", f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"),
+    ])

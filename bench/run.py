@@ -7,7 +7,6 @@ be measured stands in the table with the reason.
 """
 
 import argparse
-import datetime
 import filecmp
 import functools
 import hashlib
@@ -22,11 +21,9 @@ import peers
 import tallyd as tallyd_module
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
-CACHE = os.path.join(ROOT, ".cache")
-WORK = os.path.join(CACHE, "bench")
 JSON_EVENTS = 4000
-say = functools.partial(measure.say, "bench")
+NAME = "bench"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -49,7 +46,7 @@ def log_file(build, lines):
     for name in ("site.c", "site.h", "traffic.c"):
         with open(os.path.join(HERE, name), "rb") as source:
             digest.update(source.read())
-    path = os.path.join(WORK, f"traffic-{lines}-{digest.hexdigest()[:8]}.log")
+    path = os.path.join(measure.CACHE, f"traffic-{lines}-{digest.hexdigest()[:8]}.log")
     if not os.path.exists(path):
         say(f"generating {lines:,} lines")
         with open(path + ".part", "wb") as out:
@@ -97,14 +94,14 @@ def attempt(function, *arguments):
         return None, str(error)
 
 
-def rows_agree(rounds, log):
+def rows_agree(rounds, work, log):
     """Whether all peers that can print their cells print the same. Returns what was found wrong and a file of them."""
     wrong, first = [], None
     totals = {tuple(value) for value in rounds.totals.values()}
     if len(totals) > 1:
         wrong.append("the peers' totals differ: " + "; ".join(f"{p.name} {t}" for p, t in rounds.totals.items()))
     for number, program in enumerate(p for p in rounds.programs if p in rounds.totals and p.why_not is None):
-        path = os.path.join(WORK, f"rows-{number}.tsv")
+        path = os.path.join(work, f"rows-{number}.tsv")
         _, why = attempt(program.write_rows, log, path)
         if why:
             wrong.append(f"the cells of {program.name} could not be had: {why}")
@@ -118,10 +115,10 @@ def rows_agree(rounds, log):
     return wrong, first
 
 
-def compare(rounds, ta, log, sample):
+def compare(rounds, ta, work, log, sample):
     """Returns (what is wrong, a sentence on what was compared, a page to ask for)."""
     say("comparing results")
-    wrong, rows = rows_agree(rounds, log)
+    wrong, rows = rows_agree(rounds, work, log)
     if rows is None:
         return wrong + ["no peer was measured, so nothing was compared"], "", None
     cells = tallyd_module.read_cells(rows)
@@ -245,12 +242,19 @@ def beside(rounds, ta, log, lines):
     return rows + [["rows", "; ".join(f"{name} {count:,}" for name, count in sorted(counted.items()))]]
 
 
-def report(rounds, figure_rows, beside_rows, comparison, wrong, load):
-    now = datetime.datetime.now(datetime.timezone.utc)
+def about(rounds, work):
     clickhouse = {p.version for p in rounds.programs if getattr(p, "version", None)}
-    about = measure.machine(WORK) + [("ClickHouse (chdb)", ", ".join(clickhouse) or "not measured")]
-    about += [("load average when started", f"{load:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
-    differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
+    return measure.about(
+        work,
+        ("SQLite", measure.library("sqlite3")),
+        ("mawk", measure.first_line("mawk", "-W", "version").removeprefix("mawk ")),
+        ("GoAccess", measure.first_line("goaccess", "--version").removeprefix("GoAccess - ").rstrip(".")),
+        ("valgrind", measure.first_line("valgrind", "--version").removeprefix("valgrind-")),
+        ("ClickHouse (chdb)", ", ".join(clickhouse) or "not measured"),
+    )
+
+
+def report(rounds, work, figure_rows, beside_rows, comparison, wrong):
     return f"""
 {measure.table(figure_rows)}
 
@@ -264,7 +268,7 @@ as `split` but stops splitting a line after the bytes.
 
 ## Equality
 
-{comparison} {differ if wrong else "They are equal."}
+{comparison} {measure.equality(wrong, "They are equal.")}
 
 ## Beside it
 
@@ -272,40 +276,31 @@ as `split` but stops splitting a line after the bytes.
 
 ## Machine
 
-{measure.table([["what", "value"]] + [list(row) for row in about])}
+{about(rounds, work)}
 """
 
 
-def main():
-    arguments = parse_arguments()
-    os.makedirs(WORK, exist_ok=True)
-    load = os.getloadavg()[0]
+def run_all(arguments, work):
     log = log_file(arguments.build, arguments.lines)
-    ta = tallyd_module.Tallyd(arguments.build, WORK)
+    ta = tallyd_module.Tallyd(arguments.build, work)
     wc, mawk = peers.Wc(), peers.Mawk()
-    split, split_10, regex = (peers.ClickHouse(form, CACHE) for form in ("split", "split_10", "regex"))
+    split, split_10, regex = (peers.ClickHouse(form, os.path.join(measure.ROOT, ".cache")) for form in ("split", "split_10", "regex"))
     rounds = Rounds([wc, ta, split, split_10, regex, mawk])
-    try:
-        measure.warm(log)
-        rounds.run(log, arguments.rounds)
-        wrong, comparison, page = compare(rounds, ta, log, arguments.sample)
-        say("the rest: latency, instructions, GoAccess")
-        others = {
-            "latency": attempt(ta.latency_ms, page) if ta.why_not is None and page else (None, ta.why_not or "no page"),
-            "instructions": attempt(ta.instructions_per_line, log, WORK, arguments.hot_lines),
-            "scanner": attempt(ta.instructions_per_json_event, WORK, JSON_EVENTS, "json_read"),
-            "json": attempt(ta.instructions_per_json_event, WORK, JSON_EVENTS),
-            "goaccess": attempt(peers.goaccess, log, WORK),
-        }
-        figure_rows = figures(rounds, ta, wc, split, regex, mawk, others)
-        beside_rows = beside(rounds, ta, log, arguments.lines)
-        text = report(rounds, figure_rows, beside_rows, comparison, wrong, load)
-    finally:
-        ta.remove_store()
-    print(text)
-    measure.write_part(arguments.results, "make bench", text)
-    return 1 if wrong else 0
+    measure.warm(log)
+    rounds.run(log, arguments.rounds)
+    wrong, comparison, page = compare(rounds, ta, work, log, arguments.sample)
+    say("the rest: latency, instructions, GoAccess")
+    others = {
+        "latency": attempt(ta.latency_ms, page) if ta.why_not is None and page else (None, ta.why_not or "no page"),
+        "instructions": attempt(ta.instructions_per_line, log, work, arguments.hot_lines),
+        "scanner": attempt(ta.instructions_per_json_event, work, JSON_EVENTS, "json_read"),
+        "json": attempt(ta.instructions_per_json_event, work, JSON_EVENTS),
+        "goaccess": attempt(peers.goaccess, log, work),
+    }
+    figure_rows = figures(rounds, ta, wc, split, regex, mawk, others)
+    beside_rows = beside(rounds, ta, log, arguments.lines)
+    return wrong, report(rounds, work, figure_rows, beside_rows, comparison, wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all))

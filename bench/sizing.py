@@ -7,12 +7,11 @@ and both by region and model. What documents and rows come to is worked out befo
 
 import argparse
 import datetime
+import functools
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -30,7 +29,6 @@ try:
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CACHE = os.path.join(ROOT, ".cache", "bench")
 SERVERS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB"}
 ALL, HALF_HOUR, HALF_HOURS = 30_000_000, 1800, 48
 RAW_GB, BYTES_A_HEARTBEAT = 144, 100
@@ -43,10 +41,8 @@ SOURCE = "sources: {beats: {type: file, decode: [metric]}}\n"
 GROUPS = "groups: {by: [region, model], measures: {beats: count}}"
 # A batch of a daemon has a device once at most: five seconds are a 360th of half an hour. These are of a quarter of an hour at most.
 BATCH_BYTES = BYTES_A_HEARTBEAT // 2  # of each device
-
-
-def say(text):
-    measure.say("bench-sizing", text)
+NAME = "bench-sizing"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -204,7 +200,6 @@ def budget_rows(arguments, work):
 
 
 def report(arguments, work, sqlite, server):
-    now = datetime.datetime.now(datetime.timezone.utc)
     return f"""
 One heartbeat of each of {ALL:,} devices each half an hour is {ALL / HALF_HOUR:,.0f} a second and {RAW_GB} GB a day of {BYTES_A_HEARTBEAT} bytes each. Counted are those
 of {arguments.devices:,} devices, as fast as it goes: a day into SQLite, {arguments.half_hours} half hours into {SERVERS[arguments.server]}, in batches of half of the devices at
@@ -216,36 +211,21 @@ most, as a daemon's have none twice; and of {arguments.sample:,} devices a day f
 
 {measure.table(budget_rows(arguments, work))}
 
-{measure.table([["what", "value"]] + [list(fact) for fact in measure.machine(work)[:5]] + [["date", f"{now:%Y-%m-%d %H:%M} UTC"]])}
+{measure.about(work)}
 """
 
 
 def run_all(arguments, work):
+    mongo.begin()
     sqlite = run_sqlite(arguments, work)
     mongo.install(arguments.server)
     server = mongo.Server(os.path.join(work, arguments.server), arguments.server)
     server.start()
     try:
-        return report(arguments, work, sqlite, run_mongo(arguments, work, server))
+        return [], report(arguments, work, sqlite, run_mongo(arguments, work, server))
     finally:
         server.kill()
 
 
-def main():
-    arguments = parse_arguments()
-    os.makedirs(CACHE, exist_ok=True)
-    try:
-        mongo.install()
-        if pymongo is None:
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-        with tempfile.TemporaryDirectory(prefix="sizing-", dir=CACHE) as work:
-            text = run_all(arguments, work)
-    except (measure.Failed, mongo.Missing, pymongo.errors.PyMongoError, OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"bench-sizing: {error}")
-    print(text)
-    measure.write_part(arguments.results, "make bench-sizing", text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, mongo.ERRORS))

@@ -10,12 +10,10 @@ import argparse
 import collections
 import contextlib
 import csv
-import datetime
 import functools
 import http.client
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import statistics
@@ -28,17 +26,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests", "servers")]
 
+import daemon  # noqa: E402
 import kafka  # noqa: E402
 import measure  # noqa: E402
+from measure import spread  # noqa: E402
 
-WORK = os.path.join(ROOT, ".cache", "bench", "kafka")
 DAY = ("2026-01-05", "2026-01-07")
 PARTITIONS = 4
 COUNT_S_MAX = 600  # of one round
 POLL_S = 0.02
 RESTARTS = 10
 BOUND_MIB, BOUND_RATIO, BOUND_AGE_S, BOUND_RESTART_S = 400, 0.7, 1.5, 1.0
-say = functools.partial(measure.say, "bench-kafka")
+NAME = "bench-kafka"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -51,38 +51,22 @@ def parse_arguments():
     return parser.parse_args()
 
 
-class Daemon:
-    """A `tallyd run` in a directory of its own."""
-
-    def __init__(self, build, address, topic, name, more=""):
-        self.program = os.path.join(build, "tallyd")
-        self.dir = os.path.join(WORK, name)
+class Daemon(daemon.Daemon):
+    def __init__(self, build, work, address, topic, name, more=""):
         self.topic = topic
-        shutil.rmtree(self.dir, ignore_errors=True)
-        os.makedirs(self.dir)
-        with open(os.path.join(self.dir, "tallyd.yaml"), "w", encoding="ascii") as config:
-            config.write(f'kafka: {{brokers: "{address}", group: bench-{name}}}\n'
+        age = "  age: {by: [slot]}\n" if more else ""
+        super().__init__(build, os.path.join(work, name),
+                         f'kafka: {{brokers: "{address}", group: bench-{name}}}\n'
                          f"sources:\n  {topic}: {{type: kafka, decode: [combined]{more}}}\n"
-                         'http: {listen: "127.0.0.1:0"}\naggregate: {flush: 1s}\n'
-                         "reports:\n  site: {}\n  pages: {by: [path]}\n")
-            if more:
-                config.write("  age: {by: [slot]}\n")
+                         f"aggregate: {{flush: 1s}}\nreports:\n  site: {{}}\n  pages: {{by: [path]}}\n{age}")
 
-    def start(self):
+    def start(self, stdin=subprocess.DEVNULL):
         self.begun = time.monotonic()
-        with open(os.path.join(self.dir, "log"), "wb") as log:
-            self.process = subprocess.Popen([self.program, "run", "-c", "tallyd.yaml"], cwd=self.dir,
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def said(self):
-        with open(os.path.join(self.dir, "log"), encoding="utf-8", errors="replace") as log:
-            return log.read()
+        super().start(stdin)
 
     def wait_until(self, good, what):
         while not (found := good()):
-            if self.process.poll() is not None:
-                tail = self.said().strip().splitlines()[-1:] or ["no message"]
-                raise measure.Failed(f"the daemon ended with status {self.process.returncode}: {tail[0]}")
+            self.check()
             if time.monotonic() > self.begun + COUNT_S_MAX:
                 raise measure.Failed(f"{what}: not within {COUNT_S_MAX} s")
             time.sleep(POLL_S)
@@ -151,42 +135,33 @@ def run_bare(build, address, topic, messages, *options):
     return messages / float(done.out.split()[2])
 
 
-def watch_memory(process, ended, peak):
-    while not ended.wait(measure.SAMPLE_EVERY_S):
-        peak[0] = max(peak[0], measure.proc_field(process.pid, "status", "RssAnon"))
-
-
-def run_daemon(build, address, runs, messages):
-    daemon = Daemon(build, address, runs.topic, f"{runs.topic}-store")
+def run_daemon(build, work, address, runs, messages):
+    tallyd = Daemon(build, work, address, runs.topic, f"{runs.topic}-store")
     measure.settle()
-    daemon.start()
-    ended, peak = threading.Event(), [0]
-    watcher = threading.Thread(target=watch_memory, args=(daemon.process, ended, peak))
-    watcher.start()
+    tallyd.start()
     try:
-        daemon.wait_until(lambda: daemon.stored() >= messages, "counting all messages")
-        seconds = time.monotonic() - daemon.begun
+        with measure.watching_memory(tallyd.process.pid) as peak:
+            tallyd.wait_until(lambda: tallyd.stored() >= messages, "counting all messages")
+            seconds = time.monotonic() - tallyd.begun
     finally:
-        ended.set()
-        watcher.join()
-        cpu_s = daemon.end()
+        cpu_s = tallyd.end()
     runs.daemon.append(messages / seconds)
     runs.cpu_s.append(cpu_s)
     runs.anon_mib.append(peak[0] / 1024)
-    return daemon
+    return tallyd
 
 
-def compare(daemon, messages):
+def compare(tallyd, messages):
     """What is wrong with what the last run counted, and how many series it has."""
-    total = int(daemon.query("site", "--from", DAY[0], "--to", DAY[1])[0]["value"])
-    wrong = [] if total == messages else [f"{daemon.topic}: {total:,} hits instead of {messages:,}"]
-    base = sqlite3.connect(os.path.join(daemon.dir, "tallyd.db"))
+    total = int(tallyd.query("site", "--from", DAY[0], "--to", DAY[1])[0]["value"])
+    wrong = [] if total == messages else [f"{tallyd.topic}: {total:,} hits instead of {messages:,}"]
+    base = sqlite3.connect(os.path.join(tallyd.dir, "tallyd.db"))
     with contextlib.closing(base):
         rows = base.execute("SELECT value FROM book WHERE entry = 'consumed'").fetchall()
     consumed = sum(value for (value,) in rows)
     if consumed != messages:
-        wrong.append(f"{daemon.topic}: {consumed:,} consumed instead of {messages:,}")
-    return wrong + daemon.verify()
+        wrong.append(f"{tallyd.topic}: {consumed:,} consumed instead of {messages:,}")
+    return wrong + tallyd.verify()
 
 
 # ---- how old is an event when a query can first see it?
@@ -244,13 +219,13 @@ def percentile(histogram, share):
     return max(histogram)
 
 
-def measure_age(build, broker, rate, seconds):
+def measure_age(build, work, broker, rate, seconds):
     """(histogram of ages in ms, the most that the producer was behind in ms)"""
     broker.create_topic("paced", PARTITIONS)
-    daemon = Daemon(build, broker.address, "paced", "paced-store", ", fields: {slot: key}")
-    daemon.start()
-    host = daemon.wait_for_log(r"event=started .*listen=(\S+)").group(1)
-    daemon.wait_for_log("event=consuming ")
+    tallyd = Daemon(build, work, broker.address, "paced", "paced-store", ", fields: {slot: key}")
+    tallyd.start()
+    host = tallyd.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+    tallyd.wait_for_log("event=consuming ")
     producer = subprocess.Popen([os.path.join(build, "kafka_pace"), broker.address, "paced", str(PARTITIONS), str(rate),
                                  str(seconds)], stdout=subprocess.PIPE, text=True)
     start_ms, slot_ms, slots, per_slot = map(int, producer.stdout.readline().split())
@@ -258,12 +233,12 @@ def measure_age(build, broker, rate, seconds):
     reader.start()
     try:
         behind_ms = int(producer.communicate(timeout=seconds + 60)[0])
-        daemon.wait_until(lambda: daemon.stored() >= rate * seconds, "counting what was paced")
+        tallyd.wait_until(lambda: tallyd.stored() >= rate * seconds, "counting what was paced")
         time.sleep(0.5)
     finally:
         reader.enough.set()
         reader.join()
-        daemon.end()
+        tallyd.end()
     if reader.trouble:
         raise measure.Failed(f"the reader: {reader.trouble}")
     histogram = ages(reader.seen, start_ms / 1000, slot_ms / 1000, slots, per_slot)
@@ -272,24 +247,24 @@ def measure_age(build, broker, rate, seconds):
     return histogram, behind_ms
 
 
-def measure_restarts(build, broker, rate):
+def measure_restarts(build, work, broker, rate):
     """Seconds from the start of a daemon, whose forerunner was killed under load, until it says that it consumes; and
     until the store has more than before."""
     broker.create_topic("restarts", PARTITIONS)
-    daemon = Daemon(build, broker.address, "restarts", "restarts-store")
+    tallyd = Daemon(build, work, broker.address, "restarts", "restarts-store")
     producer = subprocess.Popen([os.path.join(build, "kafka_pace"), broker.address, "restarts", str(PARTITIONS),
                                  str(rate), str(600)], stdout=subprocess.DEVNULL)
     consuming, counted = [], []
     try:
         for number in range(RESTARTS + 1):
-            before = daemon.stored()
-            daemon.start()
-            daemon.wait_for_log("event=consuming ")
-            consuming.append(time.monotonic() - daemon.begun)
-            daemon.wait_until(lambda before=before: daemon.stored() > before, "counting again")
-            counted.append(time.monotonic() - daemon.begun)
+            before = tallyd.stored()
+            tallyd.start()
+            tallyd.wait_for_log("event=consuming ")
+            consuming.append(time.monotonic() - tallyd.begun)
+            tallyd.wait_until(lambda before=before: tallyd.stored() > before, "counting again")
+            counted.append(time.monotonic() - tallyd.begun)
             time.sleep(1.5 + number * 0.1)
-            daemon.end(signal.SIGKILL)
+            tallyd.end(signal.SIGKILL)
     finally:
         producer.kill()
         producer.wait()
@@ -340,39 +315,29 @@ def figures(plain, packed, age, restarts):
     return rows
 
 
-def spread_rates(values):
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f}–{max(values):,.0f})"
-
-
 def beside(plain, packed, messages, age, restarts):
     rows = [["what", "plain", "zstd"]]
-    for what, of in (("bare consumer, `rd_kafka_consumer_poll`, messages/s", lambda r: spread_rates(r.bare)),
-                     ("bare consumer, `rd_kafka_consume_batch_queue`", lambda r: spread_rates(r.batch)),
-                     ("daemon, messages/s", lambda r: spread_rates(r.daemon)),
+    for what, of in (("bare consumer, `rd_kafka_consumer_poll`, messages/s", lambda r: spread(r.bare, "", 0)),
+                     ("bare consumer, `rd_kafka_consume_batch_queue`", lambda r: spread(r.batch, "", 0)),
+                     ("daemon, messages/s", lambda r: spread(r.daemon, "", 0)),
                      ("daemon, processor time a message", lambda r: f"{statistics.median(r.cpu_s) / messages * 1e6:.2f} µs"),
-                     ("daemon, peak `RssAnon`", lambda r: measure.spread(r.anon_mib, "MiB", 0))):
+                     ("daemon, peak `RssAnon`", lambda r: spread(r.anon_mib, " MiB", 0))):
         rows.append([what, of(plain), of(packed)])
     if age[0]:
         shares = ", ".join(f"p{share * 100:g} {percentile(age[0][0], share) / 1000:.2f} s" for share in (0.5, 0.9, 0.99, 1))
         rows.append(["age of an event", shares, f"the producer was at most {age[0][1]} ms behind its time"])
     if restarts[0]:
-        rows.append(["restart until consuming", measure.spread(restarts[0][0], "s", 2), ""])
-        rows.append(["restart until more is stored", measure.spread(restarts[0][1], "s", 2), ""])
+        rows.append(["restart until consuming", spread(restarts[0][0], digits=2), ""])
+        rows.append(["restart until more is stored", spread(restarts[0][1], digits=2), ""])
     return rows
 
 
-def report(arguments, plain, packed, age, restarts, wrong, load_average):
-    now = datetime.datetime.now(datetime.timezone.utc)
-    about = [fact for fact in measure.machine(WORK) if fact[0] not in ("mawk", "GoAccess", "valgrind")]
-    about += [("librdkafka", measure.first_line("pkg-config", "--modversion", "rdkafka")),
-              ("Apache Kafka", f"{kafka.VERSION}, one node on this machine"),
-              ("Java", measure.first_line("java", "-version")),
-              ("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
+def report(arguments, work, plain, packed, age, restarts, wrong):
+    about = (("SQLite", measure.library("sqlite3")), ("librdkafka", measure.library("rdkafka")),
+             ("Apache Kafka", f"{kafka.VERSION}, one node on this machine"), ("Java", measure.first_line("java", "-version")))
     equal = f"Every run counted {arguments.messages:,} messages, and `tallyd verify` found no difference."
-    differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
-    table = measure.table
     return f"""
-{table(figures(plain, packed, age, restarts))}
+{measure.table(figures(plain, packed, age, restarts))}
 
 Combined lines of 212 bytes over 100,000 paths, {PARTITIONS} partitions, {arguments.messages:,} messages in each topic; medians of
 {arguments.rounds} rounds, bare consumer and daemon in turn, each from its start to its last message; the daemon's are then durable.
@@ -380,17 +345,16 @@ Broker, consumer and daemon share the machine. The age is that of each of {argum
 {arguments.rate:,} a second, flushed every second, from the begin of the 50 ms in which it was produced until the
 answer to a question asked every 20 ms first counted it.
 
-{differ if wrong else equal}
+{measure.equality(wrong, equal)}
 
-{table(beside(plain, packed, arguments.messages, age, restarts))}
+{measure.table(beside(plain, packed, arguments.messages, age, restarts))}
 
-{table([["what", "value"]] + [list(fact) for fact in about])}
+{measure.about(work, *about)}
 """
 
 
-def run_all(arguments, broker):
+def measure_all(arguments, work, broker):
     """What is wrong, and the text."""
-    load_average = os.getloadavg()[0]
     build, messages = arguments.build, arguments.messages
     plain, packed = Runs("plain"), Runs("packed")
     for runs, codec in ((plain, "none"), (packed, "zstd")):
@@ -401,38 +365,27 @@ def run_all(arguments, broker):
         say(f"round {number} of {arguments.rounds}, load {os.getloadavg()[0]:.2f}")
         for runs in plain, packed:
             runs.bare.append(run_bare(build, broker.address, runs.topic, messages))
-            daemon = run_daemon(build, broker.address, runs, messages)
+            tallyd = run_daemon(build, work, broker.address, runs, messages)
             runs.batch.append(run_bare(build, broker.address, runs.topic, messages, "--batch"))
             say(f"{runs.topic}: bare {runs.bare[-1]:,.0f}, daemon {runs.daemon[-1]:,.0f}, batch {runs.batch[-1]:,.0f} "
                 f"messages/s; {runs.anon_mib[-1]:.0f} MiB")
             if number == arguments.rounds:
-                wrong += compare(daemon, messages)
+                wrong += compare(tallyd, messages)
     say("the age of events")
-    age = attempt(measure_age, build, broker, arguments.rate, arguments.seconds)
+    age = attempt(measure_age, build, work, broker, arguments.rate, arguments.seconds)
     say("restarts")
-    restarts = attempt(measure_restarts, build, broker, arguments.rate)
-    return wrong, report(arguments, plain, packed, age, restarts, wrong, load_average)
+    restarts = attempt(measure_restarts, build, work, broker, arguments.rate)
+    return wrong, report(arguments, work, plain, packed, age, restarts, wrong)
 
 
-def main():
-    arguments = parse_arguments()
-    shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
+def run_all(arguments, work):
+    kafka.install()
+    broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start()
     try:
-        kafka.install()
-        broker = kafka.Broker(os.path.join(WORK, "broker"), heap_mib=1024).start()
-        try:
-            wrong, text = run_all(arguments, broker)
-        finally:
-            broker.kill()
-    except (measure.Failed, kafka.Missing, kafka.rdkafka.Failed) as error:
-        sys.exit(f"bench-kafka: {error}")
+        return measure_all(arguments, work, broker)
     finally:
-        shutil.rmtree(WORK, ignore_errors=True)
-    print(text)
-    measure.write_part(arguments.results, "make bench-kafka", text)
-    return 1 if wrong else 0
+        broker.kill()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, (kafka.Missing, kafka.rdkafka.Failed)))

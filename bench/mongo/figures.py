@@ -8,12 +8,10 @@ counted into it: where it differs the exit status is 1. The figures have no boun
 
 import argparse
 import collections
-import datetime
 import functools
 import os
 import statistics
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -30,7 +28,6 @@ try:
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CACHE = os.path.join(ROOT, ".cache", "bench")
 CONCERN = "?w=majority&journal=true&retryWrites=false"
 LABELS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB", "secantus-py": "SecantusDB in Python"}
 SERVERS = ("ferretdb", "secantus")
@@ -52,7 +49,8 @@ SHAPES = {
 PROBE = "probe"  # whose updates are the same work at each time of day
 TALLYD = ("growing", "shell", "zeros")  # between which it has a choice
 SLICES = "0.75 ×: 0.756 ms against 1.012 ms, of slices of a cache, on WiredTiger [K]"
-say = functools.partial(measure.say, "bench-figures")
+NAME = "bench-figures"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -208,12 +206,7 @@ def verdict(benches):
             "which its first update makes.")
 
 
-def report(benches, wrong, machine, load_average):
-    now = datetime.datetime.now(datetime.timezone.utc)
-    about = [fact for fact in machine if fact[0] not in ("mawk", "GoAccess", "valgrind", "SQLite")]
-    about += [("libmongoc", measure.first_line("pkg-config", "--modversion", "libmongoc-1.0")),
-              ("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
-    differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
+def report(benches, wrong, work):
     equal = "At the end of each day every document said in its minutes, hours and day what was counted into it."
     plan = benches[0].plan
     return f"""
@@ -237,9 +230,9 @@ there, with its metadata; *zeros*: with all its slots, too. {plan.often_days} da
 [C]: Copeland, *MongoDB Applied Design Patterns*, 2013, of MMAPv1, which had to move what grew; [K]: Kvalheim, *The Little MongoDB
 Schema Design Book*, 2015.
 
-{differ if wrong else equal}
+{measure.equality(wrong, equal)}
 
-{measure.table([["what", "value"]] + [list(fact) for fact in about])}
+{measure.about(work, ("libmongoc", measure.library("libmongoc-1.0")))}
 """
 
 
@@ -252,36 +245,17 @@ def chart(benches):
 
 
 def run_all(arguments, work):
-    load_average = os.getloadavg()[0]
+    mongo.begin()
     benches = []
     for name in arguments.servers:
         mongo.install(name)
         benches.append(Bench(arguments, name, work))
         benches[-1].run()
     wrong = [line for bench in benches for line in bench.wrong]
-    return wrong, report(benches, wrong, measure.machine(work), load_average), chart(benches)
-
-
-def main():
-    arguments = parse_arguments()
-    try:
-        mongo.install()
-    except mongo.Missing as error:
-        sys.exit(f"bench-figures: {error}")
-    if pymongo is None:
-        os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-    os.makedirs(CACHE, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix="figures-", dir=CACHE) as work:
-            wrong, text, picture = run_all(arguments, work)
-    except (measure.Failed, mongo.Missing, pymongo.errors.PyMongoError, OSError) as error:
-        sys.exit(f"bench-figures: {error}")
-    print(text)
     with open(os.path.join(os.path.dirname(arguments.results), CHART), "w", encoding="utf-8") as file:
-        file.write(picture)
-    measure.write_part(arguments.results, "make bench-figures", text)
-    return 1 if wrong else 0
+        file.write(chart(benches))
+    return wrong, report(benches, wrong, work)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, mongo.ERRORS))

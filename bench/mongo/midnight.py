@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import time
@@ -49,7 +48,7 @@ def send(one, part, total):
 def run(build, work, url, way):
     """(evening, midnight) in seconds, into a new database."""
     store = "" if way == "off" else f", preallocate: auto, preallocate_as: {way}"
-    one = daemon.Daemon(build, work, f"{url}/midnight{random.randrange(10**9)}", "flush: 1s", store)
+    one = daemon.on_pipe(build, work, f"{url}/midnight{random.randrange(10**9)}", "flush: 1s", store)
     one.start(subprocess.PIPE)
     try:
         one.host()
@@ -62,10 +61,6 @@ def run(build, work, url, way):
     finally:
         one.end()
     return evening, midnight
-
-
-def shown(seconds):
-    return f"{statistics.median(seconds):.2f} s ({min(seconds):.2f}–{max(seconds):.2f})"
 
 
 def rows(build, work):
@@ -83,5 +78,5 @@ def rows(build, work):
                         times.append(run(build, work, server.url, way))
         finally:
             server.kill()
-        table += [[title, WAYS[way], *map(shown, zip(*times))] for way, times in found.items()]
+        table += [[title, WAYS[way], *(measure.spread(seconds, digits=2) for seconds in zip(*times))] for way, times in found.items()]
     return table

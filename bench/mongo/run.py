@@ -8,12 +8,9 @@ measured, the exit status is 1. A missed figure is no failure.
 """
 
 import argparse
-import datetime
 import functools
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,7 +28,6 @@ try:
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-WORK = os.path.join(ROOT, ".cache", "bench", "mongo")
 CONCERN = "?w=majority&journal=true&retryWrites=false"
 # Events of a batch of the interleaved rounds, so that a round takes some seconds; and before, so that most documents are there.
 SERVERS = {"ferretdb": ("FerretDB 2", 20_000, 1_500_000), "secantus": ("SecantusDB", 5_000, 100_000)}
@@ -45,7 +41,8 @@ PAGE = "/index.html"  # the first of the site
 # The literature's, of 1,000 updates a second for 30 s: mean, p95 and p99, with MMAPv1 and with WiredTiger.
 LITERATURE_MS = "1.06, 1.5, 1.8; 1.11, 1.87, 2.48"
 BOUND_TIMES, BOUND_APPLY, BOUND_TRIPS, BOUND_SHARE, BOUND_CHART = 100, 0.8, 2, 0.05, 1.2
-say = functools.partial(measure.say, "bench-mongo")
+NAME = "bench-mongo"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -61,9 +58,9 @@ def parse_arguments():
 class Bench:
     """All that is measured on one server."""
 
-    def __init__(self, arguments, name):
-        self.arguments, (self.label, self.batch, self.before) = arguments, SERVERS[name]
-        self.server = mongo.Server(os.path.join(WORK, name), name)
+    def __init__(self, arguments, work, name):
+        self.arguments, self.work, (self.label, self.batch, self.before) = arguments, work, SERVERS[name]
+        self.server = mongo.Server(os.path.join(work, name), name)
         self.ages = {}  # by limit: the Run of the highest rate that kept it, or None
         self.plain = None  # the same without indexes
 
@@ -109,7 +106,7 @@ class Bench:
 
     def feed(self, rate, seconds, aggregate, store=""):
         run = age.Run(rate, seconds)
-        run.watch(self.base, daemon.Daemon(self.arguments.build, WORK, self.url("tallyd"), aggregate, store))
+        run.watch(self.base, daemon.on_pipe(self.arguments.build, self.work, self.url("tallyd"), aggregate, store))
         return run
 
     def measure_plain(self):
@@ -244,12 +241,7 @@ def beside(benches):
     return rows
 
 
-def report(arguments, benches, wrong, load_average):
-    now = datetime.datetime.now(datetime.timezone.utc)
-    about = [fact for fact in measure.machine(WORK) if fact[0] not in ("mawk", "GoAccess", "valgrind", "SQLite")]
-    about += [("libmongoc", measure.first_line("pkg-config", "--modversion", "libmongoc-1.0")),
-              ("load average when started", f"{load_average:.2f}"), ("date", f"{now:%Y-%m-%d %H:%M} UTC")]
-    differ = "**Not equal, or not known to be:**\n\n" + "\n".join(f"- {line}" for line in wrong)
+def report(arguments, work, benches, wrong):
     equal = "At the end the sums of all documents of days and of months were what the books say."
     seconds = ", ".join(f"{LIMITS[limit_s][0]} s for {limit_s} s" for limit_s in arguments.limits)
     return f"""
@@ -268,41 +260,23 @@ batch, which are the last of its updates to be sent, were first seen in the data
 Documents/s: {arguments.rounds} rounds in turn, medians of their ratios; the bare loop has the same updates without guard and
 `applied`, in bulks of 1,000 over as many connections, but neither log nor ledger.
 
-{differ if wrong else equal}
+{measure.equality(wrong, equal)}
 
 {measure.table(beside(benches))}
 
-{measure.table([["what", "value"]] + [list(fact) for fact in about])}
+{measure.about(work, ("libmongoc", measure.library("libmongoc-1.0")))}
 """
 
 
-def run_all(arguments):
-    load_average = os.getloadavg()[0]
+def run_all(arguments, work):
+    mongo.begin()
     benches, wrong = [], []
     for name in arguments.servers:
         mongo.install(name)
-        benches.append(Bench(arguments, name))
+        benches.append(Bench(arguments, work, name))
         wrong += benches[-1].run()
-    return wrong, report(arguments, benches, wrong, load_average)
-
-
-def main():
-    arguments = parse_arguments()
-    shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
-    try:
-        mongo.install()
-        if pymongo is None:
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-        wrong, text = run_all(arguments)
-    except (measure.Failed, mongo.Missing, pymongo.errors.PyMongoError, OSError, ValueError, subprocess.SubprocessError) as error:
-        sys.exit(f"bench-mongo: {error}")
-    finally:
-        shutil.rmtree(WORK, ignore_errors=True)
-    print(text)
-    measure.write_part(arguments.results, "make bench-mongo", text)
-    return 1 if wrong else 0
+    return wrong, report(arguments, work, benches, wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, (*mongo.ERRORS, ValueError)))

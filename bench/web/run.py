@@ -16,7 +16,6 @@ import json
 import os
 import random
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -39,7 +38,6 @@ try:
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-WORK = os.path.join(ROOT, ".cache", "bench", "web")
 UTC = datetime.timezone.utc
 MONTHS, LINES, MONGO_LINES = 11, 1_000_000, 20_000  # so many months back, each with a day of so many lines,
 DAYS, DAY_LINES = 90, 500  # and the last days before this month
@@ -52,7 +50,8 @@ STREAM_COPIES = 15  # of a month's lines, which a round of streams reads
 BOUND_YEAR_MS, BOUND_TOP_MS, BOUND_FIND, BOUND_STREAMS, BOUND_BYTES, BOUND_PAINT_MS = 10, 10, 1.5, 0.95, 200_000, 300
 # Charts of one page, by what, and how little is to be read for one.
 CHARTS_READ = (("hour", "minute", 2), ("day", "hour", 2), ("year", "month", 2), ("90 days", "hour", 91))
-say = functools.partial(measure.say, "bench-web")
+NAME = "bench-web"
+say = functools.partial(measure.say, NAME)
 
 
 def parse_arguments():
@@ -132,8 +131,8 @@ def running(tallyd, argv):
 
 
 class Bench:
-    def __init__(self, arguments):
-        self.arguments, self.wrong = arguments, []
+    def __init__(self, arguments, work):
+        self.arguments, self.work, self.wrong = arguments, work, []
         self.now = datetime.datetime.now(UTC)
         self.year = {"report": "pages", "measure": "hits", "step": "month", "from": f"{first_of_month(self.now, MONTHS):%Y-%m-%d}"}
 
@@ -147,14 +146,14 @@ class Bench:
         days += [(end - datetime.timedelta(days=back), DAY_LINES) for back in range(1, DAYS + 1)]
         paths = []
         for seed, (day, count) in enumerate(sorted(days)):
-            paths.append(os.path.join(WORK, f"{seed}.log"))
+            paths.append(os.path.join(self.work, f"{seed}.log"))
             with open(paths[-1], "wb") as log:
                 subprocess.run([self.program("traffic"), "--lines", str(count), "--seed", str(seed), "--start",
                                 f"{day:%Y-%m-%dT00:00:00Z}"], stdout=log, check=True)
         return paths
 
     def imported(self, url, lines, aggregate="flush: 1s"):
-        tallyd = daemon.Daemon(self.arguments.build, WORK, url, aggregate)
+        tallyd = daemon.on_pipe(self.arguments.build, self.work, url, aggregate)
         paths = self.logs(lines)
         measure.run([tallyd.program, "import", "-q", "-c", os.path.join(tallyd.dir, "tallyd.yaml"), *paths])
         return tallyd, paths
@@ -218,7 +217,7 @@ class Bench:
         return times
 
     def measure_page(self, host):
-        chrome = browser.Browser(os.path.join(WORK, "chromium"))
+        chrome = browser.Browser(os.path.join(self.work, "chromium"))
         try:
             page = chrome.open("about:blank")
             page.send("Network.setCacheDisabled", cacheDisabled=True)
@@ -244,12 +243,12 @@ class Bench:
         say(f"ingest with {STREAMS} streams against none: {self.streams_ratio:.3f}")
 
     def rate_with(self, streams, log):
-        store = os.path.join(WORK, "streams.db")
+        store = os.path.join(self.work, "streams.db")
         for path in glob.glob(glob.escape(store) + "*"):
             os.remove(path)
         measure.settle()
-        tallyd = daemon.Daemon(self.arguments.build, WORK, f"sqlite:{store}", "flush: 1s")
-        gate = os.path.join(WORK, "gate")
+        tallyd = daemon.on_pipe(self.arguments.build, self.work, f"sqlite:{store}", "flush: 1s")
+        gate = os.path.join(self.work, "gate")
         with contextlib.suppress(FileNotFoundError):
             os.remove(gate)
         script = f'while [ ! -e "$0" ]; do sleep 0.01; done; cat {" ".join(["$1"] * STREAM_COPIES)}; exec sleep 600'
@@ -273,8 +272,7 @@ class Bench:
     # ---- FerretDB
 
     def measure_mongo(self):
-        mongo.install("ferretdb")
-        server = mongo.Server(os.path.join(WORK, "ferretdb"), "ferretdb")
+        server = mongo.Server(os.path.join(self.work, "ferretdb"), "ferretdb")
         server.start()
         try:
             tallyd, _ = self.imported(f"{server.url}/tallyd", MONGO_LINES)
@@ -309,7 +307,7 @@ class Bench:
         say(f"a year on FerretDB {self.chart_ms:.2f} ms, find {self.find_ms:.2f} ms")
 
     def run(self):
-        tallyd, logs = self.imported(f"sqlite:{os.path.join(WORK, 'site.db')}", LINES)
+        tallyd, logs = self.imported(f"sqlite:{os.path.join(self.work, 'site.db')}", LINES)
         self.measure_years(tallyd)
         self.measure_still(tallyd)
         self.measure_streams(max(logs, key=os.path.getsize))
@@ -385,11 +383,8 @@ def beside(bench):
     ]
 
 
-def report(bench, load_average):
-    about = [fact for fact in measure.machine(WORK) if fact[0] not in ("mawk", "GoAccess", "valgrind")]
-    about += [("chromium", measure.first_line("chromium", "--version")), ("load average when started", f"{load_average:.2f}"),
-              ("date", f"{datetime.datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
-    differ = "**Not equal:**\n\n" + "\n".join(f"- {line}" for line in bench.wrong)
+def report(bench):
+    about = ("SQLite", measure.library("sqlite3")), ("chromium", measure.first_line("chromium", "--version"))
     return f"""
 {measure.table(figures(bench))}
 
@@ -400,34 +395,20 @@ machine, as are the largest pages. Ingest: {ROUNDS} rounds in turn, in which `ta
 each stream asks for another page. The bare finds, by pymongo, are of the same documents by `_id`, those of
 years and the one of this month, projected on what the chart shows, {CHARTS} times in turn. The page is loaded by chromium without its cache, {LOADS} times.
 
-{differ if bench.wrong else "What FerretDB's documents say is what the chart said."}
+{measure.equality(bench.wrong, "What FerretDB's documents say is what the chart said.")}
 
 {measure.table(beside(bench))}
 
-{measure.table([["what", "value"]] + [list(fact) for fact in about])}
+{measure.about(bench.work, *about)}
 """
 
 
-def main():
-    arguments = parse_arguments()
-    load_average = os.getloadavg()[0]
-    shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
-    try:
-        mongo.install("ferretdb")
-        if pymongo is None:
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
-        bench = Bench(arguments)
-        bench.run()
-        text = report(bench, load_average)
-    except (measure.Failed, mongo.Missing, OSError, ValueError, subprocess.SubprocessError, AssertionError) as error:
-        sys.exit(f"bench-web: {error}")
-    finally:
-        shutil.rmtree(WORK, ignore_errors=True)
-    print(text)
-    measure.write_part(arguments.results, "make bench-web", text)
-    return 1 if bench.wrong else 0
+def run_all(arguments, work):
+    mongo.begin("ferretdb")
+    bench = Bench(arguments, work)
+    bench.run()
+    return bench.wrong, report(bench)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, (*mongo.ERRORS, ValueError, AssertionError)))

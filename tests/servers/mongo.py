@@ -11,9 +11,9 @@
     ferretdb        FerretDB on PostgreSQL: needs go, and three minutes
     all             of `install`: all of them
 
-Without --server it is what TALLYD_MONGO names, or else secantus-py. The rest is for pymongo: run what needs it by PYTHON. As a
-module: install() and Server(). A server listens on a free loopback port, and what it acknowledged stays when it is killed. What
-cannot be had raises Missing with the reason.
+Without --server it is what TALLYD_MONGO names, or else secantus-py. As a module: install() and Server(), and for what needs pymongo
+begin(). A server listens on a free loopback port, and what it acknowledged stays when it is killed. What cannot be had raises Missing
+with the reason.
 """
 
 import argparse
@@ -22,8 +22,14 @@ import sys
 
 from ferretdb import FerretDB
 from process import Missing
-from secantus import PYTHON, SecantusPython, SecantusRust  # noqa: F401 (PYTHON is for whoever imports this)
+from secantus import PYTHON, SecantusPython, SecantusRust
 
+try:
+    from pymongo.errors import PyMongoError
+except ImportError:
+    PyMongoError = None
+
+ERRORS = (Missing, PyMongoError) if PyMongoError else (Missing,)  # of programs that use a server
 SERVERS = {"secantus-py": SecantusPython, "secantus": SecantusRust, "ferretdb": FerretDB}
 CHOSEN = os.environ.get("TALLYD_MONGO") or "secantus-py"
 if CHOSEN not in SERVERS:
@@ -34,6 +40,14 @@ def install(name=CHOSEN):
     """It, and the environment of PYTHON."""
     SecantusPython.install()
     SERVERS[name].install()
+
+
+def begin(name=CHOSEN):
+    """install(), and the program begins again by PYTHON where this one has no pymongo."""
+    install(name)
+    if PyMongoError is None:
+        sys.stdout.flush()
+        os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
 def Server(home, name=CHOSEN):

@@ -240,10 +240,7 @@ class MongoCase(Case):
 def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:]), name=mongo.CHOSEN):
     """`run` the tests of a program with a server for all of them; without one, a skip."""
     try:
-        mongo.install(name)
-        if pymongo is None:
-            sys.stdout.flush()
-            os.execv(mongo.PYTHON, [mongo.PYTHON, *sys.argv])
+        mongo.begin(name)
         home = tempfile.mkdtemp(prefix="tallyd-mongo-")
         try:
             MongoCase.server = mongo.Server(home, name)
