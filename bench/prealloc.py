@@ -8,27 +8,27 @@ first of the next. The exit status is 1 where a figure is missed.
 
 import argparse
 import collections
-import datetime
 import math
 import os
 import re
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(HERE, "mongo")]
 import measure  # noqa: E402 (found only now)
 import midnight  # noqa: E402
+import mongo  # noqa: E402
+import svg  # noqa: E402
 
 LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 LINE = re.compile(rb'\S+ \S+ .* \[\d+/\w+/\d+:(\d\d):\S+ [^]]*\] "\S+ ([^ ?"]+)')
 SERIES, HITS, COVERAGE, SPIKE = 1_000_000, 10_000_000, 0.99, 2
 JUDGED_DAYS = 2  # of which bench/prealloc.c adds up all
 NAMES = {"auto": "`auto`", "chance": "`1/500000`", "midnight": "all at midnight"}
-COLOURS = {"auto": "#1f77b4", "chance": "#2ca02c", "midnight": "#d62728"}
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 380, 70, 20, 44, 46
+CHART = "prealloc.svg"  # beside the results
+NAME = "bench-prealloc"
 
 Way = collections.namedtuple("Way", "spike minutes decades busy")
 Decade = collections.namedtuple("Decade", "series hit covered made unused")
@@ -71,17 +71,15 @@ def read_log(directory):
             write_numbers(os.path.join(directory, "hours"), [hours[i] for i in range(24)]))
 
 
-def traffics(build):
+def traffics(build, work):
     """{what: ways}"""
-    with tempfile.TemporaryDirectory() as directory:
-        waves = write_numbers(os.path.join(directory, "waves"),
-                              [1 + 0.6 * math.sin((hour - 9) / 24 * 2 * math.pi) for hour in range(24)])
-        yield f"Zipf, {SERIES:,} series, {HITS:,} hits a day, by day and night alike", simulate(build, f"zipf:{SERIES}", HITS)
-        yield "the same, with hours of 0.4 to 1.6 times the average", simulate(build, f"zipf:{SERIES}", HITS, waves)
-        if os.path.exists(LOG):
-            paths, hours = read_log(directory)
-            yield "the real log's paths and hours, 1,000,000 hits a day", simulate(build, paths, 1_000_000, hours)
-            yield "the real log's paths and hours, its own 2,500 hits a day", simulate(build, paths, 2500, hours)
+    waves = write_numbers(os.path.join(work, "waves"), [1 + 0.6 * math.sin((hour - 9) / 24 * 2 * math.pi) for hour in range(24)])
+    yield f"Zipf, {SERIES:,} series, {HITS:,} hits a day, by day and night alike", simulate(build, f"zipf:{SERIES}", HITS)
+    yield "the same, with hours of 0.4 to 1.6 times the average", simulate(build, f"zipf:{SERIES}", HITS, waves)
+    if os.path.exists(LOG):
+        paths, hours = read_log(work)
+        yield "the real log's paths and hours, 1,000,000 hits a day", simulate(build, paths, 1_000_000, hours)
+        yield "the real log's paths and hours, its own 2,500 hits a day", simulate(build, paths, 2500, hours)
 
 
 # ---- what it came to
@@ -95,18 +93,18 @@ def all_of(way):
 
 
 def figures(results):
-    """The rows of the summary, and whether the first two reach what is asked."""
+    """The rows of the summary, and where the first two miss what is asked."""
     rows = [["traffic", "way", "coverage, series with ≥ 50 hits a day", "spike", "coverage, all", "made and never used"]]
-    reached = True
+    missed = []
     for number, (what, ways) in enumerate(results.items()):
         for name, way in ways.items():
             total = all_of(way)
             if name == "auto" and number < 2:
-                reached &= way.busy.covered >= COVERAGE * way.busy.hit and way.spike <= SPIKE
+                missed += [] if way.busy.covered >= COVERAGE * way.busy.hit and way.spike <= SPIKE else [what]
             rows.append([what if name == "auto" else "", NAMES[name],
                          percent(way.busy.covered, way.busy.hit) if way.busy else "–", f"{way.spike:,.2f}",
                          percent(total.covered, total.hit), percent(total.unused, total.made)])
-    return rows, reached
+    return rows, missed
 
 
 def decade_name(power):
@@ -125,47 +123,14 @@ def by_decade(ways):
     return rows
 
 
-# ---- the chart
-
-def x_of(minute):
-    return LEFT + (WIDTH - LEFT - RIGHT) * minute / 1440
-
-
-def y_of(count, most):
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (math.log10(count) + 0.3) / (math.log10(most) + 0.6)
-
-
-def shape_of(name, minutes, most):
-    """A line where there is something in every minute, else a dot for each minute."""
-    if all(minutes):
-        points = " ".join(f"{x_of(i):.1f},{y_of(count, most):.1f}" for i, count in enumerate(minutes))
-        return f'<polyline points="{points}" fill="none" stroke="{COLOURS[name]}" stroke-width="1"/>'
-    return "\n".join(f'<path d="M{x_of(i):.1f} {HEIGHT - BOTTOM}V{y_of(count, most):.1f}" stroke="{COLOURS[name]}"/>'
-                     f'<circle cx="{x_of(i):.1f}" cy="{y_of(count, most):.1f}" r="3" fill="{COLOURS[name]}"/>'
-                     for i, count in enumerate(minutes) if count)
-
-
 def chart(what, ways):
-    most = max(max(way.minutes) for way in ways.values())
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-             'font-family="sans-serif" font-size="12">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-             f'<text x="{LEFT}" y="16">Documents made ahead, per minute of a day: {what}</text>']
-    for power in range(int(math.log10(most)) + 1):
-        y = y_of(10 ** power, most)
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
-                     f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10 ** power:,}</text>')
-    for hour in range(0, 25, 3):
-        parts.append(f'<text x="{x_of(hour * 60):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{hour:02}:00</text>')
-    parts += [shape_of(name, way.minutes, most) for name, way in ways.items()]
-    for number, (name, way) in enumerate(ways.items()):
-        parts.append(f'<rect x="{LEFT + 260 * number}" y="25" width="10" height="10" fill="{COLOURS[name]}"/>'
-                     f'<text x="{LEFT + 16 + 260 * number}" y="34">{NAMES[name].strip("`")}: {sum(way.minutes):,}, '
-                     f'spike {way.spike:,.2f}</text>')
-    parts.append(f'<text x="{WIDTH // 2}" y="{HEIGHT - 8}" text-anchor="middle">UTC; the scale is logarithmic</text></svg>')
-    return "\n".join(parts) + "\n"
+    lines = {name: [(minute / 60, count) for minute, count in enumerate(way.minutes)] for name, way in ways.items()}
+    looks = {name: svg.Look(NAMES[name].strip("`"), number, 1) for number, name in enumerate(ways)}
+    return svg.line_charts("Documents made ahead, per minute of a day", {what: lines}, looks, range(0, 25, 6),
+                           "hour of the day, UTC", "documents a minute, logarithmic", is_log=True)
 
 
-def report(results, rows, batches):
+def report(work, results, rows, batches):
     first, *_ = results.values()
     auto = first["auto"]
     tables = "\n\n".join(f"By how often a series is hit: {what}.\n\n{measure.table(by_decade(ways))}"
@@ -181,7 +146,7 @@ A simulation of `store/prealloc.c` itself (`bench/prealloc.c`): the days that ar
 the documents with a count on a day, those that had been made on the day before. Waste: of those made, what nothing was counted in.
 Spike: of the worst day. Of the real log there are fewer documents than minutes: its spikes are what chance makes of that.
 
-![documents made per minute](prealloc.svg)
+![documents made per minute]({CHART})
 
 {measure.table(rows)}
 
@@ -194,27 +159,24 @@ them there, or makes them itself; each with its log and seal, medians of {midnig
 
 {measure.table(batches)}
 
-{datetime.date.today()}
+{measure.about(work)}
 """
 
 
-def main():
+def parse_arguments():
     parser = argparse.ArgumentParser(description="What is made ahead, when, and for nothing.")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--results", default=os.path.join(HERE, "RESULTS.md"))
-    arguments = parser.parse_args()
-    results = dict(traffics(arguments.build))
-    rows, reached = figures(results)
-    with tempfile.TemporaryDirectory(prefix="tallyd-midnight-") as work:
-        batches = midnight.rows(arguments.build, work)
-    text = report(results, rows, batches)
-    with open(os.path.join(HERE, "prealloc.svg"), "w", encoding="utf-8") as file:
+    measure.add_arguments(parser)
+    return parser.parse_args()
+
+
+def run_all(arguments, work):
+    results = dict(traffics(arguments.build, work))
+    rows, missed = figures(results)
+    with open(os.path.join(os.path.dirname(arguments.results), CHART), "w", encoding="utf-8") as file:
         waves = list(results)[1]
-        file.write(chart("1,000,000 series, 10,000,000 hits, more of them by day", results[waves]))
-    print(text)
-    measure.write_part(arguments.results, "make bench-prealloc", text)
-    return 0 if reached else 1
+        file.write(chart(f"{SERIES:,} series, {HITS:,} hits a day", results[waves]))
+    return missed, report(work, results, rows, midnight.rows(arguments.build, work))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, (mongo.Missing,)))

@@ -4,7 +4,8 @@ import collections
 import html
 import math
 
-WIDTH, HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 480, 380, 92, 46, 60, 16  # of a panel, and what is around its lines
+WIDTH, HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 480, 380, 92, 46, 76, 16  # of a panel, and what is around its lines
+LEAST = 0.5  # where a logarithmic scale begins: nothing is there, too
 STYLE = """\
   .ground { fill: #fcfcfb } .ink { fill: #0b0b0b } .faint { fill: #52514e } .grid { stroke: #e1e0d9 }
   .c0 { stroke: #2a78d6 } .c1 { stroke: #1baf7a } .c2 { stroke: #eb6834 }
@@ -27,6 +28,11 @@ def ticks(most, count=5):
     return [step * i for i in range(math.ceil(most / step) + 1)]
 
 
+def powers(most):
+    """Those of ten from 1 until `most` is reached."""
+    return [10 ** i for i in range(math.ceil(math.log10(most)) + 1)]
+
+
 def text(x, y, words, kind="faint", anchor="start"):
     return f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
@@ -36,18 +42,19 @@ def stroke(look, shape):
     return f'<{shape} class="line c{look.colour}" stroke-width="{look.width}"{dash}/>'
 
 
-def panel(at, title, lines, looks, x_ticks, y_label):
+def panel(at, title, lines, looks, x_ticks, y_label, is_log):
     """`lines`: by name the (x, y) of its points."""
-    y_ticks = ticks(max(y for line in lines.values() for _, y in line))
+    y_ticks = (powers if is_log else ticks)(max(y for line in lines.values() for _, y in line))
     left, right, bottom = at + LEFT, at + WIDTH - RIGHT, HEIGHT - BOTTOM
 
     def place(x, y):
-        return left + (right - left) * x / x_ticks[-1], bottom - (bottom - TOP) * y / y_ticks[-1]
+        part = math.log(max(1, y / LEAST), y_ticks[-1] / LEAST) if is_log else y / y_ticks[-1]
+        return left + (right - left) * x / x_ticks[-1], bottom - (bottom - TOP) * part
 
     out = [text(left, TOP - 30, title, "ink title"), text(left, TOP - 12, y_label)]
     for y in y_ticks:
         out.append(f'<path class="grid" d="M{left} {place(0, y)[1]:.1f}H{right}"/>')
-        out.append(text(left - 8, place(0, y)[1] + 4, f"{y:,g}", anchor="end"))
+        out.append(text(left - 8, place(0, y)[1] + 4, f"{y:,.10g}", anchor="end"))
     out += [text(place(x, 0)[0], bottom + 18, f"{x:g}", anchor="middle") for x in x_ticks]
     for name, look in looks.items():
         points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in lines[name])
@@ -65,7 +72,7 @@ def legend(looks):
     return out, at
 
 
-def line_charts(title, panels, looks, x_ticks, x_label, y_label):
+def line_charts(title, panels, looks, x_ticks, x_label, y_label, is_log=False):
     """`panels`: by title the lines of one, by name; `looks`: of each name."""
     drawn, legend_end = legend(looks)
     width = max(WIDTH * len(panels), legend_end)
@@ -73,6 +80,6 @@ def line_charts(title, panels, looks, x_ticks, x_label, y_label):
            'role="img">', f"<title>{html.escape(title)}</title>", f"<style>\n{STYLE}</style>",
            f'<rect class="ground" width="{width}" height="{HEIGHT}"/>', *drawn]
     for i, (name, lines) in enumerate(panels.items()):
-        out += panel(i * WIDTH, name, lines, looks, x_ticks, y_label)
+        out += panel(i * WIDTH, name, lines, looks, x_ticks, y_label, is_log)
         out.append(text(i * WIDTH + LEFT + (WIDTH - LEFT - RIGHT) / 2, HEIGHT - 10, x_label, anchor="middle"))
     return "\n".join([*out, "</svg>", ""])
