@@ -8,7 +8,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 from harness import dice  # noqa: E402
-from mongocase import EX_UNAVAILABLE, MongoCase, log, main, mongo, pymongo  # noqa: E402
+from mongocase import EX_UNAVAILABLE, MongoCase, log, main, pymongo  # noqa: E402
 
 from process import free_ports  # noqa: E402
 

@@ -31,7 +31,6 @@ IDLE_S = 0.05  # to notice that it is over
 # carries it out, and instead of its reply the client gets an end of the connection (by `how`: reset or close).
 Fault = collections.namedtuple("Fault", "how up down delay_s lose", defaults=("reset", None, None, 0, None))
 FAITHFUL = Fault()
-HOWS = ("reset", "close", "half", "silent", "refuse")
 
 
 def end(sock, by_reset=False):

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from harness import EX_CONFIG, EX_DATAERR, EX_OK, EX_UNAVAILABLE, TIMEOUT_S, dice, recount, traffic
-from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
+from kafkacase import Feed, KafkaCase, in_envelope, main
 
 DAY = ("2026-01-05", "2026-01-07")
 LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10 "-" "Mozilla/5.0"'

@@ -10,7 +10,7 @@ import os
 import signal
 
 from harness import EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice
-from mongocase import (AGENT, CONFIG, EX_UNAVAILABLE, FIRST_DAY, KINDS, LENGTHS, LINE, LINES_A_BATCH, LOGGED, MEMBERS, REPORTS,
+from mongocase import (AGENT, CONFIG, EX_UNAVAILABLE, FIRST_DAY, KINDS, LENGTHS, LINE, LINES_A_BATCH, LOGGED, MEMBERS,
                        SHORT, SIGNS, SPANS, Int64, MongoCase, add_up, main, proxy, recount)
 
 try:

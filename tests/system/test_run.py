@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase, command
+from harness import EX_CONFIG, EX_NOINPUT, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase, command
 
 SPAN = ("2026-01-05", "2026-01-06")
 CONFIG = b"sources:\n  access:\n    path: access.log\nhttp:\n  listen: 127.0.0.1:0\n"
