@@ -391,24 +391,6 @@ static bool mem_books(struct store *st, book_fn *fn, void *context, struct err *
     return true;
 }
 
-static bool mem_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
-                           struct err *e)
-{
-    const struct table *t = &((struct mem *)st)->tables[report];
-    const struct cells *cells = &t->cells;
-    (void)e;
-    *first_ms = *last_ms = -1;
-    for (size_t i = 0; i < cells->count; i++) {
-        int64_t at_ms =
-            span_floor(SPAN_MINUTE, cells_at(cells, i)->time * report_cell_ms(&st->reports[report]));
-        if (at_ms < t->marks.before_ms[SPAN_MINUTE])
-            continue;
-        *first_ms = *first_ms < 0 || at_ms < *first_ms ? at_ms : *first_ms;
-        *last_ms = at_ms > *last_ms ? at_ms : *last_ms;
-    }
-    return true;
-}
-
 static void mem_close(struct store *st)
 {
     struct mem *m = (struct mem *)st;
@@ -441,7 +423,6 @@ static const struct store_ops mem_ops = {
     .series_each = mem_series_each,
     .positions = mem_positions,
     .books = mem_books,
-    .first_last = mem_first_last,
 };
 
 struct store *mem_open(enum store_mode mode, const struct report *reports, size_t report_count, struct err *e)

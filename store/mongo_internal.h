@@ -366,9 +366,8 @@ bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_f
 /* From documents of one kind. */
 bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);
-/* The date of the first document from `from_ms` on, or (`direction` -1) of the last one before `to_ms` (-1:
- * of all); -1: there is none. Others' documents have another name or no date. */
-bool mongo_find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
-                    int64_t from_ms, int64_t to_ms, int64_t *date_ms, struct err *e);
-bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
+/* The date of the first document of months from `from_ms` on; -1: there is none. Others' documents have
+ * another name or no date. */
+bool mongo_first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t *date_ms,
+                       struct err *e);
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);

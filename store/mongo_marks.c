@@ -181,12 +181,10 @@ static void add_periods(const struct marking *g, int64_t month_ms, int64_t from_
 static bool mark_found(const struct marking *g, bson_t *filter, int64_t from_ms, int64_t to_ms, struct err *e)
 {
     struct mongo_written found = {.count = 0};
-    char collection[MONGO_NAME_BYTES];
     int64_t month_ms = 0;
     bool good = true;
-    mongo_collection(g->m, g->report, span_name(SPAN_MONTH), collection);
     for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms); good && at_ms < to_ms && month_ms >= 0;) {
-        good = mongo_find_end(g->m, collection, SPAN_MONTH, 1, at_ms, -1, &month_ms, e);
+        good = mongo_first_month(g->m, g->report, at_ms, &month_ms, e);
         if (good && month_ms >= at_ms)
             add_periods(g, span_floor(SPAN_MONTH, month_ms), from_ms, to_ms, &found);
         at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);

@@ -366,7 +366,6 @@ static const struct store_ops mongo_ops = {
     .values = mongo_values,
     .positions = mongo_positions,
     .books = mongo_books,
-    .first_last = mongo_first_last,
     .roll = mongo_roll,
     .rank = mongo_rank,
     .jobs = mongo_jobs,

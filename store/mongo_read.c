@@ -437,11 +437,7 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     return good && check_marks(m, scan, e);
 }
 
-/* ---- from when to when */
-
-struct ends {
-    int64_t first_ms, last_ms; /* -1: nothing yet */
-};
+/* ---- from when on */
 
 static bool see_date(void *context, const bson_t *document)
 {
@@ -449,74 +445,25 @@ static bool see_date(void *context, const bson_t *document)
     return false;
 }
 
-static void see_minute(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+bool mongo_first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t *date_ms, struct err *e)
 {
-    struct ends *ends = context;
-    (void)series, (void)values;
-    ends->first_ms = ends->first_ms < 0 || slot_ms < ends->first_ms ? slot_ms : ends->first_ms;
-    ends->last_ms = slot_ms > ends->last_ms ? slot_ms : ends->last_ms;
-}
-
-bool mongo_find_end(struct mongo_store *m, const char *collection, enum span span, int direction,
-                    int64_t from_ms, int64_t to_ms, int64_t *date_ms, struct err *e)
-{
-    char time[MONGO_TIME_BYTES];
+    char collection[MONGO_NAME_BYTES], time[MONGO_TIME_BYTES];
     bson_t filter = BSON_INITIALIZER, of;
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(direction), "}", "limit", BCON_INT64(1),
-                               "projection", "{", "metadata", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "projection",
+                               "{", "metadata", BCON_BOOL(true), "}");
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
-    BSON_APPEND_UTF8(&of, "$gte", mongo_time(span, from_ms, time));
-    BSON_APPEND_UTF8(&of, "$lt", to_ms >= 0 ? mongo_time(span, to_ms, time) : ":");
+    BSON_APPEND_UTF8(&of, "$gte", mongo_time(SPAN_MONTH, from_ms, time));
+    BSON_APPEND_UTF8(&of, "$lt", ":");
     bson_append_document_end(&filter, &of);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
     BSON_APPEND_DATE_TIME(&of, "$gte", 0);
     BSON_APPEND_DATE_TIME(&of, "$lte", CIVIL_END_MS - 1);
     bson_append_document_end(&filter, &of);
     *date_ms = -1;
+    mongo_collection(m, report, span_name(SPAN_MONTH), collection);
     bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
     bson_destroy(options);
     bson_destroy(&filter);
-    return good;
-}
-
-/* From the end on to where something was counted: documents that were made ahead hold nothing. */
-static bool read_end(struct mongo_store *m, size_t report, int64_t kept_ms, int direction, struct ends *ends,
-                     struct err *e)
-{
-    enum span span = mongo_kind_for(&m->reports[report], SPAN_MINUTE)->span;
-    char collection[MONGO_NAME_BYTES];
-    int64_t date_ms = -1;
-    mongo_collection(m, report, span_name(span), collection);
-    while (ends->first_ms < 0) {
-        int64_t before_ms = date_ms, to_ms = direction > 0 ? -1 : date_ms,
-                from_ms = date_ms < 0 || direction < 0 ? kept_ms : span_next(span, date_ms);
-        if (!mongo_find_end(m, collection, span, direction, from_ms, to_ms, &date_ms, e))
-            return false;
-        /* Of a document whose `_id` says another time there is no end. */
-        if (date_ms < 0 || (before_ms >= 0 && (direction > 0) != (date_ms > before_ms)))
-            return true;
-        struct scan_stats stats = {0};
-        struct scan scan = {.report = report,
-                            .slot = SPAN_MINUTE,
-                            .from_ms = date_ms,
-                            .to_ms = span_next(span, date_ms),
-                            .series = {.kind = SERIES_ALL},
-                            .rows_max = UINT64_MAX};
-        if (!mongo_scan(&m->store, &scan, see_minute, ends, &stats, e))
-            return false;
-    }
-    return true;
-}
-
-bool mongo_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)
-{
-    struct ends first = {-1, -1}, last = {-1, -1};
-    struct marks marks;
-    bool good = mongo_marks(st, report, &marks, e) &&
-                read_end(mongo_of(st), report, marks.before_ms[SPAN_MINUTE], 1, &first, e) &&
-                read_end(mongo_of(st), report, marks.before_ms[SPAN_MINUTE], -1, &last, e);
-    *first_ms = first.first_ms;
-    *last_ms = last.last_ms;
     return good;
 }
 

@@ -180,4 +180,3 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
 bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e);
 bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e);
 bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e);
-bool sqlite_first_last(struct store *base, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);

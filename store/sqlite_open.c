@@ -466,7 +466,6 @@ static const struct store_ops ops = {
     .series_each = sqlite_series_each,
     .positions = sqlite_positions,
     .books = sqlite_books,
-    .first_last = sqlite_first_last,
 };
 
 static bool open_writer(struct sqlite_store *st, const struct report *reports, size_t count, struct err *e)

@@ -225,12 +225,6 @@ bool store_books(struct store *st, book_fn *fn, void *context, struct err *e)
     return st->ops->books(st, fn, context, e);
 }
 
-bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e)
-{
-    ASSERT(report < st->report_count);
-    return st->ops->first_last(st, report, first_ms, last_ms, e);
-}
-
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
     return st->ops->roll == NULL || st->ops->roll(st, what, e);

@@ -190,7 +190,6 @@ struct store_ops {
                    value_fn *fn, void *context, struct err *e);
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
-    bool (*first_last)(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms, struct err *e);
     /* NULL where batches do what jobs are for. */
     bool (*roll)(struct store *st, const struct store_roll *what, struct err *e);
     bool (*rank)(struct store *st, const struct store_roll *what, struct err *e);
@@ -267,10 +266,6 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
                   value_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
-/* The start of the first and of the last minute that hold a count, of those that are not gone; both -1 where
- * there is none. */
-bool store_first_last(struct store *st, size_t report, int64_t *first_ms, int64_t *last_ms,
-                      struct err *e) MUST_CHECK;
 
 /* Of a STORE_WORK handle. What another has in hand is left to it. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;

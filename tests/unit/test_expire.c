@@ -187,26 +187,6 @@ static void test_late_events_count_in_longer_spans(void **state)
     }
 }
 
-static void test_first_and_last_are_of_what_is_left(void **state)
-{
-    struct world *w = *state;
-    struct err e;
-    int64_t first, last;
-    expiring_open(w, "minute=48h");
-    world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
-    world_hit(w, PAGES, "/a", "2026-03-14T23:59", 1);
-    world_apply(w, 2);
-    (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
-    assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
-    assert_int_equal(first, -1);
-    assert_int_equal(last, -1);
-    world_hit(w, PAGES, "/a", "2026-03-17T10:05", 1);
-    world_apply(w, 1);
-    assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
-    assert_int_equal(first, fixture_ms("2026-03-17T10:05"));
-    assert_int_equal(last, first);
-}
-
 /* ---- weeks */
 
 struct game {
@@ -478,15 +458,10 @@ int main(void)
         cmocka_unit_test(test_texts_that_are_no_keep_are_refused),
     };
     const struct CMUnitTest tests[] = {
-        TEST(test_marks_are_there_before_anything_goes),
-        TEST(test_marks_never_go_back),
-        TEST(test_late_events_count_in_longer_spans),
-        TEST(test_first_and_last_are_of_what_is_left),
-        TEST(test_what_is_left_equals_a_naive_recount),
-        TEST(test_questions_are_answered_from_longer_slots),
-        TEST(test_ranking_compares_with_what_is_kept),
-        TEST(test_file_is_level_once_windows_are_full),
-        TEST(test_pages_are_given_back),
+        TEST(test_marks_are_there_before_anything_goes),     TEST(test_marks_never_go_back),
+        TEST(test_late_events_count_in_longer_spans),        TEST(test_what_is_left_equals_a_naive_recount),
+        TEST(test_questions_are_answered_from_longer_slots), TEST(test_ranking_compares_with_what_is_kept),
+        TEST(test_file_is_level_once_windows_are_full),      TEST(test_pages_are_given_back),
     };
     int failed = cmocka_run_group_tests_name("words", words, NULL, NULL);
     for (size_t i = 0; i < world_kind_count(); i++) {

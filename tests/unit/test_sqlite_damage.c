@@ -51,7 +51,7 @@ static void read_all(struct store *st)
     struct err e = {0};
     struct text key = {0};
     size_t sum = 0;
-    int64_t first, last, next;
+    int64_t next;
     for (size_t r = 0; r < st->report_count; r++) {
         for (enum span slot = SPAN_MINUTE; slot < SPAN_COUNT; slot++) {
             struct scan scan = {r, slot, 0, CIVIL_END_MS, world_every_series, UINT64_MAX, 0};
@@ -62,7 +62,6 @@ static void read_all(struct store *st)
         }
         check_answer(store_series_each(st, r, no_series, &sum, &e), &e);
         check_answer(store_series_key(st, r, 3, &key, &e), &e);
-        check_answer(store_first_last(st, r, &first, &last, &e), &e);
     }
     check_answer(store_positions(st, take_next, &next, &e), &e);
     check_answer(store_books(st, no_book, &sum, &e), &e);

@@ -52,10 +52,6 @@ static void test_empty_store_holds_nothing(void **state)
     bool found = true;
     assert_true(store_series_find(w->store, PAGES, slice_text("/a"), &number, &found, &e));
     assert_false(found);
-    int64_t first = 0, last = 0;
-    assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
-    assert_int_equal(first, -1);
-    assert_int_equal(last, -1);
     for (enum span s = report_cell(&w->reports[PAGES]); s < SPAN_COUNT; s++)
         assert_int_equal(sum_all(w, s, "1970-01-01", "2100-01-01", HITS), 0);
     assert_true(store_tidy(w->store, true, &e));
@@ -440,10 +436,6 @@ static void test_late_minutes_years_apart_each_find_their_place(void **state)
         }
         assert_true(store_tidy(w->store, true, &e));
     }
-    int64_t first, last;
-    assert_true(store_first_last(w->store, PAGES, &first, &last, &e));
-    assert_int_equal(first, 0);
-    assert_int_equal(last, fixture_ms(times[count - 1]));
 }
 
 static void test_sums_stay_at_the_end_of_int64(void **state)

@@ -165,20 +165,6 @@ static void check_scan(struct game *g, struct store *st, int round)
                                &all, scan.from_ms, scan.to_ms, 1));
 }
 
-static void check_first_last(struct game *g)
-{
-    int64_t first, last, expected_first = INT64_MAX, expected_last = -1;
-    struct err e;
-    for (size_t i = 0; i < g->model.count; i++) {
-        int64_t minute = span_floor(SPAN_MINUTE, g->model.counts[i].at_ms);
-        expected_first = minute < expected_first ? minute : expected_first;
-        expected_last = minute > expected_last ? minute : expected_last;
-    }
-    assert_true(store_first_last(g->world->store, FIXTURE_PAGES, &first, &last, &e));
-    assert_int_equal(first, g->model.count == 0 ? -1 : expected_first);
-    assert_int_equal(last, expected_last);
-}
-
 static void check_reader(struct game *g, int round)
 {
     struct err e;
@@ -212,7 +198,6 @@ static void test_random_batches_equal_a_naive_recount(void **state)
             check_scan(g, g->world->store, round);
         if (world_kind->on_disk)
             check_reader(g, round);
-        check_first_last(g);
     }
     model_free(&g->model);
 }
