@@ -15,22 +15,10 @@ const char *const report_dimension_names[] = {
 const char *const report_layout_names[] = {
     [LAYOUT_DAY] = "day", [LAYOUT_HOUR] = "hour", [LAYOUT_MINUTE] = "minute", NULL};
 
-bool report_is_name(struct slice name, size_t bytes)
-{
-    if (name.len == 0 || name.len >= bytes || name.ptr[0] < 'a' || name.ptr[0] > 'z')
-        return false;
-    for (size_t i = 1; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
-            return false;
-    }
-    return true;
-}
-
 static bool check_name(struct slice name, size_t bytes, const char *what, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];
-    if (report_is_name(name, bytes))
+    if (slice_is_name(name, bytes))
         return true;
     return err_set(e, EX_CONFIG, "found %s, expected a name of a %s: a-z, then a-z, 0-9 and _, at most %zu",
                    suggest_quote(name, quote), what, bytes - 1);
@@ -80,7 +68,7 @@ int report_find_measure(const struct report *r, struct slice name)
 static size_t name_len(struct slice text)
 {
     size_t n = 0;
-    while (n < text.len && n + 1 < FIELD_NAME_BYTES && report_is_name(slice_of(text.ptr, n + 1), n + 2))
+    while (n < text.len && n + 1 < FIELD_NAME_BYTES && slice_is_name(slice_of(text.ptr, n + 1), n + 2))
         n++;
     return n;
 }

@@ -114,8 +114,6 @@ static inline void report_merge(const struct report *r, int64_t *to, const int64
         to[i] = value_add(to[i], from[i]);
 }
 
-/* Is this a name as above, shorter than `bytes`? */
-bool report_is_name(struct slice name, size_t bytes);
 /* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to
  * path:9. NULL at the end. */
 extern const char *const report_dimension_names[];

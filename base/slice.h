@@ -46,6 +46,19 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_text(text));
 }
 
+/* What a report, a field or a source may be called: a-z, then a-z, 0-9 and _, shorter than `bytes`. */
+static inline bool slice_is_name(struct slice s, size_t bytes)
+{
+    if (s.len == 0 || s.len >= bytes || s.ptr[0] < 'a' || s.ptr[0] > 'z')
+        return false;
+    for (size_t i = 1; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+            return false;
+    }
+    return true;
+}
+
 /* The byte after the last one; of a slice without bytes, which may point nowhere, its pointer. */
 static inline const char *slice_end(struct slice s)
 {

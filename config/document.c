@@ -232,7 +232,7 @@ void document_path(const char *parent, struct slice name, char path[DOCUMENT_PAT
 {
     char quote[SUGGEST_QUOTE_BYTES];
     const char *dot = parent[0] == '\0' ? "" : ".";
-    if (report_is_name(name, REPORT_NAME_BYTES))
+    if (slice_is_name(name, REPORT_NAME_BYTES))
         snprintf(path, DOCUMENT_PATH_BYTES, "%.100s%s%.*s", parent, dot, SLICE_ARGS(name));
     else
         snprintf(path, DOCUMENT_PATH_BYTES, "%.100s%s%s", parent, dot, suggest_quote(name, quote));

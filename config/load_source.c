@@ -187,7 +187,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
     ld->source_marks[c->source_count++] = pr->key->start_mark;
     decode_init(&source->decode);
     keys_set_defaults(KEY_OF_config_source, source);
-    if (!report_is_name(pr->name, REPORT_NAME_BYTES))
+    if (!slice_is_name(pr->name, REPORT_NAME_BYTES))
         document_problem(ld->d, pr->key->start_mark, pr->path,
                          "found a name that cannot be, expected a-z, then a-z, 0-9 and _, at most %d",
                          REPORT_NAME_BYTES - 1);

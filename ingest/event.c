@@ -42,23 +42,11 @@ bool field_parse(struct slice name, enum field *f)
     return false;
 }
 
-static bool is_name(struct slice name)
-{
-    if (name.len == 0 || name.len >= FIELD_NAME_BYTES || name.ptr[0] < 'a' || name.ptr[0] > 'z')
-        return false;
-    for (size_t i = 1; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
-            return false;
-    }
-    return true;
-}
-
 bool field_intern(struct slice name, enum field *f)
 {
     if (field_parse(name, f))
         return true;
-    if (!is_name(name))
+    if (!slice_is_name(name, FIELD_NAME_BYTES))
         return false;
     pthread_mutex_lock(&own_lock);
     bool known = field_parse(name, f);
