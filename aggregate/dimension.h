@@ -11,7 +11,6 @@
 #include "base/slice.h"
 
 #define DIMENSION_SEPARATOR            '\t'
-#define DIMENSION_BYTES_DEFAULT        512
 #define DIMENSION_BYTES_MIN            32
 #define DIMENSION_BYTES_MAX            4096
 /* Room for one key: every dimension settled at its longest, and separators. */

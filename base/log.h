@@ -24,7 +24,6 @@ void log_set_level(enum log_level level);
 /* `fields` is the rest of the line: log_info("started", "port=%d", port). */
 void log_line(enum log_level level, const char *event, const char *fields, ...) PRINTF_LIKE(3, 4);
 
-#define log_debug(event, ...) log_line(LOG_LEVEL_DEBUG, event, __VA_ARGS__)
 #define log_info(event, ...)  log_line(LOG_LEVEL_INFO, event, __VA_ARGS__)
 #define log_warn(event, ...)  log_line(LOG_LEVEL_WARN, event, __VA_ARGS__)
 #define log_error(event, ...) log_line(LOG_LEVEL_ERROR, event, __VA_ARGS__)

@@ -50,16 +50,6 @@ bool identity_matches(struct identity id, struct slice prefix)
     return prefix.len >= id.len && identity_of(slice_of(prefix.ptr, id.len)).hash == id.hash;
 }
 
-int identity_choose(const struct identity *ids, size_t count, struct slice prefix)
-{
-    int best = -1;
-    for (size_t i = 0; i < count; i++) {
-        if (identity_matches(ids[i], prefix) && (best < 0 || ids[i].len > ids[best].len))
-            best = (int)i;
-    }
-    return best;
-}
-
 uint64_t identity_tail(struct slice before, uint32_t *len)
 {
     size_t n = at_most(before.len, IDENTITY_TAIL_BYTES_MAX);

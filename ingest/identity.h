@@ -28,8 +28,6 @@ char *identity_print(struct identity id, char buf[IDENTITY_TEXT_BYTES]);
 /* Only the canonical spelling is taken. */
 bool identity_parse(struct slice text, struct identity *id);
 bool identity_matches(struct identity id, struct slice prefix);
-/* The longest of `count` identities that matches; -1 where none does. */
-int identity_choose(const struct identity *ids, size_t count, struct slice prefix);
 
 /* Of the last IDENTITY_TAIL_BYTES_MAX bytes (or all, if fewer) of what stands before a position: when
  * counting goes on there, they must still be the same. *len says how many they are. */

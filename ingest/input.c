@@ -217,11 +217,6 @@ bool input_wait(struct input *in, int timeout_ms)
     return poll(&pfd, 1, timeout_ms) > 0;
 }
 
-int64_t input_position(const struct input *in)
-{
-    return in->position;
-}
-
 void input_stop_by(struct input *in, const atomic_bool *stop)
 {
     in->stop = stop;

@@ -46,7 +46,6 @@ bool input_wait(struct input *in, int timeout_ms);
  * standard input and FIFOs also while waiting. */
 void input_stop_by(struct input *in, const atomic_bool *stop);
 
-int64_t input_position(const struct input *in);
 /* For a progress bar: bytes of the file read from disk, and its size there; 0 where nobody knows. */
 int64_t input_raw_position(const struct input *in);
 int64_t input_raw_size(const struct input *in);

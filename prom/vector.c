@@ -103,15 +103,6 @@ struct labels labels_sorted(struct label *list, size_t count)
     return (struct labels){list, count};
 }
 
-struct slice labels_get(const struct labels *l, struct slice name)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        if (slice_equal(l->list[i].name, name))
-            return l->list[i].value;
-    }
-    return slice_of("", 0);
-}
-
 static bool is_listed(const struct grouping *g, struct slice name)
 {
     for (size_t i = 0; i < g->count; i++) {

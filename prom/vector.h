@@ -52,8 +52,6 @@ void vector_drop_empty(struct vector *v);
 struct labels labels_sorted(struct label *list, size_t count);
 /* By labels: names and values in turn. */
 int labels_compare(const struct labels *a, const struct labels *b);
-/* "" where there is none of that name. */
-struct slice labels_get(const struct labels *l, struct slice name);
 struct labels labels_without_metric(const struct labels *l, struct arena *arena);
 /* by and on keep what they list; without and ignoring all but that and the metric's name; one that is not
  * given nothing. */

@@ -180,14 +180,6 @@ static double rate(const struct status *s)
     return (double)(last->consumed - first->consumed) * 1000 / (double)(end_ms - first->at_ms);
 }
 
-double status_rate(struct status *s)
-{
-    pthread_mutex_lock(&s->lock);
-    double found = rate(s);
-    pthread_mutex_unlock(&s->lock);
-    return found;
-}
-
 int64_t status_lag_locked(const struct status *s)
 {
     int64_t lag = 0;
@@ -195,14 +187,6 @@ int64_t status_lag_locked(const struct status *s)
         const struct status_partition *p = &s->partitions[i];
         lag += p->end > p->next ? p->end - p->next : 0;
     }
-    return lag;
-}
-
-int64_t status_lag(struct status *s)
-{
-    pthread_mutex_lock(&s->lock);
-    int64_t lag = status_lag_locked(s);
-    pthread_mutex_unlock(&s->lock);
     return lag;
 }
 

@@ -131,10 +131,6 @@ void status_drop_partition(struct status *s, int index);
 void status_note_stuck(struct status *s, const char *thread);
 void status_set_lag_max(struct status *s, int64_t lag_max);
 
-/* Lines a second. */
-double status_rate(struct status *s);
-/* Messages that are there and not counted, of all partitions whose end is known. */
-int64_t status_lag(struct status *s);
 /* Has the source been found, and is it read? */
 bool status_is_consuming(struct status *s);
 /* Is somebody counting? `why`, if not, for an operator. */
@@ -145,6 +141,7 @@ bool status_is_ready(struct status *s, struct text *why);
 void status_line(struct status *s, char *buf, size_t bytes);
 /* Adds all of it as a JSON object. */
 void status_write(struct status *s, struct text *out);
-/* The same under the lock, for metrics.h. */
+/* Under the lock, for metrics.h: messages that are there and not counted, of all partitions whose end is
+ * known; and as status_is_ready(). */
 int64_t status_lag_locked(const struct status *s);
 bool status_is_ready_locked(const struct status *s, struct text *why);

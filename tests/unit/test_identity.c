@@ -75,18 +75,6 @@ static void test_identity_matches_the_grown_file_and_no_other(void **state)
     assert_false(identity_matches(young, slice_of(bytes, 0)));
 }
 
-static void test_identity_choose_takes_the_longest(void **state)
-{
-    (void)state;
-    struct identity ids[] = {identity_of(slice_of(bytes, 10)), identity_of(slice_of(bytes, 1000)),
-                             identity_of(slice_of(bytes + 1, 2000)), identity_of(slice_of(bytes, 500))};
-    assert_int_equal(identity_choose(ids, 4, slice_of(bytes, 4096)), 1);
-    assert_int_equal(identity_choose(ids, 4, slice_of(bytes, 999)), 3);
-    assert_int_equal(identity_choose(ids, 4, slice_of(bytes, 10)), 0);
-    assert_int_equal(identity_choose(ids, 4, slice_of(bytes, 9)), -1);
-    assert_int_equal(identity_choose(ids, 0, slice_of(bytes, 9)), -1);
-}
-
 static void test_identity_tail_is_of_the_last_bytes_only(void **state)
 {
     (void)state;
@@ -109,7 +97,6 @@ int main(void)
         cmocka_unit_test(test_identity_parse_reads_what_print_writes),
         cmocka_unit_test(test_identity_parse_refuses_other_spellings),
         cmocka_unit_test(test_identity_matches_the_grown_file_and_no_other),
-        cmocka_unit_test(test_identity_choose_takes_the_longest),
         cmocka_unit_test(test_identity_tail_is_of_the_last_bytes_only),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -228,13 +228,21 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= NEAR * (1 + fabs(a));
 }
 
+static struct slice value_of(const struct labels *l, const char *name)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (slice_is(l->list[i].name, name))
+            return l->list[i].value;
+    }
+    return slice_of("", 0);
+}
+
 /* NULL: no such series. Empty texts are for labels that are not there. */
 static const double *find_row(const struct eval_answer *a, const char *host, const char *method)
 {
     for (size_t i = 0; i < a->vector.series_count; i++) {
         const struct labels *l = &a->vector.series[i];
-        if (slice_is(labels_get(l, slice_text("host")), host) &&
-            slice_is(labels_get(l, slice_text("method")), method))
+        if (slice_is(value_of(l, "host"), host) && slice_is(value_of(l, "method"), method))
             return vector_row(&a->vector, i);
     }
     return NULL;
