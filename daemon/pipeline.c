@@ -22,6 +22,11 @@
 #define WAIT_MS   50
 #define FOLLOW_MS 200
 
+/* A log that was renamed goes on to be written until its server has opened the new one. So it is read until
+ * nothing came for so long; but not for ever, should somebody never let go of it. */
+#define RENAMED_QUIET_MS 5000
+#define RENAMED_MAX_MS   60000
+
 struct stripe {
     int64_t from, to;
     int64_t begun_ms;  /* monotonic; when its first block was taken, 0: none yet */
@@ -42,6 +47,7 @@ struct pipeline {
     struct reader *reader;
     struct pipeline_limits limits;
     bool seal_wanted, ended;
+    int64_t block_ms, renamed_ms; /* monotonic: of the last block, and when the file was seen to be renamed; 0 */
     struct err read_error;
     bool read_failed;
     int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: none yet */
@@ -215,6 +221,20 @@ static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t m
            (mono_ms - s->begun_ms >= p->limits.stripe_ms && !may_grow(p, s, mono_ms));
 }
 
+/* Will no more follow what was read to its end? */
+static bool is_left(struct pipeline *p, int64_t mono_ms)
+{
+    enum input_fate fate = reader_fate(p->reader);
+    if (fate != INPUT_RENAMED) {
+        p->renamed_ms = 0;
+        return fate == INPUT_TRUNCATED;
+    }
+    if (p->renamed_ms == 0)
+        p->renamed_ms = mono_ms;
+    int64_t since_ms = p->block_ms > p->renamed_ms ? p->block_ms : p->renamed_ms;
+    return mono_ms - since_ms >= RENAMED_QUIET_MS || mono_ms - p->renamed_ms >= RENAMED_MAX_MS;
+}
+
 /* Take the next block for worker `w`; events later than *latest_ms are in the future by its stripe's wall
  * clock. Returns READER_BLOCK with the stripe it belongs to, READER_WAIT, or READER_END. */
 static enum reader_result take_block(struct pipeline *p, struct worker *w, uint64_t *stripe,
@@ -229,8 +249,10 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
         p->ended = true;
     if (!p->ended) {
         result = reader_next(p->reader, &w->block, WAIT_MS, &p->read_error);
-        if (result == READER_END && p->options.follow && !reader_is_replaced(p->reader))
+        if (result == READER_END && p->options.follow && !is_left(p, mono_ms))
             result = READER_WAIT;
+        if (result == READER_BLOCK)
+            p->block_ms = mono_ms;
         p->read_failed = result == READER_FAILED;
         p->ended = result == READER_END || result == READER_FAILED;
     }
@@ -465,6 +487,7 @@ static void reset(struct pipeline *p, struct reader *reader, const struct range 
     p->seal_wanted = p->ended = p->read_failed = false;
     p->stripe = p->next_apply = 1;
     p->latest_ms = 0;
+    p->block_ms = p->renamed_ms = 0;
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
     p->progress = (struct pipeline_progress){

@@ -64,7 +64,7 @@ struct pipeline_options {
     struct pipeline_limits limits; /* at first */
     int64_t stripe_bytes;
     struct shard_limits shard;
-    bool follow;    /* at the end of the input wait for more, until another file took its place */
+    bool follow;    /* at the end of the input wait for more, until another file has its place */
     bool tidy;      /* fold in the store between batches; what need not be kept is let go in any case */
     bool retry;     /* an error of the store that may pass is tried again, for ever */
     int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */

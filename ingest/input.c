@@ -243,13 +243,13 @@ bool input_can_grow(const struct input *in)
     return in->is_regular && in->packing == PACKING_NONE;
 }
 
-bool input_is_replaced(const struct input *in)
+enum input_fate input_fate(const struct input *in)
 {
     struct stat now, own;
     if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
-        return false;
+        return INPUT_STANDS;
     if (own.st_size < in->raw_position)
-        return true;
+        return INPUT_TRUNCATED;
     bool same = stat(in->name, &now) != 0 || (now.st_dev == own.st_dev && now.st_ino == own.st_ino);
-    return !same && now.st_size > 0;
+    return !same && now.st_size > 0 ? INPUT_RENAMED : INPUT_STANDS;
 }

@@ -53,6 +53,10 @@ int64_t input_raw_size(const struct input *in);
 bool input_can_grow(const struct input *in);
 /* A file on disk, packed or not: neither standard input nor a FIFO. */
 bool input_is_regular(const struct input *in);
-/* Of a file that can grow: has its path another file with something in it by now (logs were rotated), or
- * is it shorter than what was read of it (copied and truncated)? */
-bool input_is_replaced(const struct input *in);
+/* What became of a file that can grow? */
+enum input_fate {
+    INPUT_STANDS,
+    INPUT_RENAMED,   /* its path has another file with something in it by now: logs were rotated */
+    INPUT_TRUNCATED, /* it is shorter than what was read of it: copied and truncated */
+};
+enum input_fate input_fate(const struct input *in);

@@ -293,9 +293,9 @@ int64_t reader_raw_offset(const struct reader *rd)
     return input_raw_position(rd->in);
 }
 
-bool reader_is_replaced(const struct reader *rd)
+enum input_fate reader_fate(const struct reader *rd)
 {
-    return input_is_replaced(rd->in);
+    return input_fate(rd->in);
 }
 
 size_t reader_left(const struct reader *rd)

@@ -54,7 +54,6 @@ struct slice reader_tail(const struct reader *rd);
 int64_t reader_offset(const struct reader *rd);
 /* Bytes of the file that were read from disk. */
 int64_t reader_raw_offset(const struct reader *rd);
-/* Will no more follow, since another file took its place? */
-bool reader_is_replaced(const struct reader *rd);
+enum input_fate reader_fate(const struct reader *rd);
 /* Bytes of an unfinished last line that were left for later. */
 size_t reader_left(const struct reader *rd);
