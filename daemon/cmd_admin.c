@@ -5,7 +5,6 @@
 #include "store/mongo.h"
 #include "store/mongo_admin.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 static const char usage[] =
@@ -74,10 +73,10 @@ static bool administrate(const struct arguments *args, const struct config *c, s
                        "found the store %s, expected one in MongoDB: others need nothing of this",
                        store_show(c->store.url, shown));
     bool good = mongo_admin(c->store.url, &task, &out, e);
-    bool is_said = fwrite(out.ptr, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    struct err unsaid;
+    if (!options_print(&out, good ? e : &unsaid))
+        good = false;
     text_fini(&out);
-    if (good && !is_said)
-        return err_set(e, EX_IOERR, "cannot write: %s", strerror(errno));
     return good;
 }
 

@@ -18,11 +18,10 @@ static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
 
 static int finish(struct text *out)
 {
-    bool good = fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0;
+    struct err e;
+    bool good = options_print(out, &e);
     text_fini(out);
-    if (!good)
-        perror("tallyd check: cannot write");
-    return good ? EX_OK : EX_IOERR;
+    return good ? EX_OK : options_complain("check", &e);
 }
 
 /* Good for `import` and `verify`, but no set of sources that `run` could count. */

@@ -5,7 +5,6 @@
 #include "query/query.h"
 #include "web/server.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -130,13 +129,6 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
-static bool print(const struct text *out, struct err *e)
-{
-    if (fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0)
-        return true;
-    return err_set(e, EX_IOERR, "cannot write the answer: %s", strerror(errno));
-}
-
 /* Zeros may surprise a person; a script compares them. */
 static void print_note(const struct query *q, const struct query_stats *stats)
 {
@@ -151,7 +143,7 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     struct store *st = store_open(c->store.url, STORE_READ, NULL, 0, e);
     if (st == NULL)
         return false;
-    bool good = query_run(st, q, &out, &stats, e) && print(&out, e);
+    bool good = query_run(st, q, &out, &stats, e) && options_print(&out, e);
     if (good)
         print_note(q, &stats);
     if (good && explain) {
@@ -175,7 +167,7 @@ static bool ask_daemon(const struct arguments *args, struct err *e)
     memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
     bool good = client_get(&args->daemon, "/api/v1/query", parameters, args->parameter_count + 2,
                            CLIENT_TIMEOUT_MS, &out, e) &&
-                print(&out, e);
+                options_print(&out, e);
     text_fini(&out);
     return good;
 }

@@ -50,9 +50,9 @@ static bool print_once(const struct live *l, struct err *e)
     if (view.columns <= 0)
         view.columns = 80;
     live_draw(l, &view, &out);
-    bool good = fwrite(out.ptr, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    bool good = options_print(&out, e);
     text_fini(&out);
-    return good || err_set(e, EX_IOERR, "cannot write: %s", strerror(errno));
+    return good;
 }
 
 static bool draw(const struct live *l, const char *error)

@@ -3,7 +3,9 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "daemon/commands.h"
+#include "daemon/options.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,13 +36,17 @@ static const struct {
 } commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"job", cmd_job},
                 {"query", cmd_query}, {"run", cmd_run},     {"top", cmd_top},       {"verify", cmd_verify}};
 
-/* What was said on standard output must have arrived. */
+/* What was said on standard output must have arrived; who ends with EX_IOERR has told why it did not. */
 static int finish(int status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    int error = fflush(stdout) == 0 ? 0 : errno;
+    if ((error == 0 && !ferror(stdout)) || status == EX_IOERR)
         return status;
-    perror("tallyd: standard output");
-    return status != 0 ? status : EX_IOERR;
+    if (status == EX_OK)
+        options_end_by_pipe();
+    fprintf(stderr, "tallyd: cannot write all of it to standard output%s%s\n", error != 0 ? ": " : "",
+            error != 0 ? strerror(error) : "");
+    return status != EX_OK ? status : EX_IOERR;
 }
 
 int main(int argc, char **argv)

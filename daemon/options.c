@@ -3,9 +3,13 @@
 #include "base/check.h"
 #include "base/suggest.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FIRST_LONG    256 /* above all letters */
 #define LETTERS_BYTES (2 * OPTIONS_MAX + 3)
@@ -108,6 +112,24 @@ int options_bad_usage(const char *command, const char *what)
     struct err e;
     err_set(&e, EX_USAGE, "%s", what);
     return options_complain(command, &e);
+}
+
+void options_end_by_pipe(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0)
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+bool options_print(const struct text *out, struct err *e)
+{
+    if (fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0)
+        return true;
+    int error = errno;
+    options_end_by_pipe();
+    return err_set(e, EX_IOERR, "cannot write to standard output: %s", strerror(error));
 }
 
 struct config *options_load(const char *file, const char *store_url, int *code)

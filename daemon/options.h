@@ -38,6 +38,11 @@ int options_parse(const struct command *c, int *argc, char ***argv);
 int options_complain(const char *command, const struct err *e);
 int options_bad_usage(const char *command, const char *what);
 
+/* Say it on standard output. False, EX_IOERR: it did not arrive. */
+bool options_print(const struct text *out, struct err *e) MUST_CHECK;
+/* What was said did not arrive: where its reader has seen enough, as head(1), end silently by SIGPIPE. */
+void options_end_by_pipe(void);
+
 /* The configuration of `-c file` (NULL: the built-in one) with the store of `--store url` (NULL: its own).
  * NULL: what is wrong was printed on standard error, and *code is the exit status. */
 struct config *options_load(const char *file, const char *store_url, int *code);

@@ -13,8 +13,8 @@ import subprocess
 import time
 import unittest
 
-from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL, EX_USAGE,
-                     NOBODY, ROOT, Case, command, recount, traffic)
+from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_IOERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL,
+                     EX_USAGE, NOBODY, ROOT, TIMEOUT_S, Case, command, recount, traffic)
 
 REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 REAL_SPAN = ("2015-05-17", "2015-05-21")
@@ -236,6 +236,24 @@ class Troubles(Case):
                 self.tallyd("import", "-q", "a.log")
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
+
+    def say_into(self, out, *arguments):
+        done = subprocess.run([*command(), *arguments], cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out,
+                              stderr=subprocess.PIPE, check=False, timeout=TIMEOUT_S)
+        return done.returncode, done.stderr
+
+    def test_reader_that_has_seen_enough_is_told_nothing(self):
+        self.tallyd("import", "a.log")
+        for arguments in (["query", "pages", "--from", "2026-01-05", "--to", "2026-01-06", "--step", "minute"],
+                          ["check", "--print"], ["import", "--dry-run", "--store", "sqlite:b.db", "a.log"]):
+            with self.subTest(arguments), open("/dev/full", "wb") as full:
+                reader, gone = os.pipe()
+                os.close(reader)
+                self.assertEqual((-signal.SIGPIPE, b""), self.say_into(gone, *arguments))
+                os.close(gone)
+                status, said = self.say_into(full, *arguments)
+                self.assertEqual((EX_IOERR, 1), (status, len(said.splitlines())), said)
+                self.assertIn(b"No space left", said)
 
     def test_missing_file_does_not_keep_others_from_being_counted(self):
         self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)
