@@ -47,7 +47,7 @@ struct pipeline {
     struct reader *reader;
     struct pipeline_limits limits;
     bool seal_wanted, ended;
-    int64_t block_ms, renamed_ms; /* monotonic: of the last block, and when the file was seen to be renamed; 0 */
+    int64_t block_ms, renamed_ms; /* monotonic: when a block was read last, and the file first seen renamed */
     struct err read_error;
     bool read_failed;
     int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: none yet */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,14 +50,20 @@ struct mongo_client {
     int32_t socket_ms;
 };
 
-static void be_silent(mongoc_log_level_t level, const char *domain, const char *message, void *context)
+/* What the library warned of last: it passes over an option of a URI that it does not know. */
+static _Thread_local char warning[256];
+
+/* Errors come back as values. */
+static void keep_warning(mongoc_log_level_t level, const char *domain, const char *message, void *context)
 {
-    (void)level, (void)domain, (void)message, (void)context; /* errors come back as values */
+    (void)domain, (void)context;
+    if (level == MONGOC_LOG_LEVEL_WARNING)
+        snprintf(warning, sizeof warning, "%s", message);
 }
 
 static void begin(void)
 {
-    lib.mongoc_log_set_handler(be_silent, NULL); /* before it has a word to say */
+    lib.mongoc_log_set_handler(keep_warning, NULL); /* before it has a word to say */
     lib.mongoc_init();
 }
 
@@ -94,6 +101,13 @@ static bool may_pass(uint32_t code)
 #define CERTIFICATE      "certificate verify failed"
 #define CERTIFICATE_HINT ": check tlsCAFile in store.url, and the server's certificate"
 
+/* Of a sentence that is gone on with. */
+static size_t length_without_stop(const char *sentence)
+{
+    size_t len = strlen(sentence);
+    return len > 0 && sentence[len - 1] == '.' ? len - 1 : len;
+}
+
 static bool fail(const struct mongo_client *c, const bson_error_t *error, const char *what, struct err *e)
 {
     bool is_server = error->domain == MONGOC_ERROR_SERVER || error->domain == MONGOC_ERROR_WRITE_CONCERN ||
@@ -101,8 +115,8 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
                      error->domain == MONGOC_ERROR_CURSOR;
     if ((error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
         (is_server && (error->code == 18 || error->code == 13)))
-        return err_set(e, EX_NOPERM, "%s: %s: %s: check user, password and rights in store.url", c->name,
-                       what, error->message);
+        return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
+                       what, (int)length_without_stop(error->message), error->message);
     /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
     bool is_connection = error->domain == MONGOC_ERROR_STREAM ||
                          error->domain == MONGOC_ERROR_SERVER_SELECTION ||
@@ -157,6 +171,43 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
     return true;
 }
 
+/* Else the library would show the password, or take what is behind an @ in it for a host. */
+static bool is_escaped(const char *url)
+{
+    const char *user = strstr(url, "://");
+    if (user == NULL)
+        return true;
+    user += strlen("://");
+    size_t len = strcspn(user, "/");
+    const char *at = memrchr(user, '@', len);
+    if (at == NULL)
+        return true;
+    len = (size_t)(at - user);
+    const char *colon = memchr(user, ':', len);
+    return memchr(user, '@', len) == NULL &&
+           (colon == NULL || memchr(colon + 1, ':', (size_t)(at - colon - 1)) == NULL);
+}
+
+/* NULL: it is no URI, or says what the library does not know. */
+static mongoc_uri_t *parse(const char *url, struct err *e)
+{
+    bson_error_t error;
+    if (!is_escaped(url)) {
+        err_set(e, EX_CONFIG,
+                "store.url: found a user or password with @ or : in it, expected these as %%40 "
+                "and %%3A");
+        return NULL;
+    }
+    warning[0] = '\0';
+    mongoc_uri_t *uri = lib.mongoc_uri_new_with_error(url, &error);
+    if (uri != NULL && warning[0] == '\0')
+        return uri;
+    err_set(e, EX_CONFIG, "store.url: %s", uri == NULL ? error.message : warning);
+    if (uri != NULL)
+        lib.mongoc_uri_destroy(uri);
+    return NULL;
+}
+
 struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -164,11 +215,9 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
     if (!library_load(&libmongoc, e))
         return NULL;
     pthread_once(&once, begin);
-    mongoc_uri_t *uri = lib.mongoc_uri_new_with_error(url, &error);
-    if (uri == NULL) {
-        err_set(e, EX_CONFIG, "store.url: %s", error.message);
+    mongoc_uri_t *uri = parse(url, e);
+    if (uri == NULL)
         return NULL;
-    }
     struct mongo_client *c = NULL;
     if (can_read_files(uri, e) && complete(uri, e)) {
         c = xcalloc(1, sizeof *c);

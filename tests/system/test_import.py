@@ -237,6 +237,14 @@ class Troubles(Case):
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
 
+    def test_address_of_a_database_that_is_wrong(self):
+        for address, said in (("u:sec@ret@127.0.0.1:1/a", "%40"), ("u:sec:ret@127.0.0.1:1/a", "%3A"),
+                              ("u:secret@127.0.0.1:1/a?tsl=true", '"tsl"')):
+            with self.subTest(address):
+                self.tallyd("import", "--store", f"mongodb://{address}", "a.log", status=EX_CONFIG)
+                self.assertIn(said, self.err)
+                self.assertNotIn("ret", self.err)
+
     def say_into(self, out, *arguments):
         done = subprocess.run([*command(), *arguments], cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out,
                               stderr=subprocess.PIPE, check=False, timeout=TIMEOUT_S)
