@@ -88,10 +88,15 @@ bool keep_is_limited(const struct report *r)
     return limited;
 }
 
-int64_t keep_from(const struct report *r, enum span span, int64_t now_ms)
+int64_t keep_edge(int64_t keep_ms, enum span span, int64_t now_ms)
 {
-    int64_t keep_ms = r->keep_ms[span], from_ms = now_ms - keep_ms;
+    int64_t from_ms = now_ms - keep_ms;
     if (keep_ms == 0 || from_ms <= 0 || now_ms >= CIVIL_END_MS)
         return 0;
     return span_floor((enum span)(span + 1), from_ms);
+}
+
+int64_t keep_from(const struct report *r, enum span span, int64_t now_ms)
+{
+    return keep_edge(r->keep_ms[span], span, now_ms);
 }

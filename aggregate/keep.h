@@ -27,3 +27,5 @@ bool keep_is_limited(const struct report *r);
 /* Slots of the span that begin before this need not be kept at `now_ms`: a start of the next longer span (of
  * years for months); 0: all are kept. */
 int64_t keep_from(const struct report *r, enum span span, int64_t now_ms);
+/* The same of slots that are kept for so long; 0: for ever. */
+int64_t keep_edge(int64_t keep_ms, enum span span, int64_t now_ms);

@@ -36,6 +36,10 @@
     X(ROLLUP_MARKING, "rollup.marking")             \
     X(TOP_RANKED, "top.ranked")                     \
     X(WEEKS_BEGUN, "weeks.begun")                   \
+    X(TTL_NOTED, "ttl.noted")                       \
+    X(TTL_DROPPED, "ttl.dropped")                   \
+    X(TTL_MADE, "ttl.made")                         \
+    X(TTL_SETTLED, "ttl.settled")                   \
     X(STOP_DRAINED, "stop.drained")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,

@@ -81,6 +81,7 @@ struct config {
         char *url; /* "sqlite:tallyd.db" */
         int64_t connections;
         bool indexes;
+        bool ttl;
         enum store_validation validation;
         int64_t preallocate;    /* 1/N: N; or one of CONFIG_PREALLOCATE_… */
         bool preallocate_zeros; /* else shells */

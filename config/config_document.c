@@ -129,6 +129,29 @@ static const char sources_text[] =
     "moves the collection. Move or drop collections while tallyd is stopped: it makes them, and their "
     "indexes, once.\n";
 
+static const char store_text[] =
+    "\n"
+    "**Ended by the server**: with `ttl: true`, MongoDB ends documents by an index on their date "
+    "(`tallyd_ttl`), all of which\n"
+    "reports need not keep: hours, days, months, with `layout: minute` also minutes, and years. Shorter "
+    "slots within "
+    "documents that\n"
+    "stay, and rankings, tallyd takes out as ever. A document goes an hour after its slots are refused, so "
+    "the clocks "
+    "of the\n"
+    "server, of tallyd and of whoever asks may differ by that. What the server has left 15 minutes later, "
+    "tallyd deletes, "
+    "and the log says\n"
+    "`ttl_left`. The server goes on while no tallyd runs. With another `keep`, or `ttl: false`, the next "
+    "start changes or "
+    "drops the indexes;\n"
+    "of several daemons the one that starts last decides. Charts never have a hole by that: for 10 minutes, "
+    "what the "
+    "index of before would\n"
+    "have ended is refused. Stop versions that know no `ttl` before, and drop the index by hand where a "
+    "report is not\n"
+    "configured any more. Not with SQLite, and not for what is kept longer than 68 years.\n";
+
 static const char kafka_text[] =
     "\n"
     "Properties are checked by librdkafka. Those that decide what is counted are tallyd's own and refused:\n"
@@ -306,6 +329,8 @@ void config_document(struct text *out)
             text_puts(out, sources_text);
         if (strcmp(s->name, "kafka") == 0)
             text_puts(out, kafka_text);
+        if (strcmp(s->name, "store") == 0)
+            text_puts(out, store_text);
         if (strcmp(s->name, "reports") != 0)
             continue;
         text_puts(out, reports_text);

@@ -13,7 +13,8 @@ static const char usage[] =
     "Says what a MongoDB database needs for what is configured, as commands for its shell, each with the\n"
     "reason, and what of it is there already. What is there and differs is left alone.\n"
     "\n"
-    "  indexes             those that charts are found by; `run` and `import` make them, too\n"
+    "  indexes             those that charts are found by; `run` and `import` make them, too, and alone\n"
+    "                      those by which the server ends documents (store.ttl)\n"
     "  shard               the shard keys of a sharded cluster\n"
     "  validator           the $jsonSchema of each collection, as store.validation says; `run` and\n"
     "                      `import` make them, too\n"
@@ -64,6 +65,7 @@ static bool administrate(const struct arguments *args, const struct config *c, s
                                     .reports = c->reports,
                                     .report_count = c->report_count,
                                     .weeks = c->jobs.weeks,
+                                    .ttl = options.ttl,
                                     .raws = options.raws,
                                     .raw_count = options.raw_count};
     char shown[STORE_URL_BYTES];

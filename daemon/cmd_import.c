@@ -87,8 +87,10 @@ static bool open_stores(struct import *im, struct err *e)
 {
     const struct config *c = im->config;
     struct store_options options = setup_store(c);
-    if (im->dry_run)
+    if (im->dry_run) {
         options.raw_count = 0;
+        options.ttl = false;
+    }
     im->store =
         store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
     if (im->store == NULL)

@@ -46,6 +46,7 @@ struct store_options setup_store(const struct config *c)
     struct store_options options = {.validation = c->store.validation,
                                     .connections = (size_t)c->store.connections,
                                     .without_indexes = !c->store.indexes,
+                                    .ttl = c->store.ttl,
                                     .weeks = c->jobs.weeks,
                                     .week_start = c->query.week_start};
     for (size_t i = 0; i < c->source_count; i++) {

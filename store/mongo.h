@@ -28,7 +28,8 @@
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }
  *
- * Dates   : metadata.date is the start of what a document counts, whatever it counts: a TTL index may end it.
+ * Dates   : metadata.date is the start of what a document counts, whatever it counts. A TTL index that others
+ *           make would leave holes; tallyd's own is store.ttl.
  * Counts  : the first count of a report has its plain place; every other measure is a sub-document of that
  *           shape. A number is int64; of fractions { units, micros }; a mean { units, count }; a last
  *           { t, o, v }; min and max are in the field's unit (millionths, where it has fractions).
@@ -42,8 +43,9 @@
  * Speed   : a batch is carried out over several connections, by as many threads while that lasts.
  * Expiry  : marks are in `reports` (expired.SPAN). A document goes when no span that is read from it is kept;
  *           a shorter span before that, by $unset: of layout `day` the minutes, of months the days. By tallyd
- *           itself, some documents at a time by `_id`: a TTL index knows no marks, and not every server that
- *           has one deletes anything. Versions that know no marks show zeros for what is gone.
+ *           itself, some documents at a time by `_id`; with store.ttl the server ends whole documents by a
+ *           TTL index, which knows no marks, so that readers go by the clock, too: mongo_ttl.h. Versions that
+ *           know no marks, or no `ttl`, show zeros for what is gone.
  * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
  * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
  *           applies `series_max` to the series that it knows: together they may exceed it.

@@ -67,6 +67,7 @@ static bool ask_server(struct mongo_admin_run *r, struct err *e)
 static bool run(struct mongo_admin_run *r, struct err *e)
 {
     r->m->with_weeks = r->task->weeks;
+    r->m->with_ttl = r->task->ttl;
     if (!ask_server(r, e) ||
         (r->is_there && !r->task->weeks && !mongo_find_weeks(r->m, &r->m->with_weeks, e)))
         return false;

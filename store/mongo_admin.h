@@ -1,6 +1,7 @@
 /* mongo_admin.h - what a new database or cluster needs, as a MongoDB shell takes it, or done.
  *
- * Indexes   : made at start, too; here all are listed, also those that others made.
+ * Indexes   : made at start, too; here all are listed, also those that others made. Those of store.ttl are
+ *             made at start alone: readers must be told before.
  * Validators: made at start, too; this is for whoever counts without the right to it.
  * Shards    : never sharded by tallyd itself.
  *
@@ -32,6 +33,7 @@ struct mongo_task {
     const struct report *reports;
     size_t report_count;
     bool weeks;                    /* documents of weeks are wanted */
+    bool ttl;                      /* as in store_options */
     const struct raw *const *raws; /* as in store_options */
     size_t raw_count;
 };

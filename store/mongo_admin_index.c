@@ -1,6 +1,7 @@
 /* Indexes: which there are, and which are missing. */
 #include "base/check.h"
 #include "store/mongo_admin_internal.h"
+#include "store/mongo_ttl.h"
 
 #include <inttypes.h>
 
@@ -135,6 +136,26 @@ static bool do_index(struct mongo_admin_run *r, const struct mongo_collection *c
     return good;
 }
 
+/* It is said only: readers must be told before it is made (mongo_ttl.h). */
+static bool say_ttl(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
+{
+    int64_t ttl_s = mongo_ttl_s(r->m, c->report, c->kind), found_s = -1;
+    const char *begin = r->task->apply ? "" : "\n// ";
+    if (r->is_there && !mongo_ttl_find(r->m, c->name, &found_s, e))
+        return false;
+    if (ttl_s > 0)
+        text_printf(r->out,
+                    "%s%s: " MONGO_INDEX_TTL ", by which the server ends documents after %" PRId64 " s, %s\n",
+                    begin, c->name, ttl_s,
+                    found_s == ttl_s ? "is there"
+                    : found_s < 0    ? "is missing: `run` and `import` make it"
+                                     : "differs: `run` and `import` make it anew");
+    else if (found_s >= 0)
+        text_printf(r->out, "%s%s: " MONGO_INDEX_TTL " is there, and goes by `run` and `import`\n", begin,
+                    c->name);
+    return true;
+}
+
 bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_index_of index;
@@ -150,5 +171,5 @@ bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection 
         good = !more || do_index(r, c, &index, &key, e);
         bson_destroy(&key);
     }
-    return good;
+    return good && (c->holds != HOLDS_DOCUMENTS || say_ttl(r, c, e));
 }

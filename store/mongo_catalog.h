@@ -53,6 +53,7 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
 /* The index beside that of _id, and its name; NULL: none. */
 #define MONGO_INDEX     "tallyd_series_date"
 #define MONGO_INDEX_TOP "tallyd_waiting"
+#define MONGO_INDEX_TTL "tallyd_ttl" /* of documents, not among these: mongo_ttl.h */
 const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
 /* All of them, from 0 on; false: there are no more. */
 struct mongo_index_of {

@@ -8,16 +8,19 @@
  * one on, so it goes the next time; spans that were taken out, from a while before where the last sweep
  * ended. */
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "store/mongo_page.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_top.h"
+#include "store/mongo_ttl.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be
- * known for longer before it does: so no scan costs a round trip more, and none misses what was deleted. */
-#define SEEN_MS  1000
-#define KNOWN_MS 2000
+ * known for longer (MONGO_KNOWN_MS) before it does: so no scan costs a round trip more, and none misses what
+ * was deleted. */
+#define SEEN_MS 1000
 
 /* Documents per request: measured with SecantusDB, 50 ms; with FerretDB 4 ms. */
 #define PAGE 100
@@ -35,9 +38,20 @@ static void take_dates(const bson_t *document, const char *member, struct marks 
     }
 }
 
+struct asking {
+    const struct report *report;
+    bool goes_by_clock;
+    struct marks *marks;
+};
+
 static bool take_marks(void *context, const bson_t *document)
 {
-    take_dates(document, "expired", context);
+    struct asking *a = context;
+    struct mongo_ttl ttl;
+    take_dates(document, "expired", a->marks);
+    mongo_ttl_take(document, &ttl);
+    if (a->goes_by_clock)
+        mongo_ttl_move(a->report, &ttl, clock_wall_ms(&clock_system), a->marks);
     return true;
 }
 
@@ -57,9 +71,10 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
     if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
         return true;
     *marks = (struct marks){0};
+    struct asking a = {&m->reports[report], m->goes_by_clock, marks};
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
-    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, marks, e);
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, &a, e);
     if (good) {
         know_marks(more, marks);
         more->asked_ms = now_ms;
@@ -82,6 +97,7 @@ static bool see_marks(void *context, const bson_t *document)
         struct marks marks;
         take_dates(document, "expired", &marks);
         take_dates(document, "swept", &more->swept);
+        mongo_ttl_take(document, &more->ttl);
         know_marks(more, &marks);
     }
     return true;
@@ -91,7 +107,8 @@ bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
 {
     bson_t all = BSON_INITIALIZER;
     int64_t now_ms = clock_mono_ms(&clock_system);
-    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "ttl",
+                               BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);
     for (size_t r = 0; good && r < m->store.report_count; r++)
         m->more[r].asked_ms = now_ms;
@@ -193,7 +210,7 @@ struct expiring {
     struct text *sweep_at; /* of the kind */
     char collection[MONGO_NAME_BYTES];
     struct expired *expired;
-    int64_t end_ms;
+    int64_t now_ms, end_ms;
 };
 
 static bool is_over(struct expiring *x)
@@ -205,7 +222,7 @@ static bool is_over(struct expiring *x)
 /* Does everybody know that it is gone? */
 static bool is_known(struct expiring *x)
 {
-    bool is = clock_mono_ms(&clock_system) - x->m->more[x->report].known_ms >= KNOWN_MS;
+    bool is = clock_mono_ms(&clock_system) - x->m->more[x->report].known_ms >= MONGO_KNOWN_MS;
     x->expired->more = x->expired->more || !is;
     return is;
 }
@@ -232,13 +249,24 @@ static bool delete_before(struct expiring *x, const char *from, const char *to, 
     return true;
 }
 
-/* Documents all of whose spans are gone. */
+/* Documents all of whose spans are gone; where the server ends them, those that it has left. */
 static bool delete_documents(struct expiring *x, struct err *e)
 {
-    const struct report *r = &x->m->reports[x->report];
-    int64_t mark_ms = x->m->more[x->report].marks.before_ms[mongo_longest(r, x->kind)];
+    struct mongo_report *more = &x->m->more[x->report];
+    int64_t mark_ms = more->marks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)],
+            left_ms = mongo_ttl_left(x->m, x->report, x->kind, x->now_ms),
+            to_ms = mark_ms < left_ms ? mark_ms : left_ms;
+    uint64_t rows = x->expired->rows;
     char time[MONGO_TIME_BYTES];
-    return mark_ms == 0 || delete_before(x, "", mongo_time(x->kind->span, mark_ms, time), e);
+    bool good = to_ms <= 0 || delete_before(x, "", mongo_time(x->kind->span, to_ms, time), e);
+    if (x->expired->rows > rows && left_ms < INT64_MAX && !more->ttl_is_told) {
+        log_warn("ttl_left",
+                 "collection=%s documents=%" PRIu64 " next=\"what the server should have ended long "
+                 "ago, tallyd deletes\"",
+                 x->collection, x->expired->rows - rows);
+        more->ttl_is_told = true;
+    }
+    return good;
 }
 
 /* Where a sweep begins: a document before where the last one ended was written since, at most lately. */
@@ -318,12 +346,12 @@ static bool delete_tops(struct expiring *x, struct err *e)
     return true;
 }
 
-static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, struct expired *expired,
-                          struct err *e)
+static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, int64_t end_ms,
+                          struct expired *expired, struct err *e)
 {
     size_t count;
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
-    struct expiring x = {.m = m, .report = report, .expired = expired, .end_ms = end_ms};
+    struct expiring x = {.m = m, .report = report, .expired = expired, .now_ms = now_ms, .end_ms = end_ms};
     for (size_t k = 0; k < count + MONGO_TARGETS && !expired->more; k++) {
         x.kind = k < count ? &kinds[k] : mongo_targets[k - count].kind;
         x.sweep_at = &m->more[report].sweep_at[k];
@@ -335,12 +363,13 @@ static bool expire_report(struct mongo_store *m, size_t report, int64_t end_ms, 
 }
 
 /* The one whose turn it is: each has one, however slow the server is, and whatever becomes of the others. */
-static bool expire_next(struct mongo_store *m, int64_t end_ms, struct expired *expired, struct err *e)
+static bool expire_next(struct mongo_store *m, int64_t now_ms, int64_t end_ms, struct expired *expired,
+                        struct err *e)
 {
     struct expired one = {0};
     size_t report = m->expire_next;
     m->expire_next = (report + 1) % m->store.report_count;
-    bool good = expire_report(m, report, end_ms, &one, e);
+    bool good = expire_report(m, report, now_ms, end_ms, &one, e);
     expired->rows += one.rows;
     m->expire_clean = good && one.rows == 0 && !one.more ? m->expire_clean + 1 : 0;
     return good;
@@ -352,14 +381,14 @@ static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired
     if (!mongo_refresh_marks(m, e))
         return false;
     for (size_t r = 0; r < count; r++) {
-        if (!move_marks(m, r, now_ms, e))
+        if (!mongo_ttl_settle(m, r, e) || !move_marks(m, r, now_ms, e))
             return false;
     }
     int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
     for (size_t i = 0; i < count && m->expire_clean < count; i++) {
         if (i > 0 && clock_mono_ms(&clock_system) >= end_ms)
             break;
-        if (!expire_next(m, end_ms, expired, e))
+        if (!expire_next(m, now_ms, end_ms, expired, e))
             return false;
     }
     expired->more = m->expire_clean < count; /* or a look at all of them takes longer than a call */

@@ -23,6 +23,12 @@
 #define MONGO_SLOT_BYTES 8
 #define MONGO_SCHEMA     1
 
+/* What the server may have ended: mongo_ttl.h. */
+struct mongo_ttl {
+    int64_t age_ms[SPAN_COUNT]; /* slots that are older; 0: none */
+    int64_t since_ms;           /* when an index was changed last, by the server's clock; 0: never */
+};
+
 struct mongo_report {
     char key[MONGO_NAME_BYTES]; /* "pages", "pages~2" */
     struct mongo_names names;
@@ -41,6 +47,9 @@ struct mongo_report {
     struct mongo_marks *rolled; /* for reading: mongo_months.c; NULL: not yet */
     struct mongo_top_look *top_looks; /* of a worker, at rankings that wait: mongo_top_job.c */
     size_t top_look_count;
+    struct mongo_ttl ttl; /* as the database had it when the marks were read */
+    bool ttl_waits;       /* of a writer: `ttl` may become another one when time has passed */
+    bool ttl_is_told;     /* that the server ends nothing */
     struct marks swept; /* before these, spans are out of documents that stay, but for those of stragglers */
     struct text sweep_at[MONGO_KINDS_MAX +
                          MONGO_TARGETS]; /* the last document that a sweep has done; empty: it begins */
@@ -92,6 +101,8 @@ struct mongo_store {
     struct mongo_report *more; /* of each report */
     bool with_weeks;           /* of a writer: it marks them; of others: they are in the catalog */
     enum weekday week_start;   /* of a writer's */
+    bool with_ttl;             /* of a writer: the server is to end documents */
+    bool goes_by_clock;        /* of a reader: it takes for gone what the server may have ended */
 
     /* of a writer */
     char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
@@ -347,6 +358,7 @@ bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
 
 /* ---- mongo_expire.c */
 
+#define MONGO_KNOWN_MS 2000 /* after so long, all who read know what `reports` says of expiry */
 /* As the database has them. */
 bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e);
 enum span mongo_goes_by(const struct report *r, enum span span);

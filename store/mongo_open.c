@@ -5,6 +5,7 @@
 #include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
 #include "store/mongo_top.h"
+#include "store/mongo_ttl.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>
@@ -254,6 +255,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         m->connections = options->connections;
     if (!take_limits(m, e))
         return false;
+    m->with_ttl = options->ttl;
     m->with_weeks = options->weeks;
     m->week_start = options->week_start;
     if (!m->with_weeks && !mongo_find_weeks(m, &m->with_weeks, e))
@@ -265,8 +267,8 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     }
     /* Validators first: what makes a collection needs less of a right than what changes it. */
     if (!mongo_set_validators(m, options->validation, e) ||
-        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_raw_open(m, options, e) ||
-        !mongo_need_slot(m, e))
+        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_ttl_open(m, e) ||
+        !mongo_raw_open(m, options, e) || !mongo_need_slot(m, e))
         return false;
     prealloc_init(&m->prealloc, &options->prealloc, clock_wall_ms(&clock_system),
                   XXH3_64bits_withSeed(m->slot, strlen(m->slot), (uint64_t)m->inc));
@@ -394,6 +396,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
+    m->goes_by_clock = mode == STORE_READ;
     if (mode == STORE_WORK)
         m->connections = 1; /* the others are for counting */
     if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)

@@ -23,6 +23,12 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
                 options->raws[options->raw_count - 1]->source);
         return NULL;
     }
+    if (options->ttl && !mongo_is_url(url)) {
+        err_set(e, EX_CONFIG,
+                "found store.ttl: true with a store whose server ends nothing, expected store.url to be "
+                "mongodb://HOST/DATABASE, or ttl: false");
+        return NULL;
+    }
     if (mode == STORE_WORK && !mongo_is_url(url))
         mode = STORE_READ; /* batches do what jobs are for */
     if (strcmp(url, "mem:") == 0)
