@@ -97,8 +97,9 @@ struct config *config_load(const char *path, struct text *problems, int *code)
     if (read_file(path, &bytes)) {
         c = config_parse(text_slice(&bytes), path, problems);
     } else {
-        text_printf(problems, "%s: cannot read: %s\n", path, strerror(errno));
-        *code = EX_NOINPUT;
+        int why = errno;
+        text_printf(problems, "%s: cannot read: %s\n", path, strerror(why));
+        *code = why == EACCES ? EX_NOPERM : EX_NOINPUT;
     }
     text_fini(&bytes);
     return c;

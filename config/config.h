@@ -137,7 +137,7 @@ struct config {
  * the working directory. */
 struct config *config_default(void);
 /* NULL with every problem of the file in `problems`, a line each; *code is the exit status: EX_CONFIG, or
- * EX_NOINPUT where the file cannot be read. What a file leaves out is as in config_default(). */
+ * EX_NOINPUT or EX_NOPERM where the file cannot be read. What a file leaves out is as in config_default(). */
 struct config *config_load(const char *path, struct text *problems, int *code);
 /* The same of a file's bytes; every failure is EX_CONFIG. */
 struct config *config_parse(struct slice bytes, const char *path, struct text *problems);

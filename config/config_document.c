@@ -46,8 +46,9 @@ static const char intro[] =
     "at\n"
     "most 1 MiB. A section that is left out is as in the built-in configuration.\n"
     "\n"
-    "The column *reload* says which keys can change between two batches; for now, every change needs a\n"
-    "restart.\n";
+    "The column *reload* says which keys a running daemon takes between two batches, once SIGHUP has it "
+    "read\n"
+    "the file again; any other change waits for a restart, and the log names it.\n";
 
 static const char sources_text[] =
     "\n"

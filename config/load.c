@@ -157,6 +157,19 @@ static void read_section(struct load *ld, const struct pair *pr)
         unknown_key(ld, pr, keys_section_names);
 }
 
+static void check_tls(struct load *ld)
+{
+    const struct config *c = ld->c;
+    const char *alone = c->http.tls_cert != NULL ? "tls_cert" : "tls_key";
+    struct pair http, pr;
+    if ((c->http.tls_cert == NULL) == (c->http.tls_key == NULL))
+        return;
+    if (document_find(ld->d, document_root(ld->d), "", "http", &http) &&
+        document_find(ld->d, http.value, http.path, alone, &pr))
+        document_problem(ld->d, pr.key->start_mark, pr.path, "there is no http.%s, expected both or none",
+                         c->http.tls_cert != NULL ? "tls_key" : "tls_cert");
+}
+
 void load_document(struct config *c, struct document *d)
 {
     static const char expected[] = "sections such as `store: {url: \"sqlite:tallyd.db\"}`";
@@ -180,4 +193,5 @@ void load_document(struct config *c, struct document *d)
             read_section(&ld, &pr);
     }
     load_source_rules(&ld);
+    check_tls(&ld);
 }

@@ -3,6 +3,7 @@
 #include "daemon/budget.h"
 #include "daemon/options.h"
 #include "daemon/setup.h"
+#include "store/mongo.h"
 
 #include <stdio.h>
 
@@ -38,6 +39,27 @@ static void note_sources(const struct config *c, const char *prefix, struct text
             prefix, c->source_count);
 }
 
+/* Said and not refused: --store may name another one. */
+static void note_store(const struct config *c, const char *prefix, struct text *out)
+{
+    if (mongo_is_url(c->store.url))
+        return;
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (c->sources[i].raw.kind != RAW_OFF)
+            text_printf(out,
+                        "%snote: raw events (sources.%s.raw) need a store in MongoDB: `tallyd run` and "
+                        "`import` refuse them with store.url as it is\n",
+                        prefix, c->sources[i].name);
+    }
+    for (size_t i = 0; i < c->report_count; i++) {
+        if (report_cell(&c->reports[i]) != SPAN_MINUTE)
+            text_printf(out,
+                        "%snote: seconds (reports.%s.layout) need a store in MongoDB: `tallyd run` and "
+                        "`import` refuse them with store.url as it is\n",
+                        prefix, c->reports[i].name);
+    }
+}
+
 static int check(const char *file, bool print)
 {
     struct text out = {0};
@@ -48,10 +70,12 @@ static int check(const char *file, bool print)
     if (print) {
         config_print(c, &out);
         note_sources(c, "# ", &out);
+        note_store(c, "# ", &out);
         budget_print(c, &out);
     } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
         note_sources(c, "", &out);
+        note_store(c, "", &out);
     }
     config_free(c);
     return finish(&out);

@@ -237,6 +237,16 @@ class Troubles(Case):
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
 
+    def test_what_a_store_does_not_take_is_noted(self):
+        for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),
+                           ("reports.site.layout", b"reports: {site: {layout: minute}}")):
+            for store, is_noted in ((b"sqlite:a.db", True), (b"mongodb://127.0.0.1:1/a", False)):
+                with self.subTest(text, store=store):
+                    self.write("a.yaml", text + b'\nstore: {url: "' + store + b'"}\n')
+                    self.assertEqual(is_noted, "note: " in self.tallyd("check", "-c", "a.yaml"))
+                    self.assertEqual(is_noted, f"({name})" in self.tallyd("check", "-c", "a.yaml", "--print"))
+            self.tallyd("import", "-c", "a.yaml", "--store", "sqlite:b.db", "a.log", status=EX_CONFIG)
+
     def test_address_of_a_database_that_is_wrong(self):
         for address, said in (("u:sec@ret@127.0.0.1:1/a", "%40"), ("u:sec:ret@127.0.0.1:1/a", "%3A"),
                               ("u:secret@127.0.0.1:1/a?tsl=true", '"tsl"')):
@@ -377,6 +387,7 @@ class Permissions(Case):
         status, err = self.run_unprivileged("import", "a.log")
         self.assertEqual(EX_NOPERM, status, err)
         self.assertIn("a.log", err)
+        self.assertEqual(EX_NOPERM, self.run_unprivileged("check", "-c", "a.log")[0])
 
     def test_store_that_may_not_be_written(self):
         self.tallyd("import", "a.log")
