@@ -97,6 +97,26 @@ void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, 
     }
 }
 
+void mongo_add_document(bson_t *filter, struct mongo_store *m, size_t report, enum span span, int64_t date_ms,
+                        const struct slice *key)
+{
+    char time[MONGO_TIME_BYTES];
+    mongo_id(&m->id, m, report, mongo_time(span, date_ms, time), key);
+    bson_append_utf8(filter, "_id", -1, m->id.ptr, (int)m->id.len);
+    BSON_APPEND_DATE_TIME(filter, "metadata.date", date_ms);
+    mongo_add_metadata(filter, m, report, key);
+}
+
+void mongo_add_guard(bson_t *filter, const char *applied, int64_t number)
+{
+    bson_t guard, not ;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, applied, &guard);
+    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
+    BSON_APPEND_INT64(&not, "$gte", number);
+    bson_append_document_end(&guard, &not );
+    bson_append_document_end(filter, &guard);
+}
+
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other)
 {

@@ -194,9 +194,14 @@ void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter);
 void mongo_ids_add(struct mongo_ids *ids, struct slice id);
 void mongo_ids_end(struct mongo_ids *ids, bson_t *filter);
 /* The metadata of a series: its dimensions; of `other`: nulls, and other: true. As "metadata.path" into a
- * filter, … */
+ * filter. */
 void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key);
-/* … and back, from a document's `metadata`, as a key. False: it is none of this report. */
+/* The one document of a series that begins then, into a filter: { _id, metadata }. Its `_id` is in m->id. */
+void mongo_add_document(bson_t *filter, struct mongo_store *m, size_t report, enum span span, int64_t date_ms,
+                        const struct slice *key);
+/* { applied: { $not: { $gte: number } } } into a filter: so much was not done yet. `applied` is a path. */
+void mongo_add_guard(bson_t *filter, const char *applied, int64_t number);
+/* A document's `metadata` as a key. False: it is none of this report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other);
 /* The value of a measure at `path` of a document that is updated, into $inc, $min and $max. */

@@ -195,11 +195,10 @@ static void add_sum(const struct mongo_merge *g, struct row *row)
     }
 }
 
-/* As mongo_update.c writes those of a batch. */
+/* As mongo_add_document() writes it, but under the `_id` that the months' documents have. */
 static void add_filter(const struct mongo_merge *g, const struct mongo_source *first, bson_t *filter)
 {
     char time[MONGO_TIME_BYTES];
-    bson_t guard, not ;
     bool is_other = false;
     text_clear(&g->m->id);
     text_puts(&g->m->id, mongo_time(g->target->kind->span, g->start_ms, time));
@@ -209,11 +208,7 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
     (void)key_of(g, first->document, &is_other);
     const struct slice key = text_slice(&g->m->id);
     mongo_add_metadata(filter, g->m, g->report, is_other ? NULL : &key);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, MONGO_ROLL_APPLIED, &guard);
-    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
-    BSON_APPEND_INT64(&not, "$gte", g->fence);
-    bson_append_document_end(&guard, &not );
-    bson_append_document_end(filter, &guard);
+    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->fence);
 }
 
 /* What is not there any more is not taken away. */

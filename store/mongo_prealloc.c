@@ -115,16 +115,12 @@ static void write_zeros(const struct mongo_store *m, size_t report, const struct
 static void write_one(struct mongo_store *m, size_t report, const struct mongo_kind *k,
                       const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
 {
-    char collection[MONGO_NAME_BYTES], time[MONGO_TIME_BYTES];
-    const struct slice *key = mongo_key(&m->more[report], a->series);
+    char collection[MONGO_NAME_BYTES];
     bson_t entry, f, up;
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", mongo_collection(m, report, span_name(k->span), collection));
-    mongo_id(&m->id, m, report, mongo_time(k->span, a->date_ms, time), key);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
-    bson_append_utf8(&f, "_id", -1, m->id.ptr, (int)m->id.len);
-    BSON_APPEND_DATE_TIME(&f, "metadata.date", a->date_ms);
-    mongo_add_metadata(&f, m, report, key);
+    mongo_add_document(&f, m, report, k->span, a->date_ms, mongo_key(&m->more[report], a->series));
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     BSON_APPEND_DOCUMENT(&up, "$setOnInsert", on_insert);

@@ -85,17 +85,13 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
 {
     const struct mongo_store *m = u->m;
     char applied[MONGO_SLOT_BYTES + 16];
-    bson_t entry, f, guard, not, up, s, on_insert;
+    bson_t entry, f, up, s, on_insert;
     snprintf(applied, sizeof applied, "applied.%s", m->slot);
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&f, applied, &guard);
-    BSON_APPEND_DOCUMENT_BEGIN(&guard, "$not", &not );
-    BSON_APPEND_INT64(&not, "$gte", m->number);
-    bson_append_document_end(&guard, &not );
-    bson_append_document_end(&f, &guard);
+    mongo_add_guard(&f, applied, m->number);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);
@@ -126,15 +122,11 @@ static void add_slot(struct update *u, const char *slot, const int64_t *columns)
     }
 }
 
-static void end_bucket(struct update *u, uint32_t series, const char *time, int64_t date_ms)
+static void end_bucket(struct update *u, uint32_t series, enum span span, int64_t date_ms)
 {
-    const struct slice *key = mongo_key(&u->m->more[u->report], series);
     bson_t filter;
     bson_init(&filter);
-    mongo_id(&u->m->id, u->m, u->report, time, key);
-    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
-    BSON_APPEND_DATE_TIME(&filter, "metadata.date", date_ms);
-    mongo_add_metadata(&filter, u->m, u->report, key);
+    mongo_add_document(&filter, u->m, u->report, span, date_ms, mongo_key(&u->m->more[u->report], series));
     end(u, &filter, NULL);
     bson_destroy(&filter);
 }
@@ -202,7 +194,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
     const enum span longest = mongo_longest(r, k);
     uint32_t series = series_at(m, i);
     int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
-    char path[MONGO_PATH_BYTES], time[MONGO_TIME_BYTES];
+    char path[MONGO_PATH_BYTES];
     bool goes_on = true;
     begin(u);
     while (goes_on) {
@@ -219,7 +211,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
         }
     }
     add_slot(u, mongo_member(k->span), sums[k->span]);
-    end_bucket(u, series, mongo_time(k->span, start_ms, time), start_ms);
+    end_bucket(u, series, k->span, start_ms);
 }
 
 static bool is_within(const struct update *u, size_t i, size_t count, uint32_t series, int64_t end_ms)
