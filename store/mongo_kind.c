@@ -77,6 +77,19 @@ const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
     return buf;
 }
 
+bool mongo_parse_time(enum span span, const char *text, int64_t *ms)
+{
+    char again[MONGO_TIME_BYTES];
+    bool is_month = strlen(text) == 6;
+    long date = is_month || strlen(text) == 8 ? strtol(text, NULL, 10) : 0;
+    int days = (int)(is_month ? date * 100 + 1 : date);
+    int year = days / 10000, month = days / 100 % 100, day = days % 100;
+    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
+        return false;
+    *ms = civil_days(year, month, day) * DAY_MS;
+    return strcmp(mongo_time(span, *ms, again), text) == 0;
+}
+
 const char *mongo_member(enum span span)
 {
     return levels[span].member;

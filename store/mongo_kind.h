@@ -53,6 +53,8 @@ enum span mongo_longest(const struct report *r, const struct mongo_kind *k);
 /* "20101010": what `_id` begins with. */
 #define MONGO_TIME_BYTES 16
 const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES]);
+/* … and back, of a day, a week (which may begin before 1970) or a month; false: of none. */
+bool mongo_parse_time(enum span span, const char *text, int64_t *ms);
 
 /* Where counts of a span are, in all documents that have them: "minute". */
 const char *mongo_member(enum span span);

@@ -24,21 +24,6 @@ static const char *path_of(const char *member, const struct mongo_target *t, int
 
 /* ---- reading */
 
-/* "202611" or "20261102"; others' damage is none. A week may begin before 1970. */
-static bool start_of(const struct mongo_target *t, const char *key, int64_t *start_ms)
-{
-    char time[MONGO_TIME_BYTES];
-    size_t len = strlen(key);
-    long date = len == 6 || len == 8 ? strtol(key, NULL, 10) : 0;
-    if (len == 6)
-        date = date * 100 + 1;
-    int year = (int)(date / 10000), month = (int)(date / 100 % 100), day = (int)(date % 100);
-    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
-        return false;
-    *start_ms = civil_days(year, month, day) * DAY_MS;
-    return strcmp(mongo_time(t->marked, *start_ms, time), key) == 0;
-}
-
 static int compare_marks(const void *a, const void *b)
 {
     int64_t left = ((const struct mongo_mark *)a)->start_ms, right = ((const struct mongo_mark *)b)->start_ms;
@@ -62,8 +47,8 @@ static void take_marks(const struct mongo_target *t, const bson_t *document, str
     while (bson_iter_next(&at)) {
         char path[PATH_BYTES];
         struct mongo_mark mark = {.written = bson_iter_as_int64(&at)};
-        if (!start_of(t, bson_iter_key(&at), &mark.start_ms))
-            continue;
+        if (!mongo_parse_time(t->marked, bson_iter_key(&at), &mark.start_ms))
+            continue; /* others' damage */
         mark.rolled = mongo_number_at(document, path_of("rolled", t, mark.start_ms, path), 0);
         marks->list = xgrow(marks->list, &marks->capacity, marks->count + 1, sizeof *marks->list);
         marks->list[marks->count++] = mark;

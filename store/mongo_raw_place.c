@@ -45,15 +45,13 @@ static int64_t period_of(const struct mongo_store *m, const struct raw *r, const
 {
     struct mongo_place place;
     const size_t len = strlen(name);
-    struct civil c = {.day = 1};
     size_t digits = 0;
+    int64_t period_ms;
     while (digits < len && name[len - digits - 1] >= '0' && name[len - digits - 1] <= '9')
         digits++;
-    if ((digits != 6 && digits != 8) ||
-        sscanf(name + len - digits, "%4d%2d%2d", &c.year, &c.month, &c.day) < 2 || c.year < 1970 ||
-        c.month < 1 || c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month))
+    if (!mongo_parse_time(digits == 6 ? SPAN_MONTH : SPAN_DAY, name + len - digits, &period_ms) ||
+        period_ms < 0)
         return -1;
-    int64_t period_ms = civil_to_ms(&c);
     mongo_raw_place(m, r, period_ms, &place);
     bool is_ours = strcmp(r->growth == RAW_DATABASE_PER_MONTH ? place.database : place.collection, name) == 0;
     return is_ours && raw_period(r, period_ms) == period_ms ? period_ms : -1;

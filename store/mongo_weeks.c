@@ -6,7 +6,6 @@
 #include "store/mongo_page.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PAGE        200 /* documents per request */
 #define DATE_DIGITS 8
@@ -34,13 +33,8 @@ static bool delete_week(struct mongo_clearing *c, const char *collection, const 
 /* The first day of a week, but not on that day of the week? Other dates are none of ours. */
 static bool is_other_day(const struct mongo_clearing *c, const char *date)
 {
-    char time[MONGO_TIME_BYTES];
-    long n = strtol(date, NULL, 10);
-    int year = (int)(n / 10000), month = (int)(n / 100 % 100), day = (int)(n % 100);
-    if (month < 1 || month > 12 || day < 1)
-        return false;
-    int64_t ms = civil_days(year, month, day) * DAY_MS;
-    return strcmp(mongo_time(SPAN_WEEK, ms, time), date) == 0 && civil_week_floor(c->first, ms) != ms;
+    int64_t ms;
+    return mongo_parse_time(SPAN_WEEK, date, &ms) && civil_week_floor(c->first, ms) != ms;
 }
 
 /* Behind the week of this document, or behind one of another hand. */
@@ -57,8 +51,9 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
     struct text from = {0};
     char collection[MONGO_NAME_BYTES], date[RANGE_BYTES];
     bool good = true;
-    bson_t *guard = BCON_NEW(MONGO_ROLL_APPLIED, "{", "$not", "{", "$gte", BCON_INT64(c->fence), "}", "}");
-    struct mongo_range range = {collection, NULL, ":", false, guard};
+    bson_t guard = BSON_INITIALIZER;
+    struct mongo_range range = {collection, NULL, ":", false, &guard};
+    mongo_add_guard(&guard, MONGO_ROLL_APPLIED, c->fence);
     mongo_collection(c->m, c->report, span_name(SPAN_WEEK), collection);
     text_puts(&from, "0");
     range.from = from.ptr;
@@ -68,13 +63,13 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
         bool is_date = strspn(id, "0123456789") == DATE_DIGITS && strchr("/", id[DATE_DIGITS]) != NULL;
         snprintf(date, sizeof date, "%.*s", DATE_DIGITS, id);
         if (is_date && is_other_day(c, date))
-            good = delete_week(c, collection, date, guard, e);
+            good = delete_week(c, collection, date, &guard, e);
         put_next(id, is_date, &from);
         range.from = from.ptr;
     }
     mongo_page_fini(&page);
     text_fini(&from);
-    bson_destroy(guard);
+    bson_destroy(&guard);
     return good;
 }
 

@@ -91,6 +91,31 @@ static void test_slots_are_read_from_the_fewest_documents(void **state)
     }
 }
 
+static void test_times_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",         "2026",     "202600",    "202613",   "20260229", "20261100",
+                                      "-2026111", "+2026111", "202611010", "2026110x", " 2026111"};
+    struct dice d = dice_new("mongo_kind");
+    char text[MONGO_TIME_BYTES];
+    int64_t ms;
+    for (int i = 0; i < 20000; i++) {
+        int64_t day_ms = span_floor(SPAN_DAY, dice_roll(&d, CIVIL_END_MS));
+        int64_t month_ms = span_floor(SPAN_MONTH, day_ms);
+        assert_true(mongo_parse_time(SPAN_DAY, mongo_time(SPAN_DAY, day_ms, text), &ms));
+        assert_int_equal(ms, day_ms);
+        assert_false(mongo_parse_time(SPAN_MONTH, text, &ms));
+        assert_true(mongo_parse_time(SPAN_MONTH, mongo_time(SPAN_MONTH, month_ms, text), &ms));
+        assert_int_equal(ms, month_ms);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        assert_false(mongo_parse_time(SPAN_MONTH, bad[i], &ms));
+        assert_false(mongo_parse_time(SPAN_WEEK, bad[i], &ms));
+    }
+    assert_true(mongo_parse_time(SPAN_WEEK, "19691229", &ms));
+    assert_int_equal(ms, -3 * DAY_MS);
+}
+
 static void test_keys_that_are_none_are_passed_over(void **state)
 {
     (void)state;
@@ -111,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_documents_are_those_of_the_drawing),
         cmocka_unit_test(test_paths_lead_to_rows_and_rows_to_times),
         cmocka_unit_test(test_slots_are_read_from_the_fewest_documents),
+        cmocka_unit_test(test_times_are_read_as_they_are_written),
         cmocka_unit_test(test_keys_that_are_none_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
