@@ -3,7 +3,12 @@
 #include "base/check.h"
 #include "base/civil.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 static void make(struct report *r, const char *name, const char *const *dimensions)
 {
@@ -48,6 +53,25 @@ const struct decode *fixture_decode(void)
         ASSERT(decode_finish(&d, &e));
     }
     return &d;
+}
+
+struct config *fixture_config(const char *yaml)
+{
+    struct text problems = {0};
+    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
+    if (c == NULL)
+        fail_msg("%s\n%s", yaml, problems.ptr);
+    text_fini(&problems);
+    return c;
+}
+
+const struct zone *fixture_zone(const char *name)
+{
+    struct err e;
+    const struct zone *z = zone_find(slice_text(name), &e);
+    if (z == NULL)
+        fail_msg("%s", e.text);
+    return z;
 }
 
 int64_t fixture_ms(const char *text)

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "aggregate/report.h"
+#include "base/zone.h"
+#include "config/config.h"
 #include "ingest/decode.h"
 
 enum {
@@ -19,6 +21,11 @@ void fixture_free(struct report reports[FIXTURE_COUNT]);
 
 /* [auto] */
 const struct decode *fixture_decode(void);
+
+/* Of a configuration, as "f.yaml", in which nothing is wrong. */
+struct config *fixture_config(const char *yaml);
+
+const struct zone *fixture_zone(const char *name);
 
 /* "2015-05-17T10:05" in ms. */
 int64_t fixture_ms(const char *text);

@@ -1,6 +1,7 @@
 #include "daemon/budget.h"
 
 #include "daemon/setup.h"
+#include "tests/support/fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,21 +12,12 @@
 
 #define MIB ((int64_t)1 << 20)
 
-static struct config *parse(const char *yaml)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
-    if (c == NULL)
-        fail_msg("%s", problems.ptr);
-    return c;
-}
-
 /* A shard that is as full as it may be takes about what it is said to take. */
 static void test_budget_of_a_shard_is_what_a_full_one_takes(void **state)
 {
     (void)state;
-    struct config *c = parse("aggregate: {cells_max: 20000, series_max: 20000, keys_size: 1MiB}\n"
-                             "reports: {r: {by: [path]}, s: {by: [path, host]}}");
+    struct config *c = fixture_config("aggregate: {cells_max: 20000, series_max: 20000, keys_size: 1MiB}\n"
+                                      "reports: {r: {by: [path]}, s: {by: [path, host]}}");
     struct shard_limits limits = setup_pipeline(c, 1).shard;
     struct shard *sh = shard_new(0, c->reports, c->report_count, &limits);
     size_t most = shard_bytes_max(c->reports, c->report_count, &limits);
@@ -46,8 +38,8 @@ static void test_budget_of_a_shard_is_what_a_full_one_takes(void **state)
 static void test_budget_follows_the_configuration(void **state)
 {
     (void)state;
-    struct config *c = parse("kafka: {brokers: b, threads: 3, queue_size: 10MiB}\n"
-                             "sources: {a: {type: kafka}}\nhttp: {enabled: false}");
+    struct config *c = fixture_config("kafka: {brokers: b, threads: 3, queue_size: 10MiB}\n"
+                                      "sources: {a: {type: kafka}}\nhttp: {enabled: false}");
     struct budget b = budget_of(c), one;
     assert_true(b.queue_bytes == 3 * 60 * MIB);
     assert_int_equal(b.http_bytes, 0);
@@ -55,8 +47,8 @@ static void test_budget_follows_the_configuration(void **state)
     assert_true(b.store_bytes > 32 * MIB);
     assert_true(budget_total(&b) == b.shards_bytes + b.input_bytes + b.queue_bytes + b.store_bytes);
     config_free(c);
-    c = parse("kafka: {brokers: b, queue_size: 10MiB, properties: {fetch.max.bytes: 1048576}}\n"
-              "sources: {a: {type: kafka}}\nrejects: {file: f}\nstore: {url: \"mem:\"}");
+    c = fixture_config("kafka: {brokers: b, queue_size: 10MiB, properties: {fetch.max.bytes: 1048576}}\n"
+                       "sources: {a: {type: kafka}}\nrejects: {file: f}\nstore: {url: \"mem:\"}");
     one = budget_of(c);
     assert_true(one.queue_bytes == 11 * MIB);
     assert_true(one.shards_bytes * 3 == b.shards_bytes);
@@ -83,7 +75,7 @@ static void test_budget_prints_comments(void **state)
     snprintf(all, sizeof all, "%lld MiB\n", (long long)((budget_total(&b) + MIB - 1) / MIB));
     assert_non_null(strstr(out.ptr, "#   in all "));
     assert_string_equal(out.ptr + out.len - strlen(all), all);
-    config_free(parse(out.ptr));
+    config_free(fixture_config(out.ptr));
     config_free(c);
     text_fini(&out);
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ingest/chain.h"
+#include "tests/support/golden.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,42 +17,6 @@
 #define GOLDEN   "tests/golden/chain.txt"
 #define LINE_MAX 4096
 #define COMBINED "10.0.0.1 - - [10/Oct/2010:14:17:22 +0000] \"GET /a?b HTTP/1.1\" 200 5 \"-\" \"curl\""
-
-/* `0D` is a byte, `61*100` a hundred of them. */
-static void unfold(struct slice s, struct text *out)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] != '`') {
-            text_putc(out, s.ptr[i]);
-            continue;
-        }
-        char *end;
-        char byte = (char)strtoul(s.ptr + i + 1, &end, 16);
-        unsigned long count = *end == '*' ? strtoul(end + 1, &end, 10) : 1;
-        assert_int_equal(*end, '`');
-        while (count-- > 0)
-            text_putc(out, byte);
-        i = (size_t)(end - s.ptr);
-    }
-}
-
-static void fold(struct slice s, struct text *out)
-{
-    for (size_t i = 0, run; i < s.len; i += run) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        for (run = 1; i + run < s.len && s.ptr[i + run] == s.ptr[i];)
-            run++;
-        if (run >= 32) {
-            text_printf(out, "`%02X*%zu`", c, run);
-            continue;
-        }
-        run = 1;
-        if (c < 0x20 || c >= 0x7F || c == '`' || (c == ' ' && i + 1 == s.len))
-            text_printf(out, "`%02X`", c);
-        else
-            text_putc(out, (char)c);
-    }
-}
 
 /* ~ is odd, ~~ odd and literal. */
 static void print_event(const struct event *ev, struct text *out)
@@ -69,7 +34,7 @@ static void print_event(const struct event *ev, struct text *out)
                     : odd   ? "~"
                             : "",
                     ev->field[f].len > 0 ? " " : "");
-        fold(ev->field[f], out);
+        golden_fold(ev->field[f], '`', '`', out);
         if (field_is_number(f) && event_has_number(ev, f))
             text_printf(out, " = %" PRId64, ev->number[f]);
         text_putc(out, '\n');
@@ -126,7 +91,7 @@ static void decode_message(struct chain *c, struct message *m, struct slice valu
         check_reject(why, bytes);
         text_printf(out, "reject %s %zu", reject_name(why.reason), why.column);
         text_puts(out, bytes.len > 0 ? " " : "");
-        fold(bytes, out);
+        golden_fold(bytes, '`', '`', out);
         text_putc(out, '\n');
     }
     assert_int_equal(chain_next(c, &ev, &why, &bytes), CHAIN_END);
@@ -250,7 +215,7 @@ static void take_row(struct golden *g, char *row, size_t len)
             text_putc(&g->value, '\n');
         g->has_value = true;
         text_add(&g->value, "", 0);
-        unfold(slice_of(row + 1 + (row[1] == ' '), len - 1 - (row[1] == ' ')), &g->value);
+        golden_unfold(slice_of(row + 1 + (row[1] == ' '), len - 1 - (row[1] == ' ')), '`', '`', &g->value);
     } else if (strcmp(row, "tombstone") == 0) {
         g->is_tombstone = true;
     } else if (g->has_value || g->is_tombstone) {

@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "ingest/clf.h"
 #include "ingest/scan.h"
+#include "tests/support/dice.h"
+#include "tests/support/golden.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -18,57 +20,12 @@
 #define GOLDEN          "tests/golden/clf.txt"
 #define PROPERTY_ROUNDS 20000
 #define MUTATION_ROUNDS 40000
-#define RUN_MIN         32 /* so many equal bytes are written {41*32} */
 
-static uint64_t random_state;
+static struct dice dice;
 
 static uint32_t random_below(uint32_t n)
 {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 33) % n);
-}
-
-static void seed_random(void)
-{
-    const char *given = getenv("TALLYD_SEED");
-    random_state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    print_message("TALLYD_SEED=%" PRIu64 "\n", random_state);
-}
-
-/* Text of the golden file to bytes: {0D} is a byte, {61*100} a hundred of them. */
-static void unfold(struct slice s, struct text *out)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] != '{') {
-            text_putc(out, s.ptr[i]);
-            continue;
-        }
-        char *end;
-        char byte = (char)strtoul(s.ptr + i + 1, &end, 16);
-        unsigned long count = *end == '*' ? strtoul(end + 1, &end, 10) : 1;
-        assert_int_equal(*end, '}');
-        while (count-- > 0)
-            text_putc(out, byte);
-        i = (size_t)(end - s.ptr);
-    }
-}
-
-static void fold(struct slice s, struct text *out)
-{
-    for (size_t i = 0, run; i < s.len; i += run) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        for (run = 1; i + run < s.len && s.ptr[i + run] == s.ptr[i];)
-            run++;
-        if (run >= RUN_MIN) {
-            text_printf(out, "{%02X*%zu}", c, run);
-            continue;
-        }
-        run = 1;
-        if (c < 0x20 || c >= 0x7F || c == '{' || c == '}' || (c == ' ' && i + 1 == s.len))
-            text_printf(out, "{%02X}", c);
-        else
-            text_putc(out, (char)c);
-    }
+    return (uint32_t)dice_roll(&dice, n);
 }
 
 /* An event as the golden file writes it: a line for the time, and one for each field; ~ is odd. */
@@ -82,7 +39,7 @@ static void print_event(const struct event *ev, struct text *out)
             continue;
         text_printf(out, "%s%s%s", field_name(f), event_is_odd(ev, f) ? "~" : "",
                     ev->field[f].len > 0 ? " " : "");
-        fold(ev->field[f], out);
+        golden_fold(ev->field[f], '{', '}', out);
         if (f == FIELD_STATUS || f == FIELD_BYTES)
             text_printf(out, " = %" PRId64, ev->number[f]);
         text_putc(out, '\n');
@@ -169,7 +126,7 @@ static int read_golden(void **state)
                 return -1;
             g->line_number = number;
             const char *from = colon + 1 + (colon[1] == ' ');
-            unfold(slice_of(from, (size_t)(row + len - 1 - from)), &g->line);
+            golden_unfold(slice_of(from, (size_t)(row + len - 1 - from)), '{', '}', &g->line);
         }
     }
     free(row);
@@ -539,6 +496,6 @@ int main(void)
         cmocka_unit_test(test_scan_twins_agree),
         cmocka_unit_test(test_clf_format_names_are_read_back),
     };
-    seed_random();
+    dice = dice_new("clf");
     return cmocka_run_group_tests(tests, read_golden, free_golden);
 }

@@ -1,5 +1,6 @@
 #include "config/config.h"
 #include "config/keys.h"
+#include "tests/support/fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,16 +14,6 @@
 static struct config *parse(const char *yaml, struct text *problems)
 {
     return config_parse(slice_text(yaml), "f.yaml", problems);
-}
-
-static struct config *parse_good(const char *yaml)
-{
-    struct text problems = {0};
-    struct config *c = parse(yaml, &problems);
-    if (c == NULL)
-        fail_msg("%s\n%s", yaml, problems.ptr);
-    assert_null(problems.ptr);
-    return c;
 }
 
 static void expect_problems(const char *yaml, const char *wanted)
@@ -84,24 +75,24 @@ static void test_config_default_is_the_built_in_one(void **state)
 static void test_config_reads_every_kind(void **state)
 {
     (void)state;
-    struct config *c = parse_good("sources:\n"
-                                  "  a: {path: /x/ä, decode: vhost_combined}\n"
-                                  "  b: {type: stdin}\n"
-                                  "reports:\n"
-                                  "  all:\n"
-                                  "  r:\n"
-                                  "    by: [path:2, status_class]\n"
-                                  "    where: [status<400, 'method=POST|GET']\n"
-                                  "    measures: {n: count}\n"
-                                  "    layout: hour\n"
-                                  "    series_max: 30000000\n"
-                                  "    generation: 7\n"
-                                  "limits: {line_max: 64KiB, future_max: 0s, dimension_max: 64}\n"
-                                  "aggregate: {flush: 500ms}\n"
-                                  "http: {enabled: false, listen: '[::1]:0'}\n"
-                                  "log: {level: debug}\n"
-                                  "store: {validation: off}\nquery: {week_start: sunday}\n"
-                                  "import:\n");
+    struct config *c = fixture_config("sources:\n"
+                                      "  a: {path: /x/ä, decode: vhost_combined}\n"
+                                      "  b: {type: stdin}\n"
+                                      "reports:\n"
+                                      "  all:\n"
+                                      "  r:\n"
+                                      "    by: [path:2, status_class]\n"
+                                      "    where: [status<400, 'method=POST|GET']\n"
+                                      "    measures: {n: count}\n"
+                                      "    layout: hour\n"
+                                      "    series_max: 30000000\n"
+                                      "    generation: 7\n"
+                                      "limits: {line_max: 64KiB, future_max: 0s, dimension_max: 64}\n"
+                                      "aggregate: {flush: 500ms}\n"
+                                      "http: {enabled: false, listen: '[::1]:0'}\n"
+                                      "log: {level: debug}\n"
+                                      "store: {validation: off}\nquery: {week_start: sunday}\n"
+                                      "import:\n");
     assert_string_equal(c->file, "f.yaml");
     assert_int_equal(c->source_count, 2);
     assert_string_equal(c->sources[0].path, "/x/ä");
@@ -392,7 +383,7 @@ static void expect_same(const struct config *a, const struct config *b)
 static void expect_round_trip(const struct config *c)
 {
     char *once = print(c);
-    struct config *again = parse_good(once);
+    struct config *again = fixture_config(once);
     char *twice = print(again);
     expect_same(c, again);
     assert_string_equal(once, twice);
@@ -419,7 +410,7 @@ static void test_config_print_reads_back(void **state)
     expect_round_trip(c);
     config_free(c);
     for (size_t i = 0; i < COUNT_OF(yamls); i++) {
-        c = parse_good(yamls[i]);
+        c = fixture_config(yamls[i]);
         expect_round_trip(c);
         config_free(c);
     }
@@ -437,7 +428,7 @@ static void test_config_every_number_reads_back_at_its_ends(void **state)
             char yaml[128];
             snprintf(yaml, sizeof yaml, "%s: {%s: %lld%s}", k->section, k->name,
                      (long long)(end == 0 ? k->min : k->max), k->type == KEY_DURATION ? "ms" : "");
-            struct config *c = parse_good(yaml);
+            struct config *c = fixture_config(yaml);
             expect_round_trip(c);
             int64_t value;
             assert_int_equal(k->bytes, sizeof value);
@@ -497,7 +488,7 @@ static void test_config_secrets_stay_out_of_what_is_printed(void **state)
              "sources: {a: {path: \"${TALLYD_SECRET}/x.${TALLYD_LEVEL}\"}}\n"
              "store: {url: \"file:%s\"}\nlog: {level: \"${TALLYD_LEVEL}\"}\n",
              path);
-    struct config *c = parse_good(yaml);
+    struct config *c = fixture_config(yaml);
     assert_string_equal(c->sources[0].path, "/secret/place/x.warn");
     assert_string_equal(c->store.url, "sqlite:/secret/file.db");
     assert_int_equal(c->log.level, LOG_LEVEL_WARN);
@@ -527,7 +518,7 @@ static void test_config_set_store(void **state)
     (void)state;
     struct err e = {0};
     setenv("TALLYD_SECRET", "sqlite:/secret", 1);
-    struct config *c = parse_good("store: {url: \"${TALLYD_SECRET}\"}");
+    struct config *c = fixture_config("store: {url: \"${TALLYD_SECRET}\"}");
     assert_false(config_set_store(c, "x.db", &e));
     assert_string_equal(e.text, "found \"x.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:");
     assert_string_equal(c->store.url, "sqlite:/secret");

@@ -1,4 +1,5 @@
 #include "config/config.h"
+#include "tests/support/fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,15 +11,6 @@
 #include <cmocka.h>
 
 #define CLUSTER "kafka: {brokers: \"b:9092\"}\n"
-
-static struct config *parse_good(const char *yaml)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
-    if (c == NULL)
-        fail_msg("%s\n%s", yaml, problems.ptr);
-    return c;
-}
 
 static void expect_problems(const char *yaml, const char *wanted)
 {
@@ -42,7 +34,7 @@ static char *print(const struct config *c)
 static void expect_round_trip(const struct config *c)
 {
     char *once = print(c);
-    struct config *again = parse_good(once);
+    struct config *again = fixture_config(once);
     char *twice = print(again);
     assert_string_equal(once, twice);
     assert_int_equal(c->source_count, again->source_count);
@@ -58,7 +50,7 @@ static void expect_round_trip(const struct config *c)
 static void test_config_reads_a_topic(void **state)
 {
     (void)state;
-    struct config *c = parse_good(
+    struct config *c = fixture_config(
         "reports:\n"
         "  r: {by: [name, userid, dc], where: [\"shop!=-\"]}\n"
         "sources:\n"
@@ -234,7 +226,7 @@ static void test_config_keeps_what_tallyd_sets_itself(void **state)
             fail_msg("%s: %s", names[i], problems.ptr);
         text_fini(&problems);
     }
-    config_free(parse_good("kafka: {properties: {isolation.level: read_committed}}"));
+    config_free(fixture_config("kafka: {properties: {isolation.level: read_committed}}"));
 }
 
 /* A field that another configuration of this process knows is none of this one's. */
@@ -243,7 +235,7 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
     (void)state;
     static const char closed[] = CLUSTER "sources: {a: {type: kafka, fields: {device: key}}}\n";
     struct text yaml = {0};
-    config_free(parse_good("sources: {a: {decode: metric}}\nreports: {r: {by: [userid, rack]}}"));
+    config_free(fixture_config("sources: {a: {decode: metric}}\nreports: {r: {by: [userid, rack]}}"));
     for (int round = 0; round < 2; round++) {
         expect_problems("reports: {r: {by: [userid], where: [rack=1]}}",
                         "f.yaml:1:20: reports.r.by: found \"userid\", expected a dimension (did you mean "
@@ -265,7 +257,7 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
         expect_problems(yaml.ptr, "f.yaml:3:28: reports.r.by: found \"rack\", expected a dimension\n");
         text_clear(&yaml);
         text_printf(&yaml, "%sreports: {r: {by: [device, status_class], where: [device!=-]}}", closed);
-        config_free(parse_good(yaml.ptr));
+        config_free(fixture_config(yaml.ptr));
     }
     text_fini(&yaml);
 }
@@ -275,7 +267,7 @@ static void test_config_reads_sources_before_reports(void **state)
 {
     (void)state;
     config_free(
-        parse_good("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
+        fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, json:/POINTER, json or metric (did you mean \"json\"?)\n");
@@ -311,7 +303,7 @@ static void test_config_properties_from_elsewhere_are_never_printed(void **state
         "kafka: {properties: {sasl.password: \"file:${TALLYD_TMP}/%s\", sasl.username: \"${TALLYD_USER}\",\n"
         "  client.id: \"a$${b\\nc\"}}",
         path + sizeof "/tmp/" - 1);
-    struct config *c = parse_good(yaml);
+    struct config *c = fixture_config(yaml);
     assert_string_equal(c->kafka.properties[0].value, "geheim$${x}");
     assert_string_equal(c->kafka.properties[1].value, "rick");
     assert_string_equal(c->kafka.properties[2].value, "a${b\nc");
@@ -330,7 +322,7 @@ static void test_config_properties_from_elsewhere_are_never_printed(void **state
 static void test_config_odd_pointers_read_back(void **state)
 {
     (void)state;
-    struct config *c = parse_good(
+    struct config *c = fixture_config(
         CLUSTER "sources: {a: {type: kafka, decode: [\"json:/a b,]#: \\u0085\\u2028\\x7f\\\"\", json],\n"
                 "  fields: {x: \"/a: b,}\\x01\", y: \"header:x\\ty\"}, time: \"/\\u0085t$${\"}}");
     assert_string_equal(c->sources[0].decode.time_pointer, "/\xc2\x85t${");

@@ -1,6 +1,7 @@
 /* A reload takes every key that its table calls reloadable and no other, whatever keys there are. */
 #include "config/keys.h"
 #include "config/reload.h"
+#include "tests/support/fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,19 +13,9 @@
 #define SOURCE "sources:\n  access: {path: a.log}\n"
 #define REPORT "reports:\n  pages: {by: [path]}\n"
 
-static struct config *parse(const char *text)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(text), "f.yaml", &problems);
-    if (c == NULL)
-        fail_msg("%s", problems.ptr);
-    text_fini(&problems);
-    return c;
-}
-
 static void check(const char *before, const char *after, const char *taken, const char *restart)
 {
-    struct config *running = parse(before), *next = parse(after);
+    struct config *running = fixture_config(before), *next = fixture_config(after);
     struct reload found;
     reload_take(running, next, &found);
     assert_string_equal(found.taken.ptr, taken);
@@ -72,10 +63,10 @@ static void test_reload_sees_that_a_reference_stands_for_something_else(void **s
 {
     (void)state;
     setenv("TALLYD_TEST_URL", "sqlite:one.db", 1);
-    struct config *running = parse("store: {url: '${TALLYD_TEST_URL}'}"), *next;
+    struct config *running = fixture_config("store: {url: '${TALLYD_TEST_URL}'}"), *next;
     struct reload found;
     setenv("TALLYD_TEST_URL", "sqlite:two.db", 1);
-    next = parse("store: {url: '${TALLYD_TEST_URL}'}");
+    next = fixture_config("store: {url: '${TALLYD_TEST_URL}'}");
     reload_take(running, next, &found);
     assert_string_equal(found.restart.ptr, "store.url");
     assert_string_equal(running->store.url, "sqlite:one.db");

@@ -12,15 +12,6 @@
 
 #include <cmocka.h>
 
-static const struct zone *zone(const char *name)
-{
-    struct err e;
-    const struct zone *z = zone_find(slice_text(name), &e);
-    if (z == NULL)
-        fail_msg("%s", e.text);
-    return z;
-}
-
 static struct step step(const char *name)
 {
     struct step s;
@@ -31,7 +22,7 @@ static struct step step(const char *name)
 /* Steps of a range: their starts, with NULL at the end. */
 static void check_starts(const char *name, const char *of, const char *from, const char *const *expected)
 {
-    const struct zone *z = zone(of);
+    const struct zone *z = fixture_zone(of);
     struct step s = step(name);
     char iso[ZONE_ISO_BYTES];
     int64_t ms;
@@ -213,7 +204,7 @@ static void test_any_step_begins_where_the_clock_says(void **state)
     struct dice d = dice_new("steps");
     for (int n = 0; n < 250; n++) {
         const char *name = wall_any(dice_roll(&d, 100));
-        const struct zone *z = zone(name);
+        const struct zone *z = fixture_zone(name);
         struct judge j = {.step = step(steps[dice_roll(&d, COUNT_OF(steps))])};
         j.step.week_start = (enum weekday)dice_roll(&d, 7);
         bool is_long = step_ms(&j.step) > 3LL * DAY_MS;

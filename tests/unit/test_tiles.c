@@ -77,12 +77,11 @@ static void check_scans(const char *zone, const char *from, const char *to, cons
 {
     struct tiles tiles = {0};
     struct step step;
-    struct err e;
     struct rows asked;
     size_t count, counts[SPAN_COUNT] = {0};
     char text[128] = "";
-    const struct zone *z = zone_find(slice_text(zone), &e);
-    assert_true(z != NULL && step_parse(slice_text(by), &step));
+    const struct zone *z = fixture_zone(zone);
+    assert_true(step_parse(slice_text(by), &step));
     assert_true(zone_parse(z, slice_text(from), 0, &asked.from_ms) &&
                 zone_parse(z, slice_text(to), 0, &asked.to_ms));
     add_rows(&tiles, &step, z, asked);

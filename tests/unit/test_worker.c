@@ -4,6 +4,7 @@
 #include "daemon/source.h"
 #include "daemon/verify.h"
 #include "tests/support/dice.h"
+#include "tests/support/fixture.h"
 #include "tests/support/scratch.h"
 
 #include <setjmp.h>
@@ -14,20 +15,12 @@
 
 #include <cmocka.h>
 
-static struct config *parse(const char *yaml)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
-    if (c == NULL)
-        fail_msg("%s", problems.ptr);
-    return c;
-}
-
 static void test_setup_decode_finds_the_source_of_a_file(void **state)
 {
     (void)state;
-    struct config *c = parse("kafka: {brokers: b}\n"
-                             "sources: {k: {type: kafka}, a: {path: /a}, b: {path: /b}, s: {type: stdin}}");
+    struct config *c =
+        fixture_config("kafka: {brokers: b}\n"
+                       "sources: {k: {type: kafka}, a: {path: /a}, b: {path: /b}, s: {type: stdin}}");
     assert_ptr_equal(setup_decode(c, "/b", NULL), &c->sources[2].decode);
     assert_ptr_equal(setup_decode(c, "/b", "/a"), &c->sources[2].decode);
     assert_ptr_equal(setup_decode(c, "/c", "/b"), &c->sources[2].decode);
@@ -35,7 +28,7 @@ static void test_setup_decode_finds_the_source_of_a_file(void **state)
     assert_ptr_equal(setup_decode(c, "/c", NULL), &c->sources[1].decode);
     assert_ptr_equal(setup_decode(c, "-", NULL), &c->sources[3].decode);
     config_free(c);
-    c = parse("kafka: {brokers: b}\nsources: {k: {type: kafka, decode: json}}");
+    c = fixture_config("kafka: {brokers: b}\nsources: {k: {type: kafka, decode: json}}");
     const struct decode *d = setup_decode(c, "/a", NULL);
     assert_int_equal(d->step_count, 1);
     assert_int_equal(d->steps[0].kind, STEP_LINE);
@@ -95,7 +88,7 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
         struct pipeline_options options;
         struct text block = {0};
         snprintf(yaml, sizeof yaml, "sources: {a: {decode: [%s]}}", decodes[i]);
-        struct config *c = parse(yaml);
+        struct config *c = fixture_config(yaml);
         struct worker *w = new_worker(&options, c);
         text_printf(&block, "%s%s", lines[i], lines[i]);
         give(w, 1000, &block);
@@ -114,7 +107,7 @@ static void test_worker_decodes_otherwise_from_here_on(void **state)
 {
     (void)state;
     struct pipeline_options options;
-    struct config *c = parse("sources: {a: {decode: json}, b: {path: /b, decode: common}}");
+    struct config *c = fixture_config("sources: {a: {decode: json}, b: {path: /b, decode: common}}");
     struct worker *w = new_worker(&options, c);
     struct text block = {0};
     text_puts(&block, "{\"ts\": 1431857103, \"agent\": \"a\\\\\\u00e4\"}\n");
@@ -169,8 +162,8 @@ static void test_worker_counts_what_the_judge_counts(void **state)
     struct verify v;
     atomic_bool stop = false;
     scratch_make(&scratch);
-    struct config *c = parse("sources: {a: {decode: metric}}\nlimits: {line_max: 16KiB}\n"
-                             "reports: {m: {by: [name, rack], measures: {n: count}}, all: }");
+    struct config *c = fixture_config("sources: {a: {decode: metric}}\nlimits: {line_max: 16KiB}\n"
+                                      "reports: {m: {by: [name, rack], measures: {n: count}}, all: }");
     for (int i = 0; i < 3000; i++)
         add_metrics(&lines, &dice);
     text_printf(&lines, "%020000d\n", 0);

@@ -10,21 +10,12 @@
 
 #include <cmocka.h>
 
-static const struct zone *zone(const char *name)
-{
-    struct err e;
-    const struct zone *z = zone_find(slice_text(name), &e);
-    if (z == NULL)
-        fail_msg("%s", e.text);
-    return z;
-}
-
 static void test_every_clock_shows_what_the_c_library_says(void **state)
 {
     (void)state;
     struct dice d = dice_new("zone");
     for (size_t i = 0; wall_zones[i] != NULL; i++) {
-        const struct zone *z = zone(wall_zones[i]);
+        const struct zone *z = fixture_zone(wall_zones[i]);
         wall_hang(wall_zones[i]);
         for (int n = 0; n < 2000; n++) {
             int64_t ms = dice_roll(&d, ZONE_END_MS);
@@ -39,7 +30,7 @@ static void test_every_clock_shows_what_the_c_library_says(void **state)
         }
         assert_int_equal(z->stretches[0].from_ms, INT64_MIN);
         assert_int_equal(z->stretches[z->count - 1].to_ms, INT64_MAX);
-        assert_ptr_equal(zone(wall_zones[i]), z);
+        assert_ptr_equal(fixture_zone(wall_zones[i]), z);
     }
 }
 
@@ -58,7 +49,7 @@ static void test_local_times_are_the_first_instant_that_shows_them(void **state)
     struct dice d = dice_new("local");
     for (int n = 0; n < 300; n++) {
         const char *name = wall_any(dice_roll(&d, 100));
-        const struct zone *z = zone(name);
+        const struct zone *z = fixture_zone(name);
         wall_hang(name);
         int64_t ms = fixture_ms("1990-01-01") + dice_roll(&d, 40LL * 365 * DAY_MS) / MINUTE_MS * MINUTE_MS;
         if (z->count > 1 && n % 4 > 0) { /* of which nearly all is about changes */
@@ -78,9 +69,9 @@ static void check_time(const char *name, const char *text, const char *iso)
 {
     char buf[ZONE_ISO_BYTES];
     int64_t ms, again_ms;
-    if (!zone_parse(zone(name), slice_text(text), 0, &ms))
+    if (!zone_parse(fixture_zone(name), slice_text(text), 0, &ms))
         fail_msg("%s is no time", text);
-    assert_string_equal(zone_iso(zone(name), ms, buf), iso);
+    assert_string_equal(zone_iso(fixture_zone(name), ms, buf), iso);
     assert_true(zone_parse(&zone_utc, slice_text(buf), 0, &again_ms));
     assert_int_equal(again_ms, ms);
 }
@@ -102,7 +93,7 @@ static void test_times_that_users_write(void **state)
     check_time("America/Sao_Paulo", "2015-10-18", "2015-10-18T01:00:00-02:00"); /* without a midnight */
     check_time("Europe/Berlin", "1970-01-01", "1970-01-01T01:00:00+01:00");     /* before is nothing */
     char buf[ZONE_ISO_BYTES];
-    assert_string_equal(zone_iso(zone("Africa/Monrovia"), 0, buf), "1969-12-31T23:15:30-00:44:30");
+    assert_string_equal(zone_iso(fixture_zone("Africa/Monrovia"), 0, buf), "1969-12-31T23:15:30-00:44:30");
 }
 
 static void test_unknown_zones_are_answered_with_what_was_meant(void **state)
