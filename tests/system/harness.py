@@ -79,6 +79,10 @@ class Case(unittest.TestCase):
             file.write(data)
         return name
 
+    def append(self, name, data):
+        with open(self.path(name), "ab") as file:
+            file.write(data)
+
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()

@@ -79,13 +79,9 @@ class ApiTest(DaemonCase):
     def setUp(self):
         super().setUp()
         self.write("tallyd.yaml", CONFIG)
-        self.append(line(b"/a") * 3)
+        self.append("access.log", line(b"/a") * 3)
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(3)
-
-    def append(self, data):
-        with open(self.path("access.log"), "ab") as file:
-            file.write(data)
 
     # ---- /api/v1/stream
 
@@ -100,7 +96,7 @@ class ApiTest(DaemonCase):
                          (rows["report"], rows["measures"], rows["step"], len(rows["values"])))
         self.assertEqual(3, sum(row[1] for row in rows["values"]))
         self.assertEqual(3, stream.next("status")["consumed"])
-        self.append(line(b"/a") * 5 + line(b"/b") * 7)
+        self.append("access.log", line(b"/a") * 5 + line(b"/b") * 7)
         self.wait_for(lambda: self.sum_of(stream), lambda found: found == 8)
         self.assertEqual(15, stream.next("status")["consumed"])
         self.stop()
@@ -217,7 +213,7 @@ class ApiTest(DaemonCase):
             code, headers, again = self.ask(target, If_None_Match=tag)
             self.assertEqual((304, tag, b""), (code, headers["ETag"], again))
             # A late event changes it.
-            self.append(line(b"/a", datetime.datetime(2026, 1, 5, 10, 5)))
+            self.append("access.log", line(b"/a", datetime.datetime(2026, 1, 5, 10, 5)))
             self.wait_for(lambda target=target, tag=tag: self.ask(target, If_None_Match=tag)[0], lambda found: found == 200)
             self.assertNotEqual(body, self.ask(target)[2])
             _, headers, _ = self.ask(f"/api/v1/{question}")

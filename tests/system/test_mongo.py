@@ -301,12 +301,8 @@ class Daemon(MongoCase, DaemonCase):
         self.launch("-c", "tallyd.yaml")
 
         self.first, *self.rest = self.pieces()
-        self.append(self.first)
+        self.append("a.log", self.first)
         self.wait_for(self.nexts, bool)  # where it is to begin is asked once
-
-    def append(self, data):
-        with open(self.path("a.log"), "ab") as file:
-            file.write(data)
 
     def pieces(self):
         """The log, a piece each time."""
@@ -326,7 +322,7 @@ class Daemon(MongoCase, DaemonCase):
         self.between.plan = lambda: fault_of(self.dice, hello=True)
         self.between.cut()
         for piece in self.rest:
-            self.append(piece)
+            self.append("a.log", piece)
             time.sleep(self.dice.random() * 0.3)
             self.assertIsNone(self.process.poll(), self.read("log").decode())
         self.between.plan = lambda: proxy.FAITHFUL
@@ -342,7 +338,7 @@ class Daemon(MongoCase, DaemonCase):
             self.client.admin.command("configureFailPoint", "failCommand", mode={"times": self.dice.randrange(1, 4)},
                                       data={"failCommands": [self.dice.choice(["insert", "update", "findAndModify"])],
                                             **self.dice.choice(answers)})
-            self.append(piece)
+            self.append("a.log", piece)
             time.sleep(self.dice.random() * 0.3)
             self.assertIsNone(self.process.poll(), self.read("log").decode())
         self.client.admin.command("configureFailPoint", "failCommand", mode="off")
@@ -356,7 +352,7 @@ class Daemon(MongoCase, DaemonCase):
 
     def test_connections_that_broke_before_the_end(self):
         """Its last word is that nothing is open."""
-        self.append(b"".join(self.rest))
+        self.append("a.log", b"".join(self.rest))
         self.wait_for(self.is_counted, bool)
         self.between.cut()
         self.stop()
@@ -366,7 +362,7 @@ class Daemon(MongoCase, DaemonCase):
     def test_the_server_is_killed(self):
         deaths = self.dice.sample(range(len(self.rest)), 3)
         for number, piece in enumerate(self.rest):
-            self.append(piece)
+            self.append("a.log", piece)
             time.sleep(self.dice.random() * 0.1)
             if number in deaths:
                 self.server.kill()
@@ -379,7 +375,7 @@ class Daemon(MongoCase, DaemonCase):
         self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": long_ago}})
         self.write("b.log", other := log(self.dice, 50))
         self.count("b.log", url=self.store)
-        self.append(b"".join(self.rest))
+        self.append("a.log", b"".join(self.rest))
         self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.log))
         self.stop()
         self.check(self.log, other, files=["a.log", "b.log"])

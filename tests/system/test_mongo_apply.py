@@ -300,8 +300,7 @@ class Daemon(MongoCase, DaemonCase):
         lines = "".join(LINE % (1, FIRST_DAY, hour, 0, i, f"/page-{i}.html", 7 if alike else i, "x")
                         for i in range(pages)).encode()
         self.lines += lines
-        with open(self.path("a.log"), "ab") as file:
-            file.write(lines)
+        self.append("a.log", lines)
 
     def wait_for_counted(self):
         self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.lines))

@@ -43,12 +43,12 @@ class Preallocation(MongoCase, DaemonCase):
         self.write("tallyd.yaml", (RUN % (REPORTS, self.store, when, how)).encode())
         self.launch("-c", "tallyd.yaml", **options)
 
-    def append(self, piece):
+    def add(self, piece):
         self.log += piece
-        self.write("a.log", self.log)
+        self.append("a.log", piece)
 
     def count_piece(self, *what):
-        self.append(piece_of(self.dice, *what))
+        self.add(piece_of(self.dice, *what))
         self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["stored"], lambda found: found == len(self.log))
 
     def metric(self, name):
@@ -159,7 +159,7 @@ class Preallocation(MongoCase, DaemonCase):
                 self.anew()
                 self.follow("1/1", how)
                 self.count_piece(5, 0, 1)
-                self.append((LINE % (1, 1, 0, 0, 0, PAGES[0], 7, "-")).replace("Jan", "Feb").encode())
+                self.add((LINE % (1, 1, 0, 0, 0, PAGES[0], 7, "-")).replace("Jan", "Feb").encode())
                 self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["stored"],
                               lambda found: found == len(self.log))
                 self.stop()
@@ -182,7 +182,7 @@ class Preallocation(MongoCase, DaemonCase):
                             env={**os.environ, "TALLYD_FAILPOINT": f"{name}:{self.dice.randrange(1, 3)}"})
                 process = self.process
                 while process.poll() is None:  # each piece is at least one batch
-                    self.append(piece_of(self.dice, 5 + hour // 24, hour % 24, hour % 24 + 1))
+                    self.add(piece_of(self.dice, 5 + hour // 24, hour % 24, hour % 24 + 1))
                     hour += 1
                     self.assertLess(hour, 20 * 24)
                     try:

@@ -20,10 +20,6 @@ def lines(count):
 
 
 class RunTest(DaemonCase):
-    def append(self, data):
-        with open(self.path("access.log"), "ab") as file:
-            file.write(data)
-
     def check_total(self, count):
         self.assertEqual(count, self.total(span=SPAN))
 
@@ -58,14 +54,14 @@ class RunTest(DaemonCase):
 
     def test_file_is_followed_and_continued(self):
         self.write("tallyd.yaml", CONFIG)
-        self.append(lines(100) + b"unfin")
+        self.append("access.log", lines(100) + b"unfin")
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(100)
         self.wait_for_log("event=caught_up")
-        self.append(b"ished\n" + lines(50))
+        self.append("access.log", b"ished\n" + lines(50))
         self.wait_for_consumed(151)
         self.stop()
-        self.append(lines(7))
+        self.append("access.log", lines(7))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(7)
         self.stop()
@@ -74,14 +70,13 @@ class RunTest(DaemonCase):
 
     def test_file_is_followed_through_rotation(self):
         self.write("tallyd.yaml", CONFIG)
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(10)
         os.rename(self.path("access.log"), self.path("access.log.1"))
-        with open(self.path("access.log.1"), "ab") as old:
-            old.write(lines(5))  # its writer has not noticed yet
+        self.append("access.log.1", lines(5))  # its writer has not noticed yet
         self.wait_for_consumed(15)
-        self.append(b'192.0.2.9 - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' + lines(2))
+        self.append("access.log", b'192.0.2.9 - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' + lines(2))
         time.sleep(1)
         with open(self.path("access.log.1"), "ab") as old:
             old.write(lines(3))  # another one has not, though the new log is written
@@ -94,17 +89,17 @@ class RunTest(DaemonCase):
 
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)
-        self.append(b"")
+        self.append("access.log", b"")
         self.launch("-c", "tallyd.yaml")
         self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["state"], lambda found: found == "waiting")
-        self.append(lines(3))
+        self.append("access.log", lines(3))
         self.wait_for_consumed(3)
         self.stop()
         self.check_total(3)
 
     def test_empty_file_can_be_given_up(self):
         self.write("tallyd.yaml", CONFIG)
-        self.append(b"")
+        self.append("access.log", b"")
         self.launch("-c", "tallyd.yaml")
         self.stop()
 
@@ -112,7 +107,7 @@ class RunTest(DaemonCase):
         self.write("tallyd.yaml", CONFIG)
         total = 0
         for _ in range(5):
-            self.append(lines(20000))
+            self.append("access.log", lines(20000))
             total += 20000
             self.launch("-c", "tallyd.yaml")
             time.sleep(0.05)

@@ -70,10 +70,6 @@ class ServiceTest(DaemonCase):
             text = text.replace(word, value)
         self.write("tallyd.yaml", text.encode())
 
-    def append(self, data):
-        with open(self.path("access.log"), "ab") as file:
-            file.write(data)
-
     def launch_managed(self, watchdog_s=None, ready=True, **environment):
         """With somebody who listens on NOTIFY_SOCKET."""
         self.manager = Manager(self.path("notify"))
@@ -107,9 +103,9 @@ class ServiceTest(DaemonCase):
 
     def test_start_and_stop_are_told(self):
         self.configure()
-        self.append(b"")  # it consumes an empty file too
+        self.append("access.log", b"")  # it consumes an empty file too
         self.launch_managed()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.wait_for_consumed(10)
         self.assertRegex(self.manager.wait_for("STATUS=.*[1-9]"), r"STATUS=counting, \d+ lines/s")
         self.assertEqual(0, self.manager.count("WATCHDOG=1"))  # nobody asked for it
@@ -133,17 +129,17 @@ class ServiceTest(DaemonCase):
 
     def test_watchdog_is_fed_while_the_store_is_away(self):
         self.configure()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch_managed(watchdog_s=7)  # SQLite itself waits for 5
         self.wait_for_consumed(10)
         other = self.lock_store()
-        self.append(lines(5))
+        self.append("access.log", lines(5))
         self.wait_for_log("event=store_failed")
         self.wait_for(lambda: self.code_of("/readyz"), lambda found: found[0] == 503 and "store" in found[1])
         self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
         begun, count = time.monotonic(), 15
         while time.monotonic() < begun + 12:
-            self.append(lines(5))  # until the queue is full, and the ingest thread waits
+            self.append("access.log", lines(5))  # until the queue is full, and the ingest thread waits
             count += 5
             self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 7), self.read("log"))
         self.assertNotIn(b"event=stuck", self.read("log"))
@@ -157,7 +153,7 @@ class ServiceTest(DaemonCase):
     def check_starving(self, path, calls):
         """With a watchdog that is fed no more as long as such calls hang."""
         self.configure(MORE="run: {stop_timeout: 1s}")
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch_managed(watchdog_s=1, LD_PRELOAD=os.path.join(ROOT, "build/faulty.so"), FAULTY_PATH=path,
                             FAULTY_CALLS=calls, FAULTY_AT="1", FAULTY_HOW="hang:" + self.path("hang"))
         self.wait_for_consumed(10)
@@ -165,7 +161,7 @@ class ServiceTest(DaemonCase):
         self.manager.listen(2)
         self.assertGreaterEqual(self.manager.count("WATCHDOG=1"), 2)
         self.write("hang", b"")
-        self.append(lines(5))
+        self.append("access.log", lines(5))
         self.manager.listen(2)
         self.manager.said.clear()
         self.manager.listen(3)
@@ -183,7 +179,7 @@ class ServiceTest(DaemonCase):
         self.check_starving("tallyd.db", "write")
         # And the drain of one that is stuck has an end.
         self.write("hang", b"")
-        self.append(lines(5))
+        self.append("access.log", lines(5))
         time.sleep(1)
         self.process.terminate()
         self.assertEqual(EX_TEMPFAIL, self.process.wait(TIMEOUT_S))
@@ -191,7 +187,7 @@ class ServiceTest(DaemonCase):
 
     def test_journal_gets_priorities(self):
         self.configure()
-        self.append(b"")
+        self.append("access.log", b"")
         log = open(self.path("journal"), "wb")
         self.addCleanup(log.close)
         status = os.fstat(log.fileno())
@@ -218,9 +214,9 @@ class ServiceTest(DaemonCase):
 
     def test_reload_takes_what_can_be_taken(self):
         self.configure(FLUSH="1h")
-        self.append(lines(1000))
+        self.append("access.log", lines(1000))
         self.launch_managed()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.wait_for_log("event=caught_up")
         self.assertIn(b"consumed=0", self.read("log"))  # nothing is flushed for an hour
         self.configure(FLUSH="100ms", LEVEL="warn", PATH="other.log",
@@ -230,7 +226,7 @@ class ServiceTest(DaemonCase):
         self.assertRegex(self.manager.wait_for("MONOTONIC_USEC="), r"=\d+$")
         self.assertIsNotNone(self.manager.wait_for("READY=1"))
         self.wait_for_consumed(1010)
-        self.append(lines(5))
+        self.append("access.log", lines(5))
         self.wait_for_consumed(1015)
         log = self.read("log").decode()
         self.assertRegex(log, r'keys="[^"]*sources.access.path')
@@ -244,7 +240,7 @@ class ServiceTest(DaemonCase):
 
     def test_reload_of_a_wrong_file_keeps_the_old(self):
         self.configure()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch_managed()
         self.configure(FLUSH="1century", LEVEL="loud")
         self.reload("event=reload_failed")
@@ -253,7 +249,7 @@ class ServiceTest(DaemonCase):
         self.assertIn("log.level: found", log)
         self.assertIsNotNone(self.manager.wait_for("RELOADING=1"))
         self.assertIsNotNone(self.manager.wait_for("READY=1"))
-        self.append(lines(5))
+        self.append("access.log", lines(5))
         self.wait_for_consumed(15)
         self.configure(FLUSH="300ms")
         self.reload('event=reloaded changed="aggregate.flush=300ms"')
@@ -264,12 +260,12 @@ class ServiceTest(DaemonCase):
 
     def test_reloads_under_load_lose_nothing(self):
         self.configure()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch_managed()
         for i in range(20):
             self.configure(FLUSH=f"{100 + i}ms", MORE=f"limits: {{future_max: {i}d}}")
             self.process.send_signal(signal.SIGHUP)
-            self.append(lines(20000))
+            self.append("access.log", lines(20000))
         self.wait_for_consumed(400010)
         self.stop()
         self.assertEqual(400010, self.total(span=SPAN[1::2]))
@@ -284,10 +280,10 @@ class ServiceTest(DaemonCase):
 
     def test_query_asks_the_daemon(self):
         self.configure()
-        self.append(lines(1000))
+        self.append("access.log", lines(1000))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(1000)
-        self.append(LINE.replace(b"/%d", b"/a b?&=%").replace(b"a b", b"a+b") * 3)
+        self.append("access.log", LINE.replace(b"/%d", b"/a b?&=%").replace(b"a b", b"a+b") * 3)
         self.wait_for_consumed(1003)
         for question in (["site"], ["pages", "--top", "3"], ["pages", "--step", "hour", "--filter", "path=/1"],
                          ["pages", "--filter", "path=/a+b"], ["site", "--measure", "all"]):
@@ -335,7 +331,7 @@ class ServiceTest(DaemonCase):
 
     def test_status_says_that_it_is_ready(self):
         self.configure()
-        self.append(lines(10))
+        self.append("access.log", lines(10))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(10)
         status = json.loads(self.get("/api/v1/status"))
