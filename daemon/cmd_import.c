@@ -155,16 +155,41 @@ static void report_file(const struct import *im, const struct source *src, const
                reader_left(src->reader));
 }
 
+/* What the store's books say of a file, of all its imports. */
+struct file_books {
+    const struct range *range; /* of this one */
+    int64_t rejected, parsed;
+};
+
 /* A report that was not configured for a while: its gap ends where this run began. */
-static bool print_gap(void *context, const char *source, const char *partition, const char *report,
-                      const char *entry, int64_t value)
+static bool look_at_book(void *context, const char *source, const char *partition, const char *report,
+                         const char *entry, int64_t value)
 {
-    const struct range *r = context;
+    struct file_books *f = context;
+    const struct range *r = f->range;
     char from[ACCOUNT_NUMBER_BYTES], to[ACCOUNT_NUMBER_BYTES];
-    if (strcmp(source, r->source) == 0 && strcmp(partition, r->partition) == 0 && value == r->to &&
-        strncmp(entry, "gap.", 4) == 0)
+    if (strcmp(source, r->source) != 0 || strcmp(partition, r->partition) != 0)
+        return true;
+    if (report[0] == '\0' && strcmp(entry, "parsed") == 0)
+        f->parsed += value;
+    if (report[0] == '\0' && strncmp(entry, "rejected.", strlen("rejected.")) == 0)
+        f->rejected += value;
+    if (value == r->to && strncmp(entry, "gap.", 4) == 0)
         printf("  %-16s does not count bytes %s to %s: it was not configured when they were counted\n",
                report, account_number(strtoll(entry + 4, NULL, 10), from), account_number(value, to));
+    return true;
+}
+
+static bool report_books(const struct import *im, const struct range *r, struct err *e)
+{
+    struct file_books f = {.range = r};
+    if (!store_books(im->store, look_at_book, &f, e))
+        return false;
+    if (f.parsed > 0 || f.rejected == 0)
+        return true;
+    puts("  no line of it was ever understood: is it of another format (--decode)?");
+    if (!im->dry_run)
+        puts("  what was read is read again only as a source of its own: --source-id NAME");
     return true;
 }
 
@@ -192,7 +217,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     progress_bar_clear(&im->bar);
     report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
     if (good && !im->quiet)
-        good = store_books(im->store, print_gap, &src.range, e);
+        good = report_books(im, &src.range, e);
     source_close(&src);
     return good;
 }

@@ -237,6 +237,16 @@ class Troubles(Case):
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
 
+    def test_file_of_another_format_can_be_counted_after_all(self):
+        self.write("a.json", b'{"time": "2026-01-05T12:00:00Z", "path": "/"}\n' * 3)
+        for start in "counted 3 lines", "nothing new":
+            out = self.tallyd("import", "a.json")
+            self.assertIn(start, out)
+            self.assertIn("--decode", out)
+        out = self.tallyd("import", "--decode", "json", "--source-id", "again", "a.json")
+        self.assertNotIn("--decode", out)
+        self.assertEqual(3, self.total())
+
     def test_what_a_store_does_not_take_is_noted(self):
         for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),
                            ("reports.site.layout", b"reports: {site: {layout: minute}}")):
