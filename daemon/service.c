@@ -5,8 +5,11 @@
 #include "daemon/stop.h"
 #include "web/listen.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define REJECTED_MIN 10 /* lines, none of which was understood, are worth a word */
 
 static struct query_limits query_limits_of(const struct config *c)
 {
@@ -139,6 +142,20 @@ static bool reload(struct service *sv)
     return true;
 }
 
+/* Most likely the configuration is wrong, and all looks well. */
+static void tell_rejected(struct service *sv)
+{
+    enum reject_reason why;
+    char quoted[LOG_QUOTE_BYTES];
+    int64_t lines = sv->said_rejected ? 0 : status_all_rejected(&sv->status, &why);
+    if (lines < REJECTED_MIN)
+        return;
+    log_warn("all_rejected",
+             "lines=%" PRId64 " reason=%s next=\"check sources.*.decode; rejects.file keeps such lines\"",
+             lines, log_quote(reject_help(why), quoted));
+    sv->said_rejected = true;
+}
+
 bool service_tick(struct service *sv)
 {
     bool reloaded = false;
@@ -152,6 +169,7 @@ bool service_tick(struct service *sv)
         notify_reloaded(&sv->notify);
     }
     notify_tick(&sv->notify, &sv->status);
+    tell_rejected(sv);
     log_limit_tell(clock_mono_ms(&clock_system));
     return reloaded;
 }

@@ -32,6 +32,7 @@ struct service {
     struct status status;
     struct notify notify;
     struct server *server; /* NULL: http.enabled is false */
+    bool said_rejected;    /* that nothing is understood */
 };
 
 void service_init(struct service *sv, const struct service_options *options);

@@ -133,6 +133,8 @@ void status_set_lag_max(struct status *s, int64_t lag_max);
 
 /* Has the source been found, and is it read? */
 bool status_is_consuming(struct status *s);
+/* How many records were read since the start, none of which was understood, and why most were not; else 0. */
+int64_t status_all_rejected(struct status *s, enum reject_reason *most);
 /* Is somebody counting? `why`, if not, for an operator. */
 bool status_is_alive(struct status *s, struct text *why);
 /* Alive, and can it do its work? */

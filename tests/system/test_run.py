@@ -87,6 +87,13 @@ class RunTest(DaemonCase):
         self.stop()
         self.check_total(22)
 
+    def test_lines_none_of_which_is_understood_are_told(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append(b'{"path": "/"}\n' * 20)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=all_rejected lines=[0-9]+ .*decode")
+        self.stop()
+
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)
         self.append("access.log", b"")

@@ -229,6 +229,24 @@ static int rate_of(struct status *s)
     return rate;
 }
 
+static void test_status_knows_that_nothing_is_understood(void **state)
+{
+    struct fixture *f = *state;
+    enum reject_reason most;
+    struct status_figures figures = {.state = STATUS_COUNTING, .books = &f->books};
+    assert_int_equal(status_all_rejected(&f->status, &most), 0);
+    f->books.entries[BOOK_CONSUMED] = 5;
+    f->books.entries[BOOK_REJECTED + REJECT_EMPTY] = 2;
+    f->books.entries[BOOK_REJECTED + REJECT_TIME] = 3;
+    status_note(&f->status, &figures);
+    assert_int_equal(status_all_rejected(&f->status, &most), 5);
+    assert_int_equal(most, REJECT_TIME);
+    f->books.entries[BOOK_CONSUMED]++;
+    f->books.entries[BOOK_PARSED]++;
+    status_note(&f->status, &figures);
+    assert_int_equal(status_all_rejected(&f->status, &most), 0);
+}
+
 static void test_status_rate_follows_the_source(void **state)
 {
     struct clock clock = clock_fake(0);
@@ -262,6 +280,7 @@ int main(void)
         STATUS_TEST(test_metrics_show_every_figure),
         STATUS_TEST(test_metrics_show_batches),
         STATUS_TEST(test_ready_says_what_is_missing),
+        STATUS_TEST(test_status_knows_that_nothing_is_understood),
         cmocka_unit_test(test_status_takes_so_many_partitions),
         cmocka_unit_test(test_status_rate_follows_the_source),
     };
