@@ -89,7 +89,7 @@ class RunTest(DaemonCase):
 
     def test_lines_none_of_which_is_understood_are_told(self):
         self.write("tallyd.yaml", CONFIG)
-        self.append(b'{"path": "/"}\n' * 20)
+        self.append("access.log", b'{"path": "/"}\n' * 20)
         self.launch("-c", "tallyd.yaml")
         self.wait_for_log("event=all_rejected lines=[0-9]+ .*decode")
         self.stop()
