@@ -78,14 +78,15 @@ struct sqlite_store {
     struct store base;
     sqlite3 *db;
     char *path;
-    int lock_fd; /* -1: a reader */
+    int lock_fd;     /* -1: a reader */
+    int64_t version; /* of what a writer knows: another one moves the file's on */
     size_t dict_key_bytes_max;
     bool holds;      /* all further reads are of one transaction */
     bool gives_back; /* pages that are free, to the file system */
     bool stale;      /* a transaction failed, and what it left could not be read: refresh before the next */
     struct report *reports;
     struct sqlite_report *tables;
-    sqlite3_stmt *begin, *commit, *rollback;
+    sqlite3_stmt *begin, *commit, *rollback, *data_version;
     sqlite3_stmt *marks_get;
     sqlite3_stmt *position_get, *position_put, *book_add, *book_set, *book_until;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */

@@ -102,11 +102,13 @@ static bool read_int(struct sqlite_store *st, int64_t *value, struct err *e, con
     return good;
 }
 
-/* The one writer holds a lock beside the file: SQLite's own locks come and go with transactions. */
+/* The one writer holds a lock beside the file: SQLite's own locks come and go with transactions. By a link
+ * the file has the same one. */
 static bool take_lock(struct sqlite_store *st, struct err *e)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s-lock", st->path);
+    char path[4096 + 8], *real = realpath(st->path, NULL);
+    snprintf(path, sizeof path, "%s-lock", real != NULL ? real : st->path);
+    free(real);
     st->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (st->lock_fd < 0)
         return err_set(e, errno == EACCES || errno == EROFS ? EX_NOPERM : EX_CANTCREAT,
@@ -445,12 +447,41 @@ void sqlite_undo(struct sqlite_store *st)
     st->stale = true;
 }
 
+static bool read_version(struct sqlite_store *st, int64_t *version, struct err *e)
+{
+    bool good = sqlite3_step(st->data_version) == SQLITE_ROW;
+    if (good)
+        *version = sqlite3_column_int64(st->data_version, 0);
+    else
+        sqlite_fail(st, e, "reading the file");
+    sqlite3_reset(st->data_version);
+    return good;
+}
+
+/* The lock keeps out whoever asks for it: no other program, and no file's other name. */
+static bool is_ours_alone(struct sqlite_store *st, struct err *e)
+{
+    int64_t version;
+    if (!read_version(st, &version, e))
+        return false;
+    return version == st->version ||
+           err_set(e, EX_TEMPFAIL,
+                   "%s was written by another program, or by another name (a link): nothing more is counted "
+                   "until a new start reads what it holds; one writer per file",
+                   st->path);
+}
+
 bool sqlite_begin(struct sqlite_store *st, struct err *e)
 {
     if (st->stale && !refresh(st, e))
         return false;
     st->stale = false;
-    return sqlite_run(st, st->begin, e, "beginning a transaction");
+    if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
+        return false;
+    if (st->lock_fd < 0 || is_ours_alone(st, e))
+        return true;
+    sqlite_undo(st);
+    return false;
 }
 
 static const struct store_ops ops = {
@@ -494,7 +525,8 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         !sqlite_prepare(st, &st->marks_get, e,
                         "SELECT entry, value FROM book WHERE source = '' AND part = '' AND report = ?"
                         " AND entry >= 'expired.' AND entry < 'expired/'") ||
-        !sqlite_prepare(st, &st->commit, e, "COMMIT") || !sqlite_prepare(st, &st->rollback, e, "ROLLBACK"))
+        !sqlite_prepare(st, &st->commit, e, "COMMIT") || !sqlite_prepare(st, &st->rollback, e, "ROLLBACK") ||
+        !sqlite_prepare(st, &st->data_version, e, "PRAGMA data_version"))
         return false;
     if (!(mode == STORE_WRITE ? open_writer(st, reports, count, e) : read_reports(st, e)))
         return false;
@@ -503,7 +535,7 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         if (!prepare_report(st, r, mode, e))
             return false;
     }
-    return mode == STORE_READ || refresh(st, e);
+    return mode == STORE_READ || (read_version(st, &st->version, e) && refresh(st, e));
 }
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,

@@ -9,12 +9,13 @@ import lzma
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
 
 from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_IOERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL,
-                     EX_USAGE, NOBODY, ROOT, TIMEOUT_S, Case, command, recount, traffic)
+                     EX_USAGE, NOBODY, OTHER_DAY, ROOT, TIMEOUT_S, Case, command, recount, traffic)
 
 REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 REAL_SPAN = ("2015-05-17", "2015-05-21")
@@ -312,12 +313,12 @@ class Troubles(Case):
             return f'192.0.2.1 - - [{at}] "GET / HTTP/1.1" 200 10\n'.encode()
         self.write("tallyd.yaml", b"limits: {future_max: 1s}\n")
         now = time.time()
-        log = self.write("a.log", line(now) + line(now + 4))
+        log = self.write("a.log", line(now) + line(now + 400))
         self.assertIn("rejected 1", self.tallyd("import", "-c", "tallyd.yaml", log))
-        time.sleep(4)
-        log = self.write("a.log", self.read("a.log") + line(now + 1))
-        self.tallyd("import", "-c", "tallyd.yaml", log)
-        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", log))
+        later = {"env": {**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_S": "500"}}
+        log = self.write("a.log", self.read("a.log") + line(now + 450))
+        self.assertIn("rejected 0", self.tallyd("import", "-c", "tallyd.yaml", log, **later))
+        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", log, **later))
 
     def test_second_writer_is_told_of_the_first(self):
         first = self.start("import", "-")
@@ -331,6 +332,43 @@ class Troubles(Case):
         first.communicate(timeout=30)
         self.assertEqual(0, first.returncode)
         self.assertEqual(2000, self.total())
+
+    def begin_by_hand(self):
+        """An import that has counted something, and waits for more."""
+        first = self.start("import", "-q", "-")
+        first.stdin.write(b"".join(b'h - - [05/Jan/2026:13:00:00 +0000] "GET /a%d HTTP/1.1" 200 1 "-" "-"\n' % i for i in range(40000)))
+        first.stdin.flush()
+        deadline = time.monotonic() + 20
+        while not self.is_counted() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return first
+
+    def is_counted(self):
+        try:
+            with sqlite3.connect(f"file:{self.path('tallyd.db')}?mode=ro", uri=True) as base:
+                return base.execute("SELECT count(*) FROM book").fetchone()[0] > 0
+        except sqlite3.Error:
+            return False
+
+    def test_a_link_to_the_store_is_the_store(self):
+        first = self.begin_by_hand()
+        os.makedirs(self.path("elsewhere"))
+        os.symlink(self.path("tallyd.db"), self.path("elsewhere/link.db"))
+        self.tallyd("import", "--store", "sqlite:elsewhere/link.db", "a.log", status=EX_TEMPFAIL)
+        self.assertIn("another tallyd", self.err)
+        first.communicate(timeout=30)
+        self.assertEqual(0, first.returncode)
+
+    def test_a_file_that_another_wrote_is_not_written_on(self):
+        """The lock keeps out who asks for it: here it was taken away."""
+        first = self.begin_by_hand()
+        os.remove(self.path("tallyd.db-lock"))
+        self.tallyd("import", "-q", "a.log")
+        first.stdin.write(b'h - - [05/Jan/2026:13:00:00 +0000] "GET /b HTTP/1.1" 200 1 "-" "-"\n')
+        _, err = first.communicate(timeout=30)
+        self.assertEqual(EX_TEMPFAIL, first.returncode)
+        self.assertIn(b"was written by another program", err)
+        self.assertIn(self.total() - 2000, range(1, 40001))
 
     def test_interrupted_import_stores_what_it_read_and_goes_on(self):
         first = self.start("import", "-")

@@ -15,12 +15,11 @@ import time
 import unittest
 from decimal import Decimal
 
-from harness import EX_UNAVAILABLE, ROOT, Case, dice, store_url
+from harness import EX_UNAVAILABLE, OTHER_DAY, ROOT, Case, dice, store_url
 from test_gauges import mean, text
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 CONFIG = os.path.join(ROOT, "docs/examples/monitoring.yaml")
-OTHER_DAY = os.path.join(ROOT, "build/otherday.so")
 DAYS, BEFORE_DAYS, LEVEL_DAYS, LEVEL = 70, 14, 20, 0.05
 METRICS = {"cpu.load": "gauges", "mem.used": "gauges", "requests": "counters"}
 # Of each chart: the step, how long it is, how far back it goes, and what to ask when it does not go back further.

@@ -165,6 +165,7 @@ static void test_rows_that_stay_are_damage(void **state)
     world_apply(w, 1);
     assert_true(store_tidy(w->store, true, &e));
     change(w, "CREATE TRIGGER stay BEFORE DELETE ON hour_2 BEGIN SELECT RAISE(IGNORE); END");
+    expiring_open(w, "minute=48h");
     assert_false(store_expire(w->store, fixture_ms("2026-03-17T10:20"), &expired, &e));
     assert_int_equal(e.code, EX_DATAERR);
 }
