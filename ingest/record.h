@@ -23,12 +23,13 @@ struct record {
     void *message; /* the source's own */
 };
 
-/* The latest time of events by the wall clock, rounded up to a 24th of what is allowed, an hour at most: it
- * stays the same for many batches, and the books, from which it is judged again, need to say it once. */
+/* The latest time of events by the wall clock, rounded up to a 24th of what is allowed, a minute at least and
+ * an hour at most: it stays the same for many batches, and the books, from which it is judged again, need to
+ * say it once. Where a producer's clock is wrong for months, they must not outgrow a document. */
 static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
 {
     int64_t step_ms = future_max_ms / 24;
-    step_ms = step_ms < 1 ? 1 : step_ms > HOUR_MS ? HOUR_MS : step_ms;
+    step_ms = step_ms < MINUTE_MS ? MINUTE_MS : step_ms > HOUR_MS ? HOUR_MS : step_ms;
     return (now_ms / step_ms + 1) * step_ms + future_max_ms;
 }
 

@@ -109,8 +109,10 @@ class Hard(KafkaCase):
         topic = self.new_topic(1)
         producer = self.broker.producer()
 
-        def send(ahead_s):
-            producer.send(topic, 0, json.dumps({"name": "a", "ts": int(time.time()) + ahead_s, "value": 1}).encode())
+        def send(ahead_s, sent_s=0):
+            now = int(time.time())
+            producer.send_full(topic, 0, json.dumps({"name": "a", "ts": now + ahead_s, "value": 1}).encode(),
+                               timestamp_ms=(now + sent_s) * 1000)
             producer.flush()
 
         self.configure({topic: "decode: [metric]"}, more="limits: {future_max: 2s}\nreports: {m: {by: [name]}}\n")
@@ -119,10 +121,9 @@ class Hard(KafkaCase):
         self.wait_consumed(f"kafka:{topic}", 1)
         base = sqlite3.connect(self.path("tallyd.db"), timeout=10, isolation_level=None)
         base.execute("BEGIN IMMEDIATE")
-        for _ in range(7):
-            send(0)
-            time.sleep(1)
-        send(60)
+        for later_s in range(0, 490, 70):  # of the batch's minute is but the first
+            send(later_s, later_s)
+        send(660, 490)
         base.execute("COMMIT")
         base.close()
         self.wait_consumed(f"kafka:{topic}", 9)
