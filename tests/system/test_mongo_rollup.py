@@ -232,6 +232,20 @@ class Rollup(RollupCase):
         self.roll()
         self.check_years(lines)
 
+    def test_a_lease_of_a_clock_that_was_ahead_is_none(self):
+        lines = log(self.dice, 300)
+        self.write("a.log", lines)
+        environment = {**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}
+        self.end(self.begin("a.log", env=environment), KILLED)
+        ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=365)
+        self.base.ledger.update_one({}, {"$set": {"writers.w0.lease": ahead, "writers.w0.host": "another"}})
+        self.base.jobs.update_many({}, {"$set": {"fence": 7, "until": ahead, "owner": "another 42"}})
+        self.write("b.log", b"")
+        self.count("b.log")  # whoever comes finishes what is open
+        self.count("a.log")
+        self.roll()
+        self.check_years(lines)
+
     def test_one_that_was_stopped_and_goes_on_changes_nothing(self):
         lines = log(self.dice, 300, pages=40)
         for _ in range(3):
