@@ -39,13 +39,13 @@ struct budget budget_of(const struct config *c)
         b.rejects_bytes = threads * 2 * (int64_t)LETTERS_BYTES_MAX;
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
-    if (mongo_is_url(c->store.url))
-        b.store_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count) +
-                        MONGO_BATCH_FACTOR * b.shards_bytes +
-                        c->store.connections * (int64_t)MONGO_CONNECTION_BYTES;
-    if (is_sqlite && c->http.enabled)
-        b.http_bytes =
-            c->http.connections_max * SERVER_REQUEST_BYTES + SERVER_THREADS * SQLITE_READER_CACHE_KIB * KIB;
+    int64_t names_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count);
+    if (mongo_is_url(c->store.url)) /* each handle has names of its own: the writer's, and that of jobs */
+        b.store_bytes = 2 * names_bytes + MONGO_BATCH_FACTOR * b.shards_bytes +
+                        (c->store.connections + 1) * (int64_t)MONGO_CONNECTION_BYTES;
+    if (c->http.enabled)
+        b.http_bytes = c->http.connections_max * SERVER_REQUEST_BYTES +
+                       READERS_MAX * (is_sqlite ? SQLITE_READER_CACHE_KIB * KIB : names_bytes);
     return b;
 }
 

@@ -4,9 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEASE_MS     120000 /* longer than what is sent together may take */
+#define LEASE_MS     120000  /* longer than what is sent together may take */
 #define SLACK_MS     HOUR_MS /* of clocks: a lease that is longer is one of a clock that was ahead */
-#define OPEN_WAIT_MS 90000  /* a batch is applied in less, or recovered after its writer's lease */
+#define OPEN_WAIT_MS 90000   /* a batch is applied in less, or recovered after its writer's lease */
 #define OPEN_LOOK_MS 50
 
 /* This process, as far as a person wants to know. */

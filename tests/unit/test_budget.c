@@ -2,6 +2,7 @@
 
 #include "daemon/setup.h"
 #include "tests/support/fixture.h"
+#include "web/readers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,6 +63,21 @@ static void test_budget_follows_the_configuration(void **state)
     config_free(c);
 }
 
+/* Every handle knows series by names of its own. */
+static void test_budget_knows_all_handles_of_a_server(void **state)
+{
+    (void)state;
+    struct config *few =
+        fixture_config("store: {url: mongodb://h/d}\nreports: {a: {by: [path], series_max: 1000}}");
+    struct config *many =
+        fixture_config("store: {url: mongodb://h/d}\nreports: {a: {by: [path], series_max: 11000}}");
+    struct budget b = budget_of(few), one = budget_of(many);
+    assert_true(one.http_bytes - b.http_bytes >= 64 * READERS_MAX * 10000);
+    assert_true(one.store_bytes - b.store_bytes >= 64 * 2 * 10000);
+    config_free(few);
+    config_free(many);
+}
+
 /* What is printed under a configuration is no part of it. */
 static void test_budget_prints_comments(void **state)
 {
@@ -85,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget_of_a_shard_is_what_a_full_one_takes),
         cmocka_unit_test(test_budget_follows_the_configuration),
+        cmocka_unit_test(test_budget_knows_all_handles_of_a_server),
         cmocka_unit_test(test_budget_prints_comments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
