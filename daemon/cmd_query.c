@@ -132,8 +132,13 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
 /* Zeros may surprise a person; a script compares them. */
 static void print_note(const struct query *q, const struct query_stats *stats)
 {
-    if (q->format == QUERY_TABLE && !stats->every_series && stats->series_matched == 0)
+    if (q->format != QUERY_TABLE)
+        return;
+    if (!stats->every_series && stats->series_matched == 0)
         fputs("note: no series of the report was ever counted that the filters match\n", stderr);
+    else if (stats->total.rows == 0)
+        fputs("note: nothing was counted in this range; without --from and --to it is the last hour\n",
+              stderr);
 }
 
 static bool answer(const struct query *q, const struct config *c, bool explain, struct err *e)

@@ -284,6 +284,14 @@ class Troubles(Case):
                 self.assertEqual((EX_IOERR, 1), (status, len(said.splitlines())), said)
                 self.assertIn(b"No space left", said)
 
+    def test_range_without_anything_is_noted(self):
+        self.tallyd("import", "a.log")
+        for arguments, is_noted in (([], True), (["--format", "csv"], False), (["--top", "3"], True),
+                                    (["--from", DAY[0], "--to", DAY[1]], False)):
+            with self.subTest(arguments):
+                self.tallyd("query", "pages", *arguments)
+                self.assertEqual(is_noted, "--from and --to" in self.err)
+
     def test_missing_file_does_not_keep_others_from_being_counted(self):
         self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)
         self.assertEqual(2000, self.total())
