@@ -44,6 +44,11 @@ static void note_store(const struct config *c, const char *prefix, struct text *
 {
     if (mongo_is_url(c->store.url))
         return;
+    if (c->store.ttl)
+        text_printf(out,
+                    "%snote: store.ttl needs a store in MongoDB: `tallyd run` and `import` refuse it with "
+                    "store.url as it is\n",
+                    prefix);
     for (size_t i = 0; i < c->source_count; i++) {
         if (c->sources[i].raw.kind != RAW_OFF)
             text_printf(out,

@@ -278,6 +278,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.count("a.log", url="sqlite:a.db", status=EX_CONFIG)
         self.assertIn("found store.ttl: true with a store whose server ends nothing", self.err)
         self.count("--dry-run", "a.log", url="sqlite:a.db")
+        self.assertIn("note: store.ttl needs a store in MongoDB", self.tallyd("check", "-c", "tallyd.yaml"))
 
     def test_admin_says_it(self):
         self.configure(KEEP, True)
