@@ -29,12 +29,13 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
                 "mongodb://HOST/DATABASE, or ttl: false");
         return NULL;
     }
-    if (mode == STORE_WORK && !mongo_is_url(url))
-        mode = STORE_READ; /* batches do what jobs are for */
     if (strcmp(url, "mem:") == 0)
         return mem_open(mode, reports, report_count, e);
-    if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0')
+    if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0') {
+        if (mode == STORE_WORK)
+            mode = STORE_READ; /* batches do what jobs are for */
         return sqlite_open(url + prefix, mode, reports, report_count, e);
+    }
     if (mongo_is_url(url))
         return mongo_open(url, mode, options, reports, report_count, e);
     err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH, mongodb://HOST/DATABASE or mem:", url);
