@@ -7,7 +7,6 @@ As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names anothe
 
 import os
 import re
-import unittest
 
 from mongocase import MongoCase, main
 from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, failpoints, iso

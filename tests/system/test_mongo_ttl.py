@@ -9,7 +9,6 @@ import datetime
 import os
 import re
 import time
-import unittest
 
 from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, ROOT, DaemonCase
 from mongocase import MongoCase, main
