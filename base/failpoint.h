@@ -33,7 +33,7 @@
     X(MONGO_APPLIED, "mongo.applied")               \
     X(MONGO_DONE, "mongo.done")                     \
     X(ROLLUP_SENT, "rollup.sent")                   \
-    X(ROLLUP_MARKING, "rollup.marking")             \
+    X(ROLLUP_STAMPING, "rollup.stamping")           \
     X(TOP_RANKED, "top.ranked")                     \
     X(WEEKS_BEGUN, "weeks.begun")                   \
     X(TTL_NOTED, "ttl.noted")                       \

@@ -22,7 +22,7 @@
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo_raw.h
- *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_marks.h
+ *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo_stamps.h
  *                { _id: "weeks/pages", start: "monday", … }                                   likewise
  *                { _id: "top/pages", fence, owner, until, … }   mongo_lease.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },

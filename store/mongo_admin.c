@@ -1,8 +1,8 @@
 #include "store/mongo_admin.h"
 
 #include "store/mongo_admin_internal.h"
-#include "store/mongo_marks.h"
 #include "store/mongo_raw.h"
+#include "store/mongo_stamps.h"
 
 void mongo_admin_json(struct text *out, const bson_t *document)
 {

@@ -41,10 +41,10 @@ struct mongo_report {
     bool has_all_names;   /* all of them are in `names` */
     bool has_zeros;       /* there may be documents with slots that nothing was counted in, each of zeros */
     uint32_t first_written[MONGO_KINDS_MAX]; /* of each kind, the first bucket, as mongo_name.written */
-    struct marks marks;         /* as this handle knows them: what it writes leaves out what is before */
-    int64_t known_ms;           /* since when, monotonic */
-    int64_t asked_ms;           /* … and when they were asked for last; 0: not yet */
-    struct mongo_marks *rolled; /* for reading: mongo_months.c; NULL: not yet */
+    struct marks marks;          /* as this handle knows them: what it writes leaves out what is before */
+    int64_t known_ms;            /* since when, monotonic */
+    int64_t asked_ms;            /* … and when they were asked for last; 0: not yet */
+    struct mongo_stamps *rolled; /* for reading: mongo_months.c; NULL: not yet */
     struct mongo_top_look *top_looks; /* of a worker, at rankings that wait: mongo_top_job.c */
     size_t top_look_count;
     struct mongo_ttl ttl; /* as the database had it when the marks were read */
@@ -77,7 +77,7 @@ struct mongo_ahead {
     int64_t date_ms;
 };
 
-/* Starts of months, or weeks: mongo_marks.h. */
+/* Starts of months, or weeks: mongo_stamps.h. */
 struct mongo_written {
     int64_t *starts;
     size_t count, capacity;
@@ -99,7 +99,7 @@ struct mongo_store {
     char *uri;
     struct report *reports;
     struct mongo_report *more; /* of each report */
-    bool with_weeks;           /* of a writer: it marks them; of others: they are in the catalog */
+    bool with_weeks;           /* of a writer: it stamps them; of others: they are in the catalog */
     enum weekday week_start;   /* of a writer's */
     bool with_ttl;             /* of a writer: the server is to end documents */
     bool goes_by_clock;        /* of a reader: it takes for gone what the server may have ended */

@@ -39,7 +39,7 @@ extern const struct mongo_kind mongo_year, mongo_week;
 struct mongo_target {
     const char *job; /* that does it */
     const struct mongo_kind *kind;
-    enum span marked; /* the periods of which batches say that they wrote them */
+    enum span stamped; /* the periods of which batches say that they wrote them */
 };
 enum { MONGO_YEARS, MONGO_WEEKS, MONGO_TARGETS };
 extern const struct mongo_target mongo_targets[MONGO_TARGETS];

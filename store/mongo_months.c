@@ -1,8 +1,8 @@
-/* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their marks
+/* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their stamps
  * are read first, so whatever they say is in R.year was there before it is read; and at most once in a while,
  * so a late event may be seen so much later. */
 #include "base/mem.h"
-#include "store/mongo_marks.h"
+#include "store/mongo_stamps.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 struct months {
     struct mongo_store *m;
     const struct scan *scan;
-    const struct mongo_marks *marks;
+    const struct mongo_stamps *stamps;
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
@@ -22,7 +22,7 @@ struct months {
 
 static bool is_rolled(const struct months *s, int64_t month_ms)
 {
-    return mongo_is_rolled(s->marks, month_ms);
+    return mongo_is_rolled(s->stamps, month_ms);
 }
 
 /* A year may have another value of a month that is not rolled up as it is now. */
@@ -63,15 +63,15 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
 }
 
 /* NULL: they could not be read. */
-static const struct mongo_marks *see_marks(struct mongo_store *m, size_t report, struct err *e)
+static const struct mongo_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
 {
-    struct mongo_marks **seen = &m->more[report].rolled;
+    struct mongo_stamps **seen = &m->more[report].rolled;
     if (*seen != NULL && clock_mono_ms(&clock_system) - (*seen)->read_ms < SEEN_MS)
         return *seen;
     if (*seen == NULL)
         *seen = xcalloc(1, sizeof **seen);
     free((*seen)->list);
-    if (mongo_read_marks(m, &mongo_targets[MONGO_YEARS], report, *seen, e))
+    if (mongo_read_stamps(m, &mongo_targets[MONGO_YEARS], report, *seen, e))
         return *seen;
     (*seen)->read_ms = -SEEN_MS;
     return NULL;
@@ -85,10 +85,10 @@ bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *
     int64_t first_ms = -1, end_ms = -1;
     uint64_t rows_before = stats->rows;
     size_t count = 0;
-    s.marks = see_marks(m, scan->report, e);
-    bool good = s.marks != NULL;
-    for (size_t i = 0; good && i < s.marks->count; i++) {
-        int64_t at = s.marks->list[i].start_ms;
+    s.stamps = see_stamps(m, scan->report, e);
+    bool good = s.stamps != NULL;
+    for (size_t i = 0; good && i < s.stamps->count; i++) {
+        int64_t at = s.stamps->list[i].start_ms;
         if (at < scan->from_ms || at >= scan->to_ms || !is_rolled(&s, at))
             continue;
         first_ms = count++ == 0 ? at : first_ms;

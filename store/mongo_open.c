@@ -1,9 +1,9 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
-#include "store/mongo_marks.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
+#include "store/mongo_stamps.h"
 #include "store/mongo_top.h"
 #include "store/mongo_ttl.h"
 

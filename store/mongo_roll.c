@@ -3,8 +3,8 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo_marks.h"
 #include "store/mongo_merge.h"
+#include "store/mongo_stamps.h"
 #include "store/mongo_top.h"
 #include "store/mongo_weeks.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define LEASE_KEEP_MS 10000
-#define GROUP_MAX     MONGO_SOURCES_MAX /* marks that are rolled up by one lease */
+#define GROUP_MAX     MONGO_SOURCES_MAX /* stamps that are rolled up by one lease */
 #define DONE_MAX      (2 * GROUP_MAX)
 
 /* A period with counts that are not rolled up, as it was when it was looked at last. */
@@ -34,8 +34,8 @@ struct rolling {
     const struct store_roll *what;
     const struct mongo_target *target;
     size_t report;
-    int64_t fence;                      /* of the lease; 0: it was not taken */
-    struct mongo_mark marks[GROUP_MAX]; /* of one year, or some weeks */
+    int64_t fence;                        /* of the lease; 0: it was not taken */
+    struct mongo_stamp stamps[GROUP_MAX]; /* of one year, or some weeks */
     size_t count;
     struct done done[DONE_MAX];
     size_t done_count;
@@ -97,9 +97,9 @@ static struct mongo_merge merge_of(struct rolling *r, int64_t start_ms)
 /* Of a year the months that wait. */
 static bool roll_year(struct rolling *r)
 {
-    struct mongo_merge g = merge_of(r, span_floor(SPAN_YEAR, r->marks[0].start_ms));
+    struct mongo_merge g = merge_of(r, span_floor(SPAN_YEAR, r->stamps[0].start_ms));
     for (size_t i = 0; i < r->count; i++)
-        add_source(&g, r->marks[i].start_ms, span_next(SPAN_MONTH, r->marks[i].start_ms));
+        add_source(&g, r->stamps[i].start_ms, span_next(SPAN_MONTH, r->stamps[i].start_ms));
     bool good = mongo_merge(&g, r->e);
     for (size_t i = 0; i < g.count; i++)
         note_done(r, g.sources[i].from_ms, g.sources[i].documents);
@@ -127,10 +127,10 @@ static int64_t week_of(const struct rolling *r, int64_t ms)
     return civil_week_floor(r->what->week_start, ms);
 }
 
-/* The end of the last week that a mark leads to. */
-static int64_t weeks_end(const struct rolling *r, const struct mongo_mark *mark)
+/* The end of the last week that a stamp leads to. */
+static int64_t weeks_end(const struct rolling *r, const struct mongo_stamp *stamp)
 {
-    return week_of(r, mark->start_ms + WEEK_MS - 1) + WEEK_MS;
+    return week_of(r, stamp->start_ms + WEEK_MS - 1) + WEEK_MS;
 }
 
 /* Those whose days are all there: others are gone, or go next. */
@@ -140,7 +140,7 @@ static bool roll_weeks(struct rolling *r)
     int64_t at_ms = INT64_MIN;
     bool good = mongo_marks(&r->m->store, r->report, &gone, r->e);
     for (size_t i = 0; good && i < r->count; i++) {
-        int64_t first_ms = week_of(r, r->marks[i].start_ms), end_ms = weeks_end(r, &r->marks[i]);
+        int64_t first_ms = week_of(r, r->stamps[i].start_ms), end_ms = weeks_end(r, &r->stamps[i]);
         for (at_ms = at_ms > first_ms ? at_ms : first_ms; good && at_ms < end_ms; at_ms += WEEK_MS) {
             bool is_gone = gone.before_ms[SPAN_DAY] > 0 && at_ms < gone.before_ms[SPAN_DAY];
             good = is_gone || roll_week(r, at_ms);
@@ -155,9 +155,9 @@ static bool roll_group(struct rolling *r)
                 (r->target->kind == &mongo_week ? roll_weeks(r) : roll_year(r));
     if (!good)
         return false;
-    failpoint(FAILPOINT_ROLLUP_MARKING);
+    failpoint(FAILPOINT_ROLLUP_STAMPING);
     bool held,
-        asked = mongo_mark_rolled(r->m, r->target, r->report, r->fence, r->marks, r->count, &held, r->e);
+        asked = mongo_stamp_rolled(r->m, r->target, r->report, r->fence, r->stamps, r->count, &held, r->e);
     r->goes_on = held || !asked;
     return held;
 }
@@ -175,18 +175,18 @@ static struct mongo_look *find_look(const struct rolling *r, int64_t start_ms)
 }
 
 /* Something still comes, or may. */
-static bool must_wait(const struct rolling *r, const struct mongo_mark *mark)
+static bool must_wait(const struct rolling *r, const struct mongo_stamp *stamp)
 {
     struct mongo_store *m = r->m;
     int64_t now_ms = clock_mono_ms(&clock_system);
-    struct mongo_look *look = find_look(r, mark->start_ms);
+    struct mongo_look *look = find_look(r, stamp->start_ms);
     if (look == NULL) {
         m->looks = xgrow(m->looks, &m->look_capacity, m->look_count + 1, sizeof *m->looks);
         look = &m->looks[m->look_count++];
-        *look = (struct mongo_look){r->target, r->report, mark->start_ms, mark->written, now_ms, now_ms};
+        *look = (struct mongo_look){r->target, r->report, stamp->start_ms, stamp->written, now_ms, now_ms};
     }
-    if (look->written != mark->written) {
-        look->written = mark->written;
+    if (look->written != stamp->written) {
+        look->written = stamp->written;
         look->seen_ms = now_ms;
     }
     return now_ms - look->seen_ms < r->what->quiet_ms && now_ms - look->first_ms < MONGO_ROLL_WAIT_MS;
@@ -199,17 +199,17 @@ static void forget_look(const struct rolling *r, int64_t start_ms)
         *look = r->m->looks[--r->m->look_count];
 }
 
-static bool is_due(const struct rolling *r, const struct mongo_mark *mark)
+static bool is_due(const struct rolling *r, const struct mongo_stamp *stamp)
 {
     int64_t end_ms =
-        r->target->kind == &mongo_week ? weeks_end(r, mark) : span_next(SPAN_MONTH, mark->start_ms);
-    if (mark->written == mark->rolled) {
-        forget_look(r, mark->start_ms); /* also where another did it */
+        r->target->kind == &mongo_week ? weeks_end(r, stamp) : span_next(SPAN_MONTH, stamp->start_ms);
+    if (stamp->written == stamp->rolled) {
+        forget_look(r, stamp->start_ms); /* also where another did it */
         return false;
     }
     if (r->what->now)
         return true;
-    return end_ms <= clock_wall_ms(&clock_system) && !(r->what->quiet_ms > 0 && must_wait(r, mark));
+    return end_ms <= clock_wall_ms(&clock_system) && !(r->what->quiet_ms > 0 && must_wait(r, stamp));
 }
 
 static void tell_held(const struct rolling *r)
@@ -218,32 +218,32 @@ static void tell_held(const struct rolling *r)
         r->what->held(r->what->context, r->m->reports[r->report].name, r->owner);
 }
 
-static bool is_of_our_day(const struct rolling *r, const struct mongo_marks *marks)
+static bool is_of_our_day(const struct rolling *r, const struct mongo_stamps *stamps)
 {
     return r->target->kind != &mongo_week ||
-           (!marks->is_stale && strcmp(marks->start, civil_weekdays[r->what->week_start]) == 0);
+           (!stamps->is_stale && strcmp(stamps->start, civil_weekdays[r->what->week_start]) == 0);
 }
 
-/* The lease, and those of r->marks that still wait; *taken false: another has it in hand. */
+/* The lease, and those of r->stamps that still wait; *taken false: another has it in hand. */
 static bool take_group(struct rolling *r, bool *taken)
 {
-    struct mongo_marks marks;
+    struct mongo_stamps stamps;
     size_t wanted = r->count;
     r->kept_ms = clock_mono_ms(&clock_system);
-    bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, taken, &marks, r->e);
+    bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, taken, &stamps, r->e);
     r->count = 0;
     if (good && *taken)
-        r->fence = marks.fence;
-    if (good && *taken && !is_of_our_day(r, &marks))
+        r->fence = stamps.fence;
+    if (good && *taken && !is_of_our_day(r, &stamps))
         wanted = 0; /* they began to be others while this one was stopped */
-    for (size_t i = 0, k = 0; good && *taken && i < marks.count && k < wanted; i++) {
-        const struct mongo_mark *mark = &marks.list[i];
-        while (k < wanted && r->marks[k].start_ms < mark->start_ms)
+    for (size_t i = 0, k = 0; good && *taken && i < stamps.count && k < wanted; i++) {
+        const struct mongo_stamp *stamp = &stamps.list[i];
+        while (k < wanted && r->stamps[k].start_ms < stamp->start_ms)
             k++;
-        if (k < wanted && r->marks[k].start_ms == mark->start_ms && mark->written != mark->rolled)
-            r->marks[r->count++] = *mark; /* never behind k */
+        if (k < wanted && r->stamps[k].start_ms == stamp->start_ms && stamp->written != stamp->rolled)
+            r->stamps[r->count++] = *stamp; /* never behind k */
     }
-    free(marks.list);
+    free(stamps.list);
     return good;
 }
 
@@ -251,16 +251,16 @@ static void tell_done(const struct rolling *r)
 {
     const char *name = r->m->reports[r->report].name;
     for (size_t i = 0; i < r->done_count; i++)
-        r->what->done(r->what->context, name, r->target->marked, r->done[i].start_ms, r->done[i].documents);
+        r->what->done(r->what->context, name, r->target->stamped, r->done[i].start_ms, r->done[i].documents);
 }
 
-/* Those of r->marks, as far as they are ours to do. */
-static bool roll_marks(struct rolling *r)
+/* Those of r->stamps, as far as they are ours to do. */
+static bool roll_stamps(struct rolling *r)
 {
     bool taken = true;
     r->done_count = 0;
     for (size_t i = 0; r->what->dry && i < r->count; i++)
-        note_done(r, r->marks[i].start_ms, 0);
+        note_done(r, r->stamps[i].start_ms, 0);
     if (r->what->dry || r->count == 0) {
         tell_done(r);
         return true;
@@ -275,7 +275,7 @@ static bool roll_marks(struct rolling *r)
     if (!roll_group(r))
         return !r->goes_on;
     for (size_t i = 0; i < r->count; i++)
-        forget_look(r, r->marks[i].start_ms);
+        forget_look(r, r->stamps[i].start_ms);
     tell_done(r);
     return true;
 }
@@ -287,7 +287,7 @@ static bool is_together(const struct rolling *r, int64_t first_ms, int64_t start
            span_floor(SPAN_YEAR, first_ms) == span_floor(SPAN_YEAR, start_ms);
 }
 
-static bool roll_due(struct rolling *r, const struct mongo_marks *found)
+static bool roll_due(struct rolling *r, const struct mongo_stamps *found)
 {
     bool good = true;
     for (size_t i = 0; good && !is_stopped(r) && i < found->count;) {
@@ -296,9 +296,9 @@ static bool roll_due(struct rolling *r, const struct mongo_marks *found)
         for (; i < found->count && r->count < GROUP_MAX && is_together(r, first_ms, found->list[i].start_ms);
              i++) {
             if (is_due(r, &found->list[i]))
-                r->marks[r->count++] = found->list[i];
+                r->stamps[r->count++] = found->list[i];
         }
-        good = roll_marks(r);
+        good = roll_stamps(r);
         if (r->count > 0 && !store_roll_has_time(r->what))
             break;
     }
@@ -309,10 +309,10 @@ static bool roll_due(struct rolling *r, const struct mongo_marks *found)
 
 /* Weeks of another day make room first; that is done by whoever has the lease. A rebuild looks for them in
  * any case. */
-static bool clear_weeks(struct rolling *r, const struct mongo_marks *found)
+static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
 {
     bool taken, is_new = strcmp(found->start, civil_weekdays[r->what->week_start]) != 0;
-    struct mongo_marks marks;
+    struct mongo_stamps stamps;
     if (is_of_our_day(r, found) && r->what->from_ms < 0)
         return true;
     if (is_new && r->what->from_ms < 0)
@@ -322,8 +322,8 @@ static bool clear_weeks(struct rolling *r, const struct mongo_marks *found)
                        r->m->reports[r->report].name, found->start, mongo_client_name(r->m->client),
                        civil_weekdays[r->what->week_start]);
     r->kept_ms = clock_mono_ms(&clock_system);
-    bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, &taken, &marks, r->e);
-    free(marks.list);
+    bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, &taken, &stamps, r->e);
+    free(stamps.list);
     if (!good)
         return false;
     r->goes_on = taken;
@@ -331,7 +331,7 @@ static bool clear_weeks(struct rolling *r, const struct mongo_marks *found)
         tell_held(r);
         return true;
     }
-    r->fence = marks.fence;
+    r->fence = stamps.fence;
     struct mongo_clearing clearing = {.m = r->m,
                                       .report = r->report,
                                       .fence = r->fence,
@@ -344,28 +344,29 @@ static bool clear_weeks(struct rolling *r, const struct mongo_marks *found)
     return good || !r->goes_on;
 }
 
-static bool read_again(struct rolling *r, struct mongo_marks *found)
+static bool read_again(struct rolling *r, struct mongo_stamps *found)
 {
     free(found->list);
     found->list = NULL;
-    return mongo_read_marks(r->m, r->target, r->report, found, r->e);
+    return mongo_read_stamps(r->m, r->target, r->report, found, r->e);
 }
 
-/* What waits: also what was there before there were marks, and what is wanted again. */
-static bool find_marks(struct rolling *r, struct mongo_marks *found)
+/* What waits: also what was there before there were stamps, and what is wanted again. */
+static bool find_stamps(struct rolling *r, struct mongo_stamps *found)
 {
     const struct store_roll *what = r->what;
-    bool good = mongo_read_marks(r->m, r->target, r->report, found, r->e);
+    bool good = mongo_read_stamps(r->m, r->target, r->report, found, r->e);
     r->owner = found->owner;
     if (!good || what->dry)
         return good;
     if (!found->has_begun)
-        good = mongo_begin_marks(r->m, r->target, r->report, what->week_start, r->e) && read_again(r, found);
+        good = mongo_begin_stamps(r->m, r->target, r->report, what->week_start, r->e) && read_again(r, found);
     if (good && r->target->kind == &mongo_week)
         good = clear_weeks(r, found);
     if (!good || !r->goes_on || what->from_ms < 0)
         return good;
-    return mongo_mark_again(r->m, r->target, r->report, what->week_start, what->from_ms, what->to_ms, r->e) &&
+    return mongo_stamp_again(r->m, r->target, r->report, what->week_start, what->from_ms, what->to_ms,
+                             r->e) &&
            read_again(r, found);
 }
 
@@ -385,8 +386,8 @@ static bool roll_one(struct mongo_store *m, const struct store_roll *what, size_
                      const struct mongo_target *target, struct err *e)
 {
     struct rolling r = {.m = m, .what = what, .target = target, .report = report, .e = e, .goes_on = true};
-    struct mongo_marks found = {0};
-    bool good = find_marks(&r, &found) && (!r.goes_on || roll_due(&r, &found));
+    struct mongo_stamps found = {0};
+    bool good = find_stamps(&r, &found) && (!r.goes_on || roll_due(&r, &found));
     free(found.list);
     return give_lease(&r, good);
 }
@@ -410,21 +411,22 @@ bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e)
 static bool tell_job(struct mongo_store *m, size_t report, const struct mongo_target *target, job_fn *fn,
                      void *context, struct err *e)
 {
-    struct mongo_marks marks;
+    struct mongo_stamps stamps;
     int64_t now_ms = clock_wall_ms(&clock_system);
     struct store_job job = {.name = target->job, .report = m->reports[report].name, .owner = ""};
-    bool good = mongo_read_marks(m, target, report, &marks, e);
-    for (size_t i = 0; good && i < marks.count; i++) {
-        const struct mongo_mark *mark = &marks.list[i];
-        job.waiting += mark->written != mark->rolled && span_next(target->marked, mark->start_ms) <= now_ms;
+    bool good = mongo_read_stamps(m, target, report, &stamps, e);
+    for (size_t i = 0; good && i < stamps.count; i++) {
+        const struct mongo_stamp *stamp = &stamps.list[i];
+        job.waiting +=
+            stamp->written != stamp->rolled && span_next(target->stamped, stamp->start_ms) <= now_ms;
     }
-    job.last_run_ms = marks.last_run_ms;
-    if (marks.until_ms > now_ms)
-        job.owner = marks.owner;
-    bool is_there = target->kind != &mongo_week || marks.has_begun || marks.count > 0;
+    job.last_run_ms = stamps.last_run_ms;
+    if (stamps.until_ms > now_ms)
+        job.owner = stamps.owner;
+    bool is_there = target->kind != &mongo_week || stamps.has_begun || stamps.count > 0;
     if (good && is_there)
         fn(context, &job);
-    free(marks.list);
+    free(stamps.list);
     return good;
 }
 

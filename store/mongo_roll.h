@@ -5,10 +5,10 @@
  *   pages.week { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 },
  *                bytes: { weekly: 4652, daily: { "6": 4652 } }, applied: { rollup: 18 }, modified, v }
  *
- * Exact  : a month's mark is read, then every batch that is open is waited for, then R.month is read:
- *          whatever the mark counts is in what is read. What comes meanwhile makes the mark another, and the
- *          month is rolled up again. What is set is in mongo_merge.h.
- * Who    : anybody, by a lease for each report; see mongo_marks.h.
+ * Exact  : a month's stamp is read, then every batch that is open is waited for, then R.month is read:
+ *          whatever the stamp counts is in what is read. What comes meanwhile makes the stamp another, and
+ *          the month is rolled up again. What is set is in mongo_merge.h.
+ * Who    : anybody, by a lease for each report; see mongo_stamps.h.
  * Pace   : a month, or week, that is over, once nothing was written to it for store_roll.quiet_ms; but if
  *          that does not end, after MONGO_ROLL_WAIT_MS.
  * Cost   : those months of a year that wait go together: one pass over their documents, and an update of each
@@ -16,7 +16,7 @@
  * Weeks  : for whoever reads them by other tools, and only where they are wanted (store_roll.weeks): a
  *          chart of a year by weeks takes 12 documents of months, or 53 of weeks. All days of a week are
  *          there, or it is not: it goes with its first day (mongo_expire.c), and is not set again. They begin
- *          on the day that the marks say; on another only by a rebuild, which deletes those that there are
+ *          on the day that the stamps say; on another only by a rebuild, which deletes those that there are
  *          (mongo_weeks.h).
  */
 #pragma once

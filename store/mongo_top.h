@@ -43,7 +43,7 @@ void mongo_periods_add(struct mongo_periods *p, int64_t ms);
 void mongo_periods_floor(struct mongo_periods *p, enum span span);
 
 /* Those of [from_ms, to_ms) are to be ranked again, also such as nobody wrote: what was counted without being
- * marked, or changed by hand. None that is yet to come, or gone. */
+ * stamped, or changed by hand. None that is yet to come, or gone. */
 bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
                      struct err *e) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* A batch becomes updates: one per document that it touches, in the order of their collections. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo_marks.h"
+#include "store/mongo_stamps.h"
 #include "store/mongo_top.h"
 
 #define XXH_INLINE_ALL
@@ -300,7 +300,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
 }
 
 /* What is to be rolled up now. */
-static void write_marks(struct update *u, size_t target)
+static void write_stamps(struct update *u, size_t target)
 {
     const struct mongo_written *written = &u->m->written[target];
     bson_t filter;
@@ -308,9 +308,9 @@ static void write_marks(struct update *u, size_t target)
         return;
     bson_init(&filter);
     begin(u);
-    mongo_mark_id(u->m, &mongo_targets[target], u->report, &u->m->id);
+    mongo_stamp_id(u->m, &mongo_targets[target], u->report, &u->m->id);
     BSON_APPEND_UTF8(&filter, "_id", u->m->id.ptr);
-    mongo_mark_periods(&u->inc, &mongo_targets[target], written->starts, written->count);
+    mongo_stamp_periods(&u->inc, &mongo_targets[target], written->starts, written->count);
     u->collection = MONGO_JOBS;
     end(u, &filter, NULL);
     bson_destroy(&filter);
@@ -366,7 +366,7 @@ static void write_documents(struct update *u, size_t cell_count)
         write_kind(u, &kinds[n], n, cell_count);
     }
     for (size_t t = 0; t < MONGO_TARGETS; t++)
-        write_marks(u, t);
+        write_stamps(u, t);
     write_tops(u, cell_count);
 }
 

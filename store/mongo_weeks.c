@@ -1,9 +1,9 @@
 #include "store/mongo_weeks.h"
 
 #include "base/failpoint.h"
-#include "store/mongo_marks.h"
 #include "store/mongo_merge.h"
 #include "store/mongo_page.h"
+#include "store/mongo_stamps.h"
 
 #include <stdio.h>
 
@@ -76,8 +76,8 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
 bool mongo_clear_weeks(struct mongo_clearing *c, struct err *e)
 {
     c->held = true;
-    if (c->is_new && !mongo_mark_start(c->m, c->report, c->fence, c->first, &c->held, e))
+    if (c->is_new && !mongo_stamp_start(c->m, c->report, c->fence, c->first, &c->held, e))
         return false;
     failpoint(FAILPOINT_WEEKS_BEGUN);
-    return !c->held || (delete_others(c, e) && mongo_mark_fresh(c->m, c->report, c->fence, &c->held, e));
+    return !c->held || (delete_others(c, e) && mongo_stamp_fresh(c->m, c->report, c->fence, &c->held, e));
 }

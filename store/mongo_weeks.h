@@ -1,7 +1,7 @@
 /* mongo_weeks.h - weeks begin on one day: documents of those that began on another are deleted.
  *
- * Order : first the marks say on which day weeks begin, and that none is rolled up; then the others are
- *         deleted; then the marks say so. Killed in between, whoever has the lease next goes on.
+ * Order : first the stamps say on which day weeks begin, and that none is rolled up; then the others are
+ *         deleted; then the stamps say so. Killed in between, whoever has the lease next goes on.
  * Which : a week's `_id` begins with its first day. So the days that there are documents of are looked for,
  *         one query each.
  */
@@ -14,7 +14,7 @@ struct mongo_clearing {
     size_t report;
     int64_t fence; /* of the lease */
     enum weekday first;
-    bool is_new; /* the marks do not say so yet */
+    bool is_new; /* the stamps do not say so yet */
     mongo_goes_on_fn *goes_on;
     void *context;
     bool held; /* afterwards; false: another has the lease, and goes on */

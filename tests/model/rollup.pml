@@ -29,7 +29,7 @@
 /* ---- the ledger */
 byte open;
 
-/* ---- the marks: one document */
+/* ---- the stamps: one document */
 byte written, rolled, fence;
 
 /* ---- the document of the month, and that of the year */
@@ -67,7 +67,7 @@ byte done;
 
 /* ---- a batch */
 
-inline mark()
+inline stamp()
 {
     written++
 }
@@ -85,10 +85,10 @@ proctype batch(byte b)
     count();
 #else
     if
-    :: mark();
+    :: stamp();
        count()
     :: count();
-       mark()
+       stamp()
     fi;
 #endif
     atomic {
@@ -96,7 +96,7 @@ proctype batch(byte b)
         done = done | BIT(b)
     };
 #ifdef WITHOUT_MARKING_BEFORE_DONE
-    mark()
+    stamp()
 #endif
 }
 

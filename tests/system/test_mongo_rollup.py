@@ -169,7 +169,7 @@ class Rollup(RollupCase):
         self.assertEqual(26, said.count("rolled up"), said)
         self.check_years(lines)
 
-    def test_what_was_counted_before_there_were_marks(self):
+    def test_what_was_counted_before_there_were_stamps(self):
         lines = log(self.dice, 300)
         self.count_lines(lines)
         self.base.jobs.drop()
@@ -178,7 +178,7 @@ class Rollup(RollupCase):
         self.check_years(lines)
         self.check(lines)
 
-    def test_marks_that_are_gone_begin_above_what_guards_the_years(self):
+    def test_stamps_that_are_gone_begin_above_what_guards_the_years(self):
         lines = log(self.dice, 300)
         self.count_lines(lines)
         self.roll()
@@ -199,7 +199,7 @@ class Rollup(RollupCase):
         self.check_years(lines)
 
     def test_what_others_bring_in_and_add(self):
-        """A month without a mark is read from its own documents, until a rebuild; members of others' stay theirs."""
+        """A month without a stamp is read from its own documents, until a rebuild; members of others' stay theirs."""
         lines = log(self.dice, 600)
         self.count_lines(lines)
         self.roll()
@@ -266,7 +266,7 @@ class Rollup(RollupCase):
     def test_killed_at_named_places(self):
         lines = log(self.dice, 300)
         self.count_lines(lines)
-        for place in ("rollup.sent", "rollup.marking:2", "rollup.sent:3"):
+        for place in ("rollup.sent", "rollup.stamping:2", "rollup.sent:3"):
             killed = self.begin_roll(env={**os.environ, "TALLYD_FAILPOINT": place})
             self.assertEqual(KILLED, self.ended(killed), self.output)
             self.check(lines)

@@ -128,7 +128,7 @@ class Weeks(WeekCase):
         self.assertEqual([], [one["_id"] for one in self.base.jobs.find() if one["_id"].startswith("weeks")])
 
     def test_wanted_later(self):
-        """What was counted before is marked once; from then on also by those who were not told."""
+        """What was counted before is stamped once; from then on also by those who were not told."""
         lines = log(self.dice, 400, years=(2024,))
         self.count_lines(lines)
         self.roll()
@@ -207,7 +207,7 @@ class OtherDays(WeekCase):
         self.count_lines(lines)
         self.roll()
         start = "monday"
-        for place in "weeks.begun", "rollup.sent:2", "rollup.marking:2":
+        for place in "weeks.begun", "rollup.sent:2", "rollup.stamping:2":
             start = self.dice.choice([day for day in WEEKDAYS if day != start])
             self.begin_weeks(start)
             killed = self.begin_roll("--rebuild", "2025-01-01", "2025-01-02", env={**os.environ, "TALLYD_FAILPOINT": place})
@@ -218,7 +218,7 @@ class OtherDays(WeekCase):
             self.check_weeks(lines, start)
 
     def test_writers_whose_weeks_begin_on_another_day(self):
-        """What they mark leads to both weeks that it touches, also when these became others."""
+        """What they stamp leads to both weeks that it touches, also when these became others."""
         self.begin_weeks("monday")
         lines = log(self.dice, 300, years=(2024,))
         self.count_lines(lines)

@@ -1,4 +1,4 @@
-#include "store/mongo_marks.h"
+#include "store/mongo_stamps.h"
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 
 #define PATH_BYTES 32 /* "written.20261102" */
 
-void mongo_mark_id(const struct mongo_store *m, const struct mongo_target *t, size_t report, struct text *id)
+void mongo_stamp_id(const struct mongo_store *m, const struct mongo_target *t, size_t report, struct text *id)
 {
     text_clear(id);
     text_printf(id, "%s/%s", t->job, m->more[report].key);
@@ -18,70 +18,71 @@ static const char *path_of(const char *member, const struct mongo_target *t, int
                            char buf[PATH_BYTES])
 {
     char time[MONGO_TIME_BYTES];
-    snprintf(buf, PATH_BYTES, "%s.%s", member, mongo_time(t->marked, start_ms, time));
+    snprintf(buf, PATH_BYTES, "%s.%s", member, mongo_time(t->stamped, start_ms, time));
     return buf;
 }
 
 /* ---- reading */
 
-static int compare_marks(const void *a, const void *b)
+static int compare_stamps(const void *a, const void *b)
 {
-    int64_t left = ((const struct mongo_mark *)a)->start_ms, right = ((const struct mongo_mark *)b)->start_ms;
+    int64_t left = ((const struct mongo_stamp *)a)->start_ms,
+            right = ((const struct mongo_stamp *)b)->start_ms;
     return (left > right) - (left < right);
 }
 
-static void take_marks(const struct mongo_target *t, const bson_t *document, struct mongo_marks *marks)
+static void take_stamps(const struct mongo_target *t, const bson_t *document, struct mongo_stamps *stamps)
 {
     bson_iter_t it, at;
-    *marks = (struct mongo_marks){.has_begun = bson_has_field(document, "since"),
-                                  .fence = mongo_number_at(document, "fence", 0),
-                                  .until_ms = mongo_lease_until(document),
-                                  .last_run_ms = mongo_lease_last_run(document)};
-    mongo_lease_owner(document, marks->owner);
-    marks->is_stale = bson_iter_init_find(&it, document, "stale") && bson_iter_as_bool(&it);
+    *stamps = (struct mongo_stamps){.has_begun = bson_has_field(document, "since"),
+                                    .fence = mongo_number_at(document, "fence", 0),
+                                    .until_ms = mongo_lease_until(document),
+                                    .last_run_ms = mongo_lease_last_run(document)};
+    mongo_lease_owner(document, stamps->owner);
+    stamps->is_stale = bson_iter_init_find(&it, document, "stale") && bson_iter_as_bool(&it);
     if (bson_iter_init_find(&it, document, "start") && BSON_ITER_HOLDS_UTF8(&it))
-        snprintf(marks->start, sizeof marks->start, "%s", bson_iter_utf8(&it, NULL));
+        snprintf(stamps->start, sizeof stamps->start, "%s", bson_iter_utf8(&it, NULL));
     if (!bson_iter_init_find(&it, document, "written") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
         !bson_iter_recurse(&it, &at))
         return;
     while (bson_iter_next(&at)) {
         char path[PATH_BYTES];
-        struct mongo_mark mark = {.written = bson_iter_as_int64(&at)};
-        if (!mongo_parse_time(t->marked, bson_iter_key(&at), &mark.start_ms))
+        struct mongo_stamp stamp = {.written = bson_iter_as_int64(&at)};
+        if (!mongo_parse_time(t->stamped, bson_iter_key(&at), &stamp.start_ms))
             continue; /* others' damage */
-        mark.rolled = mongo_number_at(document, path_of("rolled", t, mark.start_ms, path), 0);
-        marks->list = xgrow(marks->list, &marks->capacity, marks->count + 1, sizeof *marks->list);
-        marks->list[marks->count++] = mark;
+        stamp.rolled = mongo_number_at(document, path_of("rolled", t, stamp.start_ms, path), 0);
+        stamps->list = xgrow(stamps->list, &stamps->capacity, stamps->count + 1, sizeof *stamps->list);
+        stamps->list[stamps->count++] = stamp;
     }
-    if (marks->count > 0)
-        qsort(marks->list, marks->count, sizeof *marks->list, compare_marks);
+    if (stamps->count > 0)
+        qsort(stamps->list, stamps->count, sizeof *stamps->list, compare_stamps);
 }
 
-bool mongo_read_marks(struct mongo_store *m, const struct mongo_target *t, size_t report,
-                      struct mongo_marks *marks, struct err *e)
+bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
+                       struct mongo_stamps *stamps, struct err *e)
 {
     bson_t document;
     int64_t now_ms = clock_mono_ms(&clock_system);
-    mongo_mark_id(m, t, report, &m->id);
+    mongo_stamp_id(m, t, report, &m->id);
     bool good = mongo_read_document(m, MONGO_JOBS, m->id.ptr, &document, e);
-    take_marks(t, &document, marks);
-    marks->read_ms = now_ms;
+    take_stamps(t, &document, stamps);
+    stamps->read_ms = now_ms;
     bson_destroy(&document);
     return good;
 }
 
-bool mongo_is_rolled(const struct mongo_marks *marks, int64_t start_ms)
+bool mongo_is_rolled(const struct mongo_stamps *stamps, int64_t start_ms)
 {
-    const struct mongo_mark wanted = {.start_ms = start_ms};
-    const struct mongo_mark *found =
-        marks->count > 0 ? bsearch(&wanted, marks->list, marks->count, sizeof *marks->list, compare_marks)
-                         : NULL;
-    return marks->has_begun && found != NULL && found->written == found->rolled;
+    const struct mongo_stamp wanted = {.start_ms = start_ms};
+    const struct mongo_stamp *found = stamps->count > 0 ? bsearch(&wanted, stamps->list, stamps->count,
+                                                                  sizeof *stamps->list, compare_stamps)
+                                                        : NULL;
+    return stamps->has_begun && found != NULL && found->written == found->rolled;
 }
 
-/* ---- marking */
+/* ---- stamping */
 
-void mongo_mark_periods(bson_t *inc, const struct mongo_target *t, const int64_t *starts, size_t count)
+void mongo_stamp_periods(bson_t *inc, const struct mongo_target *t, const int64_t *starts, size_t count)
 {
     char path[PATH_BYTES];
     for (size_t i = 0; i < count; i++)
@@ -106,8 +107,8 @@ bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e)
     return good;
 }
 
-/* Marking many. */
-struct marking {
+/* Stamping many. */
+struct stamping {
     struct mongo_store *m;
     const struct mongo_target *t;
     size_t report;
@@ -115,29 +116,30 @@ struct marking {
     bool begins;
 };
 
-static void add_set(const struct marking *g, bson_t *set)
+static void add_set(const struct stamping *g, bson_t *set)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
     BSON_APPEND_DATE_TIME(set, g->begins ? "since" : "rebuilt", now_ms);
     if (g->begins) /* above all before it, which documents may still be guarded by */
         BSON_APPEND_INT64(set, "fence", now_ms);
-    if (g->begins && g->t->marked == SPAN_WEEK) {
+    if (g->begins && g->t->stamped == SPAN_WEEK) {
         BSON_APPEND_UTF8(set, "start", civil_weekdays[g->first]);
         BSON_APPEND_BOOL(set, "stale", true);
     }
 }
 
 /* $inc of the periods, and what else is set. */
-static bool mark(const struct marking *g, bson_t *filter, const int64_t *starts, size_t count, struct err *e)
+static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *starts, size_t count,
+                  struct err *e)
 {
     bson_t update, inc, set;
     bool matched;
-    mongo_mark_id(g->m, g->t, g->report, &g->m->id);
+    mongo_stamp_id(g->m, g->t, g->report, &g->m->id);
     BSON_APPEND_UTF8(filter, "_id", g->m->id.ptr);
     bson_init(&update);
     if (count > 0) {
         BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
-        mongo_mark_periods(&inc, g->t, starts, count);
+        mongo_stamp_periods(&inc, g->t, starts, count);
         bson_append_document_end(&update, &inc);
     }
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
@@ -149,12 +151,12 @@ static bool mark(const struct marking *g, bson_t *filter, const int64_t *starts,
 }
 
 /* Those that touch a month, and [from_ms, to_ms). */
-static void add_periods(const struct marking *g, int64_t month_ms, int64_t from_ms, int64_t to_ms,
+static void add_periods(const struct stamping *g, int64_t month_ms, int64_t from_ms, int64_t to_ms,
                         struct mongo_written *found)
 {
     int64_t end_ms = span_next(SPAN_MONTH, month_ms);
-    int64_t at_ms = mongo_span_floor(g->t->marked, g->first, month_ms > from_ms ? month_ms : from_ms);
-    for (; at_ms < end_ms && at_ms < to_ms; at_ms = span_next(g->t->marked, at_ms)) {
+    int64_t at_ms = mongo_span_floor(g->t->stamped, g->first, month_ms > from_ms ? month_ms : from_ms);
+    for (; at_ms < end_ms && at_ms < to_ms; at_ms = span_next(g->t->stamped, at_ms)) {
         if (found->count > 0 && found->starts[found->count - 1] >= at_ms)
             continue;
         found->starts = xgrow(found->starts, &found->capacity, found->count + 1, sizeof *found->starts);
@@ -162,8 +164,9 @@ static void add_periods(const struct marking *g, int64_t month_ms, int64_t from_
     }
 }
 
-/* Mark all periods of [from_ms, to_ms) that touch a month with documents. */
-static bool mark_found(const struct marking *g, bson_t *filter, int64_t from_ms, int64_t to_ms, struct err *e)
+/* Stamp all periods of [from_ms, to_ms) that touch a month with documents. */
+static bool stamp_found(const struct stamping *g, bson_t *filter, int64_t from_ms, int64_t to_ms,
+                        struct err *e)
 {
     struct mongo_written found = {.count = 0};
     int64_t month_ms = 0;
@@ -174,31 +177,31 @@ static bool mark_found(const struct marking *g, bson_t *filter, int64_t from_ms,
             add_periods(g, span_floor(SPAN_MONTH, month_ms), from_ms, to_ms, &found);
         at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);
     }
-    good = good && mark(g, filter, found.starts, found.count, e);
+    good = good && stamp(g, filter, found.starts, found.count, e);
     free(found.starts);
     return good;
 }
 
-bool mongo_begin_marks(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
-                       struct err *e)
+bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
+                        enum weekday first, struct err *e)
 {
-    const struct marking g = {m, t, report, first, true};
+    const struct stamping g = {m, t, report, first, true};
     bson_t filter, none;
     bson_init(&filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
     BSON_APPEND_BOOL(&none, "$exists", false);
     bson_append_document_end(&filter, &none);
-    bool good = mark_found(&g, &filter, 0, CIVIL_END_MS, e);
+    bool good = stamp_found(&g, &filter, 0, CIVIL_END_MS, e);
     bson_destroy(&filter);
     return good;
 }
 
-bool mongo_mark_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
-                      int64_t from_ms, int64_t to_ms, struct err *e)
+bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
+                       int64_t from_ms, int64_t to_ms, struct err *e)
 {
-    const struct marking g = {m, t, report, first, false};
+    const struct stamping g = {m, t, report, first, false};
     bson_t filter = BSON_INITIALIZER;
-    bool good = mark_found(&g, &filter, from_ms, to_ms, e);
+    bool good = stamp_found(&g, &filter, from_ms, to_ms, e);
     bson_destroy(&filter);
     return good;
 }
@@ -206,12 +209,12 @@ bool mongo_mark_again(struct mongo_store *m, const struct mongo_target *t, size_
 /* ---- the lease */
 
 bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *taken, struct mongo_marks *marks, struct err *e)
+                      bool *taken, struct mongo_stamps *stamps, struct err *e)
 {
     bson_t after;
-    mongo_mark_id(m, t, report, &m->id);
+    mongo_stamp_id(m, t, report, &m->id);
     bool good = mongo_lease_take(m, m->id.ptr, fence, taken, &after, e);
-    take_marks(t, &after, marks);
+    take_stamps(t, &after, stamps);
     bson_destroy(&after);
     return good;
 }
@@ -219,25 +222,25 @@ bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_
 bool mongo_keep_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
                       bool *held, struct err *e)
 {
-    mongo_mark_id(m, t, report, &m->id);
+    mongo_stamp_id(m, t, report, &m->id);
     return mongo_lease_keep(m, m->id.ptr, fence, held, e);
 }
 
 bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
                       struct err *e)
 {
-    mongo_mark_id(m, t, report, &m->id);
+    mongo_stamp_id(m, t, report, &m->id);
     return mongo_lease_give(m, m->id.ptr, fence, e);
 }
 
-bool mongo_mark_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                       const struct mongo_mark *marks, size_t count, bool *held, struct err *e)
+bool mongo_stamp_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                        const struct mongo_stamp *stamps, size_t count, bool *held, struct err *e)
 {
     char path[PATH_BYTES];
     bson_t set = BSON_INITIALIZER;
     for (size_t i = 0; i < count; i++)
-        BSON_APPEND_INT64(&set, path_of("rolled", t, marks[i].start_ms, path), marks[i].written);
-    mongo_mark_id(m, t, report, &m->id);
+        BSON_APPEND_INT64(&set, path_of("rolled", t, stamps[i].start_ms, path), stamps[i].written);
+    mongo_stamp_id(m, t, report, &m->id);
     bool good = mongo_lease_set(m, m->id.ptr, fence, &set, held, e);
     bson_destroy(&set);
     return good;
@@ -246,12 +249,12 @@ bool mongo_mark_rolled(struct mongo_store *m, const struct mongo_target *t, size
 static bool set_weeks(struct mongo_store *m, size_t report, int64_t fence, const bson_t *set, bool *held,
                       struct err *e)
 {
-    mongo_mark_id(m, &mongo_targets[MONGO_WEEKS], report, &m->id);
+    mongo_stamp_id(m, &mongo_targets[MONGO_WEEKS], report, &m->id);
     return mongo_lease_set(m, m->id.ptr, fence, set, held, e);
 }
 
-bool mongo_mark_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
-                      struct err *e)
+bool mongo_stamp_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
+                       struct err *e)
 {
     bson_t *set =
         BCON_NEW("start", BCON_UTF8(civil_weekdays[first]), "stale", BCON_BOOL(true), "rolled", "{", "}");
@@ -260,7 +263,7 @@ bool mongo_mark_start(struct mongo_store *m, size_t report, int64_t fence, enum 
     return good;
 }
 
-bool mongo_mark_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
+bool mongo_stamp_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
 {
     bson_t *set = BCON_NEW("stale", BCON_BOOL(false));
     bool good = set_weeks(m, report, fence, set, held, e);
