@@ -216,7 +216,8 @@ class Rollup(RollupCase):
 
     def test_nothing_to_do(self):
         self.write("empty.yaml", b"{}")
-        self.assertIn("nothing waits", self.tallyd("job", "run", "rollup", "-c", "empty.yaml", "--store", "mem:"))
+        self.tallyd("import", "-q", "-c", "empty.yaml", "--store", "sqlite:embedded.db", self.write("empty.log", b""))
+        self.assertIn("nothing waits", self.tallyd("job", "run", "rollup", "-c", "empty.yaml", "--store", "sqlite:embedded.db"))
         for words in (["run"], ["run", "sleep"], ["list", "--now"], ["run", "rollup", "--rebuild", "2024-01-01"],
                       ["run", "rollup", "--rebuild", "2025-01-01", "2024-01-01"]):
             self.job(*words, status=EX_USAGE)

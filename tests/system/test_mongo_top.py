@@ -239,7 +239,8 @@ class Rankings(TopCase):
         for words in (["run", "tops"], ["run", "top", "--rebuild", "2026-01-01"], ["run", "top", "now"]):
             self.job(*words, status=EX_USAGE)
         self.write("empty.yaml", b"{}")
-        self.assertIn("nothing waits", self.tallyd("job", "run", "top", "-c", "empty.yaml", "--store", "mem:"))
+        self.tallyd("import", "-q", "-c", "empty.yaml", "--store", "sqlite:embedded.db", self.write("empty.log", b""))
+        self.assertIn("nothing waits", self.tallyd("job", "run", "top", "-c", "empty.yaml", "--store", "sqlite:embedded.db"))
 
     def test_damage_is_scanned(self):
         self.count_events(events_of(self.dice, 60))
