@@ -45,6 +45,7 @@ struct writer {
     _Atomic int64_t *late_ms;
     int64_t expire_at_ms; /* monotonic: when it is due again */
     int64_t trust_at_ms;  /* monotonic: from when on the wall clock is believed whatever it says */
+    int64_t ahead_ms;     /* of the monotonic clock the wall clock, when it was looked at last; 0: never */
     bool expire_waits;    /* and that was said */
 };
 

@@ -72,8 +72,14 @@ static void test_clock_that_leaps_is_believed_later(void **state)
     before = after;
     after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1, &clock);
     assert_memory_equal(&before, &after, sizeof before);
-    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1 + WRITER_EXPIRE_MS, &clock);
-    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-05T10:20"));
+    int64_t ms = 2 * WRITER_EXPIRE_TRUST_MS;
+    after = marks_by(&writer, "2026-05-05T10:35", ms, &clock);
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-05T10:35"));
+    before = after; /* and once more, when it has run for long */
+    after = marks_by(&writer, "2046-05-05T10:40", ms + 5 * MINUTE_MS, &clock);
+    assert_memory_equal(&before, &after, sizeof before);
+    after = marks_by(&writer, "2026-05-06T10:45", ms + 10 * MINUTE_MS, &clock); /* it was set */
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-06T10:45"));
 }
 
 /* ---- of a store that fails */
