@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,13 +84,29 @@ static bool may_pass_in_postgresql(uint32_t code)
     return false;
 }
 
-/* Codes of a server that is no primary (any more), is going down, has no room, or reaches too few of its
- * fellows. */
+/* Codes of a server that is no primary (any more), is going down, has no room or too much to do, reaches too
+ * few of its fellows, does not know yet where its data are, or was interrupted. */
 static bool may_pass(uint32_t code)
 {
-    static const uint32_t codes[] = {6,     7,     24,    43,    46,    50,    63,    64,   89,
-                                     91,    112,   133,   134,   189,   202,   234,   262,  9001,
-                                     10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031};
+    /* clang-format off */
+    static const uint32_t codes[] = {
+        6, 7, 89, 9001,           /* HostUnreachable, HostNotFound, NetworkTimeout, SocketException */
+        91, 11600, 11601, 11602,  /* ShutdownInProgress, Interrupted… */
+        189, 10058, 10107,        /* PrimarySteppedDown, LegacyNotPrimary, NotWritablePrimary */
+        13435, 13436,             /* NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary */
+        64, 133, 134,             /* WriteConcernTimeout, no member to read, no majority to read */
+        63, 150, 249, 13388,      /* of routing: StaleShardVersion, StaleEpoch, StaleDbVersion, StaleConfig */
+        82, 358, 406, 412,        /* NoProgressMade, InternalTransaction…, Migration…, Updates… */
+        24, 46, 107, 112,         /* LockTimeout, LockBusy, LockFailed, WriteConflict */
+        43, 175, 237, 314,        /* CursorNotFound, QueryPlanKilled, CursorKilled, ObjectIsBusy */
+        239, 246, 250, 272,       /* Snapshot…, …, StaleChunkHistory, MigrationConflict */
+        50, 202, 262, 290, 407,   /* of limits of time */
+        14031, 365, 402,          /* OutOfDiskSpace, TemporarilyUnavailable, ResourceExhausted */
+        433, 449, 450, 462,       /* AdmissionQueueOverflow, RateLimitExceeded, …Rejected, …Exceeded */
+        215, 355, 371, 453,       /* DatabaseDropPending, Interrupted…, UserWritesBlocked, Interrupted… */
+        234, 391, 46841, 91331,   /* RetryChangeStream, Reauthentication…, ClientMarkedKilled, Retriable… */
+    };
+    /* clang-format on */
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         if (codes[i] == code)
             return true;
@@ -101,11 +118,40 @@ static bool may_pass(uint32_t code)
 #define CERTIFICATE      "certificate verify failed"
 #define CERTIFICATE_HINT ": check tlsCAFile in store.url, and the server's certificate"
 
+#define CODE_UNAUTHORIZED          13
+#define CODE_AUTHENTICATION_FAILED 18
+#define AUTHENTICATION_FAILED      "authentication failed"
+
 /* Of a sentence that is gone on with. */
 static size_t length_without_stop(const char *sentence)
 {
     size_t len = strlen(sentence);
     return len > 0 && sentence[len - 1] == '.' ? len - 1 : len;
+}
+
+/* Has a server taken what this process says of its user? */
+static atomic_bool was_let_in;
+
+static bool note_let_in(void)
+{
+    atomic_store_explicit(&was_let_in, true, memory_order_relaxed);
+    return true;
+}
+
+/* Whatever goes wrong while the library logs in, be it that the connection ends or the server goes down, it
+ * says with the same code. So only a server's word for a wrong password is final, and only if none was ever
+ * right. */
+static bool fail_login(const struct mongo_client *c, const bson_error_t *error, const char *what,
+                       struct err *e)
+{
+    int len = (int)length_without_stop(error->message);
+    if (strcasestr(error->message, AUTHENTICATION_FAILED) != NULL &&
+        !atomic_load_explicit(&was_let_in, memory_order_relaxed))
+        return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
+                       what, len, error->message);
+    return err_set_retryable(
+        e, EX_UNAVAILABLE, "%s: %s: cannot log in: %.*s: if that stays, check user and password in store.url",
+        c->name, what, len, error->message);
 }
 
 static bool fail(const struct mongo_client *c, const bson_error_t *error, const char *what, struct err *e)
@@ -114,7 +160,9 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
                      error->domain == MONGOC_ERROR_QUERY || error->domain == MONGOC_ERROR_COMMAND ||
                      error->domain == MONGOC_ERROR_CURSOR;
     if ((error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
-        (is_server && (error->code == 18 || error->code == 13)))
+        (is_server && error->code == CODE_AUTHENTICATION_FAILED))
+        return fail_login(c, error, what, e);
+    if (is_server && error->code == CODE_UNAUTHORIZED)
         return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
                        what, (int)length_without_stop(error->message), error->message);
     /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
@@ -140,7 +188,13 @@ static bool can_read_files(const mongoc_uri_t *uri, struct err *e)
     return true;
 }
 
-/* What is not said in the URI, by our lights. */
+static int32_t socket_ms(const mongoc_uri_t *uri)
+{
+    return lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS);
+}
+
+/* What is not said in the URI, by our lights. A write concern's time is over while its reply is still waited
+ * for. */
 static bool complete(mongoc_uri_t *uri, struct err *e)
 {
     const struct {
@@ -163,7 +217,7 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
         return true;
     mongoc_write_concern_t *safe = lib.mongoc_write_concern_new();
     lib.mongoc_write_concern_set_wmajority(
-        safe, lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_WTIMEOUTMS, MONGO_SOCKET_MS));
+        safe, lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_WTIMEOUTMS, socket_ms(uri) / 2));
     lib.mongoc_write_concern_set_journal(safe,
                                          lib.mongoc_uri_get_option_as_bool(uri, MONGOC_URI_JOURNAL, true));
     lib.mongoc_uri_set_write_concern(uri, safe);
@@ -224,11 +278,14 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
         const char *database = lib.mongoc_uri_get_database(uri);
         const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);
         c->database = xstrdup(database != NULL ? database : MONGO_DATABASE_DEFAULT);
-        c->socket_ms = lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS);
+        c->socket_ms = socket_ms(uri);
         c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
         c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
         if (c->client == NULL) {
-            err_set(e, EX_CONFIG, "store.url: %s", error.message);
+            /* Hosts that are found by DNS are looked for now. */
+            bool is_name = error.domain == MONGOC_ERROR_STREAM;
+            (void)(is_name ? err_set_retryable(e, EX_UNAVAILABLE, "store.url: %s", error.message)
+                           : err_set(e, EX_CONFIG, "store.url: %s", error.message));
             mongo_client_close(c);
             c = NULL;
         } else {
@@ -308,9 +365,9 @@ bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *c
                    struct err *e)
 {
     bson_error_t error;
-    return lib.mongoc_client_read_command_with_opts(c->client, database, command, NULL, NULL, reply,
-                                                    &error) ||
-           fail(c, &error, name_of(command), e);
+    return lib.mongoc_client_read_command_with_opts(c->client, database, command, NULL, NULL, reply, &error)
+               ? note_let_in()
+               : fail(c, &error, name_of(command), e);
 }
 
 bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
@@ -328,7 +385,7 @@ bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *
     bool good =
         lib.mongoc_client_write_command_with_opts(c->client, database, command, &options, reply, &error);
     bson_destroy(&options);
-    return good || fail(c, &error, name_of(command), e);
+    return good ? note_let_in() : fail(c, &error, name_of(command), e);
 }
 
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
@@ -375,7 +432,8 @@ bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
     BSON_APPEND_DOCUMENT(&documents, "0", document);
     bson_append_array_end(&command, &documents);
-    bool good = mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    bool good =
+        mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;
@@ -441,8 +499,8 @@ bool mongo_cursor_next(struct mongo_cursor *cu, const bson_t **document, struct 
 {
     bson_error_t error;
     *document = NULL;
-    return lib.mongoc_cursor_next(cu->cursor, document) || !lib.mongoc_cursor_error(cu->cursor, &error) ||
-           fail(cu->client, &error, cu->what, e);
+    bool good = lib.mongoc_cursor_next(cu->cursor, document) || !lib.mongoc_cursor_error(cu->cursor, &error);
+    return good ? note_let_in() : fail(cu->client, &error, cu->what, e);
 }
 
 void mongo_cursor_close(struct mongo_cursor *cu)

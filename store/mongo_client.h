@@ -5,10 +5,12 @@
  *           unless it says otherwise; w=0 is refused, since nothing would be exact.
  * Retries : none here, and none by the driver: what is sent again, and when, is the protocol's
  *           (docs/LEDGER.md).
- * Timeouts: MONGO_*_MS unless the URI says otherwise; so every call ends.
+ * Timeouts: MONGO_*_MS unless the URI says otherwise, of a write concern half of what a reply may take; so
+ *           every call ends.
  * Threads : one per client.
- * Errors  : EX_UNAVAILABLE + retryable: no server, no primary, a broken connection, no room, a write concern
- *           that was not met; EX_NOPERM: authentication, no right; EX_CONFIG: the URI; EX_OSFILE: no
+ * Errors  : EX_UNAVAILABLE + retryable: no name in DNS, no server, no primary, a broken connection, no room,
+ *           a write concern that was not met, a login that failed; but EX_NOPERM: no right, and a wrong
+ *           password, unless one was right before in this process; EX_CONFIG: the URI; EX_OSFILE: no
  *           libmongoc; EX_IOERR: what else the server refuses.
  */
 #pragma once

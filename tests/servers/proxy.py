@@ -5,7 +5,8 @@
 `plan()` is asked for a Fault for every connection, by the thread that accepts it. Bytes are counted exactly: those up
 to the limit are still delivered, so that a request may have reached the server whole though no reply comes back. The
 commands that go to a MongoDB server are counted, in `commands`: {("insert", "pages.day"): 2}; as "lost" the replies that were.
-`heard`: a list that takes what clients send, piece by piece.
+`heard`: a list that takes what clients send, piece by piece. `answer(piece)`: what a client gets in place of the server's reply;
+b"" is an end of the connection, None leaves it to the server. replied() makes one.
 """
 
 import collections
@@ -16,6 +17,7 @@ import threading
 import time
 
 CHUNK = 16384
+OP_MSG = 2013
 # How a message begins: its head, flags and the kind and length of its only section, then the command and its collection.
 # One is sent when the last one is answered: it comes in pieces of its own.
 COMMAND = re.compile(rb".{25}\x02(insert|update|delete|find|findAndModify)\0.{4}([^\0]+)\0", re.DOTALL)
@@ -33,6 +35,12 @@ Fault = collections.namedtuple("Fault", "how up down delay_s lose", defaults=("r
 FAITHFUL = Fault()
 
 
+def replied(request, document):
+    """An OP_MSG with an encoded document, to a request that came in one."""
+    section = struct.pack("<IB", 0, 0) + document
+    return struct.pack("<iiii", 16 + len(section), 1, struct.unpack("<iiii", request[:16])[1], OP_MSG) + section
+
+
 def end(sock, by_reset=False):
     try:
         if by_reset:
@@ -47,8 +55,9 @@ def end(sock, by_reset=False):
 class Link:
     """One connection through the proxy."""
 
-    def __init__(self, fault, client, server, commands, heard):
-        self.fault, self.client, self.server, self.commands, self.heard = fault, client, server, commands, heard
+    def __init__(self, fault, client, server, of):
+        self.fault, self.client, self.server = fault, client, server
+        self.commands, self.heard, self.of = of.commands, of.heard, of
         self.is_losing = False
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._pump, args=way, daemon=True)
@@ -87,6 +96,13 @@ class Link:
                     break
                 if source is self.client:
                     self._note(data)
+                    said = self.of.answer(data)
+                    if said == b"":
+                        self.cut(by_reset=False)
+                        return
+                    if said is not None:
+                        self.client.sendall(said)
+                        continue
                 elif self.is_losing:
                     self.commands["lost"] += 1
                     self.cut(self.fault.how == "reset")
@@ -111,8 +127,8 @@ class Link:
 
 
 class Proxy:
-    def __init__(self, port, plan=lambda: FAITHFUL, heard=None):
-        self.to, self.plan, self.heard = port, plan, heard
+    def __init__(self, port, plan=lambda: FAITHFUL, heard=None, answer=lambda _: None):
+        self.to, self.plan, self.heard, self.answer = port, plan, heard, answer
         self.links, self.faults, self.commands = [], collections.Counter(), collections.Counter()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(IDLE_S)
@@ -161,4 +177,4 @@ class Proxy:
             client.close()
             return
         self.links = [link for link in self.links if link.guard.is_alive()]
-        self.links.append(Link(fault, client, server, self.commands, self.heard))
+        self.links.append(Link(fault, client, server, self))

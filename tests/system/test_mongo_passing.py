@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""What passes is waited for: a login that fails while a server restarts, a busy server, a name that is not in the DNS yet, a reply
+that is late; and what one batch stopped for does not stop all daemons.
+
+A proxy says what the server at hand would not. TALLYD_MONGO names that (tests/servers/mongo.py).
+"""
+
+import datetime
+import os
+import signal
+
+from harness import EX_DATAERR, EX_NOPERM, EX_OK, EX_UNAVAILABLE, TIMEOUT_S, DaemonCase, dice
+from mongocase import FOLLOWING, REPORTS, SHORT, MongoCase, log, main, proxy
+
+try:
+    import bson
+except ImportError:
+    pass  # as in mongocase
+
+KILLED = -signal.SIGKILL
+LOGGED_IN = {"conversationId": 1, "done": True, "payload": b"", "ok": 1.0}
+WRONG_PASSWORD = {"ok": 0.0, "errmsg": "Authentication failed.", "code": 18, "codeName": "AuthenticationFailed"}
+# None: the connection ends.
+NO_LOGIN = (None, {"ok": 0.0, "errmsg": "The server is in quiesce mode and will shut down", "code": 91},
+            {"ok": 0.0, "errmsg": "not primary", "code": 11602})
+# Of commands, …
+BUSY = (82, 107, 150, 175, 215, 237, 239, 246, 249, 250, 272, 290, 314, 355, 358, 365, 371, 391, 402, 406, 407, 412, 433, 449,
+        450, 453, 462, 10058, 46841, 91331)
+BUSY_DOCUMENT = (82, 365, 112)  # … and of what they do to single documents
+NOT_MET = {"code": 64, "errmsg": "waiting for replication timed out"}
+
+
+def command_of(piece):
+    """What a client asks, of one that is sent whole; {}: it is none."""
+    is_one = len(piece) > 25 and piece[12:16] == b"\xdd\x07\0\0" and piece[20] == 0
+    length = int.from_bytes(piece[21:25], "little") if is_one else 0
+    return bson.decode(piece[21:21 + length]) if 0 < length <= len(piece) - 21 else {}
+
+
+def of_logins(reply, told):
+    """The server knows no users: who logs in is told this, which is noted in `told`."""
+    def answer(piece):
+        if "saslStart" not in command_of(piece):
+            return None
+        told.append(reply)
+        return b"" if reply is None else proxy.replied(piece, bson.encode(reply))
+    return answer
+
+
+class Passing(MongoCase, DaemonCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.lines = b""
+
+    def add(self, count=5):
+        lines = log(self.dice, count)
+        self.lines += lines
+        self.append("a.log", lines)
+
+    def wait_for_counted(self):
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(self.lines))
+
+    def follow(self):
+        """By a daemon, through the proxy."""
+        self.add()
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_counted()
+
+    def check_end(self):
+        self.wait_for_counted()
+        self.stop()
+        self.check(self.lines, files=["a.log"])
+
+    def url(self, more=""):
+        return f"mongodb://127.0.0.1:{self.between.port}/{self.name}{SHORT}{more}"
+
+
+class Login(Passing):
+    def setUp(self):
+        super().setUp()
+        self.put_between()
+        self.told = []
+
+    def url(self, more=""):
+        return super().url("&authMechanism=PLAIN&authSource=$external" + more).replace("://", "://somebody:secret@")
+
+    def test_wrong_password(self):
+        self.add()
+        self.between.answer = of_logins(WRONG_PASSWORD, self.told)
+        self.count("a.log", url=self.url(), status=EX_NOPERM)
+        self.assertIn("Authentication failed: check user, password and rights in store.url", self.err)
+        self.assertNotIn("secret", self.err)
+
+    def test_fails_otherwise(self):
+        self.add()
+        for reply in NO_LOGIN:
+            with self.subTest(reply=reply):
+                self.between.answer = of_logins(reply, self.told)
+                self.count("a.log", url=self.url(), status=EX_UNAVAILABLE)
+                self.assertIn("cannot log in: ", self.err)
+
+    def test_fails_in_a_daemon_that_was_let_in(self):
+        self.between.answer = of_logins(LOGGED_IN, self.told)
+        self.write("tallyd.yaml", f"""\
+{REPORTS}
+store: {{url: "{self.url()}"}}
+sources: {{access: {{path: a.log}}}}
+http: {{listen: "127.0.0.1:0"}}
+""".encode())
+        self.follow()
+        for reply in (*NO_LOGIN, WRONG_PASSWORD):
+            self.between.answer = of_logins(reply, told := [])
+            self.between.cut()
+            self.add()
+            self.wait_for(lambda told=told: len(told), lambda found: found > 1)
+            self.between.answer = of_logins(LOGGED_IN, self.told)
+            self.wait_for_counted()
+        self.check_end()
+
+
+class Busy(Passing):
+    def setUp(self):
+        super().setUp()
+        self.put_between()
+        self.follow()
+
+    def refuse(self, name, collection, reply):
+        """One command is; the server does not hear of it."""
+        def answer(piece):
+            if command_of(piece).get(name) != collection:
+                return None
+            self.between.answer = lambda _: None
+            return proxy.replied(piece, bson.encode({"ok": 1.0, **reply}))
+        self.between.answer = answer
+        self.add()
+        self.wait_for_counted()
+
+    def test_commands(self):
+        for code in BUSY:
+            with self.subTest(code=code):
+                self.refuse("update", self.dice.choice(["ledger", "pages.day", "books"]),
+                            {"ok": 0.0, "code": code, "errmsg": "busy"})
+        self.check_end()
+
+    def test_documents(self):
+        for code in BUSY_DOCUMENT:
+            for name, collection in (("update", "pages.day"), ("update", "books"), ("update", "ledger"), ("insert", "batches")):
+                with self.subTest(code=code, name=name, collection=collection):
+                    self.refuse(name, collection, {"n": 0, "nModified": 0,
+                                                   "writeErrors": [{"index": 0, "code": code, "errmsg": "busy"}]})
+        self.assertIn(b"store_failed", self.read("log"))
+        self.check_end()
+
+
+class Names(Passing):
+    RESOLVER = {**os.environ, "RES_OPTIONS": "timeout:1 attempts:1"}
+    URL = "mongodb+srv://db.tallyd.invalid/t"
+
+    def test_not_found(self):
+        self.add()
+        self.count("a.log", url=self.URL, status=EX_UNAVAILABLE, env=self.RESOLVER)
+        self.assertIn("store.url: Failed to look up SRV record", self.err)
+
+    def test_a_daemon_waits(self):
+        self.write("tallyd.yaml", f'{REPORTS}\nstore: {{url: "{self.URL}"}}\nsources: {{access: {{path: a.log}}}}\n'.encode())
+        process = self.start("run", "-c", "tallyd.yaml", env=self.RESOLVER)
+        self.assertRegex(process.stderr.readline(), b"event=store_away .*Failed to look up SRV record")
+        process.send_signal(signal.SIGTERM)
+        process.wait(TIMEOUT_S)
+
+
+if __name__ == "__main__":
+    main()
