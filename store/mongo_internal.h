@@ -285,10 +285,11 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e);
 /* Until when the slot is ours in the eyes of those who look for one; 0 gives it back. No more than that: what
  * a slow writer may still do is decided by `inc`. */
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
-/* Now and then: renews it, and finishes what writers that are gone have left open. */
+/* Now and then: renews it, and finishes what writers that are gone have left open, if that can be done. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e);
-/* What is open in slots whose writers are gone. `own`: also in ours, when we took it. */
-bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e);
+/* What is open in others' slots whose writers are gone. `goes_on`: where a log is damaged, or the server
+ * refuses it, that is a warning. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e);
 /* There are no snapshots; so nothing may be under way. */
 bool mongo_hold(struct store *st, struct err *e);
 

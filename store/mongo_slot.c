@@ -1,5 +1,6 @@
 /* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
 #include "base/check.h"
+#include "base/log.h"
 #include "store/mongo_internal.h"
 
 #include <errno.h>
@@ -79,17 +80,22 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
-/* Nobody else may come for it. */
-bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool own, struct err *e)
+/* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
+ * whoever claims its partitions. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
 {
     struct mongo_open open[MONGO_SLOTS];
     int64_t now_ms = clock_wall_ms(&clock_system);
     size_t count = mongo_all_open(ledger, open);
     for (size_t i = 0; i < count; i++) {
-        bool is_ours = strcmp(open[i].slot, m->slot) == 0;
-        bool is_wanted = is_ours ? own : slot_state(ledger, open[i].slot, now_ms) != SLOT_LIVES;
-        if (is_wanted && !mongo_recover(m, &open[i], e))
+        char error[LOG_QUOTE_BYTES];
+        if (strcmp(open[i].slot, m->slot) == 0 || slot_state(ledger, open[i].slot, now_ms) == SLOT_LIVES ||
+            mongo_recover(m, &open[i], e))
+            continue;
+        if (!goes_on || e->retryable)
             return false;
+        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", open[i].slot,
+                    log_quote(e->text, error));
     }
     return true;
 }
@@ -130,7 +136,9 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         m->is_done = true;
         m->logs_deleted = 0;
         m->kept_ms = clock_mono_ms(&clock_system);
-        good = mongo_recover_abandoned(m, &after, true, e);
+        struct mongo_open own;
+        good = (!mongo_open_of(&after, m->slot, &own) || mongo_recover(m, &own, e)) &&
+               mongo_recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
     bson_destroy(&update);
@@ -189,7 +197,7 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     m->kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, false, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, true, e);
     bson_destroy(&ledger);
     return good;
 }

@@ -170,5 +170,43 @@ class Names(Passing):
         process.wait(TIMEOUT_S)
 
 
+class Left(Passing):
+    """A batch that its writer left open."""
+
+    def leave(self):
+        self.write("b.log", other := log(self.dice, 20))
+        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        return other
+
+    def damage(self, slot):
+        """Open since long ago, and its log is gone."""
+        opened = {"seq": 1, "inc": 1, "bytes": 1000, "ranges": [{"partition": "gone/0", "from": 0, "to": 1}]}
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {f"writers.{slot}": {
+            "inc": 1, "seq": 1, "lease": datetime.datetime(2020, 1, 1), "host": "", "pid": 0, "open": opened}}})
+
+    def test_a_damaged_one_stops_only_who_needs_it(self):
+        """A daemon warns of it, and finishes the next one."""
+        self.write("tallyd.yaml", (FOLLOWING % (REPORTS, self.server.port, self.name, SHORT)).encode())
+        self.follow()
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w1": {"inc": 1, "lease": datetime.datetime(2100, 1, 1)}}})
+        other = self.leave()
+        self.damage("w1")
+        self.wait_for(lambda: self.base.ledger.find_one()["writers"]["w2"], lambda found: "open" not in found)
+        said = self.wait_for_log("event=batch_left_open writer=w1 error=(.*)").group(1)
+        self.assertIn("of the log of a batch of w1, 0 bytes are left", said)
+        self.write("c.log", another := log(self.dice, 20))
+        self.count("c.log")
+        self.add()
+        self.wait_for_counted()
+        self.stop()
+        self.check(self.lines, other, another)
+
+    def test_one_who_needs_a_damaged_one(self):
+        self.leave()
+        self.base.batches.delete_many({"_id": {"$regex": "^w0/"}})
+        self.count("b.log", status=EX_DATAERR)
+        self.assertIn("of the log of a batch of w0, 0 bytes are left", self.err)
+
+
 if __name__ == "__main__":
     main()
