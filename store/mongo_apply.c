@@ -98,11 +98,28 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
     return good;
 }
 
+/* A seal that was read may be gone with the primary that had it. A write, though it changes nothing, is
+ * acknowledged when all that was before it stays. Not found: somebody else was quicker. */
+static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
+{
+    char seq[64];
+    snprintf(seq, sizeof seq, "writers.%s.open.seq", o->slot);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, seq, BCON_INT64(o->seq));
+    bson_t *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, is_open, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
     struct text packed = {0};
     struct mongo_open now = *o;
-    bool good = read_log(m, o, &packed, e);
+    bool is_open, good = confirm_open(m, o, &is_open, e);
+    if (!good || !is_open)
+        return good;
+    good = read_log(m, o, &packed, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && is_whole)
         good = mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);

@@ -207,6 +207,27 @@ class Left(Passing):
         self.count("b.log", status=EX_DATAERR)
         self.assertIn("of the log of a batch of w0, 0 bytes are left", self.err)
 
+    def test_is_applied_when_its_seal_stays(self):
+        """A seal that only this primary has may be gone with it."""
+        lines = self.leave()
+        refused = []
+
+        def answer(piece):
+            command = command_of(piece)
+            if command.get("update") != "ledger" or b".open.seq" not in piece or "$unset" in command["updates"][0]["u"]:
+                return None
+            refused.append(command)
+            return proxy.replied(piece, bson.encode({"ok": 1.0, "n": 1, "nModified": 0, "writeConcernError": NOT_MET}))
+
+        with proxy.Proxy(self.server.port, answer=answer) as between:
+            url = f"mongodb://127.0.0.1:{between.port}/{self.name}{SHORT}"
+            self.count("b.log", url=url, status=EX_UNAVAILABLE)
+        self.assertEqual(1, len(refused))
+        self.assertIn(NOT_MET["errmsg"], self.err)
+        self.assertEqual(0, self.base["pages.day"].count_documents({}))
+        self.finish("b.log")
+        self.check(lines, files=["b.log"])
+
 
 if __name__ == "__main__":
     main()
