@@ -36,7 +36,7 @@ static bool insert_part(struct mongo_store *m, const char *id, struct slice data
     bson_init(&part);
     BSON_APPEND_UTF8(&part, "_id", id);
     BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
-    bool good = mongo_insert(m->client, MONGO_BATCHES, &part, e);
+    bool good = mongo_make(m->client, MONGO_BATCHES, &part, e);
     bson_destroy(&part);
     return good;
 }
@@ -164,22 +164,30 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
+/* Its number is never used again: a seal that is carried out late must not find another batch under it. */
+static bool prepare(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    if (!mongo_raw_store(m, batch, e) || !mongo_resolve(m, batch, e))
+        return false;
+    m->number++;
+    mongo_write_updates(m, batch, &m->log);
+    m->ranges = xrealloc(m->ranges, (batch->range_count + 1) * sizeof *m->ranges);
+    memcpy(m->ranges, batch->ranges, batch->range_count * sizeof *m->ranges);
+    m->range_count = batch->range_count;
+    m->step = STEP_LOGGING;
+    return true;
+}
+
+/* A log that may be there is inserted again under the same name: copies would fill the disk. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
-        !mongo_resolve(m, batch, e))
+    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || (m->step != STEP_LOGGING && !prepare(m, batch, e)))
         return false;
-    m->number++; /* never again: a seal that is carried out late must not find another batch under its number
-                  */
-    mongo_write_updates(m, batch, &m->log);
     const struct mongo_open o = own_open(m, m->number);
     if (!insert_log(m, &o, text_slice(&m->log.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_LOGGED);
-    m->ranges = xrealloc(m->ranges, (batch->range_count + 1) * sizeof *m->ranges);
-    memcpy(m->ranges, batch->ranges, batch->range_count * sizeof *m->ranges);
-    m->range_count = batch->range_count;
-    mongo_prepare_seal(m, batch, m->number);
+    mongo_prepare_seal(m, m->number);
     m->step = STEP_SEALING;
     return true;
 }
@@ -234,9 +242,12 @@ static bool go_on(struct mongo_store *m, struct err *e)
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (is_under_way(m, batch))
+    bool is_known = is_under_way(m, batch);
+    if (m->step == STEP_LOGGING && !is_known)
+        m->step = STEP_NONE; /* dropped, with its number */
+    if (m->step > STEP_LOGGING && is_known)
         return go_on(m, e);
-    if (m->step != STEP_NONE && !go_on(m, e))
+    if (m->step > STEP_LOGGING && !go_on(m, e))
         return false;
     return begin(m, batch, e) && go_on(m, e);
 }
@@ -245,7 +256,7 @@ bool mongo_tidy(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_idle = clock_mono_ms(&clock_system) - m->applied_at_ms >= IDLE_MS;
-    if (m->step != STEP_NONE || m->slot[0] == '\0')
+    if (m->step > STEP_LOGGING || m->slot[0] == '\0')
         return true;
     if (!mongo_keep_slot(m, e))
         return false;

@@ -424,7 +424,7 @@ static bool check_writes(struct mongo_client *c, const bson_t *reply, const char
     return true;
 }
 
-bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
+bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
 {
     bson_t command, documents, reply;
     bson_init(&command);
@@ -433,7 +433,7 @@ bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *
     BSON_APPEND_DOCUMENT(&documents, "0", document);
     bson_append_array_end(&command, &documents);
     bool good =
-        mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+        mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, MONGO_DUPLICATE_KEY, e);
     bson_destroy(&reply);
     bson_destroy(&command);
     return good;

@@ -63,8 +63,9 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 
 #define MONGO_DUPLICATE_KEY 11000
 
-bool mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,
-                  struct err *e) MUST_CHECK;
+/* An insert, after which the document is there: one with its `_id` that was there before is taken for it. */
+bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document,
+                struct err *e) MUST_CHECK;
 /* An upsert that meets a duplicate key is good, and *matched false: the document is there. */
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;

@@ -91,7 +91,8 @@ struct mongo_periods {
     int64_t seen_ms[MONGO_PERIODS_SEEN]; /* by hour */
 };
 
-enum mongo_step { STEP_NONE, STEP_SEALING, STEP_APPLYING };
+/* LOGGING: nothing is sealed yet, and the batch may still be dropped. */
+enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_SEALING, STEP_APPLYING };
 
 struct mongo_store {
     struct store store; /* first: a struct mongo_store is a struct store */
@@ -255,7 +256,8 @@ bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open 
 
 /* Another has it: it is not ours any more. Returns false. */
 bool mongo_lose_slot(struct mongo_store *m, struct err *e);
-void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_t seq);
+/* Of the batch under way. */
+void mongo_prepare_seal(struct mongo_store *m, int64_t seq);
 /* False where nobody knows: call it again. Else *sealed, or *e says why the ledger has another mind. */
 bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e);
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e);

@@ -152,7 +152,7 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
 }
 
 /* The batch that it opens; the one before it, which was applied, is done by that. */
-static void add_open(struct mongo_store *m, const struct batch *batch, int64_t seq, bson_t *set)
+static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
     char path[64], index[16];
     bson_t open, ranges, one;
@@ -162,19 +162,19 @@ static void add_open(struct mongo_store *m, const struct batch *batch, int64_t s
     BSON_APPEND_INT64(&open, "inc", m->inc);
     BSON_APPEND_INT64(&open, "bytes", (int64_t)m->log.packed.len);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
-    for (size_t i = 0; i < batch->range_count; i++) {
+    for (size_t i = 0; i < m->range_count; i++) {
         snprintf(index, sizeof index, "%u", (unsigned)i);
         BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
-        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &batch->ranges[i])->key);
-        BSON_APPEND_INT64(&one, "from", batch->ranges[i].from);
-        BSON_APPEND_INT64(&one, "to", batch->ranges[i].to);
+        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &m->ranges[i])->key);
+        BSON_APPEND_INT64(&one, "from", m->ranges[i].from);
+        BSON_APPEND_INT64(&one, "to", m->ranges[i].to);
         bson_append_document_end(&ranges, &one);
     }
     bson_append_array_end(&open, &ranges);
     bson_append_document_end(set, &open);
 }
 
-void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_t seq)
+void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
 {
     char path[64];
     bson_t set, none;
@@ -196,9 +196,9 @@ void mongo_prepare_seal(struct mongo_store *m, const struct batch *batch, int64_
     BSON_APPEND_INT64(&set, path, seq);
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
-    for (size_t i = 0; i < batch->range_count; i++)
-        add_range(m, &batch->ranges[i], query, &set);
-    add_open(m, batch, seq, &set);
+    for (size_t i = 0; i < m->range_count; i++)
+        add_range(m, &m->ranges[i], query, &set);
+    add_open(m, seq, &set);
     m->seal_update = bson_new();
     BSON_APPEND_DOCUMENT(m->seal_update, "$set", &set);
     bson_destroy(&set);
@@ -209,6 +209,8 @@ bool mongo_lose_slot(struct mongo_store *m, struct err *e)
     err_set(e, EX_TEMPFAIL, "%s: another tallyd took over slot %s: start anew", mongo_client_name(m->client),
             m->slot);
     m->slot[0] = '\0';
+    if (m->step == STEP_LOGGING)
+        m->step = STEP_NONE; /* what is logged has the lost slot's name */
     return false;
 }
 

@@ -499,7 +499,7 @@ start:
 #else
         last = (last > prev -> last : prev) + 1;
 #endif
-        /* Its log is inserted here, under a name never used before. Then, the seal: */
+        /* Its log is inserted here, under a name never used before, and again until it is there. Then, the seal: */
         if
         :: seal(slot, my_inc, prev, last, b, answer)
         :: lost_replies > 0 -> /* carried out, or lost on its way */

@@ -153,6 +153,40 @@ class Busy(Passing):
         self.check_end()
 
 
+class Log(Passing):
+    def setUp(self):
+        super().setUp()
+        self.put_between()
+
+    def logs(self):
+        return {one["_id"].rsplit("/", 1)[0] for one in self.base.batches.find({}, {"_id": 1})}
+
+    def test_replies_to_its_insert_are_lost(self):
+        """It is inserted again under its name: the next tries make no copies of it."""
+        self.follow()
+        insert, tries = ("insert", "batches"), 4
+        before, known = self.between.commands[insert], self.logs()
+        lost = proxy.Fault(lose=insert)
+        self.between.plan = lambda: proxy.FAITHFUL if self.between.commands[insert] >= before + tries else lost
+        self.between.cut()
+        self.add()
+        self.wait_for(lambda: self.between.commands[insert], lambda found: found >= before + tries)
+        self.assertEqual(1, len(self.logs() - known))
+        self.wait_for_counted()
+        self.assertGreater(self.between.commands["lost"], 1)
+        self.check_end()
+        self.check_at_rest()
+
+    def test_its_time_is_over_before_that_of_the_reply(self):
+        """So the user reads that the write concern was not met."""
+        self.between.heard = []
+        self.add()
+        self.count("a.log", url=self.url())
+        concerns = [found["writeConcern"] for found in map(command_of, self.between.heard) if "insert" in found]
+        self.assertEqual([{"w": "majority", "j": True, "wtimeout": 750}] * len(concerns), concerns)
+        self.assertNotEqual([], concerns)
+
+
 class Names(Passing):
     RESOLVER = {**os.environ, "RES_OPTIONS": "timeout:1 attempts:1"}
     URL = "mongodb+srv://db.tallyd.invalid/t"
