@@ -9,6 +9,8 @@
 
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_INDEX_NOT_FOUND     27
+#define TRIES                    5 /* to make an index, while others drop it */
+#define AGAIN_MS                 100
 #define KEY                      "metadata.date"
 #define DESCENDING               (-1) /* a report without dimensions has the other already */
 
@@ -183,23 +185,37 @@ static bool drop(struct mongo_store *m, const char *collection, struct err *e)
     return good || code == CODE_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
 }
 
-/* Another of the same key may be in the way; and a server may make one that ends nothing, and say nothing. */
-static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
+/* False: it is refused. Else *e is for where it is not found then. */
+static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
 {
     enum mongo_index state;
-    int64_t found_s;
     bson_t *key = BCON_NEW(KEY, BCON_INT32(DESCENDING));
     const struct mongo_index_wanted wanted = {
         .collection = collection, .name = MONGO_INDEX_TTL, .key = key, .ttl_s = ttl_s};
     bool good = mongo_create_index(m, &wanted, &state, e);
     bson_destroy(key);
-    if (!good || state == INDEX_DIFFERS) {
-        const struct err why = *e;
-        bool is_passing = !good && (e->retryable || e->code == EX_NOPERM);
-        return !is_passing && refuse(m, collection, why.text, e);
+    if (good && state == INDEX_IS_THERE)
+        err_set(e, EX_CONFIG, "it does not list it then");
+    return good;
+}
+
+/* Others may start now, too, and drop what is made here, or make theirs: then that holds. Another of the same
+ * key may be in the way; and a server may make one that ends nothing, and say nothing. */
+static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
+{
+    struct err why;
+    int64_t found_s = -1;
+    for (int tries = 0; tries < TRIES && found_s < 0; tries++) {
+        if (tries > 0)
+            nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+        if (!create(m, collection, ttl_s, &why)) {
+            *e = why;
+            return !why.retryable && why.code != EX_NOPERM && refuse(m, collection, why.text, e);
+        }
+        if (!mongo_ttl_find(m, collection, &found_s, e))
+            return false;
     }
-    return mongo_ttl_find(m, collection, &found_s, e) &&
-           (found_s == ttl_s || refuse(m, collection, "the server made another one", e));
+    return found_s > 0 || refuse(m, collection, found_s == 0 ? "it ends nothing there" : why.text, e);
 }
 
 struct opening {

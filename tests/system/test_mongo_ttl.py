@@ -147,6 +147,15 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         print(f"{kills} kills")
         self.assertGreater(kills, 0)
 
+    def test_several_start_at_once(self):
+        self.fill()
+        for keep in LONGER, KEEP:
+            self.configure(keep, True)
+            for process in [self.begin("a.log") for _ in range(3)]:
+                self.end(process)
+            self.check_made(keep)
+        self.check()
+
     def older(self, report, kind, seconds):
         date = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds)
         return self.base[f"{report}.{kind}"].count_documents({"metadata.date": {"$lt": date}})
