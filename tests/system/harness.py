@@ -101,7 +101,7 @@ class Case(unittest.TestCase):
             options["stdin"] = subprocess.DEVNULL
         done = subprocess.run([*command(), *arguments], cwd=self.dir, stdout=subprocess.PIPE, check=False,
                               stderr=subprocess.PIPE, timeout=TIMEOUT_S, **options)
-        self.err = done.stderr.decode(errors="replace")
+        self.status, self.err = done.returncode, done.stderr.decode(errors="replace")
         out = done.stdout.decode(errors="replace")
         if status is not None:
             said = f"tallyd {shlex.join(arguments)}\n{out}{self.err}"
