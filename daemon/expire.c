@@ -18,7 +18,7 @@ bool expire_all(struct store *st, const atomic_bool *stop, bool quiet, uint64_t 
     int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
     while (good && expired.more && !atomic_load(stop)) {
         char number[ACCOUNT_NUMBER_BYTES];
-        good = store_expire(st, clock_wall_ms(&clock_system), &expired, e);
+        good = store_expire(st, clock_wall_ms(&clock_system), true, &expired, e);
         *rows += expired.rows;
         if (shows && clock_mono_ms(&clock_system) >= show_ms) {
             fprintf(stderr, "\rletting go: %s so far\033[K", account_number((int64_t)*rows, number));

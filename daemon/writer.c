@@ -131,26 +131,25 @@ static bool has_leaping_mark(const struct report *r, const struct marks *marks, 
     bool has = false;
     for (int s = 0; s < SPAN_COUNT; s++)
         has |= marks->before_ms[s] > 0 &&
-               keep_from(r, (enum span)s, now_ms - WRITER_EXPIRE_LEAP_MS) > marks->before_ms[s];
+               keep_from(r, (enum span)s, now_ms - STORE_EXPIRE_LEAP_MS) > marks->before_ms[s];
     return has;
 }
 
 /* One that was put forward under a daemon that runs has to show that it is meant, too. */
-static void watch_clock(struct writer *w)
+static bool is_clock_trusted(struct writer *w)
 {
     int64_t mono_ms = clock_mono_ms(w->clock), ahead_ms = clock_wall_ms(w->clock) - mono_ms;
-    if (w->ahead_ms != 0 && ahead_ms - w->ahead_ms > WRITER_EXPIRE_LEAP_MS)
+    if (w->ahead_ms != 0 && ahead_ms - w->ahead_ms > STORE_EXPIRE_LEAP_MS)
         w->trust_at_ms = mono_ms + WRITER_EXPIRE_TRUST_MS;
     w->ahead_ms = ahead_ms;
+    return mono_ms >= w->trust_at_ms;
 }
 
-static bool find_leap(struct writer *w, bool *waits, struct err *e)
+static bool find_leap(struct writer *w, bool trusts_clock, bool *waits, struct err *e)
 {
     const struct report *found = NULL;
     struct marks marks;
-    watch_clock(w);
-    bool is_trusted = clock_mono_ms(w->clock) >= w->trust_at_ms;
-    for (size_t r = 0; !is_trusted && r < w->store->report_count; r++) {
+    for (size_t r = 0; !trusts_clock && r < w->store->report_count; r++) {
         if (!store_marks(w->store, r, &marks, e))
             return false;
         if (has_leaping_mark(&w->store->reports[r], &marks, clock_wall_ms(w->clock)))
@@ -171,9 +170,10 @@ bool writer_expire(struct writer *w, struct err *e)
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
+    bool trusts_clock = is_clock_trusted(w);
     struct err later;
-    bool good =
-        find_leap(w, &waits, e) && (waits || store_expire(w->store, clock_wall_ms(w->clock), &expired, e));
+    bool good = find_leap(w, trusts_clock, &waits, e) &&
+                (waits || store_expire(w->store, clock_wall_ms(w->clock), trusts_clock, &expired, e));
     good &= note_marks(w, good ? e : &later); /* they may have moved before something else failed */
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
     w->expire_at_ms =

@@ -20,9 +20,8 @@
 /* From one look for what may go to the next. While there is more, it takes this part of the time. */
 #define WRITER_EXPIRE_MS       10000
 #define WRITER_EXPIRE_SHARE    10
-/* What is let go by a clock that is ahead does not come back. So where the clock went on by more than this
- * since marks were moved last, they stay until the daemon has run for so long: by then its clock was set. */
-#define WRITER_EXPIRE_LEAP_MS  (7 * (int64_t)DAY_MS)
+/* Where the clock went on by more than STORE_EXPIRE_LEAP_MS since marks were moved last, they stay until the
+ * daemon has run for so long: by then its clock was set. */
 #define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
 /* A connection may have broken since it was last used, and others in its pool with it. */
 #define LAST_TRIES_MAX         5

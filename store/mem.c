@@ -298,10 +298,11 @@ static bool mem_tidy(struct store *st, bool all, struct err *e)
 }
 
 /* What is before a mark stays in the cells, for the longer spans; scans do not come there. */
-static bool mem_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+static bool mem_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                       struct err *e)
 {
     struct mem *m = (struct mem *)st;
-    (void)expired, (void)e;
+    (void)trusts_clock, (void)expired, (void)e;
     for (size_t r = 0; r < st->report_count; r++)
         (void)store_move_marks(&m->store, &m->reports[r], now_ms, &m->tables[r].marks);
     return true;

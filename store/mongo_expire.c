@@ -398,11 +398,11 @@ static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired
 }
 
 /* A raw event that cannot be dropped holds up no report. */
-bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     struct err of_raw;
-    bool raw_good = mongo_raw_expire(m, now_ms, &of_raw);
+    bool raw_good = mongo_raw_expire(m, now_ms, trusts_clock, &of_raw);
     if (!expire_reports(m, now_ms, expired, e))
         return false;
     if (!raw_good)

@@ -372,7 +372,8 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
 enum span mongo_goes_by(const struct report *r, enum span span);
 /* All of them, into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
-bool mongo_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);
+bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                  struct err *e);
 
 /* ---- mongo_read.c */
 

@@ -56,26 +56,16 @@ static struct raw_head read_head(const char *p)
     return head;
 }
 
-/* Of each source, the newest period in the batch; one that is yet to come drops no other. */
-static void note_newest(struct mongo_store *m, const struct text *raw)
-{
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    for (size_t at = 0; at < raw->len;) {
-        struct raw_head head = read_head(raw->ptr + at);
-        struct mongo_raw *of = &m->raws[head.number];
-        int64_t at_ms = head.at_ms < now_ms ? head.at_ms : now_ms;
-        int64_t period_ms = raw_period(of->of, at_ms);
-        of->newest_ms = period_ms > of->newest_ms ? period_ms : of->newest_ms;
-        at += sizeof head + head.len;
-    }
-}
-
+/* The clock may have been set back since the last look. */
 static void note_first_kept(struct mongo_store *m)
 {
+    int64_t now_ms = clock_wall_ms(&clock_system);
     for (size_t i = 0; i < m->raw_count; i++) {
         struct mongo_raw *of = &m->raws[i];
-        if (of->of != NULL)
-            of->first_kept_ms = raw_first_kept(of->of, of->newest_ms);
+        if (of->of == NULL)
+            continue;
+        int64_t latest_ms = raw_period(of->of, now_ms);
+        of->first_kept_ms = raw_first_kept(of->of, of->newest_ms < latest_ms ? of->newest_ms : latest_ms);
     }
 }
 
@@ -401,8 +391,6 @@ bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct er
         m->raws[i].pending = (struct raw_figures){0};
         m->raws[i].shown = 0;
     }
-    for (size_t i = 0; i < batch->part_count; i++)
-        note_newest(m, &batch->parts[i]->raw);
     note_first_kept(m);
     for (size_t i = 0; i < batch->part_count; i++)
         collect(m, &batch->parts[i]->raw, &items);

@@ -12,10 +12,11 @@
  *          unique, its size) is counted; all others are taken. The first few of a minute are in the log, each
  *          for itself, and how many a batch had besides. What may pass (no server, no primary, too few
  *          members) fails the batch, which is tried again.
- * Growth : a period is dropped whole when so many later ones are kept, by the newest period that events had,
- *          or that is there, but none that is yet to come. What arrives of one that is dropped is counted as
- *          expired, and not stored. A daemon that is behind another may make one again: it goes at the next
- *          look.
+ * Growth : a period is dropped whole when so many later ones are kept, by the newest one that is there at a
+ *          look. One that is yet to come decides nothing until it is its time, whatever the clock said
+ *          before; nor does one, where the clock is not trusted, that leaps (STORE_EXPIRE_LEAP_MS) ahead of
+ *          the last one before it. What arrives of one that is dropped is counted as expired, and not stored.
+ *          A daemon that is behind another may make one again: it goes at the next look.
  * Indexes: {path}, {host, time} and {time}, of the fields that are kept, where store.indexes is true.
  * Start  : the collection is made, and looked at: what a server only says that it does (a capped collection,
  *          an index that ends documents) is refused there. Of periods none is made before it has an event:
@@ -36,7 +37,7 @@ struct mongo_raw {
     const struct raw *of;       /* NULL: of this source nothing is kept */
     struct raw_figures pending; /* of the batch under way */
     int64_t shown;              /* … of those refused, so many are in the log */
-    int64_t newest_ms;          /* the newest period known; its start */
+    int64_t newest_ms;          /* by the last look, the period that decides what is kept; its start */
     int64_t first_kept_ms;      /* of a batch: what is before this is not stored */
     int64_t *ready;             /* periods whose collection is as it should be */
     size_t ready_count, ready_capacity;
@@ -68,4 +69,4 @@ bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index
 bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
                        struct err *e) MUST_CHECK;
 /* Drop the periods that are not to be kept; a source that fails holds up no other. The first error. */
-bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e) MUST_CHECK;
+bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, bool trusts_clock, struct err *e) MUST_CHECK;

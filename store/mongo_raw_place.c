@@ -227,6 +227,17 @@ static bool is_ready(const struct mongo_raw *raw, int64_t period_ms)
     return false;
 }
 
+/* It would be made again. */
+static void forget(struct mongo_raw *raw, int64_t period_ms)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < raw->ready_count; i++) {
+        if (raw->ready[i] != period_ms)
+            raw->ready[kept++] = raw->ready[i];
+    }
+    raw->ready_count = kept;
+}
+
 bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms, struct err *e)
 {
     struct mongo_place place;
@@ -243,73 +254,105 @@ bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t per
 
 /* ---- dropping */
 
-struct walk {
+struct look {
     struct mongo_store *m;
     struct mongo_raw *raw;
-    int64_t newest_ms, before_ms; /* found; what is before this is dropped */
+    int64_t *periods; /* that are there, the oldest first */
+    size_t count, capacity;
 };
 
-static bool drop(struct walk *w, int64_t period_ms, struct err *e)
+static bool drop(const struct look *l, int64_t period_ms, struct err *e)
 {
     struct mongo_place place;
-    mongo_raw_place(w->m, w->raw->of, period_ms, &place);
-    bool is_database = w->raw->of->growth == RAW_DATABASE_PER_MONTH;
+    mongo_raw_place(l->m, l->raw->of, period_ms, &place);
+    bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
     bson_t *command =
         is_database ? BCON_NEW("dropDatabase", BCON_INT32(1)) : BCON_NEW("drop", BCON_UTF8(place.collection));
-    if (!run_command(w->m, place.database, command, CODE_NAMESPACE_NOT_FOUND, e))
+    if (!run_command(l->m, place.database, command, CODE_NAMESPACE_NOT_FOUND, e))
         return false;
-    log_info("raw_dropped", "source=%s %s=%s", w->raw->of->source, is_database ? "database" : "collection",
+    log_info("raw_dropped", "source=%s %s=%s", l->raw->of->source, is_database ? "database" : "collection",
              is_database ? place.database : place.collection);
+    forget(l->raw, period_ms);
     return true;
 }
 
-/* Each name in a reply. */
-static bool take_names(struct walk *w, const bson_t *reply, const char *member, struct err *e)
+/* The period of each name in a reply. */
+static void take_names(struct look *l, const bson_t *reply, const char *member)
 {
     bson_iter_t list, at, name;
     if (!mongo_find_member(reply, member, &list) || !bson_iter_recurse(&list, &at))
-        return true;
+        return;
     while (bson_iter_next(&at)) {
         if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
             continue;
-        int64_t period_ms = period_of(w->m, w->raw->of, bson_iter_utf8(&name, NULL));
-        w->newest_ms = period_ms > w->newest_ms ? period_ms : w->newest_ms;
-        if (period_ms >= 0 && period_ms < w->before_ms && !drop(w, period_ms, e))
-            return false;
+        int64_t period_ms = period_of(l->m, l->raw->of, bson_iter_utf8(&name, NULL));
+        if (period_ms < 0)
+            continue;
+        l->periods = xgrow(l->periods, &l->capacity, l->count + 1, sizeof *l->periods);
+        l->periods[l->count++] = period_ms;
     }
-    return true;
 }
 
-static bool expire(struct mongo_store *m, struct mongo_raw *raw, int64_t now_ms, struct err *e)
+static int compare_periods(const void *a, const void *b)
 {
-    struct walk w = {.m = m, .raw = raw, .newest_ms = -1, .before_ms = INT64_MIN};
-    bool is_database = raw->of->growth == RAW_DATABASE_PER_MONTH;
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool list_periods(struct look *l, struct err *e)
+{
+    bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
     bson_t reply;
     bson_t *command = is_database ? BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true))
                                   : BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
                                              "cursor", "{", "batchSize", BCON_INT32(LIST_MAX), "}");
-    const char *member = is_database ? "databases" : "cursor.firstBatch";
-    bool good = mongo_read_in(m->client, is_database ? "admin" : mongo_client_database(m->client), command,
-                              &reply, e) &&
-                take_names(&w, &reply, member, e);
-    int64_t latest_ms = raw_period(raw->of, now_ms);
-    w.newest_ms = w.newest_ms < latest_ms ? w.newest_ms : latest_ms; /* none that is yet to come */
-    raw->newest_ms = w.newest_ms > raw->newest_ms ? w.newest_ms : raw->newest_ms;
-    w.before_ms = raw_first_kept(raw->of, raw->newest_ms);
-    good = good && take_names(&w, &reply, member, e);
+    bool good = mongo_read_in(l->m->client, is_database ? "admin" : mongo_client_database(l->m->client),
+                              command, &reply, e);
+    if (good)
+        take_names(l, &reply, is_database ? "databases" : "cursor.firstBatch");
+    if (l->count > 0)
+        qsort(l->periods, l->count, sizeof *l->periods, compare_periods);
     bson_destroy(&reply);
     bson_destroy(command);
     return good;
 }
 
-bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, struct err *e)
+/* The period that decides what is kept; 0: none does. Where a clock is ahead, events of its time come too. */
+static int64_t find_newest(const struct look *l, int64_t now_ms, bool trusts_clock)
+{
+    const struct raw *r = l->raw->of;
+    int64_t newest_ms = 0, latest_ms = raw_period(r, now_ms);
+    for (size_t i = 0; i < l->count && l->periods[i] <= latest_ms; i++) {
+        int64_t before_ms = l->periods[i] - STORE_EXPIRE_LEAP_MS;
+        if (!trusts_clock && i > 0 && raw_period(r, before_ms > 0 ? before_ms : 0) > newest_ms)
+            break;
+        newest_ms = l->periods[i];
+    }
+    return newest_ms;
+}
+
+static bool expire(struct mongo_store *m, struct mongo_raw *raw, int64_t now_ms, bool trusts_clock,
+                   struct err *e)
+{
+    struct look l = {.m = m, .raw = raw};
+    bool good = list_periods(&l, e);
+    if (good)
+        raw->newest_ms = find_newest(&l, now_ms, trusts_clock);
+    int64_t before_ms = raw_first_kept(raw->of, raw->newest_ms);
+    for (size_t i = 0; good && i < l.count && l.periods[i] < before_ms; i++)
+        good = drop(&l, l.periods[i], e);
+    free(l.periods);
+    return good;
+}
+
+bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, bool trusts_clock, struct err *e)
 {
     bool good = true;
     for (size_t i = 0; i < m->raw_count; i++) {
         const struct raw *r = m->raws[i].of;
         struct err later;
         if (r != NULL && raw_has_periods(r) && r->limit > 0)
-            good &= expire(m, &m->raws[i], now_ms, good ? e : &later);
+            good &= expire(m, &m->raws[i], now_ms, trusts_clock, good ? e : &later);
     }
     return good;
 }
@@ -412,7 +455,7 @@ static void expire_first(struct mongo_store *m)
 {
     struct err e;
     char quoted[LOG_QUOTE_BYTES];
-    if (!mongo_raw_expire(m, clock_wall_ms(&clock_system), &e))
+    if (!mongo_raw_expire(m, clock_wall_ms(&clock_system), false, &e))
         log_warn("raw_expire_failed", "error=%s", log_quote(e.text, quoted));
 }
 

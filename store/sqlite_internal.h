@@ -170,7 +170,8 @@ bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *mar
 /* sqlite_apply.c, sqlite_fold.c, sqlite_expire.c, sqlite_read.c: the operations */
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
 bool sqlite_tidy(struct store *base, bool all, struct err *e);
-bool sqlite_expire(struct store *base, int64_t now_ms, struct expired *expired, struct err *e);
+bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                   struct err *e);
 bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
 bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,

@@ -129,10 +129,10 @@ bool store_tidy(struct store *st, bool all, struct err *e)
     return st->ops->tidy(st, all, e);
 }
 
-bool store_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired, struct err *e)
 {
     *expired = (struct expired){0};
-    return st->ops->expire(st, now_ms, expired, e);
+    return st->ops->expire(st, now_ms, trusts_clock, expired, e);
 }
 
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e)

@@ -170,7 +170,8 @@ struct store_ops {
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
-    bool (*expire)(struct store *st, int64_t now_ms, struct expired *expired, struct err *e);
+    bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                   struct err *e);
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
     /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
@@ -232,9 +233,13 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
  * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
- * batch. */
-#define STORE_EXPIRE_MS 30
-bool store_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e) MUST_CHECK;
+ * batch. What is let go by a clock that is ahead does not come back: unless it is trusted, the caller sees to
+ * it that no mark leaps, by more than STORE_EXPIRE_LEAP_MS; the store, that no newest period of raw events
+ * does. */
+#define STORE_EXPIRE_MS      30
+#define STORE_EXPIRE_LEAP_MS (7 * (int64_t)DAY_MS)
+bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                  struct err *e) MUST_CHECK;
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
 
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits

@@ -38,7 +38,7 @@ uint64_t expiring_run(struct world *w, int64_t now_ms)
     struct expired expired = {.more = true};
     uint64_t rows = 0;
     for (int calls = 0; expired.more; calls++) {
-        if (!store_expire(w->store, now_ms, &expired, &e))
+        if (!store_expire(w->store, now_ms, true, &expired, &e))
             fail_msg("%s", e.text);
         assert_true(calls < 10000);
         assert_true(world_is_in_server() || (expired.rows == 0) == (expired.bytes == 0));

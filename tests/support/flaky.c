@@ -25,9 +25,10 @@ static bool tidy(struct store *st, bool all, struct err *e)
     return store_tidy(under(st), all, e);
 }
 
-static bool expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+static bool expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                   struct err *e)
 {
-    return store_expire(under(st), now_ms, expired, e);
+    return store_expire(under(st), now_ms, trusts_clock, expired, e);
 }
 
 static bool marks(struct store *st, size_t report, struct marks *found, struct err *e)

@@ -6,13 +6,20 @@ TALLYD_MONGO names the server. The seed is printed.
 
 import collections
 import datetime
+import os
 import time
 
-from harness import EX_CONFIG, EX_NOPERM
+from harness import EX_CONFIG, EX_NOPERM, ROOT, DaemonCase
 from mongocase import main
 from test_mongo_raw import BOOK, IS_FERRET, LINE, MONTHS, RawCase, documents_of, traffic
 
 TTL_S = 150  # servers look every minute
+LOOK_S = 12  # a daemon looks for what may go every ten
+OTHER_DAY = os.path.join(ROOT, "build/otherday.so")
+
+
+def line_at(at):
+    return LINE % (1, "-", at.day, MONTHS[at.month - 1], at.year, at.hour, at.minute, at.second, "/", 200, 1, "-", "-")
 
 
 class Growth(RawCase):
@@ -86,9 +93,7 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
     def test_a_period_to_come_drops_none(self):
         now = datetime.datetime.now(datetime.timezone.utc)
         times = [now - datetime.timedelta(days=1), now, now + datetime.timedelta(hours=23)]
-        lines = "".join(LINE % (1, "-", at.day, MONTHS[at.month - 1], at.year, at.hour, at.minute, at.second, "/", 200, 1, "-", "-")
-                        for at in times)
-        self.write("a.log", lines.encode())
+        self.write("a.log", "".join(line_at(at) for at in times).encode())
         self.configure(growth="collection per day keep 2")
         self.count("a.log")
         self.assertEqual({f"raw.access.{at:%Y%m%d}" for at in times}, self.collections())
@@ -122,9 +127,7 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
     def test_ttl(self):
         """The index is there, and documents end."""
         now = datetime.datetime.now(datetime.timezone.utc)
-        lines = "".join(LINE % (1, "-", at.day, MONTHS[at.month - 1], at.year, at.hour, at.minute, at.second, "/", 200, 1, "-", "-")
-                        for at in (now, now - datetime.timedelta(days=2)))
-        self.write("a.log", lines.encode())
+        self.write("a.log", (line_at(now) + line_at(now - datetime.timedelta(days=2))).encode())
         self.configure(growth="ttl 1d")
         self.count("a.log")
         self.assertEqual(86400, self.base["raw.access"].index_information()["tallyd_time"]["expireAfterSeconds"])
@@ -158,6 +161,93 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
         self.configure(growth="capped 1MiB")
         self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
         self.assertEqual({"raw.access"}, self.collections())
+
+
+class Clock(RawCase, DaemonCase):
+    """What is kept stays, though the clock of the computer is ahead; the log's times go with it."""
+
+    def setUp(self):
+        super().setUp()
+        self.assertTrue(os.path.exists(OTHER_DAY), "`make build/otherday.so` is to be first")
+        self.now = datetime.datetime.now(datetime.timezone.utc)
+        self.lines = b""
+        self.log(self.days(-1), self.days(0))
+        self.set_clock(0)
+        self.write("tallyd.yaml", f"""\
+reports: {{pages: {{by: [path]}}}}
+store: {{url: "{self.store}"}}
+sources: {{access: {{path: a.log, raw: all, raw_growth: collection per day keep 3}}}}
+aggregate: {{flush: 100ms}}
+http: {{listen: "127.0.0.1:0"}}
+""".encode())
+
+    def days(self, days):
+        return self.now + datetime.timedelta(days=days)
+
+    def log(self, *times):
+        lines = "".join(line_at(at) for at in times).encode()
+        self.lines += lines
+        self.append("a.log", lines)
+
+    def set_clock(self, days):
+        self.write("ahead.new", str(days * 86400).encode())
+        os.rename(self.path("ahead.new"), self.path("ahead"))
+
+    def begin_daemon(self):
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_FILE": self.path("ahead")})
+
+    def check_all_there(self):
+        expected = collections.defaultdict(dict)
+        for offset, one in documents_of(self.lines):
+            expected[f"raw.access.{one['time']:%Y%m%d}"][offset] = one
+        count = len(documents_of(self.lines))
+        self.wait_for(lambda: sum(one["entries"]["parsed"] for one in self.base["books"].find()), lambda found: found == count)
+        found = {name for name in self.base.list_collection_names() if name.startswith("raw.")}
+        self.assertEqual(dict(expected), {name: self.stored(name) for name in found})
+        for name in found:
+            self.assertIn("tallyd_host_time", self.base[name].index_information())
+
+    def test_a_moment_of_another_day(self):
+        self.begin_daemon()
+        self.check_all_there()
+        self.set_clock(5)
+        self.log(self.days(5))
+        self.check_all_there()
+        self.set_clock(0)
+        self.log(self.days(-1), self.days(0))
+        self.check_all_there()
+        time.sleep(LOOK_S)
+        self.log(self.days(-1), self.days(0))
+        self.check_all_there()
+
+    def test_a_leap_is_not_believed_at_once(self):
+        """Nor after another start; when the clock is right again, it is as if nothing had been."""
+        self.set_clock(30)
+        self.log(self.days(30))
+        for _ in range(2):
+            self.begin_daemon()
+            self.log(self.days(0))
+            self.check_all_there()
+            self.stop()
+        self.set_clock(0)
+        self.begin_daemon()
+        self.log(self.days(-1))
+        self.check_all_there()
+        self.stop()
+
+    def test_what_the_clock_let_go_is_made_again(self):
+        """Of five days none is a leap."""
+        self.begin_daemon()
+        self.check_all_there()
+        self.set_clock(5)
+        self.log(self.days(5))
+        self.wait_for(lambda: self.read("log").count(b"event=raw_dropped "), lambda found: found == 2)
+        self.set_clock(0)
+        time.sleep(LOOK_S)
+        self.log(self.days(0))
+        name = f"raw.access.{self.now:%Y%m%d}"
+        self.wait_for(lambda: self.base[name].count_documents({}), lambda found: found == 1)
+        self.assertIn("tallyd_host_time", self.base[name].index_information())
 
 
 if __name__ == "__main__":

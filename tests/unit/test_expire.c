@@ -434,7 +434,7 @@ static void test_pages_are_given_back(void **state)
     struct err e;
     uint64_t gone = 0, gone_bytes = 0;
     do {
-        assert_true(store_expire(w->store, fixture_ms("2026-04-10"), &expired, &e));
+        assert_true(store_expire(w->store, fixture_ms("2026-04-10"), true, &expired, &e));
         gone += expired.rows;
         gone_bytes += expired.bytes;
     } while (expired.more);

@@ -17,7 +17,7 @@ static bool expires_more(struct world *w, const char *now)
 {
     struct err e;
     struct expired expired;
-    if (!store_expire(w->store, fixture_ms(now), &expired, &e))
+    if (!store_expire(w->store, fixture_ms(now), true, &expired, &e))
         fail_msg("%s", e.text);
     return expired.more;
 }
@@ -89,9 +89,10 @@ struct failing {
     struct err error; /* of its expire */
 };
 
-static bool fail_expire(struct store *st, int64_t now_ms, struct expired *expired, struct err *e)
+static bool fail_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                        struct err *e)
 {
-    (void)now_ms, (void)expired;
+    (void)now_ms, (void)trusts_clock, (void)expired;
     *e = ((struct failing *)st)->error;
     return e->code == 0;
 }
@@ -172,7 +173,7 @@ static void test_rows_that_stay_are_damage(void **state)
     assert_true(store_tidy(w->store, true, &e));
     change(w, "CREATE TRIGGER stay BEFORE DELETE ON hour_2 BEGIN SELECT RAISE(IGNORE); END");
     expiring_open(w, "minute=48h");
-    assert_false(store_expire(w->store, fixture_ms("2026-03-17T10:20"), &expired, &e));
+    assert_false(store_expire(w->store, fixture_ms("2026-03-17T10:20"), true, &expired, &e));
     assert_int_equal(e.code, EX_DATAERR);
 }
 
