@@ -10,8 +10,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define KEY_BYTES 24 /* of a number in an array */
+#define KEY_BYTES    24 /* of a number in an array */
+/* A failure of a document that is neither known to pass nor to stay gets so many tries, so far apart. */
+#define TRIES_MAX    3
+#define TRY_AGAIN_MS 250
 
 struct item {
     const char *document;
@@ -28,9 +32,11 @@ struct items {
 struct sending {
     struct mongo_store *m;
     const struct items *items;
+    bool is_last_try;
     pthread_mutex_t lock; /* what follows */
     size_t next;          /* the first item of no chunk yet */
     bool has_failed;
+    bool has_unknown; /* a failure that may pass or not */
     struct err error; /* the first */
 };
 
@@ -201,6 +207,27 @@ static void note_duplicate(struct duplicates *d, const struct item *item, const 
     d->why[d->count++] = xstrdup(why);
 }
 
+/* Codes that say of a document that it is not taken: a bad value or type, names of members, a frozen one, too
+ * large for a capped collection, a validator, too large, a key too long. */
+static bool is_final(int64_t code)
+{
+    static const int64_t codes[] = {
+        2,   14,  52,    55,    56,    57,    66,
+        116, 121, 10334, 17280, 17419, 17420, 525074461 /* FerretDB's of a validator */};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return false;
+}
+
+static void note_unknown(struct sending *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->has_unknown = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* One document's failure. False: it may pass, so that the batch is to be tried again. */
 static bool take_failure(struct sender *sender, const bson_iter_t *failure, const char *what,
                          struct duplicates *d, struct err *e)
@@ -214,10 +241,14 @@ static bool take_failure(struct sender *sender, const bson_iter_t *failure, cons
     (void)!mongo_check_write(sender->client, failure, what, e);
     if (e->retryable || i < 0 || i >= (int64_t)c->count)
         return false;
-    if (bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY)
+    if (bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY) {
         note_duplicate(d, &c->items[i], e->text);
-    else
+    } else if (is_final(bson_iter_as_int64(&code)) || sender->sending->is_last_try) {
         refuse(sender->sending, &c->items[i], e->text);
+    } else {
+        note_unknown(sender->sending);
+        return false;
+    }
     return true;
 }
 
@@ -344,9 +375,12 @@ static size_t count_connections(const struct mongo_store *m, const struct items 
     return m->connections;
 }
 
-static bool send_items(struct mongo_store *m, const struct items *items, struct err *e)
+/* *is_unknown: it failed by what may pass or not; with `is_last_try` never. */
+static bool send_items(struct mongo_store *m, const struct items *items, bool is_last_try, bool *is_unknown,
+                       struct err *e)
 {
-    struct sending s = {.m = m, .items = items, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct sending s = {
+        .m = m, .items = items, .is_last_try = is_last_try, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct sender senders[MONGO_CONNECTIONS_MAX] = {0};
     size_t most = count_connections(m, items), count = 0, started = 1;
     bool good = true;
@@ -367,6 +401,7 @@ static bool send_items(struct mongo_store *m, const struct items *items, struct 
         pthread_join(senders[i].thread, NULL);
     if (s.has_failed)
         *e = s.error;
+    *is_unknown = good && s.has_unknown && !s.error.retryable;
     return good && !s.has_failed;
 }
 
@@ -384,9 +419,11 @@ static void refuse_longest(struct mongo_store *m, struct items *items)
     items->count = kept;
 }
 
-bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e)
+static bool try_store(struct mongo_store *m, const struct batch *batch, bool is_last_try, bool *is_unknown,
+                      struct err *e)
 {
     struct items items = {.in_order = true};
+    *is_unknown = false;
     for (size_t i = 0; i < m->raw_count; i++) {
         m->raws[i].pending = (struct raw_figures){0};
         m->raws[i].shown = 0;
@@ -397,11 +434,22 @@ bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct er
     if (!items.in_order)
         qsort(items.list, items.count, sizeof *items.list, compare_items);
     refuse_longest(m, &items);
-    bool good = items.count == 0 || (prepare(m, &items, e) && send_items(m, &items, e));
+    bool good =
+        items.count == 0 || (prepare(m, &items, e) && send_items(m, &items, is_last_try, is_unknown, e));
     tell_refused(m);
     if (good && items.count > 0)
         failpoint(FAILPOINT_RAW_INSERTED);
     free(items.list);
+    return good;
+}
+
+bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    bool is_unknown, good = try_store(m, batch, false, &is_unknown, e);
+    for (int tries = 2; is_unknown && tries <= TRIES_MAX; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        good = try_store(m, batch, tries == TRIES_MAX, &is_unknown, e);
+    }
     return good;
 }
 

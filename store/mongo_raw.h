@@ -11,7 +11,8 @@
  * Refused: a document that the server does not take for good (a validator, an index of somebody's own that is
  *          unique, its size) is counted; all others are taken. The first few of a minute are in the log, each
  *          for itself, and how many a batch had besides. What may pass (no server, no primary, too few
- *          members) fails the batch, which is tried again.
+ *          members) fails the batch, which is tried again. A code of which nothing is known is for good when
+ *          it still comes at the last of a few tries.
  * Growth : a period is dropped whole when so many later ones are kept, by the newest one that is there at a
  *          look. One that is yet to come decides nothing until it is its time, whatever the clock said
  *          before; nor does one, where the clock is not trusted, that leaps (STORE_EXPIRE_LEAP_MS) ahead of

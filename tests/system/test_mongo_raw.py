@@ -38,6 +38,10 @@ aggregate: {batch_size: 64KiB, raw_size: 64KiB}
 """
 LINE = '198.51.100.%d - %s [%02d/%s/%d:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" %d %s "%s" "%s"\n'
 
+# Of what is done to a document: it passes, it stays, and of this nobody knows.
+PASSING_CODE, FINAL_CODE, UNKNOWN_CODE = 365, 121, 99999
+TRIES = 3  # of the last
+
 
 def document_of(line):
     """As it is to be stored, by nothing that tallyd has."""
@@ -395,6 +399,45 @@ class Refused(RawCase, DaemonCase):
         self.base["raw.access"].create_index("user_agent", unique=True)
         self.assertRegex(self.count("a.log"), "stored 3, refused 3,")
         self.refused(log, [offset for offset, _ in documents_of(log)][2:4] + [documents_of(log)[5][0]])
+
+    def count_by_code(self, code, times):
+        """An import of three events. The first is not taken, for this reason, so many times; the server does not hear of them. How
+        often it was said."""
+        said = []
+
+        def answer(piece):
+            if len(said) == times or not any(one.get("insert") == "raw.access" for _, one in commands_in([piece])):
+                return None
+            said.append(code)
+            return proxy.replied(piece, bson.encode({
+                "n": 2, "ok": 1.0, "writeErrors": [{"index": 0, "code": code, "errmsg": "not now"}]}))
+
+        self.anew()
+        with proxy.Proxy(self.server.port, answer=answer) as between:
+            process = self.begin("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+            self.out = self.end(process, EX_OK, *PASSING)
+        return len(said)
+
+    def test_a_code_that_passes(self):
+        """Known to pass or not, the document is there in the end."""
+        log = traffic(self.dice, 3)
+        self.write("a.log", log)
+        self.configure()
+        for code in (PASSING_CODE, UNKNOWN_CODE):
+            with self.subTest(code=code):
+                self.assertEqual(1, self.count_by_code(code, 1))
+                self.finish("a.log")
+                self.check_raw(log)
+
+    def test_a_code_that_stays(self):
+        """Known to stay or not, it stops nothing."""
+        self.write("a.log", traffic(self.dice, 3))
+        self.configure()
+        for code, tries in ((FINAL_CODE, 1), (UNKNOWN_CODE, TRIES)):
+            with self.subTest(code=code):
+                self.assertEqual(tries, self.count_by_code(code, 100))
+                self.assertRegex(self.out, "stored 2, refused 1,")
+                self.assertRegex(self.out, f"event=raw_refused source=access .*not now .code {code}")
 
     def test_many_are_shown_by_a_few(self):
         """The log has some of them, and how many it does not show."""
