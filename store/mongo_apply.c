@@ -167,7 +167,7 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
 /* Its number is never used again: a seal that is carried out late must not find another batch under it. */
 static bool prepare(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!mongo_raw_store(m, batch, e) || !mongo_resolve(m, batch, e))
+    if (!mongo_resolve(m, batch, e))
         return false;
     m->number++;
     mongo_write_updates(m, batch, &m->log);
@@ -178,10 +178,12 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     return true;
 }
 
-/* A log that may be there is inserted again under the same name: copies would fill the disk. */
+/* A log that may be there is inserted again under the same name: copies would fill the disk. So are raw
+ * events: maybe it is another primary now, that never had what only the last one acknowledged. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || (m->step != STEP_LOGGING && !prepare(m, batch, e)))
+    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
+        (m->step != STEP_LOGGING && !prepare(m, batch, e)))
         return false;
     const struct mongo_open o = own_open(m, m->number);
     if (!insert_log(m, &o, text_slice(&m->log.packed), e))
@@ -239,6 +241,12 @@ static bool go_on(struct mongo_store *m, struct err *e)
     return true;
 }
 
+/* After a seal that failed, for the same reason. */
+static bool store_raw_again(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    return m->step != STEP_SEALING || mongo_raw_store(m, batch, e);
+}
+
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
@@ -246,7 +254,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     if (m->step == STEP_LOGGING && !is_known)
         m->step = STEP_NONE; /* dropped, with its number */
     if (m->step > STEP_LOGGING && is_known)
-        return go_on(m, e);
+        return store_raw_again(m, batch, e) && go_on(m, e);
     if (m->step > STEP_LOGGING && !go_on(m, e))
         return false;
     return begin(m, batch, e) && go_on(m, e);

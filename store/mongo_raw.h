@@ -7,7 +7,8 @@
  *
  * Exact  : the documents of a batch are inserted, with their own write concern, before it is sealed; their
  *          `_id` says where their event stands. So a batch that is repeated inserts the same ones again, and
- *          that they are there already is a success. With w: 0 nothing is known of that.
+ *          that they are there already is a success. So it is when its log or seal failed, since another
+ *          primary may lack what the last one alone had. With w: 0 nothing is known of that.
  * Refused: a document that the server does not take for good (a validator, an index of somebody's own that is
  *          unique, its size) is counted; all others are taken. The first few of a minute are in the log, each
  *          for itself, and how many a batch had besides. What may pass (no server, no primary, too few

@@ -225,7 +225,7 @@ class Admin(RawCase):
         self.assertIn("// raw.access: with its indexes made by `run`", self.admin("indexes"))
 
 
-class Exact(RawCase):
+class Exact(RawCase, DaemonCase):
     """Each parsed event is there once."""
 
     def test_killed_at_every_place(self):
@@ -290,6 +290,36 @@ class Exact(RawCase):
             self.finish("a.log")
             self.check_raw(log)
 
+    def lose_before(self, command, collection):
+        """Documents are lost while this command is refused."""
+        def answer(piece):
+            if not any(one.get(command) == collection for _, one in commands_in([piece])):
+                return None
+            return proxy.replied(piece, bson.encode({"ok": 0.0, "code": 10107, "errmsg": "not primary"}))
+
+        self.anew()
+        self.put_between()
+        self.write("tallyd.yaml", self.read("tallyd.yaml").replace(b"path: a.log", b"path: a.log, raw: all"))
+        log = traffic(self.dice, 21)
+        first = log.index(b"\n") + 1
+        self.write("a.log", log[:first])
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        self.between.answer = answer
+        self.append("a.log", log[first:])
+        self.wait_for(lambda: self.base["raw.access"].count_documents({}), lambda found: found == 21)
+        self.base["raw.access"].delete_many({})
+        self.wait_for(lambda: self.base["raw.access"].count_documents({}), lambda found: found == 20)
+        self.between.answer = lambda _: None
+        self.wait_for_consumed(21)
+        self.stop()
+        self.assertEqual(dict(documents_of(log)[1:]), self.stored())
+
+    def test_lost_before_the_seal(self):
+        """As with a primary that alone had them, and is gone: they are there again before the next try."""
+        for command in (("insert", "batches"), ("update", "ledger")):
+            with self.subTest(command=command):
+                self.lose_before(*command)
 
     def test_many_chunks(self):
         """A batch of more chunks than connections, of default sizes: they end by their length, or by a later period."""
