@@ -1,6 +1,7 @@
 /* The file: lock, format, schema, reports, statements. */
 #include "base/check.h"
 #include "base/civil.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
 
@@ -458,27 +459,32 @@ static bool read_version(struct sqlite_store *st, int64_t *version, struct err *
     return good;
 }
 
-/* The lock keeps out whoever asks for it: no other program, and no file's other name. */
-static bool is_ours_alone(struct sqlite_store *st, struct err *e)
+/* The lock keeps out whoever asks for it: no other program, and no file's other name. What they wrote is read
+ * within the transaction, which they wait for. A transaction of our own that failed looks the same. */
+static bool know_all(struct sqlite_store *st, struct err *e)
 {
     int64_t version;
     if (!read_version(st, &version, e))
         return false;
-    return version == st->version ||
-           err_set(e, EX_TEMPFAIL,
-                   "%s was written by another program, or by another name (a link): nothing more is counted "
-                   "until a new start reads what it holds; one writer per file",
-                   st->path);
+    if (version == st->version && !st->stale)
+        return true;
+    if (version != st->version && !st->stale)
+        log_limited(
+            LOG_LEVEL_WARN, "store_changed",
+            "file=%s next=\"another program, or another name of the file? what it holds is read again\"",
+            st->path);
+    if (!refresh(st, e))
+        return false;
+    st->version = version;
+    st->stale = false;
+    return true;
 }
 
 bool sqlite_begin(struct sqlite_store *st, struct err *e)
 {
-    if (st->stale && !refresh(st, e))
-        return false;
-    st->stale = false;
     if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
         return false;
-    if (st->lock_fd < 0 || is_ours_alone(st, e))
+    if (st->lock_fd < 0 || know_all(st, e))
         return true;
     sqlite_undo(st);
     return false;
