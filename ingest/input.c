@@ -25,6 +25,7 @@ struct input {
     input_read_fn *read_fn;
     void *context;
     const atomic_bool *stop; /* NULL: nothing interrupts */
+    ino_t successor;         /* 0: its path has no other file yet */
     int64_t position, raw_position;
     size_t raw_from, raw_to; /* bytes of `raw` that were read to detect the packing, not used yet */
     char raw[RAW_BYTES];
@@ -243,7 +244,7 @@ bool input_can_grow(const struct input *in)
     return in->is_regular && in->packing == PACKING_NONE;
 }
 
-enum input_fate input_fate(const struct input *in)
+enum input_fate input_fate(struct input *in)
 {
     struct stat now, own;
     if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
@@ -251,5 +252,9 @@ enum input_fate input_fate(const struct input *in)
     if (own.st_size < in->raw_position)
         return INPUT_TRUNCATED;
     bool same = stat(in->name, &now) != 0 || (now.st_dev == own.st_dev && now.st_ino == own.st_ino);
-    return !same && now.st_size > 0 ? INPUT_RENAMED : INPUT_STANDS;
+    if (same || now.st_size == 0)
+        return INPUT_STANDS;
+    if (in->successor == 0)
+        in->successor = now.st_ino;
+    return in->successor == now.st_ino ? INPUT_RENAMED : INPUT_RENAMED_AGAIN;
 }

@@ -56,7 +56,8 @@ bool input_is_regular(const struct input *in);
 /* What became of a file that can grow? */
 enum input_fate {
     INPUT_STANDS,
-    INPUT_RENAMED,   /* its path has another file with something in it by now: logs were rotated */
-    INPUT_TRUNCATED, /* it is shorter than what was read of it: copied and truncated */
+    INPUT_RENAMED,       /* its path has another file with something in it by now: logs were rotated */
+    INPUT_RENAMED_AGAIN, /* its path had another one before: who reads this one has missed that */
+    INPUT_TRUNCATED,     /* it is shorter than what was read of it: copied and truncated */
 };
-enum input_fate input_fate(const struct input *in);
+enum input_fate input_fate(struct input *in);

@@ -94,6 +94,19 @@ class RunTest(DaemonCase):
         self.wait_for_log("event=all_rejected lines=[0-9]+ .*decode")
         self.stop()
 
+    def test_rotated_twice_is_said(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append("access.log", lines(4))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(4)
+        for number, more in ((1, 5), (2, 7)):
+            os.rename(self.path("access.log"), self.path(f"access.log.{number}"))
+            self.append("access.log", b'192.0.2.%d - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' % number + lines(more))
+            time.sleep(1)
+        self.wait_for_log("event=rotated_twice next=")
+        self.wait_for_consumed(12)
+        self.stop()
+
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)
         self.append("access.log", b"")
