@@ -8,6 +8,7 @@
 #define WAIT_MS        50
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 10000
+#define CLOCK_STEP_MS  HOUR_MS /* of the wall clock against the monotonic one */
 
 void writer_turn(struct writer *w)
 {
@@ -139,7 +140,7 @@ static bool has_leaping_mark(const struct report *r, const struct marks *marks, 
 static bool is_clock_trusted(struct writer *w)
 {
     int64_t mono_ms = clock_mono_ms(w->clock), ahead_ms = clock_wall_ms(w->clock) - mono_ms;
-    if (w->ahead_ms != 0 && ahead_ms - w->ahead_ms > STORE_EXPIRE_LEAP_MS)
+    if (w->ahead_ms != 0 && ahead_ms - w->ahead_ms > CLOCK_STEP_MS)
         w->trust_at_ms = mono_ms + WRITER_EXPIRE_TRUST_MS;
     w->ahead_ms = ahead_ms;
     return mono_ms >= w->trust_at_ms;

@@ -323,8 +323,8 @@ static int64_t find_newest(const struct look *l, int64_t now_ms, bool trusts_clo
     const struct raw *r = l->raw->of;
     int64_t newest_ms = 0, latest_ms = raw_period(r, now_ms);
     for (size_t i = 0; i < l->count && l->periods[i] <= latest_ms; i++) {
-        int64_t before_ms = l->periods[i] - STORE_EXPIRE_LEAP_MS;
-        if (!trusts_clock && i > 0 && raw_period(r, before_ms > 0 ? before_ms : 0) > newest_ms)
+        bool leaps = i > 0 && raw_period(r, l->periods[i] - 1) > newest_ms;
+        if (leaps && !trusts_clock)
             break;
         newest_ms = l->periods[i];
     }

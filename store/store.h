@@ -235,7 +235,7 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
  * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
  * batch. What is let go by a clock that is ahead does not come back: unless it is trusted, the caller sees to
  * it that no mark leaps, by more than STORE_EXPIRE_LEAP_MS; the store, that no newest period of raw events
- * does. */
+ * does, by more than one. */
 #define STORE_EXPIRE_MS      30
 #define STORE_EXPIRE_LEAP_MS (7 * (int64_t)DAY_MS)
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,

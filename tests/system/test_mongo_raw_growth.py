@@ -220,6 +220,17 @@ http: {{listen: "127.0.0.1:0"}}
         self.log(self.days(-1), self.days(0))
         self.check_all_there()
 
+    def test_some_days_that_last_are_not_believed_at_once(self):
+        self.begin_daemon()
+        self.check_all_there()
+        self.set_clock(5)
+        self.log(self.days(5))
+        time.sleep(LOOK_S)
+        self.check_all_there()
+        self.set_clock(0)
+        self.log(self.days(0))
+        self.check_all_there()
+
     def test_a_leap_is_not_believed_at_once(self):
         """Nor after another start; when the clock is right again, it is as if nothing had been."""
         self.set_clock(30)
@@ -236,11 +247,11 @@ http: {{listen: "127.0.0.1:0"}}
         self.stop()
 
     def test_what_the_clock_let_go_is_made_again(self):
-        """Of five days none is a leap."""
+        """Days that follow one another are no leap."""
         self.begin_daemon()
         self.check_all_there()
-        self.set_clock(5)
-        self.log(self.days(5))
+        self.set_clock(3)
+        self.log(self.days(1), self.days(2), self.days(3))
         self.wait_for(lambda: self.read("log").count(b"event=raw_dropped "), lambda found: found == 2)
         self.set_clock(0)
         time.sleep(LOOK_S)
