@@ -71,10 +71,7 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     for (int i = 0; i < MONGO_SLOTS; i++) {
         char name[MONGO_SLOT_BYTES];
         snprintf(name, sizeof name, "w%d", i);
-        struct mongo_open open;
         int state = slot_state(ledger, name, now_ms);
-        if (state > SLOT_SILENT && mongo_open_of(ledger, name, &open))
-            state = SLOT_SILENT; /* its next writer must finish that, whatever is wrong with it */
         if (state > best) {
             best = state;
             memcpy(slot, name, sizeof name);

@@ -236,16 +236,10 @@ class Left(Passing):
         self.check(self.lines, other, another)
 
     def test_one_who_needs_a_damaged_one(self):
-        """And nobody else: its slot is free, for its process is gone, but others are taken first."""
         self.leave()
         self.base.batches.delete_many({"_id": {"$regex": "^w0/"}})
-        self.append("b.log", log(self.dice, 20))
         self.count("b.log", status=EX_DATAERR)
         self.assertIn("of the log of a batch of w0, 0 bytes are left", self.err)
-        self.write("c.log", log(self.dice, 20))
-        for _ in range(2):
-            self.count("c.log")
-            self.assertIn("open", self.base.ledger.find_one()["writers"]["w0"])
 
     def test_is_applied_when_its_seal_stays(self):
         """A seal that only this primary has may be gone with it."""
