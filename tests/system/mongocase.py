@@ -187,11 +187,15 @@ class MongoCase(Case):
         return {os.path.basename(one["label"]): one["next"] for one in ledger.get("partitions", {}).values()
                 if "next" in one}
 
-    def wait_until(self, what):
-        until = time.monotonic() + TIMEOUT_S
+    def wait_until(self, what, timeout_s=TIMEOUT_S):
+        until = time.monotonic() + timeout_s
         while not what():
             self.assertLess(time.monotonic(), until, self.nexts())
             time.sleep(0.005)
+
+    def wait_for_job(self, what):
+        """A daemon rests for many times as long as the server took."""
+        self.wait_until(what, 4 * TIMEOUT_S)
 
     # ---- is it exact?
 

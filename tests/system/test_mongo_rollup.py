@@ -305,12 +305,12 @@ class Daemon(RollupCase):
         self.write("tallyd.yaml", (following + "jobs: {rollup_after: 1s}\n").encode())
         daemon = self.start("run", "-c", "tallyd.yaml")
         try:
-            self.wait_until(lambda: len(self.years()) == len(recount(lines)))
+            self.wait_for_job(lambda: len(self.years()) == len(recount(lines)))
             late = (LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)).encode()
             lines += late
             self.write("a.log", lines)
             hits = len(recount(lines)[2024, 3, "/page-1.html"])
-            self.wait_until(lambda: self.years().get((2024, 3, "/page-1.html"), [0])[0] == hits)
+            self.wait_for_job(lambda: self.years().get((2024, 3, "/page-1.html"), [0])[0] == hits)
         finally:
             daemon.terminate()
             daemon.communicate(timeout=TIMEOUT_S)

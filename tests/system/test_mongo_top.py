@@ -350,17 +350,17 @@ class Daemon(TopCase):
         self.write("tallyd.yaml", (following + "jobs: {rollup_after: 1s}\n").encode())
         self.launch("-c", "tallyd.yaml")
         name = f"hour/{lately:%Y%m%d%H}"
-        self.wait_until(lambda: name in self.valid("pages") and name in self.valid("moments"))
+        self.wait_for_job(lambda: name in self.valid("pages") and name in self.valid("moments"))
         self.add([Event(lately, "GET", "/late", 7)])
-        self.wait_until(lambda: any(one["metadata"] == {"path": "/late"} for one in
-                                    self.valid("pages").get(name, {"measures": {"hits": {"top": []}}})["measures"]["hits"]["top"]))
-        self.wait_until(lambda: f"hour/{old:%Y%m%d%H}" in self.valid("pages"))
+        self.wait_for_job(lambda: any(one["metadata"] == {"path": "/late"} for one in
+                                      self.valid("pages").get(name, {"measures": {"hits": {"top": []}}})["measures"]["hits"]["top"]))
+        self.wait_for_job(lambda: f"hour/{old:%Y%m%d%H}" in self.valid("pages"))
         self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_top_periods_total [1-9]")
         self.stop()
         kept = following.replace("most: max(bytes)}}", "most: max(bytes)}, keep: {minute: 48h, hour: 7d, day: forever}}")
         self.write("tallyd.yaml", (kept + "jobs: {rollup_after: 1s}\n").encode())
         self.launch("-c", "tallyd.yaml")
-        self.wait_until(lambda: f"hour/{old:%Y%m%d%H}" not in self.documents("pages"))
+        self.wait_for_job(lambda: f"hour/{old:%Y%m%d%H}" not in self.documents("pages"))
         self.stop()
         left = set(self.documents("pages"))
         self.assertLessEqual({name, f"day/{old:%Y%m%d}", f"month/{old:%Y%m}"}, left)
