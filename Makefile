@@ -77,7 +77,7 @@ $(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
 
 $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_figures: LIBS := -lmongoc-1.0
 # Its own functions come before these, to count round trips.
-$(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write insert update_one find,-Wl,--wrap=mongo_$f)
+$(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write make update_one find,-Wl,--wrap=mongo_$f)
 $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
 	@$(LINK)
 

@@ -45,7 +45,7 @@ static atomic_size_t
 #define REAL(name) __typeof__(name) __real_##name, __wrap_##name; /* NOLINT(bugprone-reserved-identifier) */
 REAL(mongo_read)
 REAL(mongo_write)
-REAL(mongo_insert)
+REAL(mongo_make)
 REAL(mongo_update_one)
 REAL(mongo_find)
 
@@ -71,11 +71,10 @@ bool __wrap_mongo_write(struct mongo_client *c, const bson_t *command, bson_t *r
     return is_apply ? good : note(begun_s, good);
 }
 
-bool __wrap_mongo_insert(struct mongo_client *c, const char *collection, const bson_t *document,
-                         struct err *e)
+bool __wrap_mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
 {
     double begun_s = visits_now_s();
-    return note(begun_s, __real_mongo_insert(c, collection, document, e));
+    return note(begun_s, __real_mongo_make(c, collection, document, e));
 }
 
 bool __wrap_mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
