@@ -43,7 +43,7 @@ static bool move(struct store *st, const struct report *r, struct marks *before,
     if (!store_marks(st, (size_t)report, before, e))
         return false;
     *after = *before;
-    (void)store_move_marks(st, r, clock_wall_ms(&clock_system), after);
+    (void)store_move_marks(st, r, r->keep_ms, clock_wall_ms(&clock_system), after);
     return true;
 }
 

@@ -132,7 +132,7 @@ static bool has_leaping_mark(const struct report *r, const struct marks *marks, 
     bool has = false;
     for (int s = 0; s < SPAN_COUNT; s++)
         has |= marks->before_ms[s] > 0 &&
-               keep_from(r, (enum span)s, now_ms - STORE_EXPIRE_LEAP_MS) > marks->before_ms[s];
+               keep_from(r, (enum span)s, now_ms - WRITER_EXPIRE_LEAP_MS) > marks->before_ms[s];
     return has;
 }
 

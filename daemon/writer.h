@@ -20,8 +20,9 @@
 /* From one look for what may go to the next. While there is more, it takes this part of the time. */
 #define WRITER_EXPIRE_MS       10000
 #define WRITER_EXPIRE_SHARE    10
-/* Where the clock went on by more than STORE_EXPIRE_LEAP_MS since marks were moved last, they stay until the
- * daemon has run for so long: by then its clock was set. */
+/* Where the clock went on by more than the first since marks were moved last, they stay until the daemon has
+ * run for the second: by then its clock was set. */
+#define WRITER_EXPIRE_LEAP_MS  (7 * (int64_t)DAY_MS)
 #define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
 /* A connection may have broken since it was last used, and others in its pool with it. */
 #define LAST_TRIES_MAX         5

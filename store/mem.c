@@ -304,7 +304,7 @@ static bool mem_expire(struct store *st, int64_t now_ms, bool trusts_clock, stru
     struct mem *m = (struct mem *)st;
     (void)trusts_clock, (void)expired, (void)e;
     for (size_t r = 0; r < st->report_count; r++)
-        (void)store_move_marks(&m->store, &m->reports[r], now_ms, &m->tables[r].marks);
+        (void)store_move_marks(&m->store, &m->reports[r], m->reports[r].keep_ms, now_ms, &m->tables[r].marks);
     return true;
 }
 

@@ -39,8 +39,8 @@ static void take_dates(const bson_t *document, const char *member, struct marks 
 }
 
 struct asking {
+    const struct mongo_store *m;
     const struct report *report;
-    bool goes_by_clock;
     struct marks *marks;
 };
 
@@ -50,8 +50,8 @@ static bool take_marks(void *context, const bson_t *document)
     struct mongo_ttl ttl;
     take_dates(document, "expired", a->marks);
     mongo_ttl_take(document, &ttl);
-    if (a->goes_by_clock)
-        mongo_ttl_move(a->report, &ttl, clock_wall_ms(&clock_system), a->marks);
+    if (a->m->goes_by_clock)
+        (void)store_move_marks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(&clock_system), a->marks);
     return true;
 }
 
@@ -71,7 +71,7 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
     if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
         return true;
     *marks = (struct marks){0};
-    struct asking a = {&m->reports[report], m->goes_by_clock, marks};
+    struct asking a = {m, &m->reports[report], marks};
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, &a, e);
@@ -117,22 +117,28 @@ bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
     return good;
 }
 
-/* { $max: { "expired.minute": …, … } } of those that are before `marks`. */
-static bool put_dates(struct mongo_store *m, size_t report, const char *member, const struct marks *before,
-                      const struct marks *marks, struct err *e)
+void mongo_append_dates(bson_t *update, const char *member, const struct marks *before,
+                        const struct marks *marks)
 {
-    bson_t update, max;
-    bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$max", &max);
+    bson_t max = BSON_INITIALIZER;
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
         snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
         if (marks->before_ms[s] > before->before_ms[s])
             BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
     }
-    bson_append_document_end(&update, &max);
+    if (!bson_empty(&max)) /* which servers refuse */
+        BSON_APPEND_DOCUMENT(update, "$max", &max);
+    bson_destroy(&max);
+}
+
+static bool put_dates(struct mongo_store *m, size_t report, const char *member, const struct marks *before,
+                      const struct marks *marks, struct err *e)
+{
+    bson_t update = BSON_INITIALIZER;
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    mongo_append_dates(&update, member, before, marks);
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
     if (good && !matched)
         good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
@@ -150,8 +156,9 @@ enum span mongo_goes_by(const struct report *r, enum span span)
 
 static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
 {
+    const struct report *r = &m->reports[report];
     struct marks *known = &m->more[report].marks, marks = *known;
-    if (!store_move_marks(&m->store, &m->reports[report], now_ms, &marks))
+    if (!store_move_marks(&m->store, r, r->keep_ms, now_ms, &marks))
         return true;
     m->expire_clean = 0;
     failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);

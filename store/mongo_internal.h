@@ -13,15 +13,16 @@
 #include "store/series_map.h"
 #include "store/store.h"
 
-#define MONGO_LEDGER     "ledger"
-#define MONGO_BATCHES    "batches"
-#define MONGO_BOOKS      "books"
-#define MONGO_REPORTS    "reports"
-#define MONGO_JOBS       "jobs"
-#define MONGO_TOP        "top" /* of a report */
-#define MONGO_SLOTS      64
-#define MONGO_SLOT_BYTES 8
-#define MONGO_SCHEMA     1
+#define MONGO_LEDGER         "ledger"
+#define MONGO_BATCHES        "batches"
+#define MONGO_BOOKS          "books"
+#define MONGO_REPORTS        "reports"
+#define MONGO_JOBS           "jobs"
+#define MONGO_TOP            "top" /* of a report */
+#define MONGO_SLOTS          64
+#define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease that is later by more is of a clock that was ahead */
+#define MONGO_SLOT_BYTES     8
+#define MONGO_SCHEMA         1
 
 /* What the server may have ended: mongo_ttl.h. */
 struct mongo_ttl {
@@ -370,6 +371,9 @@ bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
 /* As the database has them. */
 bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e);
 enum span mongo_goes_by(const struct report *r, enum span span);
+/* { $max: { "expired.minute": …, … } } of those of `marks` that are behind `before`, if any is. */
+void mongo_append_dates(bson_t *update, const char *member, const struct marks *before,
+                        const struct marks *marks);
 /* All of them, into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
@@ -387,8 +391,8 @@ bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_f
 /* From documents of one kind. */
 bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);
-/* The date of the first document of months from `from_ms` on; -1: there is none. Others' documents have
- * another name or no date. */
-bool mongo_first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t *date_ms,
-                       struct err *e);
+/* The months with documents, from that of `from_ms` on. The last may begin behind `to_ms`. */
+typedef bool mongo_month_fn(void *context, int64_t month_ms, struct err *e); /* false ends the walk */
+bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
+                      mongo_month_fn *fn, void *context, struct err *e);
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);

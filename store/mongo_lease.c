@@ -4,9 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEASE_MS     120000  /* longer than what is sent together may take */
-#define SLACK_MS     HOUR_MS /* of clocks: a lease that is longer is one of a clock that was ahead */
-#define OPEN_WAIT_MS 90000   /* a batch is applied in less, or recovered after its writer's lease */
+#define LEASE_MS     120000 /* longer than what is sent together may take */
+#define OPEN_WAIT_MS 90000  /* a batch is applied in less, or recovered after its writer's lease */
 #define OPEN_LOOK_MS 50
 
 /* This process, as far as a person wants to know. */
@@ -26,8 +25,8 @@ bool mongo_lease_take(struct mongo_store *m, const char *id, int64_t fence, bool
     name_owner(owner);
     bson_t *query = BCON_NEW("_id", BCON_UTF8(id), "$or", "[", "{", "until", "{", "$exists", BCON_BOOL(false),
                              "}", "}", "{", "until", "{", "$lt", BCON_DATE_TIME(now_ms), "}", "}", "{",
-                             "until", "{", "$gt", BCON_DATE_TIME(now_ms + LEASE_MS + SLACK_MS), "}", "}", "{",
-                             "fence", BCON_INT64(fence), "}", "]");
+                             "until", "{", "$gt", BCON_DATE_TIME(now_ms + LEASE_MS + MONGO_CLOCK_SLACK_MS),
+                             "}", "}", "{", "fence", BCON_INT64(fence), "}", "]");
     bson_t *update = BCON_NEW("$inc", "{", "fence", BCON_INT64(1), "}", "$set", "{", "until",
                               BCON_DATE_TIME(now_ms + LEASE_MS), "last_run", BCON_DATE_TIME(now_ms), "owner",
                               BCON_UTF8(owner), "}");

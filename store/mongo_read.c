@@ -445,7 +445,9 @@ static bool see_date(void *context, const bson_t *document)
     return false;
 }
 
-bool mongo_first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t *date_ms, struct err *e)
+/* -1: there is none. Others' documents have another name or no date. */
+static bool first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t *date_ms,
+                        struct err *e)
 {
     char collection[MONGO_NAME_BYTES], time[MONGO_TIME_BYTES];
     bson_t filter = BSON_INITIALIZER, of;
@@ -464,6 +466,20 @@ bool mongo_first_month(struct mongo_store *m, size_t report, int64_t from_ms, in
     bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
     bson_destroy(options);
     bson_destroy(&filter);
+    return good;
+}
+
+bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
+                      mongo_month_fn *fn, void *context, struct err *e)
+{
+    int64_t month_ms = 0;
+    bool good = true;
+    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms); good && at_ms < to_ms && month_ms >= 0;) {
+        good = first_month(m, report, at_ms, &month_ms, e);
+        if (good && month_ms >= at_ms)
+            good = fn(context, span_floor(SPAN_MONTH, month_ms), e);
+        at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);
+    }
     return good;
 }
 

@@ -11,7 +11,6 @@
 #define TAKE_TRIES 100
 #define LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
 #define KEEP_MS    (LEASE_MS / 3)
-#define SLACK_MS   HOUR_MS /* of clocks: a lease of later is of a clock that was ahead */
 #define HOST_BYTES 72
 
 /* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
@@ -60,7 +59,7 @@ static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
     pid_t pid = (pid_t)mongo_number_at(ledger, path, 0);
     if (is_here && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
         return SLOT_FREE;
-    bool lives = now_ms - lease_ms <= LEASE_MS && lease_ms - now_ms <= SLACK_MS;
+    bool lives = now_ms - lease_ms <= LEASE_MS && lease_ms - now_ms <= MONGO_CLOCK_SLACK_MS;
     return lives ? SLOT_LIVES : SLOT_SILENT;
 }
 

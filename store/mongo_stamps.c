@@ -114,6 +114,8 @@ struct stamping {
     size_t report;
     enum weekday first;
     bool begins;
+    int64_t from_ms, to_ms;
+    struct mongo_written found;
 };
 
 static void add_set(const struct stamping *g, bson_t *set)
@@ -151,47 +153,41 @@ static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *start
 }
 
 /* Those that touch a month, and [from_ms, to_ms). */
-static void add_periods(const struct stamping *g, int64_t month_ms, int64_t from_ms, int64_t to_ms,
-                        struct mongo_written *found)
+static bool add_periods(void *context, int64_t month_ms, struct err *e)
 {
+    struct stamping *g = context;
+    struct mongo_written *found = &g->found;
     int64_t end_ms = span_next(SPAN_MONTH, month_ms);
-    int64_t at_ms = mongo_span_floor(g->t->stamped, g->first, month_ms > from_ms ? month_ms : from_ms);
-    for (; at_ms < end_ms && at_ms < to_ms; at_ms = span_next(g->t->stamped, at_ms)) {
+    int64_t at_ms = mongo_span_floor(g->t->stamped, g->first, month_ms > g->from_ms ? month_ms : g->from_ms);
+    (void)e;
+    for (; at_ms < end_ms && at_ms < g->to_ms; at_ms = span_next(g->t->stamped, at_ms)) {
         if (found->count > 0 && found->starts[found->count - 1] >= at_ms)
             continue;
         found->starts = xgrow(found->starts, &found->capacity, found->count + 1, sizeof *found->starts);
         found->starts[found->count++] = at_ms;
     }
+    return true;
 }
 
-/* Stamp all periods of [from_ms, to_ms) that touch a month with documents. */
-static bool stamp_found(const struct stamping *g, bson_t *filter, int64_t from_ms, int64_t to_ms,
-                        struct err *e)
+/* Stamp all periods of the range that touch a month with documents. */
+static bool stamp_found(struct stamping *g, bson_t *filter, struct err *e)
 {
-    struct mongo_written found = {.count = 0};
-    int64_t month_ms = 0;
-    bool good = true;
-    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms); good && at_ms < to_ms && month_ms >= 0;) {
-        good = mongo_first_month(g->m, g->report, at_ms, &month_ms, e);
-        if (good && month_ms >= at_ms)
-            add_periods(g, span_floor(SPAN_MONTH, month_ms), from_ms, to_ms, &found);
-        at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);
-    }
-    good = good && stamp(g, filter, found.starts, found.count, e);
-    free(found.starts);
+    bool good = mongo_each_month(g->m, g->report, g->from_ms, g->to_ms, add_periods, g, e) &&
+                stamp(g, filter, g->found.starts, g->found.count, e);
+    free(g->found.starts);
     return good;
 }
 
 bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
                         enum weekday first, struct err *e)
 {
-    const struct stamping g = {m, t, report, first, true};
+    struct stamping g = {m, t, report, first, true, .to_ms = CIVIL_END_MS};
     bson_t filter, none;
     bson_init(&filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
     BSON_APPEND_BOOL(&none, "$exists", false);
     bson_append_document_end(&filter, &none);
-    bool good = stamp_found(&g, &filter, 0, CIVIL_END_MS, e);
+    bool good = stamp_found(&g, &filter, e);
     bson_destroy(&filter);
     return good;
 }
@@ -199,9 +195,9 @@ bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, siz
 bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
                        int64_t from_ms, int64_t to_ms, struct err *e)
 {
-    const struct stamping g = {m, t, report, first, false};
+    struct stamping g = {m, t, report, first, false, from_ms, to_ms, {.count = 0}};
     bson_t filter = BSON_INITIALIZER;
-    bool good = stamp_found(&g, &filter, from_ms, to_ms, e);
+    bool good = stamp_found(&g, &filter, e);
     bson_destroy(&filter);
     return good;
 }

@@ -83,39 +83,38 @@ static bool mark_again(struct mongo_store *m, const char *collection, enum span 
     return good;
 }
 
-/* Of [from_ms, to_ms), what is kept of it. */
-static bool mark_range(struct mongo_store *m, size_t report, const struct marks *gone, int64_t from_ms,
-                       int64_t to_ms, struct err *e)
+struct again {
+    struct mongo_store *m;
+    size_t report;
+    int64_t from_ms, to_ms;
+    struct marks gone;
+};
+
+/* What is kept of it, within the range. */
+static bool mark_month(void *context, int64_t month_ms, struct err *e)
 {
+    const struct again *a = context;
     char name[MONGO_NAME_BYTES];
-    const char *collection = mongo_collection(m, report, MONGO_TOP, name);
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
     bool good = true;
     for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
         enum span span = mongo_top_spans[s];
-        int64_t at_ms = span_floor(span, from_ms > gone->before_ms[span] ? from_ms : gone->before_ms[span]);
-        for (; good && at_ms < to_ms; at_ms = span_next(span, at_ms))
-            good = mark_again(m, collection, span, at_ms, e);
+        int64_t gone_ms = a->gone.before_ms[span];
+        int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
+        for (; good && at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
+            good = mark_again(a->m, collection, span, at_ms, e);
     }
     return good;
 }
 
+/* Nothing is to be ranked where nothing is. */
 bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
 {
-    struct marks gone;
-    int64_t end_ms = clock_wall_ms(&clock_system) + 1, month_ms = 0;
-    bool good = mongo_marks(&m->store, report, &gone, e);
-    end_ms = to_ms < end_ms ? to_ms : end_ms;
-    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms); good && at_ms < end_ms && month_ms >= 0;) {
-        good =
-            mongo_first_month(m, report, at_ms, &month_ms, e); /* nothing is to be ranked where nothing is */
-        if (good && month_ms >= at_ms) {
-            int64_t next_ms = span_next(SPAN_MONTH, month_ms);
-            good = mark_range(m, report, &gone, from_ms > month_ms ? from_ms : month_ms,
-                              next_ms < end_ms ? next_ms : end_ms, e);
-        }
-        at_ms = span_next(SPAN_MONTH, month_ms > at_ms ? month_ms : at_ms);
-    }
-    return good;
+    int64_t end_ms = clock_wall_ms(&clock_system) + 1;
+    struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
+    return mongo_marks(&m->store, report, &a.gone, e) &&
+           mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);
 }
 
 /* ---- reading */

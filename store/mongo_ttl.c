@@ -1,6 +1,5 @@
 #include "store/mongo_ttl.h"
 
-#include "aggregate/keep.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 
@@ -67,15 +66,6 @@ void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl)
     }
     if (mongo_find_member(document, "ttl.since", &it) && BSON_ITER_HOLDS_DATE_TIME(&it))
         ttl->since_ms = bson_iter_date_time(&it);
-}
-
-void mongo_ttl_move(const struct report *r, const struct mongo_ttl *ttl, int64_t now_ms, struct marks *marks)
-{
-    for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
-        int64_t edge_ms = keep_edge(ttl->age_ms[s], (enum span)s, now_ms),
-                from_ms = span_floor(mongo_goes_by(r, (enum span)s), edge_ms);
-        marks->before_ms[s] = from_ms > marks->before_ms[s] ? from_ms : marks->before_ms[s];
-    }
 }
 
 static bool has_any(const int64_t age_ms[SPAN_COUNT])
@@ -274,15 +264,19 @@ static bool is_said(const int64_t age_ms[SPAN_COUNT], const struct mongo_ttl *tt
 bool mongo_ttl_open(struct mongo_store *m, struct err *e)
 {
     struct opening o = {.m = m};
+    bool any = false;
     if (!mongo_refresh_marks(m, e))
         return false;
     for (size_t r = 0; r < m->store.report_count; r++) {
         int64_t age_ms[SPAN_COUNT];
         find_ages(m, r, age_ms);
         m->more[r].ttl_waits = has_any(age_ms) || has_any(m->more[r].ttl.age_ms);
+        any |= m->more[r].ttl_waits;
         if (!is_said(age_ms, &m->more[r].ttl) && !note_change(m, r, e))
             return false;
     }
+    if (!any)
+        return true;
     if (!mongo_refresh_marks(m, e))
         return false;
     for (size_t r = 0; r < m->store.report_count; r++)
@@ -310,21 +304,6 @@ static bool compare(void *context, const struct mongo_collection *c, struct err 
     return good;
 }
 
-static void append_marks(bson_t *update, const struct marks *marks)
-{
-    bson_t max;
-    if (!has_any(marks->before_ms))
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(update, "$max", &max);
-    for (int s = 0; s < SPAN_COUNT; s++) {
-        char path[32];
-        snprintf(path, sizeof path, "expired.%s", span_name((enum span)s));
-        if (marks->before_ms[s] > 0)
-            BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
-    }
-    bson_append_document_end(update, &max);
-}
-
 static void append_ttl(bson_t *update, const struct mongo_ttl *ttl)
 {
     bson_t set, of;
@@ -345,11 +324,12 @@ static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl 
                    struct err *e)
 {
     struct mongo_report *more = &m->more[report];
-    struct marks marks = {0};
+    const struct marks none = {0};
+    struct marks marks = none;
     bson_t update = BSON_INITIALIZER;
     bool matched;
-    mongo_ttl_move(&m->reports[report], &more->ttl, now_ms, &marks);
-    append_marks(&update, &marks);
+    (void)store_move_marks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &marks);
+    mongo_append_dates(&update, "expired", &none, &marks);
     append_ttl(&update, wanted);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);

@@ -29,10 +29,8 @@ int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mon
 int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct mongo_kind *k,
                        int64_t now_ms);
 
-/* What a document of `reports` says, … */
+/* What a document of `reports` says: store_move_marks() by these ages is where readers have the marks. */
 void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl);
-/* … and where it has the marks: they are moved, never back. */
-void mongo_ttl_move(const struct report *r, const struct mongo_ttl *ttl, int64_t now_ms, struct marks *marks);
 
 /* How long the index of a collection lets documents live; 0: it is another, -1: there is none. */
 bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e);

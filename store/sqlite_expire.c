@@ -62,7 +62,7 @@ static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, str
     char pragma[64];
     for (size_t r = 0; r < st->base.report_count; r++) {
         struct marks *marks = &st->tables[r].marks;
-        if (!store_move_marks(&st->base, &st->reports[r], now_ms, marks))
+        if (!store_move_marks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, marks))
             continue;
         *moved = true;
         for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {

@@ -468,7 +468,7 @@ static bool know_all(struct sqlite_store *st, struct err *e)
         return false;
     if (version == st->version && !st->stale)
         return true;
-    if (version != st->version && !st->stale)
+    if (!st->stale)
         log_limited(
             LOG_LEVEL_WARN, "store_changed",
             "file=%s next=\"another program, or another name of the file? what it holds is read again\"",

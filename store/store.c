@@ -150,11 +150,12 @@ bool store_check_mark(const struct scan *scan, const struct marks *marks, struct
                              span_name(scan->slot), civil_iso(before_ms, iso));
 }
 
-bool store_move_marks(const struct store *st, const struct report *r, int64_t now_ms, struct marks *marks)
+bool store_move_marks(const struct store *st, const struct report *r, const int64_t keep_ms[SPAN_COUNT],
+                      int64_t now_ms, struct marks *marks)
 {
     bool moved = false;
     for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
-        int64_t from_ms = keep_from(r, (enum span)s, now_ms);
+        int64_t from_ms = keep_edge(keep_ms[s], (enum span)s, now_ms);
         if (st->ops->goes_by != NULL)
             from_ms = span_floor(st->ops->goes_by(r, (enum span)s), from_ms);
         if (from_ms <= marks->before_ms[s])

@@ -234,10 +234,9 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 /* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
  * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
  * batch. What is let go by a clock that is ahead does not come back: unless it is trusted, the caller sees to
- * it that no mark leaps, by more than STORE_EXPIRE_LEAP_MS; the store, that no newest period of raw events
+ * it that no mark leaps; the store, that no newest period of raw events
  * does, by more than one. */
-#define STORE_EXPIRE_MS      30
-#define STORE_EXPIRE_LEAP_MS (7 * (int64_t)DAY_MS)
+#define STORE_EXPIRE_MS 30
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
@@ -294,9 +293,10 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
 
 /* A scan that begins before the mark of its slots is refused, with these words. */
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e) MUST_CHECK;
-/* Where the marks of a report, of which `keep` is taken, are to be at `now_ms`: never back. True: one moved.
- */
-bool store_move_marks(const struct store *st, const struct report *r, int64_t now_ms, struct marks *marks);
+/* Where the marks of a report are to be at `now_ms` if slots of each span are kept for so long, 0: for ever.
+ * Never back. True: one moved. */
+bool store_move_marks(const struct store *st, const struct report *r, const int64_t keep_ms[SPAN_COUNT],
+                      int64_t now_ms, struct marks *marks);
 
 #define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);

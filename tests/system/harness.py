@@ -67,6 +67,17 @@ def dice():
     return random.Random(seed)
 
 
+def failpoints(*prefixes):
+    """Those of these parts."""
+    with open(os.path.join(ROOT, "base/failpoint.h"), encoding="utf-8") as header:
+        return [name for name in re.findall(r'X\(\w+, "([a-z_.]+)"\)', header.read()) if name.startswith(prefixes or "")]
+
+
+def other_day(seconds):
+    """The environment of a program whose clock is so far ahead."""
+    return {**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_S": str(seconds)}
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="tallyd-test-")

@@ -15,7 +15,7 @@ import time
 import unittest
 
 from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_IOERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL,
-                     EX_USAGE, NOBODY, OTHER_DAY, ROOT, TIMEOUT_S, Case, command, recount, traffic)
+                     EX_USAGE, NOBODY, ROOT, TIMEOUT_S, Case, command, other_day, recount, traffic)
 
 REAL_LOG = os.path.join(os.path.dirname(ROOT), "shared/data/access-2015.log")
 REAL_SPAN = ("2015-05-17", "2015-05-21")
@@ -323,7 +323,7 @@ class Troubles(Case):
         now = time.time()
         log = self.write("a.log", line(now) + line(now + 400))
         self.assertIn("rejected 1", self.tallyd("import", "-c", "tallyd.yaml", log))
-        later = {"env": {**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_S": "500"}}
+        later = {"env": other_day(500)}
         log = self.write("a.log", self.read("a.log") + line(now + 450))
         self.assertIn("rejected 0", self.tallyd("import", "-c", "tallyd.yaml", log, **later))
         self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", log, **later))

@@ -14,13 +14,12 @@ produced; in the end all of them, and `tallyd verify` finds no difference.
 import contextlib
 import os
 import random
-import re
 import signal
 import sqlite3
 import threading
 import time
 
-from harness import EX_OK, ROOT, TIMEOUT_S, dice
+from harness import EX_OK, TIMEOUT_S, dice, failpoints
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 8)
@@ -30,12 +29,10 @@ STEPS_OF_EPOCH = 25
 LINES_OF_EPOCH_MAX = 60000
 
 
-def failpoints():
+def places():
     """But those of the store in MongoDB, and of what it is not told to do here."""
-    with open(os.path.join(ROOT, "base/failpoint.h"), encoding="ascii") as header:
-        names = re.findall(r'X\(\w+, "([a-z_.]+)"\)', header.read())
     others = ("mongo.", "rollup.", "top.", "weeks.", "ttl.", "raw.", "expire.")
-    return [name for name in names if not name.startswith(others)]
+    return [name for name in failpoints() if not name.startswith(others)]
 
 
 class Exactness(KafkaCase):
@@ -86,7 +83,7 @@ class Exactness(KafkaCase):
 
     def test_killed_at_every_failpoint(self):
         self.begin()
-        names = failpoints()
+        names = places()
         self.assertGreater(len(names), 8)
         for name in names:
             for times in [1] if ROUNDS <= 8 or name == "stop.drained" else [1, 2, 3]:
@@ -122,7 +119,7 @@ class Exactness(KafkaCase):
     def be_killed_at_a_failpoint(self):
         self.kill()
         self.check_prefix_fed()
-        self.run_daemon(failpoint=f"{self.dice.choice(failpoints())}:{1 + self.dice.randrange(5)}", consuming=False)
+        self.run_daemon(failpoint=f"{self.dice.choice(places())}:{1 + self.dice.randrange(5)}", consuming=False)
         try:
             self.process.wait(0.2 + self.dice.random())
         except Exception:  # pylint: disable=broad-except; it was not passed so often

@@ -8,24 +8,17 @@ by chance is tried. The seed is printed; TALLYD_SEED repeats a run, as far as th
 
 import datetime
 import os
-import re
 import signal
 import string
 import time
 
-from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, ROOT, DaemonCase, dice, traffic
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, DaemonCase, dice, failpoints, traffic
 from mongocase import (CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, PASSING, REPORTS, SHORT, MongoCase, add_up, log,
                        main, proxy, recount)
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -signal.SIGKILL
 DEADLOCK = 16908292  # as FerretDB says it: 40P01
-
-
-def failpoints():
-    """Those of the MongoDB store."""
-    with open(os.path.join(ROOT, "base", "failpoint.h"), encoding="ascii") as header:
-        return re.findall(r'"(mongo\.\w+)"', header.read())
 
 
 class Import(MongoCase):
@@ -195,7 +188,7 @@ class Crash(OfOneLog):
         return left
 
     def test_killed_at_every_failpoint(self):
-        for name in failpoints():
+        for name in failpoints("mongo."):
             for times in 1, 2:
                 with self.subTest(failpoint=name, times=times):
                     self.anew()
@@ -209,7 +202,7 @@ class Crash(OfOneLog):
         for number in range(ROUNDS):
             with self.subTest(round=number):
                 self.anew()
-                for name in "mongo.sealed", "mongo.applying", self.dice.choice(failpoints()):
+                for name in "mongo.sealed", "mongo.applying", self.dice.choice(failpoints("mongo.")):
                     process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": name})
                     self.end(process, KILLED)
                 self.check_end()

@@ -8,20 +8,21 @@ As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names anothe
 import os
 import re
 
+from harness import failpoints
 from mongocase import MongoCase, main
-from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, failpoints, iso
+from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
 
 LINES = 600
 
 
-def config(keep):
+def config(keep, store=""):
     seconds = keep.replace("minute:", "second: 1h, minute:")
     return f"""
 reports:
   site: {{{keep}}}
   pages: {{by: [path], layout: hour, {keep}}}
   moments: {{layout: minute, {seconds}}}
-store: {{validation: error}}
+store: {{validation: error{store}}}
 """.encode()
 
 
@@ -73,7 +74,7 @@ class MongoExpire(MongoCase, Expiring):
 
     def test_killed_while_it_lets_go(self):
         kills = 0
-        for place in failpoints():
+        for place in failpoints("expire."):
             times = 1
             self.fill()
             while True:
@@ -88,7 +89,7 @@ class MongoExpire(MongoCase, Expiring):
             self.check_refused()
             self.check_documents()
         print(f"{kills} kills")
-        self.assertGreaterEqual(kills, len(failpoints()))
+        self.assertGreaterEqual(kills, len(failpoints("expire.")))
 
     def test_several_let_go_at_once(self):
         self.fill()

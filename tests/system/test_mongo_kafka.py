@@ -11,10 +11,9 @@ import time
 
 import kafkacase
 import mongocase
-from harness import EX_TEMPFAIL, TIMEOUT_S
+from harness import EX_TEMPFAIL, TIMEOUT_S, failpoints
 from kafkacase import Feed, in_envelope
 from mongokafkacase import MongoKafkaCase
-from test_mongo import failpoints
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 
@@ -32,7 +31,7 @@ class MongoKafka(MongoKafkaCase):
         self.check_all(*self.feeds)
 
     def test_killed_at_every_failpoint(self):
-        for name in failpoints():
+        for name in failpoints("mongo."):
             with self.subTest(failpoint=name):
                 process = self.run_daemon(failpoint=f"{name}:{1 + self.dice.randrange(2)}", consuming=False)
                 until = time.monotonic() + TIMEOUT_S / 2

@@ -11,9 +11,8 @@ import re
 import signal
 import subprocess
 
-from harness import DaemonCase, dice
+from harness import DaemonCase, dice, failpoints
 from mongocase import KINDS, LAYOUTS, LINE, REPORTS, Int64, MongoCase, leaves, main
-from test_mongo import failpoints
 
 PAGES = [f"/{i % 3}/page-{i}.html" for i in range(6)]
 SHELL = {"_id", "metadata", "applied", "modified", "v"}
@@ -176,7 +175,7 @@ class Preallocation(MongoCase, DaemonCase):
         self.count_piece(5, 0, 1)
         self.stop()
         hour = 1
-        for name in failpoints():
+        for name in failpoints("mongo."):
             with self.subTest(failpoint=name):
                 self.follow("1/1", self.dice.choice(("shell", "zeros")),
                             env={**os.environ, "TALLYD_FAILPOINT": f"{name}:{self.dice.randrange(1, 3)}"})

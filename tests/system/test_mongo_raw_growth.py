@@ -9,13 +9,12 @@ import datetime
 import os
 import time
 
-from harness import EX_CONFIG, EX_NOPERM, ROOT, DaemonCase
+from harness import EX_CONFIG, EX_NOPERM, OTHER_DAY, DaemonCase
 from mongocase import main
 from test_mongo_raw import BOOK, IS_FERRET, LINE, MONTHS, RawCase, documents_of, traffic
 
 TTL_S = 150  # servers look every minute
 LOOK_S = 12  # a daemon looks for what may go every ten
-OTHER_DAY = os.path.join(ROOT, "build/otherday.so")
 
 
 def line_at(at):

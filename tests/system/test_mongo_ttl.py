@@ -10,9 +10,10 @@ import os
 import re
 import time
 
-from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, ROOT, DaemonCase
+from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, DaemonCase, failpoints, other_day
 from mongocase import MongoCase, main, mongo
 from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
+from test_mongo_expire import config as kept
 
 LINES = 400
 SERVER_S = 150  # it looks every minute
@@ -33,23 +34,7 @@ def keep_of(text):
 
 
 def config(keep=KEEP, ttl=True, more=""):
-    seconds = keep.replace("minute:", "second: 1h, minute:")
-    return f"""
-reports:
-  site: {{{keep}}}
-  pages: {{by: [path], layout: hour, {keep}}}
-  moments: {{layout: minute, {seconds}}}
-store: {{validation: error, ttl: {str(ttl).lower()}{more}}}
-""".encode()
-
-
-def failpoints():
-    with open(os.path.join(ROOT, "base/failpoint.h"), encoding="utf-8") as file:
-        return re.findall(r'"(ttl\.[a-z_]+)"', file.read())
-
-
-def other_day(seconds):
-    return {**os.environ, "LD_PRELOAD": os.path.join(ROOT, "build/otherday.so"), "OTHERDAY_S": str(seconds)}
+    return kept(keep, f", ttl: {str(ttl).lower()}{more}")
 
 
 class Ttl(MongoCase, DaemonCase, Expiring):
@@ -134,7 +119,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.fill()
         for keep, ttl in (LONGER, True), (KEEP, True), (LONGER, True), (LONGER, False):
             self.configure(keep, ttl)
-            kills += self.kill(failpoints(), (3, 3, 3, 0))
+            kills += self.kill(failpoints("ttl."), (3, 3, 3, 0))
             self.check_made(keep if ttl else "")
             self.check()
             self.pass_time(SETTLE + 5)

@@ -15,7 +15,7 @@ import time
 import unittest
 from decimal import Decimal
 
-from harness import EX_UNAVAILABLE, OTHER_DAY, ROOT, Case, dice, store_url
+from harness import EX_UNAVAILABLE, OTHER_DAY, ROOT, Case, dice, other_day, store_url
 from test_gauges import mean, text
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -79,7 +79,7 @@ class Monitoring:
 
     def count_at(self, now):
         """An import at that time of what there is, with the configuration as it is. It ends before the clock goes on to it."""
-        environment = {**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_S": str(now - int(time.time()))}
+        environment = other_day(now - int(time.time()))
         self.tallyd("import", "-c", CONFIG, "--decode", "metric", "--store", store_url(self.store), "-q", "metrics.json",
                     env=environment)
 
