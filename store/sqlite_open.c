@@ -103,11 +103,21 @@ static bool read_int(struct sqlite_store *st, int64_t *value, struct err *e, con
     return good;
 }
 
-/* The one writer holds a lock beside the file: SQLite's own locks come and go with transactions. By a link
- * the file has the same one. */
+/* Where the file is that a link leads to, too. One that is not there yet is made, as SQLite would. */
+static char *find_file(const char *path)
+{
+    char *real = realpath(path, NULL);
+    int fd = real == NULL && errno == ENOENT ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
+    if (fd < 0)
+        return real;
+    close(fd);
+    return realpath(path, NULL);
+}
+
+/* The one writer holds a lock beside the file: SQLite's own locks come and go with transactions. */
 static bool take_lock(struct sqlite_store *st, struct err *e)
 {
-    char path[4096 + 8], *real = realpath(st->path, NULL);
+    char path[4096 + 8], *real = find_file(st->path);
     snprintf(path, sizeof path, "%s-lock", real != NULL ? real : st->path);
     free(real);
     st->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -367,6 +367,16 @@ class Troubles(Case):
         first.communicate(timeout=30)
         self.assertEqual(0, first.returncode)
 
+    def test_a_link_to_no_store_yet_is_the_store(self):
+        os.makedirs(self.path("elsewhere"))
+        os.symlink(self.path("elsewhere/real.db"), self.path("tallyd.db"))
+        first = self.begin_by_hand()
+        for store in "tallyd.db", "elsewhere/real.db":
+            self.tallyd("import", "--store", "sqlite:" + store, "a.log", status=EX_TEMPFAIL)
+            self.assertIn("another tallyd", self.err)
+        first.communicate(timeout=30)
+        self.assertEqual(0, first.returncode)
+
     def test_what_another_wrote_is_read_before_more_is_counted(self):
         """The lock keeps out who asks for it: here it was taken away."""
         def lines(name, count):
