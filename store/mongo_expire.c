@@ -7,6 +7,7 @@
  * it, or bring back what was taken out: nobody reads it. Documents that may go are looked for from the first
  * one on, so it goes the next time; spans that were taken out, from a while before where the last sweep
  * ended. */
+#include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "store/mongo_page.h"
@@ -139,6 +140,7 @@ static bool put_dates(struct mongo_store *m, size_t report, const char *member, 
     bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
     mongo_append_dates(&update, member, before, marks);
+    ASSERT(!bson_empty(&update)); /* it would be taken for a document, and put in the place of this one */
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
     if (good && !matched)
         good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
