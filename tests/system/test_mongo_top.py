@@ -83,6 +83,9 @@ class TopCase(MongoCase, DaemonCase):
     def valid(self, report):
         return {name: one for name, one in self.documents(report).items() if one.get("ranked") == one["written"]}
 
+    def waiting(self, report):
+        return {name for name, one in self.documents(report).items() if "waiting" in one}
+
     # ---- the judge
 
     def recount(self, report, measure, known):
@@ -338,6 +341,19 @@ class Again(TopCase):
         self.base["pages.month"].update_one({"_id": month["_id"]}, {"$inc": {f"daily.{day}": 5}})
         self.rank("--rebuild", f"2026-01-{day}T12:00", f"2026-01-{day}T12:01")
         self.assertEqual(before + 5, self.valid("pages")[f"day/202601{int(day):02}"]["measures"]["hits"]["total"])
+
+    def test_rebuild_ranks_what_was_deleted_by_hand(self):
+        self.count_events(events_of(self.dice, 100))
+        self.rank()
+        for kind in "day", "month":
+            self.base[f"pages.{kind}"].delete_many({"metadata.date": {"$lt": datetime.datetime(2026, 2, 1)}})
+        kept = {name: one["written"] for name, one in self.valid("pages").items() if name.split("/")[1] >= "202602"}
+        self.rank("--rebuild", "2026-01-01", "2026-02-01")
+        found = self.valid("pages")
+        totals = {one["measures"]["hits"]["total"] for name, one in found.items() if name.split("/")[1] < "202602"}
+        self.assertEqual({0}, totals)
+        self.assertEqual(kept, {name: found[name]["written"] for name in kept})
+        self.assertEqual(set(), self.waiting("pages"))
 
 
 class Daemon(TopCase):
