@@ -15,7 +15,8 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, failpoints, store_url
+from harness import (EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, failpoints, other_day,
+                     store_url)
 
 HOUR, DAY = 3600, 86400
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
@@ -157,17 +158,18 @@ class Import(Expiring, Case):
         self.assertIn("reports keep everything", self.tallyd("job", "list", "-c", "tallyd.yaml"))
         self.assertIn("reports keep everything", self.tallyd("job", "run", "expire", "-c", "tallyd.yaml"))
         self.write("tallyd.yaml", config())
-        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml"), r"(?m)^expire +pages +3 ")
-        out = self.tallyd("job", "run", "expire", "--dry-run", "-c", "tallyd.yaml")
+        clock = other_day(-(int(time.time()) - self.hour))  # within that hour, by which marks move
+        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml", env=clock), r"(?m)^expire +pages +3 ")
+        out = self.tallyd("job", "run", "expire", "--dry-run", "-c", "tallyd.yaml", env=clock)
         self.assertRegex(out, rf"(?m)^pages +minute +the first +{iso(self.hour - 3 * HOUR)}$")
         self.assertNotIn("let go", out)
         rows = int(re.search(r"(?m)^([\d,]+) rows or documents let go$",
-                             self.tallyd("job", "run", "expire", "-c", "tallyd.yaml"))[1].replace(",", ""))
+                             self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", env=clock))[1].replace(",", ""))
         self.assertGreater(rows, 0)
         self.check()
         self.check_refused()
         self.check_rows()
-        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml"), r"(?m)^expire +pages +0 ")
+        self.assertRegex(self.tallyd("job", "list", "-c", "tallyd.yaml", env=clock), r"(?m)^expire +pages +0 ")
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
 
     def test_by_hand_takes_what_it_can_use(self):
