@@ -216,6 +216,7 @@ class KafkaCase(Case):
         self.process.wait()
 
     def stop(self, number=signal.SIGTERM):
+        self.wait_for_log("event=started ")  # before, a signal ends it as any process
         self.process.send_signal(number)
         self.wait_for(self.process.poll, lambda status: status is not None, alive=False)
         self.assertEqual(EX_OK, self.process.returncode, self.said())

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import time
 
+from harness import TIMEOUT_S
 from kafkacase import LINE, KafkaCase, main
 
 BAD = b"no line at all"
@@ -49,7 +50,7 @@ class Hard(KafkaCase):
         for full in 0, 1:
             topic = self.recreate(full)
             self.run_daemon(consuming=False)
-            self.assertEqual(65, self.process.wait(20), self.said())
+            self.assertEqual(65, self.process.wait(TIMEOUT_S), self.said())
             self.assertIn("--accept", self.said())
             self.assertEqual(100, sum(dict(self.nexts(f"kafka:{topic}")).values()))
             self.run_daemon("--accept", topic)

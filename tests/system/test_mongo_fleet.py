@@ -51,6 +51,8 @@ class Fleet(MongoKafkaCase):
     def leave(self, daemon, number):
         """SIGTERM: all that it read is stored; SIGKILL: its session ends by and by."""
         self.daemons.remove(daemon)
+        if number == signal.SIGTERM:  # which, before, ends it as any process
+            self.wait_for(lambda: self.read(daemon.log_name), lambda said: b"event=started " in said, alive=False)
         daemon.send_signal(number)
         daemon.wait(TIMEOUT_S)
         if number == signal.SIGTERM:
@@ -209,15 +211,15 @@ class Fleet(MongoKafkaCase):
         self.check_fleet()
 
     def test_restart_of_an_instance_disturbs_nobody(self):
-        self.begin(more=", instance: first")
+        self.begin(more=", instance: first", session_s=30)  # within which it is back, however slowly it starts
         first = self.join()
-        self.begin(more=", instance: second")
+        self.begin(more=", instance: second", session_s=30)
         second = self.join()
         self.wait_balanced()
         before = self.figure(second, "rebalances_total")
         self.feed()
         self.leave(first, signal.SIGTERM)
-        self.begin(more=", instance: first")
+        self.begin(more=", instance: first", session_s=30)
         self.join()
         self.feed()
         self.wait_balanced()
