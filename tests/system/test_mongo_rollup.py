@@ -38,6 +38,12 @@ def log(dice, lines, years=(2024, 2025), pages=5):
     return "".join(out).encode()
 
 
+def each_month(years=(2024, 2025)):
+    """One line of /page-1.html in each."""
+    return "".join(LINE % (datetime.datetime(year, month, 15, 12).strftime("%d/%b/%Y:%H:%M:%S"), "/page-1.html", 7)
+                   for year in years for month in range(1, 13)).encode()
+
+
 LOGGED = re.compile(rb'\S+ \S+ \S+ \[(\S+) \S+\] "\S+ (\S+)[^"]*" \d+ (\d+) ')
 
 
@@ -71,7 +77,10 @@ class RollupCase(MongoCase):
         return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
 
     def forget_leases(self):
-        self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+        """Again after a while: a server may carry out what it was asked for by one that was killed or stopped meanwhile."""
+        for pause_s in 0.3, 0:
+            self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+            time.sleep(pause_s)
 
     def ended(self, process):
         out, err = process.communicate(timeout=TIMEOUT_S)
@@ -124,7 +133,7 @@ class RollupCase(MongoCase):
 
 class Rollup(RollupCase):
     def test_months_that_are_over_are_in_their_years(self):
-        lines = log(self.dice, 2000)
+        lines = log(self.dice, 2000) + each_month()
         self.count_lines(lines)
         self.assertEqual(12, self.documents_read())
         self.assertIn("pages 2024-01 waits", self.roll("--dry-run"))
@@ -160,7 +169,7 @@ class Rollup(RollupCase):
         self.check_years(lines)
 
     def test_rebuilt_after_another_hand(self):
-        lines = log(self.dice, 300)
+        lines = log(self.dice, 300) + each_month()
         self.count_lines(lines)
         self.roll()
         self.base["pages.year"].update_many({"total.3": {"$exists": True}}, {"$set": {"total.3": Int64(10**9)}})
@@ -308,7 +317,7 @@ class Daemon(RollupCase):
             self.wait_for_job(lambda: len(self.years()) == len(recount(lines)))
             late = (LINE % ("07/Mar/2024:10:00:00", "/page-1.html", 9)).encode()
             lines += late
-            self.write("a.log", lines)
+            self.append("a.log", late)
             hits = len(recount(lines)[2024, 3, "/page-1.html"])
             self.wait_for_job(lambda: self.years().get((2024, 3, "/page-1.html"), [0])[0] == hits)
         finally:
