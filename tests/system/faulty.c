@@ -5,13 +5,15 @@
  *   FAULTY_AT     which of these calls, from 1; 0: none
  *   FAULTY_HOW    errno's number: that call and all after it fail so; a number and "once": that call only;
  *                 "short": that call and all after it do one byte only; "kill": the process dies before it;
- *                 "hang:PATH": that call and all after it wait while there is a file PATH
+ *                 "hang:PATH": that call and all after it wait while there is a file PATH, having made
+ *                 PATH.met
  *   FAULTY_COUNT  a file that is told, at the end, how many calls there were
  *
  * Threads : any; calls are counted in the order in which they begin.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,6 +43,18 @@ static bool is_meant(int fd, const char *kind)
     return strstr(path, setting("FAULTY_PATH")) != NULL;
 }
 
+/* While there is a file of this name. */
+static void hang(const char *name)
+{
+    char met[4096];
+    if (access(name, F_OK) != 0)
+        return;
+    snprintf(met, sizeof met, "%s.met", name);
+    close(open(met, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    while (access(name, F_OK) == 0)
+        usleep(10000);
+}
+
 enum fate { FATE_NORMAL, FATE_SHORT, FATE_FAIL };
 
 /* What becomes of this call; errno is set where it fails. */
@@ -57,8 +71,7 @@ static enum fate fate_of(int fd, const char *kind)
     if (strcmp(how, "short") == 0)
         return FATE_SHORT;
     if (strncmp(how, "hang:", 5) == 0) {
-        while (access(how + 5, F_OK) == 0)
-            usleep(10000);
+        hang(how + 5);
         return FATE_NORMAL;
     }
     errno = (int)strtol(how, NULL, 10);

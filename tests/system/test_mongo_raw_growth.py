@@ -13,7 +13,7 @@ from harness import EX_CONFIG, EX_NOPERM, OTHER_DAY, DaemonCase
 from mongocase import main
 from test_mongo_raw import BOOK, IS_FERRET, LINE, MONTHS, RawCase, documents_of, traffic
 
-TTL_S = 150  # servers look every minute
+TTL_S = 400  # servers look every minute
 LOOK_S = 12  # a daemon looks for what may go every ten
 
 

@@ -16,7 +16,7 @@ from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
 from test_mongo_expire import config as kept
 
 LINES = 400
-SERVER_S = 150  # it looks every minute
+SERVER_S = 400  # it looks every minute
 MARGIN, SETTLE, GRACE = HOUR, 600, 900
 NAME, CANNOT_CREATE_INDEX = "tallyd_ttl", 67
 LONGER = "keep: {minute: 6h, hour: 9d, day: 300d}"

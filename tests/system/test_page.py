@@ -25,7 +25,7 @@ from harness import command
 WAIT_S = 30
 MARK = "data-hostile"
 BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
-LOADS = 40  # at most, on a busy machine
+LOADS = 100  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
 
 # What would leave a mark on the document, if anything of it ran.
