@@ -14,8 +14,12 @@ static bool apply(struct store *st, const struct batch *batch, struct err *e)
     nanosleep(&(struct timespec){.tv_nsec = f->apply_ms * 1000000L}, NULL);
     if (f->stop_after > 0 && f->applies >= f->stop_after)
         atomic_store(f->stop, true);
-    if (f->fail_from == 0 || f->applies < f->fail_from || f->applies >= f->fail_from + f->failures)
-        return store_apply(f->under, batch, e);
+    if (f->fail_from == 0 || f->applies < f->fail_from || f->applies >= f->fail_from + f->failures) {
+        bool good = store_apply(f->under, batch, e);
+        if (good && batch->range_count > 0)
+            atomic_store(&f->applied_to, batch->ranges[0].to);
+        return good;
+    }
     return f->retryable ? err_set_retryable(e, EX_IOERR, "the disk is full")
                         : err_set(e, EX_DATAERR, "the store is damaged");
 }

@@ -15,6 +15,7 @@ struct flaky {
     uint64_t stop_after; /* after so many applies *stop is set; 0: never */
     atomic_bool *stop;
     uint64_t applies;
+    _Atomic int64_t applied_to; /* the end of the first range of the last batch that was applied */
 };
 
 /* Does not own `under`. */

@@ -345,6 +345,8 @@ struct appender {
     struct dice dice;
 };
 
+#define BEFORE ((size_t)5000) /* bytes that are in the file when it is opened */
+
 /* Appends in pieces that end anywhere, then waits until all is counted, then asks to stop. */
 static void *grow_file(void *context)
 {
@@ -358,7 +360,9 @@ static void *grow_file(void *context)
         at += n;
         nanosleep(&pause, NULL);
     }
-    nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+    int64_t end = (int64_t)(BEFORE + s->lines.len), until_ms = clock_mono_ms(&clock_system) + 60000;
+    while (atomic_load(&s->store.applied_to) < end && clock_mono_ms(&clock_system) < until_ms)
+        nanosleep(&pause, NULL);
     atomic_store(&s->stop, true);
     return NULL;
 }
@@ -370,11 +374,11 @@ static void test_follow_counts_a_growing_file(void **state)
     struct err e;
     pthread_t thread;
     make_lines(s, 3000);
-    scratch_write(s->path, slice_of(s->lines.ptr, 5000));
-    char *rest = strndup(s->lines.ptr + 5000, s->lines.len - 5000);
+    scratch_write(s->path, slice_of(s->lines.ptr, BEFORE));
+    char *rest = strndup(s->lines.ptr + BEFORE, s->lines.len - BEFORE);
     size_t whole = s->lines.len;
     struct text all = s->lines;
-    s->lines = (struct text){rest, whole - 5000, whole};
+    s->lines = (struct text){rest, whole - BEFORE, whole};
     s->options.follow = true;
     s->options.limits.stripe_ms = 10;
     assert_int_equal(pthread_create(&thread, NULL, grow_file, &w), 0);
