@@ -391,7 +391,7 @@ bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_f
 /* From documents of one kind. */
 bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);
-/* The months with documents, from that of `from_ms` on. The last may begin behind `to_ms`. */
+/* The months with documents that [from_ms, to_ms) touches, one after the other. */
 typedef bool mongo_month_fn(void *context, int64_t month_ms, struct err *e); /* false ends the walk */
 bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
                       mongo_month_fn *fn, void *context, struct err *e);
