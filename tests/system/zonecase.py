@@ -5,7 +5,7 @@ import datetime
 import zoneinfo
 
 UTC = datetime.timezone.utc
-DAY = datetime.timedelta(days=1)
+MINUTE, DAY = datetime.timedelta(minutes=1), datetime.timedelta(days=1)
 HOURS = {"hour": 1, "3h": 3, "6h": 6, "12h": 12}
 MONTHS = {"month": 1, "3mo": 3, "year": 12}
 STEPS = ["minute", "15m", "hour", "3h", "6h", "12h", "day", "week", "month", "3mo", "year"]
@@ -34,7 +34,10 @@ def start(at, step, zone, week_start="monday"):
         minutes = {"minute": 1, "15m": 15, "hour": 60}[step]
         floor = local.replace(tzinfo=None, second=0, microsecond=0)
         floor -= datetime.timedelta(minutes=(floor.hour * 60 + floor.minute) % minutes)
-        return (floor - local.utcoffset()).replace(tzinfo=UTC)
+        begun = (floor - local.utcoffset()).replace(tzinfo=UTC)
+        while begun.astimezone(zone).utcoffset() != local.utcoffset():  # the clock was changed within it: by half an hour
+            begun += MINUTE
+        return begun
     if step in HOURS:
         first = datetime.datetime(local.year, local.month, local.day, local.hour // HOURS[step] * HOURS[step])
     elif step in MONTHS:
