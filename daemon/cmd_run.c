@@ -212,10 +212,10 @@ static void log_store_away(const struct err *e)
 }
 
 /* An empty file has no content to be known by either: wait for its first bytes. */
-static bool open_file(struct run *run, const char *path, struct err *e)
+static bool open_file(struct run *run, const char *path, const struct input *before, struct err *e)
 {
-    struct source_options options = {.line_max = (size_t)run->config->limits.line_max,
-                                     .last_line = LAST_LINE_LEAVE};
+    struct source_options options = {
+        .line_max = (size_t)run->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .before = before};
     while (true) {
         bool good = source_open(&run->source, path, run->store, &options, e);
         if (!good && !e->retryable)
@@ -224,6 +224,8 @@ static bool open_file(struct run *run, const char *path, struct err *e)
             log_store_away(e);
         if (good && !run->source.is_empty)
             return true;
+        if (good)
+            options.before = NULL; /* what took its place is empty again: look for what took that one's */
         source_close(&run->source);
         if (is_stopping(run))
             return true;
@@ -264,7 +266,6 @@ static bool count_source(struct run *run, struct err *e)
     if (good && left > 0 && !is_stopping(run))
         log_warn("line_left", "bytes=%zu reason=\"an unfinished last line, and another file took its place\"",
                  left);
-    source_close(&run->source);
     run->counting = false;
     books_add(&run->over, &p->books);
     return good;
@@ -274,16 +275,17 @@ static bool count_source(struct run *run, struct err *e)
  * found by an import of it: it goes on where this ended. */
 static bool count_files(struct run *run, const char *path, struct err *e)
 {
-    while (!is_stopping(run)) {
-        if (!open_file(run, path, e))
-            return false;
-        if (run->source.reader == NULL)
-            return true; /* stopped before the first byte came */
-        if (!count_source(run, e))
-            return false;
+    struct input *before = NULL;
+    bool good = true;
+    while (good && !is_stopping(run)) {
+        good = open_file(run, path, before, e);
+        input_close(before);
+        good = good && (run->source.reader == NULL || count_source(run, e)); /* NULL: it is to stop */
+        before = source_leave(&run->source);
         run->caught_up = false;
     }
-    return true;
+    input_close(before);
+    return good;
 }
 
 static bool count(struct run *run, struct err *e)
@@ -291,11 +293,11 @@ static bool count(struct run *run, struct err *e)
     const char *path = source_path(run);
     if (path != NULL)
         return count_files(run, path, e);
-    if (!open_stream(run, e) || !count_source(run, e))
-        return false;
-    if (!is_stopping(run))
+    bool good = open_stream(run, e) && count_source(run, e);
+    source_close(&run->source);
+    if (good && !is_stopping(run))
         serve_on(run);
-    return true;
+    return good;
 }
 
 /* Rejected lines of a file or pipe; what becomes of messages is consume's. */

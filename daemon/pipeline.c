@@ -225,8 +225,6 @@ static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t m
 static bool is_left(struct pipeline *p, int64_t mono_ms)
 {
     enum input_fate fate = reader_fate(p->reader);
-    if (fate == INPUT_RENAMED_AGAIN)
-        log_warn("rotated_twice", "next=\"the log in between was not read: import it\"");
     if (fate != INPUT_RENAMED) {
         p->renamed_ms = 0;
         return fate != INPUT_STANDS;

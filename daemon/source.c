@@ -117,7 +117,7 @@ bool source_open(struct source *src, const char *path, struct store *positions,
                            strlen(options->source_id), sizeof id - sizeof "id:");
         search.source_id = id;
     }
-    src->in = input_open(path, e);
+    src->in = options->before != NULL ? input_open_next(options->before, e) : input_open(path, e);
     if (src->in == NULL)
         return false;
     input_stop_by(src->in, options->stop);
@@ -128,10 +128,16 @@ bool source_open(struct source *src, const char *path, struct store *positions,
     return false;
 }
 
-void source_close(struct source *src)
+struct input *source_leave(struct source *src)
 {
+    struct input *in = src->in;
     reader_free(src->reader);
-    input_close(src->in);
     src->reader = NULL;
     src->in = NULL;
+    return in;
+}
+
+void source_close(struct source *src)
+{
+    input_close(source_leave(src));
 }

@@ -24,6 +24,7 @@ struct source_options {
     size_t line_max;
     enum last_line last_line;
     const char *source_id;         /* NULL: by content */
+    const struct input *before;    /* NULL, or the file at this path whose place it took */
     const atomic_bool *stop;       /* NULL, or what interrupts a read */
     struct store *later_positions; /* NULL, or what was counted after `positions` (by a dry run) */
 };
@@ -33,3 +34,5 @@ struct source_options {
 bool source_open(struct source *src, const char *path, struct store *positions,
                  const struct source_options *options, struct err *e) MUST_CHECK;
 void source_close(struct source *src);
+/* The same, but for its input, which is the caller's from now on. */
+struct input *source_leave(struct source *src);

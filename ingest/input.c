@@ -25,7 +25,8 @@ struct input {
     input_read_fn *read_fn;
     void *context;
     const atomic_bool *stop; /* NULL: nothing interrupts */
-    ino_t successor;         /* 0: its path has no other file yet */
+    int next_fd;             /* what was first found at its path after it; -1: nothing yet */
+    struct stat next;
     int64_t position, raw_position;
     size_t raw_from, raw_to; /* bytes of `raw` that were read to detect the packing, not used yet */
     char raw[RAW_BYTES];
@@ -66,11 +67,23 @@ static bool read_raw(struct input *in, void *buf, size_t cap, size_t *got, struc
     return true;
 }
 
-static bool open_file(struct input *in, const char *path, struct err *e)
+static int open_path(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+/* From its begin, which `fd` is at, too, then. */
+static int open_held(int fd)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return own < 0 || lseek(own, 0, SEEK_SET) == 0 ? own : -1;
+}
+
+static bool open_file(struct input *in, const char *path, const struct input *before, struct err *e)
 {
     struct stat st;
-    in->is_stdin = strcmp(path, "-") == 0;
-    in->fd = in->is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    bool is_held = before != NULL && before->next_fd >= 0;
+    in->fd = in->is_stdin ? STDIN_FILENO : is_held ? open_held(before->next_fd) : open_path(path);
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         return err_set(e, errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", in->name,
                        strerror(errno));
@@ -80,22 +93,37 @@ static bool open_file(struct input *in, const char *path, struct err *e)
     return true;
 }
 
-struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context, struct err *e)
+static struct input *open_input(const char *path, const struct input *before, struct err *e)
 {
     struct input *in = xcalloc(1, sizeof *in);
-    in->name = xstrdup(strcmp(path, "-") == 0 ? "standard input" : path);
-    in->read_fn = read_fn;
-    in->context = context;
-    if (!open_file(in, path, e)) {
-        input_close(in);
-        return NULL;
-    }
-    return in;
+    in->is_stdin = strcmp(path, "-") == 0;
+    in->name = xstrdup(in->is_stdin ? "standard input" : path);
+    in->next_fd = -1;
+    in->read_fn = read_really;
+    if (open_file(in, path, before, e))
+        return in;
+    input_close(in);
+    return NULL;
 }
 
 struct input *input_open(const char *path, struct err *e)
 {
-    return input_open_with(path, read_really, NULL, e);
+    return open_input(path, NULL, e);
+}
+
+struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context, struct err *e)
+{
+    struct input *in = open_input(path, NULL, e);
+    if (in != NULL) {
+        in->read_fn = read_fn;
+        in->context = context;
+    }
+    return in;
+}
+
+struct input *input_open_next(const struct input *before, struct err *e)
+{
+    return open_input(before->name, before, e);
 }
 
 void input_close(struct input *in)
@@ -105,6 +133,8 @@ void input_close(struct input *in)
     input_unpack_free(in->unpack);
     if (in->fd >= 0 && !in->is_stdin)
         close(in->fd);
+    if (in->next_fd >= 0)
+        close(in->next_fd);
     free(in->name);
     free(in);
 }
@@ -244,6 +274,11 @@ bool input_can_grow(const struct input *in)
     return in->is_regular && in->packing == PACKING_NONE;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 enum input_fate input_fate(struct input *in)
 {
     struct stat now, own;
@@ -251,10 +286,13 @@ enum input_fate input_fate(struct input *in)
         return INPUT_STANDS;
     if (own.st_size < in->raw_position)
         return INPUT_TRUNCATED;
-    bool same = stat(in->name, &now) != 0 || (now.st_dev == own.st_dev && now.st_ino == own.st_ino);
-    if (same || now.st_size == 0)
+    bool is_other = stat(in->name, &now) == 0 && now.st_size > 0 && !is_same(&now, &own);
+    if (in->next_fd >= 0)
+        return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
+    if (!is_other)
         return INPUT_STANDS;
-    if (in->successor == 0)
-        in->successor = now.st_ino;
-    return in->successor == now.st_ino ? INPUT_RENAMED : INPUT_RENAMED_AGAIN;
+    in->next_fd = open_path(in->name); /* where that fails, whoever opens what is next is told why */
+    if (in->next_fd >= 0)
+        (void)fstat(in->next_fd, &in->next);
+    return INPUT_RENAMED;
 }

@@ -31,6 +31,9 @@ struct input *input_open(const char *path, struct err *e) MUST_CHECK;
 /* The same with `read_fn` instead of read(2); it must behave as read(2) does. */
 struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context,
                               struct err *e) MUST_CHECK;
+/* The file that took the place of `before`, as input_fate() found it first, whatever took its own since;
+ * where it found none, what is at that path now. `before` stays the caller's. */
+struct input *input_open_next(const struct input *before, struct err *e) MUST_CHECK;
 void input_close(struct input *in);
 
 /* Up to `cap` bytes into `buf`; *got is 0 at the end (for a file that can grow: at its end so far). */
@@ -57,7 +60,7 @@ bool input_is_regular(const struct input *in);
 enum input_fate {
     INPUT_STANDS,
     INPUT_RENAMED,       /* its path has another file with something in it by now: logs were rotated */
-    INPUT_RENAMED_AGAIN, /* its path had another one before: who reads this one has missed that */
+    INPUT_RENAMED_AGAIN, /* and that was renamed, too: whoever wrote it has let go of this one */
     INPUT_TRUNCATED,     /* it is shorter than what was read of it: copied and truncated */
 };
 enum input_fate input_fate(struct input *in);

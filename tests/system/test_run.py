@@ -94,18 +94,27 @@ class RunTest(DaemonCase):
         self.wait_for_log("event=all_rejected lines=[0-9]+ .*decode")
         self.stop()
 
-    def test_rotated_twice_is_said(self):
+    def open_files(self):
+        """What the daemon has open, by the names that they have now."""
+        directory = f"/proc/{self.process.pid}/fd"
+        return [os.path.realpath(os.path.join(directory, name)) for name in os.listdir(directory)]
+
+    def test_file_is_followed_through_many_rotations(self):
+        """Also by what has been renamed before it was read; and back to what took the path again."""
         self.write("tallyd.yaml", CONFIG)
         self.append("access.log", lines(4))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(4)
-        for number, more in ((1, 5), (2, 7)):
+        for number in range(1, 7):
             os.rename(self.path("access.log"), self.path(f"access.log.{number}"))
-            self.append("access.log", b'192.0.2.%d - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' % number + lines(more))
-            time.sleep(1)
-        self.wait_for_log("event=rotated_twice next=")
-        self.wait_for_consumed(12)
+            self.append("access.log", b'192.0.2.%d - - [05/Jan/2026:11:00:00 +0000] "GET /new HTTP/1.1" 200 10\n' % number + lines(number))
+            self.wait_for(self.open_files, lambda found: self.path("access.log") in found)
+        os.remove(self.path("access.log.6"))
+        os.rename(self.path("access.log.1"), self.path("access.log"))
+        self.append("access.log", lines(2))
+        self.wait_for_consumed(4 + 6 + 21 + 2)
         self.stop()
+        self.check_total(33)
 
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)

@@ -210,6 +210,43 @@ static void test_input_plain_file_goes_on_after_its_end(void **state)
     input_close(in);
 }
 
+/* What was at the path is removed: a file that is held is there all the same. */
+static void replace(const char *bytes)
+{
+    assert_int_equal(unlink(path), 0);
+    write_file("w", bytes, strlen(bytes));
+}
+
+static void test_input_next_is_what_took_the_place_first(void **state)
+{
+    (void)state;
+    struct err e;
+    write_file("w", "first", 5);
+    struct input *first = open_ok();
+    assert_reads(first, 100, "first", 5);
+    assert_int_equal(input_fate(first), INPUT_STANDS);
+    replace("");
+    assert_int_equal(input_fate(first), INPUT_STANDS);
+    write_file("a", "next", 4);
+    assert_int_equal(input_fate(first), INPUT_RENAMED);
+    replace("");
+    assert_int_equal(input_fate(first), INPUT_RENAMED);
+    write_file("a", "last", 4);
+    assert_int_equal(input_fate(first), INPUT_RENAMED_AGAIN);
+    struct input *next = input_open_next(first, &e);
+    assert_reads(next, 100, "next", 4);
+    input_close(next);
+    next = input_open_next(first, &e); /* again */
+    assert_reads(next, 100, "next", 4);
+    input_close(first);
+    struct input *last = input_open_next(next, &e); /* by its path: its fate was not asked for */
+    assert_reads(last, 100, "last", 4);
+    input_close(next);
+    write_file("w", "new", 3);
+    assert_int_equal(input_fate(last), INPUT_TRUNCATED);
+    input_close(last);
+}
+
 static void test_input_cut_off_data_is_told_after_what_came_before(void **state)
 {
     (void)state;
@@ -408,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_input_gzip_may_be_padded_with_zeros),
         cmocka_unit_test(test_input_text_like_a_magic_is_plain),
         cmocka_unit_test(test_input_plain_file_goes_on_after_its_end),
+        cmocka_unit_test(test_input_next_is_what_took_the_place_first),
         cmocka_unit_test(test_input_cut_off_data_is_told_after_what_came_before),
         cmocka_unit_test(test_input_gzip_checksum_and_garbage_are_errors),
         cmocka_unit_test(test_input_skip_goes_on_at_the_position),
