@@ -459,7 +459,7 @@ static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms,
     bson_append_document_end(&filter, &of);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
     BSON_APPEND_DATE_TIME(&of, "$gte", from_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lt", to_ms);
+    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers know no year 10000 */
     bson_append_document_end(&filter, &of);
     *date_ms = -1;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
