@@ -142,7 +142,7 @@ UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_
 unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
               $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
 # The longest first, so that none is left to run alone at the end.
-LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_fleet kafka kafka_topics service mongo_contract mongo_kafka mongo_apply)
+LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_rollup mongo_weeks mongo_fleet kafka kafka_topics service mongo_contract mongo_ttl mongo_kafka mongo_apply)
 SYSTEM_TESTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/system/test_*.py tests/system/test_*.sh))
 RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
@@ -178,8 +178,8 @@ unit: $(UNIT_BUILD) ## build and run the unit tests
 quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 	@tests/run.py $(call unit_runs) $(RUN_RULES)
 
-check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, test: 6 minutes
-	@tests/run.py --timeout=240 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
+check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, test: 10 minutes
+	@tests/run.py --timeout=600 $(SYSTEM_TESTS) tests/model/model.py $(call unit_runs) $(RUN_RULES)
 
 check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 45 minutes
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
