@@ -234,8 +234,7 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 /* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
  * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
  * batch. What is let go by a clock that is ahead does not come back: unless it is trusted, the caller sees to
- * it that no mark leaps; the store, that no newest period of raw events
- * does, by more than one. */
+ * it that no mark leaps; the store, that no newest period of raw events does, by more than one. */
 #define STORE_EXPIRE_MS 30
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;
