@@ -109,6 +109,7 @@ static void commit(struct consume *c, struct intake *in, const struct delivery *
 static bool apply(struct consume *c, struct intake *in, struct err *e)
 {
     struct delivery *d = &in->sealed;
+    ASSERT(d->part != NULL && !d->is_applied);
     struct letters_to_write letters = {c->box, &d->letters};
     struct range *ranges = xcalloc(d->range_count, sizeof *ranges);
     struct books *books = xcalloc(d->range_count, sizeof *books);
@@ -135,45 +136,46 @@ static bool apply(struct consume *c, struct intake *in, struct err *e)
     return true;
 }
 
-static bool wants_writer(const struct intake *in, int64_t now_ms)
+/* What an intake needs of the writer, and which; nothing within a tick. *ended: all have ended; *failed: one
+ * failed. */
+static enum intake_need wait_intake(struct consume *c, struct intake **found, bool *ended, bool *failed)
 {
-    return (in->sealed.part != NULL && !in->sealed.is_applied) ||
-           (in->request == REQUEST_MADE && in->request_ms <= now_ms);
-}
-
-/* An intake with something to apply, or partitions to begin; NULL: none within a tick. *ended: all have
- * ended; *failed: one failed. */
-static struct intake *wait_intake(struct consume *c, bool *ended, bool *failed)
-{
-    struct intake *found = NULL;
+    enum intake_need need = INTAKE_NEEDS_NOTHING;
     const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
     pthread_mutex_lock(&c->shared.lock);
-    for (int attempt = 0; attempt < 2 && found == NULL; attempt++) {
+    for (int attempt = 0; attempt < 2 && need == INTAKE_NEEDS_NOTHING; attempt++) {
         *ended = true;
         *failed = false;
         for (size_t i = 0; i < c->intake_count; i++) {
             struct intake *in = &c->intakes[(c->served + 1 + i) % c->intake_count];
             *ended = *ended && in->has_ended;
             *failed = *failed || in->has_failed;
-            if (found == NULL && wants_writer(in, clock_mono_ms(&clock_system)))
-                found = in;
+            if (need == INTAKE_NEEDS_NOTHING) {
+                need = intake_take_need(in, clock_mono_ms(&clock_system));
+                *found = in;
+            }
         }
-        if (found == NULL && attempt == 0 &&
+        if (need == INTAKE_NEEDS_NOTHING && attempt == 0 &&
             (*ended || *failed || pthread_cond_timedwait(&c->shared.sealed, &c->shared.lock, &until) != 0))
             break;
     }
     pthread_mutex_unlock(&c->shared.lock);
-    *ended = *ended && found == NULL;
-    c->served = found != NULL ? (size_t)(found - c->intakes) : c->served;
-    return found;
+    *ended = *ended && need == INTAKE_NEEDS_NOTHING;
+    if (need != INTAKE_NEEDS_NOTHING)
+        c->served = (size_t)(*found - c->intakes);
+    return need;
 }
 
-static bool serve(struct consume *c, struct intake *in, struct err *e)
+static bool serve(struct consume *c, enum intake_need need, struct intake *in, struct err *e)
 {
-    pthread_mutex_lock(&c->shared.lock);
-    bool is_request = in->request == REQUEST_MADE;
-    pthread_mutex_unlock(&c->shared.lock);
-    return is_request ? consume_begin_given(c, in, e) : apply(c, in, e);
+    switch (need) {
+    case INTAKE_NEEDS_BEGINNING:
+        return consume_begin_given(c, in, e);
+    case INTAKE_NEEDS_APPLYING:
+        return apply(c, in, e);
+    default:
+        return true;
+    }
 }
 
 /* Until all intakes have ended, and everything of theirs is applied. */
@@ -182,8 +184,9 @@ static bool serve_intakes(struct consume *c, struct err *e)
     bool ended = false;
     while (!ended) {
         bool failed;
-        struct intake *in = wait_intake(c, &ended, &failed);
-        if (in != NULL && !serve(c, in, e))
+        struct intake *in;
+        enum intake_need need = wait_intake(c, &in, &ended, &failed);
+        if (!serve(c, need, in, e))
             return false;
         if (!writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
             return false;

@@ -110,8 +110,7 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
     pthread_mutex_lock(&c->shared.lock);
     for (size_t i = 0; good && i < in->given_count; i++)
         in->given[i]->kafka = in->kafka;
-    if (good)
-        in->request = REQUEST_GRANTED;
+    in->request = good ? REQUEST_GRANTED : REQUEST_MADE;
     in->request_ms = clock_mono_ms(&clock_system) + AGAIN_MS;
     pthread_cond_broadcast(&c->shared.applied);
     pthread_mutex_unlock(&c->shared.lock);

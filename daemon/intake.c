@@ -291,6 +291,15 @@ static bool take_back(struct intake *in, int64_t until_ms)
     return good;
 }
 
+enum intake_need intake_take_need(struct intake *in, int64_t now_ms)
+{
+    if (in->request == REQUEST_MADE && in->request_ms <= now_ms) {
+        in->request = REQUEST_IN_HAND;
+        return INTAKE_NEEDS_BEGINNING;
+    }
+    return in->sealed.part != NULL && !in->sealed.is_applied ? INTAKE_NEEDS_APPLYING : INTAKE_NEEDS_NOTHING;
+}
+
 /* Hand the open batch over. Pre: what was sealed before was taken back, and no run is open. */
 static void seal(struct intake *in)
 {

@@ -94,10 +94,11 @@ struct intake {
 
     /* Under shared->lock, as are partitions' `kafka`. */
     struct delivery sealed;
-    enum { REQUEST_NONE, REQUEST_MADE, REQUEST_GRANTED } request;
+    /* IN_HAND: the writer answers it, and until then nobody takes it back. */
+    enum { REQUEST_NONE, REQUEST_MADE, REQUEST_IN_HAND, REQUEST_GRANTED } request;
     int64_t request_ms; /* not to be looked at before */
     bool has_ended;
-    bool has_failed; /* of itself: `error` says why */
+    atomic_bool has_failed; /* of itself: `error` says why */
     struct err error;
     _Atomic int64_t bytes; /* of its shard */
     atomic_bool is_busy;   /* there was more than one poll takes: the queue may be full (kafka_wake()) */
@@ -107,6 +108,9 @@ void intake_init(struct intake *in, struct intake_shared *shared, uint32_t numbe
                  size_t topic_count, struct beat *beat);
 /* Its beat stays. */
 void intake_fini(struct intake *in);
+/* What the writer is to do for it next, at a time (monotonic): it takes that in hand. Pre: shared->lock. */
+enum intake_need { INTAKE_NEEDS_NOTHING, INTAKE_NEEDS_BEGINNING, INTAKE_NEEDS_APPLYING };
+enum intake_need intake_take_need(struct intake *in, int64_t now_ms) MUST_CHECK;
 /* All that was polled becomes durable; false: not until then (monotonic), or never. */
 bool intake_drain(struct intake *in, int64_t until_ms) MUST_CHECK;
 /* The session is to end, and another to begin: `why` says so. */

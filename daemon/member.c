@@ -26,9 +26,12 @@ static bool list_given(struct intake *in, const struct kafka_rebalance *r, struc
     return true;
 }
 
-static bool has_ended(const struct intake *in)
+/* A request may be taken back when the session ends, but not while the writer has it in hand. */
+static bool is_waiting(const struct intake *in)
 {
-    return atomic_load(&in->shared->end) || atomic_load(&in->shared->abandon);
+    bool is_over = atomic_load(&in->shared->end);
+    return !atomic_load(&in->shared->abandon) &&
+           (in->request == REQUEST_IN_HAND || (in->request == REQUEST_MADE && !is_over));
 }
 
 /* False: the session ends before the writer has found out where they begin. */
@@ -39,7 +42,7 @@ static bool ask_writer(struct intake *in)
     in->request = REQUEST_MADE;
     in->request_ms = 0;
     pthread_cond_signal(&sh->sealed);
-    while (in->request == REQUEST_MADE && !has_ended(in)) {
+    while (is_waiting(in)) {
         const struct timespec until = clock_timespec_in(WAIT_MS);
         beat_rest(in->beat);
         pthread_cond_timedwait(&sh->applied, &sh->lock, &until);

@@ -1,0 +1,172 @@
+/* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers it. */
+#include "daemon/member.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "ingest/kafka_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define PAUSE_MS 300 /* longer than a member waits between two looks */
+
+/* One intake with one partition of one topic, which the group has just given it, and nobody to answer at a
+ * broker. */
+struct world {
+    struct intake_shared shared;
+    struct topic topic;
+    struct partition partition;
+    struct intake intake;
+    atomic_bool has_returned;
+    bool granted;
+};
+
+static int begin(void **state)
+{
+    struct world *w = *state = xcalloc(1, sizeof *w);
+    struct kafka_options options = {
+        .brokers = "127.0.0.1:1", .group = "test", .queue_bytes = (int64_t)1 << 20};
+    struct err e = {0};
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->shared.lock, NULL);
+    pthread_cond_init(&w->shared.sealed, &attributes);
+    pthread_cond_init(&w->shared.applied, &attributes);
+    pthread_condattr_destroy(&attributes);
+    w->shared.clock = &clock_system;
+    w->shared.is_group = true;
+    w->partition = (struct partition){.topic = &w->topic, .next = 7};
+    w->topic = (struct topic){.name = "access", .partitions = &w->partition, .count = 1};
+    w->intake = (struct intake){.shared = &w->shared, .topics = &w->topic, .topic_count = 1};
+    struct kafka *k = w->intake.kafka = kafka_open(&options, &e);
+    assert_non_null(k);
+    k->has_rebalance = true;
+    k->rebalance = (struct kafka_rebalance){KAFKA_GIVEN, xcalloc(1, sizeof(struct kafka_partition)), 1};
+    k->rebalance.partitions[0] = (struct kafka_partition){xstrdup("access"), 0};
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct world *w = *state;
+    kafka_close(w->intake.kafka);
+    free(w->intake.given);
+    pthread_cond_destroy(&w->shared.sealed);
+    pthread_cond_destroy(&w->shared.applied);
+    pthread_mutex_destroy(&w->shared.lock);
+    free(w);
+    return 0;
+}
+
+static void *run_turn(void *context)
+{
+    struct world *w = context;
+    w->granted = member_turn(&w->intake);
+    atomic_store(&w->has_returned, true);
+    return NULL;
+}
+
+static enum intake_need take_need(struct world *w)
+{
+    pthread_mutex_lock(&w->shared.lock);
+    enum intake_need need = intake_take_need(&w->intake, clock_mono_ms(&clock_system));
+    pthread_mutex_unlock(&w->shared.lock);
+    return need;
+}
+
+static void wait_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+}
+
+static void end_session(struct world *w)
+{
+    pthread_mutex_lock(&w->shared.lock);
+    atomic_store(&w->shared.end, true);
+    pthread_cond_broadcast(&w->shared.applied);
+    pthread_mutex_unlock(&w->shared.lock);
+    wait_a_little();
+}
+
+static void answer(struct world *w)
+{
+    pthread_mutex_lock(&w->shared.lock);
+    w->intake.request = REQUEST_GRANTED;
+    pthread_cond_broadcast(&w->shared.applied);
+    pthread_mutex_unlock(&w->shared.lock);
+}
+
+/* The writer found it, the session ends, and only then it is served. */
+static void test_request_in_hand_is_not_taken_back(void **state)
+{
+    struct world *w = *state;
+    pthread_t thread;
+    enum intake_need need;
+    assert_int_equal(0, pthread_create(&thread, NULL, run_turn, w));
+    while ((need = take_need(w)) == INTAKE_NEEDS_NOTHING) {
+    }
+    assert_int_equal(INTAKE_NEEDS_BEGINNING, need);
+    end_session(w);
+    assert_false(atomic_load(&w->has_returned));
+    assert_int_equal(INTAKE_NEEDS_NOTHING, take_need(w)); /* it is served once */
+    answer(w);
+    pthread_join(thread, NULL);
+    assert_true(w->granted);
+}
+
+static void test_request_that_nobody_has_in_hand_is_taken_back(void **state)
+{
+    struct world *w = *state;
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, run_turn, w));
+    end_session(w);
+    assert_true(atomic_load(&w->has_returned));
+    pthread_join(thread, NULL);
+    assert_false(w->granted);
+    assert_true(atomic_load(&w->intake.has_failed));
+    assert_int_equal(INTAKE_NEEDS_NOTHING, take_need(w));
+}
+
+/* A writer that fails for good says so by `abandon`. */
+static void test_writer_that_failed_leaves_nobody_waiting(void **state)
+{
+    struct world *w = *state;
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, run_turn, w));
+    while (take_need(w) == INTAKE_NEEDS_NOTHING) {
+    }
+    atomic_store(&w->shared.abandon, true);
+    end_session(w);
+    assert_true(atomic_load(&w->has_returned));
+    pthread_join(thread, NULL);
+    assert_false(w->granted);
+}
+
+/* What was applied once is not to be applied again. */
+static void test_delivery_is_applied_once(void **state)
+{
+    struct world *w = *state;
+    struct part *part = (struct part *)w; /* never looked into */
+    w->intake.sealed.part = part;
+    assert_int_equal(INTAKE_NEEDS_APPLYING, take_need(w));
+    w->intake.sealed.is_applied = true;
+    assert_int_equal(INTAKE_NEEDS_NOTHING, take_need(w));
+    w->intake.sealed.part = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_request_in_hand_is_not_taken_back, begin, end),
+        cmocka_unit_test_setup_teardown(test_request_that_nobody_has_in_hand_is_taken_back, begin, end),
+        cmocka_unit_test_setup_teardown(test_writer_that_failed_leaves_nobody_waiting, begin, end),
+        cmocka_unit_test_setup_teardown(test_delivery_is_applied_once, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
