@@ -9,8 +9,18 @@ static atomic_bool stopping, reloading;
 static atomic_int caught;
 static atomic_uint timeout_s;
 
+static void handle(int number, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+/* The second signal, of whichever of the two, has its default effect. */
 static void on_stop(int number)
 {
+    handle(SIGINT, SIG_DFL, 0);
+    handle(SIGTERM, SIG_DFL, 0);
     atomic_store(&caught, number);
     atomic_store(&stopping, true);
     alarm(atomic_load(&timeout_s));
@@ -33,18 +43,10 @@ static void on_reload(int number)
     atomic_store(&reloading, true);
 }
 
-static void handle(int number, void (*handler)(int), int flags)
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-    sigemptyset(&action.sa_mask);
-    sigaction(number, &action, NULL);
-}
-
 const atomic_bool *stop_catch(void)
 {
-    /* The second signal has its default effect. */
-    handle(SIGINT, on_stop, (int)SA_RESETHAND);
-    handle(SIGTERM, on_stop, (int)SA_RESETHAND);
+    handle(SIGINT, on_stop, 0);
+    handle(SIGTERM, on_stop, 0);
     return &stopping;
 }
 
