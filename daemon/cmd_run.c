@@ -245,6 +245,7 @@ static void log_source(const struct run *run)
 /* The stream is over; what it brought stays to be looked at. */
 static void serve_on(struct run *run)
 {
+    char quoted[LOG_QUOTE_BYTES];
     struct err e;
     log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"",
              run->over.entries[BOOK_CONSUMED]);
@@ -252,7 +253,7 @@ static void serve_on(struct run *run)
         bool before = good;
         good = pipeline_tidy(run->pipeline, &e);
         if (before && !good)
-            log_warn("tidy_failed", "error=\"%s\"", e.text);
+            log_warn("tidy_failed", "error=%s", log_quote(e.text, quoted));
     }
 }
 
@@ -398,8 +399,9 @@ static bool start_jobs(struct run *run, struct err *e)
                                                   .weeks = c->jobs.weeks,
                                                   .week_start = c->query.week_start,
                                                   .status = &run->service.status,
-                                                  .stop = run->service.stop});
-    return run->jobs != NULL || err_set(e, EX_OSERR, "cannot start a thread for jobs: %s", strerror(errno));
+                                                  .stop = run->service.stop},
+                           e);
+    return run->jobs != NULL;
 }
 
 static bool run_all(struct run *run, struct err *e)

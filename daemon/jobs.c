@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct jobs {
     struct jobs_options options;
@@ -128,13 +129,16 @@ static void free_jobs(struct jobs *j)
     free(j);
 }
 
-struct jobs *jobs_start(const struct jobs_options *options)
+struct jobs *jobs_start(const struct jobs_options *options, struct err *e)
 {
     struct jobs *j = xcalloc(1, sizeof *j);
     j->options = *options;
     init_wake(j);
-    if (pthread_create(&j->thread, NULL, run, j) == 0)
+    int error = pthread_create(&j->thread, NULL, run, j); /* which leaves errno alone */
+    if (error == 0)
         return j;
+    err_set(e, EX_OSERR, "cannot start a thread for jobs: %s; allow this user more processes or memory",
+            strerror(error));
     free_jobs(j);
     return NULL;
 }

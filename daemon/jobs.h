@@ -29,6 +29,6 @@ struct jobs_options {
 };
 
 /* NULL: no thread could be had. */
-struct jobs *jobs_start(const struct jobs_options *options);
+struct jobs *jobs_start(const struct jobs_options *options, struct err *e) MUST_CHECK;
 /* It ends within a call of the store; what it had in hand waits for the next. NULL: none. */
 void jobs_stop(struct jobs *j);

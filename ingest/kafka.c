@@ -172,9 +172,9 @@ void kafka_close(struct kafka *k)
         destroy(k);
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += CLOSE_TIMEOUT_S;
-    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0)
         return;
     log_warn("close_hangs", "reason=\"librdkafka waits for a broker\" next=\"going on without it\"");
     pthread_detach(thread);
