@@ -313,6 +313,17 @@ static void log_session_end(struct consume *c, const struct err *why)
         writer_sleep(&c->writer, AGAIN_MS);
 }
 
+/* A membership that another has taken may be a session's last word, which no intake has heard. */
+static void note_unfit(struct consume *c)
+{
+    struct err e;
+    for (size_t i = 0; i < c->intake_count; i++) {
+        struct intake *in = &c->intakes[i];
+        if (in->kafka != NULL && !kafka_is_fit(in->kafka, &e))
+            intake_fail(in, &e);
+    }
+}
+
 /* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
  */
 static bool heed_failures(struct consume *c, struct err *e)
@@ -368,13 +379,13 @@ static bool run_session(struct consume *c, struct err *e)
     init_intakes(c);
     bool begun = begin_session_patiently(c, e);
     bool good = begun && writer_expire(&c->writer, e) && count_session(c, e);
+    note_unfit(c);
     consume_close(c);
-    if (good) {
-        good = heed_failures(c, e);
-    } else if (is_taken_over(c, e)) {
+    if (!good && is_taken_over(c, e)) {
         log_session_end(c, e);
         good = true;
     }
+    good = good && heed_failures(c, e);
     fini_intakes(c);
     return good || (!begun && is_stopping(c));
 }

@@ -97,7 +97,7 @@ static void end_run(struct intake *in)
 void intake_fail(struct intake *in, const struct err *why)
 {
     pthread_mutex_lock(&in->shared->lock);
-    if (!in->has_failed)
+    if (!in->has_failed || in->error.retryable) /* what is final counts, whatever came before it */
         in->error = *why;
     in->has_failed = true;
     pthread_mutex_unlock(&in->shared->lock);

@@ -98,7 +98,7 @@ struct kafka_rebalance {
 const struct kafka_rebalance *kafka_rebalance(const struct kafka *k);
 /* Given: fetch each from its offset, in the order of the decision. Else, and offsets NULL: let go. */
 bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e) MUST_CHECK;
-/* False once librdkafka has given this member up; EX_TEMPFAIL where another took its place for good. */
+/* False once librdkafka has given this member up; EX_CONFIG where another took its place for good. */
 bool kafka_is_fit(struct kafka *k, struct err *e) MUST_CHECK;
 
 /* Up to `max` messages, or what came within timeout_ms. Some may be errors (err != 0: of a partition, or

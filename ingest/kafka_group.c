@@ -131,7 +131,7 @@ bool kafka_is_fit(struct kafka *k, struct err *e)
         return true;
     if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
         return err_set(
-            e, EX_TEMPFAIL,
+            e, EX_CONFIG,
             "another tallyd has joined the group under the same kafka.instance: give each its own");
     return err_set_retryable(e, EX_UNAVAILABLE, "librdkafka: %s", why);
 }

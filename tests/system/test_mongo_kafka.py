@@ -13,7 +13,7 @@ import time
 
 import kafkacase
 import mongocase
-from harness import EX_TEMPFAIL, TIMEOUT_S, failpoints
+from harness import EX_CONFIG, TIMEOUT_S, failpoints
 from kafkacase import Feed, in_envelope
 from mongokafkacase import MongoKafkaCase
 
@@ -84,11 +84,11 @@ class MongoKafka(MongoKafkaCase):
         def ended():
             return [daemon for daemon in daemons if daemon.poll() is not None]
         gone = self.wait_for(ended, bool, alive=False)
-        self.assertEqual([EX_TEMPFAIL], [daemon.returncode for daemon in gone])
+        self.assertEqual([EX_CONFIG], [daemon.returncode for daemon in gone])
         self.process, = set(daemons) - set(gone)
         self.log_name = f"log.{1 + daemons.index(self.process)}"
         said = b"".join(self.read(f"log.{number}") for number in (1, 2))
-        self.assertEqual(1, said.count(b"under the same kafka.instance: give each its own"))
+        self.assertRegex(said, rb"\ntallyd run: .*the same kafka.instance.*: give each its own")
 
     def test_second_daemon_of_one_name_takes_over(self):
         self.send(300)
@@ -97,6 +97,28 @@ class MongoKafka(MongoKafkaCase):
         second = self.run_daemon()
         self.send(300)
         self.one_ends(first, second)
+        self.check_all(*self.feeds)
+
+    def test_two_of_one_name_beside_a_third(self):
+        """The third one takes partitions of each, so that they lose batches, too: yet one of the two ends, and stays so."""
+        self.configure_mongo(member=", instance: other")
+        third = self.run_daemon()
+        self.configure_mongo(member=", instance: one")
+        twins = [self.run_daemon(consuming=False) for _ in range(2)]
+        for _ in range(20):
+            self.send(30)
+            time.sleep(self.dice.random() * 0.3)
+        self.wait_for(lambda: [twin.poll() for twin in twins], lambda found: EX_CONFIG in found, alive=False)
+        for _ in range(10):
+            self.send(30)
+            time.sleep(self.dice.random() * 0.3)
+        self.assertEqual(sorted([EX_CONFIG, 0]), sorted(twin.poll() or 0 for twin in twins))
+        self.assertIsNone(third.poll())
+        self.process, self.log_name = third, "log.1"
+        self.wait_counted(*self.feeds)
+        for twin in twins:
+            twin.terminate()
+            twin.wait(TIMEOUT_S)
         self.check_all(*self.feeds)
 
     def test_one_that_was_thought_dead_is_woken(self):
