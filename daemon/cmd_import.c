@@ -44,7 +44,7 @@ struct import {
     const char *config_file, *store_url, *rejects, *source_id;
     struct decode decode;
     long threads;
-    int rejects_fd;
+    struct rejects_file rejects_file;
     bool dry_run, quiet, last_line, has_decode;
 };
 
@@ -104,12 +104,7 @@ static bool open_stores(struct import *im, struct err *e)
 
 static bool open_rejects(struct import *im, struct err *e)
 {
-    im->rejects_fd = -1;
-    if (im->rejects == NULL)
-        return true;
-    im->rejects_fd = open(im->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    return im->rejects_fd >= 0 ||
-           err_set(e, EX_CANTCREAT, "cannot open the rejects file %s: %s", im->rejects, strerror(errno));
+    return im->rejects == NULL || rejects_file_open(&im->rejects_file, im->rejects, e);
 }
 
 static void tick(void *context, const struct pipeline_progress *progress)
@@ -122,7 +117,7 @@ static void open_pipeline(struct import *im, const atomic_bool *stop)
 {
     struct pipeline_options options = setup_pipeline(im->config, (size_t)im->threads);
     options.decode = setup_decode(im->config, NULL, NULL);
-    options.rejects_fd = im->rejects_fd;
+    options.rejects = im->rejects != NULL ? &im->rejects_file : NULL;
     options.stop = stop;
     options.tick = tick;
     options.context = im;
@@ -290,14 +285,13 @@ static int import_all(struct import *im, char **paths)
     if (im->positions != im->store)
         store_close(im->positions);
     store_close(im->store);
-    if (im->rejects_fd >= 0)
-        close(im->rejects_fd);
+    rejects_file_close(&im->rejects_file);
     return status;
 }
 
 int cmd_import(int argc, char **argv)
 {
-    struct import im = {.rejects_fd = -1};
+    struct import im = {.rejects_file = {.fd = -1}};
     int status = parse_options(&im, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;

@@ -60,7 +60,7 @@ struct run {
     struct books over, so_far; /* of the sources that are over; and of the one that is not */
     bool counting;             /* one is not over: the pipeline has its figures */
     bool caught_up;
-    int rejects_fd; /* -1: nowhere */
+    struct rejects_file rejects_file;
 };
 
 static bool take_accept(void *context, const char *name, const char *value, struct err *e)
@@ -309,11 +309,7 @@ static bool open_rejects(struct run *run, struct err *e)
         return err_set(
             e, EX_CONFIG,
             "found rejects.topic with a file or standard input as the source, expected rejects.file");
-    if (c->rejects.file == NULL)
-        return true;
-    run->rejects_fd = open(c->rejects.file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    return run->rejects_fd >= 0 ||
-           err_set(e, EX_CANTCREAT, "cannot open %s (rejects.file): %s", c->rejects.file, strerror(errno));
+    return c->rejects.file == NULL || rejects_file_open(&run->rejects_file, c->rejects.file, e);
 }
 
 static void open_pipeline(struct run *run)
@@ -328,7 +324,7 @@ static void open_pipeline(struct run *run)
     options.follow = source_path(run) != NULL;
     options.tidy = true;
     options.retry = true;
-    options.rejects_fd = run->rejects_fd;
+    options.rejects = c->rejects.file != NULL ? &run->rejects_file : NULL;
     options.stop = run->service.stop;
     options.status = &run->service.status;
     options.beats = &run->service.notify.beats;
@@ -450,8 +446,7 @@ static int run_configured(struct run *run)
     store_close(run->store); /* what was counted first: a job may take a while to end */
     jobs_stop(run->jobs);
     service_fini(&run->service);
-    if (run->rejects_fd >= 0)
-        close(run->rejects_fd);
+    rejects_file_close(&run->rejects_file);
     books_fini(&run->over);
     books_fini(&run->so_far);
     return good ? EX_OK : e.code;
@@ -459,7 +454,7 @@ static int run_configured(struct run *run)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run run = {.rejects_fd = -1};
+    struct run run = {.rejects_file = {.fd = -1}};
     int status = parse_options(&run, argc, argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;

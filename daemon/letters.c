@@ -3,13 +3,11 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "daemon/rejects_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define LETTER_HEADERS   6
 /* What is left of letters that are larger than their topic takes. */
@@ -18,9 +16,8 @@
 
 struct letter_box {
     struct kafka_producer *producer; /* or … */
-    int fd;                          /* … a file */
-    const char *path;
-    struct text lines; /* of the file, before they are written */
+    struct rejects_file file;        /* … a file */
+    struct text lines;               /* of the file, before they are written */
 };
 
 /* One letter, before its bytes: topic, key, value. */
@@ -83,17 +80,13 @@ bool letter_box_open(struct letter_box **box, const struct config *c, const stru
     if (c->rejects.topic == NULL && c->rejects.file == NULL)
         return true;
     struct letter_box *b = xcalloc(1, sizeof *b);
-    b->fd = -1;
-    b->path = c->rejects.file;
+    b->file.fd = -1;
     bool good = true;
     if (c->rejects.topic != NULL) {
         b->producer = kafka_producer_open(options, c->rejects.topic, e);
         good = b->producer != NULL;
     } else {
-        b->fd = open(b->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-        if (b->fd < 0)
-            good = err_set(e, errno == EACCES ? EX_NOPERM : EX_CANTCREAT, "cannot open %s (rejects.file): %s",
-                           b->path, strerror(errno));
+        good = rejects_file_open(&b->file, c->rejects.file, e);
     }
     if (!good) {
         letter_box_close(b);
@@ -108,8 +101,7 @@ void letter_box_close(struct letter_box *box)
     if (box == NULL)
         return;
     kafka_producer_close(box->producer);
-    if (box->fd >= 0)
-        close(box->fd);
+    rejects_file_close(&box->file);
     text_fini(&box->lines);
     free(box);
 }
@@ -152,21 +144,6 @@ static void add_line(struct text *lines, const struct letter *letter, struct sli
     text_putc(lines, '\n');
 }
 
-static bool write_file(struct letter_box *box, struct err *e)
-{
-    for (size_t done = 0; done < box->lines.len;) {
-        ssize_t n = write(box->fd, box->lines.ptr + done, box->lines.len - done);
-        if (n < 0 && errno != EINTR)
-            return err_set_retryable(e, EX_IOERR, "cannot write %s (rejects.file): %s", box->path,
-                                     strerror(errno));
-        done += n > 0 ? (size_t)n : 0;
-    }
-    if (fdatasync(box->fd) != 0 && errno != EINVAL) /* EINVAL: a pipe or terminal */
-        return err_set_retryable(e, EX_IOERR, "cannot write %s (rejects.file): %s", box->path,
-                                 strerror(errno));
-    return true;
-}
-
 static bool write_topic(struct letter_box *box, const struct letters *l, size_t value_max, struct err *e)
 {
     struct slice topic, key, value;
@@ -186,7 +163,7 @@ static bool write_lines(struct letter_box *box, const struct letters *l, struct 
         struct letter letter = take_letter(l, &at, &topic, &key, &value);
         add_line(&box->lines, &letter, topic, value);
     }
-    return write_file(box, e);
+    return rejects_file_append(&box->file, text_slice(&box->lines), e);
 }
 
 bool letter_box_write(struct letter_box *box, const struct letters *l, struct err *e)

@@ -361,18 +361,22 @@ static bool all_ended(const struct pipeline *p)
     return is_sealed(p, UINT64_MAX - 1);
 }
 
-/* Rejected lines are on disk before the position passes them; after a crash they may repeat. */
-static bool write_rejects(struct pipeline *p, const struct text *rejects, struct err *e)
+struct rejects_to_write {
+    const struct rejects_file *file;
+    struct outbox **boxes;
+    size_t box_count, written;
+};
+
+/* Rejected lines are on disk before the position passes them; after a crash they may repeat. Called again
+ * after a failure, it goes on with the box that failed. */
+static bool write_rejects(void *context, struct err *e)
 {
-    size_t done = 0;
-    while (done < rejects->len) {
-        ssize_t n = write(p->options.rejects_fd, rejects->ptr + done, rejects->len - done);
-        if (n < 0 && errno != EINTR)
-            return err_set(e, EX_IOERR, "cannot write the rejects file: %s", strerror(errno));
-        done += n > 0 ? (size_t)n : 0;
+    struct rejects_to_write *w = context;
+    for (; w->file != NULL && w->written < w->box_count; w->written++) {
+        const struct text *rejects = &w->boxes[w->written]->rejects;
+        if (rejects->len > 0 && !rejects_file_append(w->file, text_slice(rejects), e))
+            return false;
     }
-    if (rejects->len > 0 && fdatasync(p->options.rejects_fd) != 0 && errno != EINVAL)
-        return err_set(e, EX_IOERR, "cannot write the rejects file: %s", strerror(errno));
     return true;
 }
 
@@ -422,12 +426,11 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     range.latest_from = p->latest_from;
     books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
-        if (p->options.rejects_fd >= 0 && !write_rejects(p, &boxes[i]->rejects, e))
-            return false;
         parts[i] = boxes[i]->part;
         books_add(&p->books, &parts[i]->books);
     }
-    if (!writer_apply(&p->writer, &batch, NULL, NULL, e))
+    struct rejects_to_write rejects = {p->options.rejects, boxes, batch.part_count, 0};
+    if (!writer_apply(&p->writer, &batch, write_rejects, &rejects, e))
         return false;
     p->progress.stored = s->to;
     p->progress.batches++;

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "daemon/beat.h"
 #include "daemon/flush.h"
+#include "daemon/rejects_file.h"
 #include "ingest/decode.h"
 #include "ingest/reader.h"
 #include "store/store.h"
@@ -64,10 +65,10 @@ struct pipeline_options {
     struct pipeline_limits limits; /* at first */
     int64_t stripe_bytes;
     struct shard_limits shard;
-    bool follow;    /* at the end of the input wait for more, until another file has its place */
-    bool tidy;      /* fold in the store between batches; what need not be kept is let go in any case */
-    bool retry;     /* an error of the store that may pass is tried again, for ever */
-    int rejects_fd; /* rejected lines are appended here, durably before their batch; -1: nowhere */
+    bool follow; /* at the end of the input wait for more, until another file has its place */
+    bool tidy;   /* fold in the store between batches; what need not be kept is let go in any case */
+    bool retry;  /* an error of the store that may pass is tried again, for ever */
+    const struct rejects_file *rejects; /* NULL, or where rejected lines are on disk before their batch */
     const struct clock *clock;
     const atomic_bool *stop; /* set by a signal: finish what was read, then end */
     struct status *status;   /* NULL, or who is told of batches and of the store's failures */

@@ -36,7 +36,6 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
                   .key_bytes_max = (size_t)c->aggregate.key_bytes_max,
                   .dimension_bytes_max = (size_t)c->limits.dimension_bytes_max,
                   .raw_bytes_max = has_raw(c) ? (size_t)c->aggregate.raw_bytes_max : 0},
-        .rejects_fd = -1,
         .clock = &clock_system,
     };
 }

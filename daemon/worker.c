@@ -48,7 +48,7 @@ static void reject(struct worker *w, struct slice line, int64_t offset, struct r
 {
     shard_reject(w->shard, why.reason);
     keep_sample(&w->open, line, offset, why);
-    if (w->options->rejects_fd < 0)
+    if (w->options->rejects == NULL)
         return;
     text_printf(&w->open.rejects, "%lld\t%s\t%zu\t", (long long)offset, reject_name(why.reason), why.column);
     text_add(&w->open.rejects, line.ptr, line.len < REJECT_LINE_BYTES ? line.len : REJECT_LINE_BYTES);

@@ -5,6 +5,8 @@
  *   FAULTY_AT     which of these calls, from 1; 0: none
  *   FAULTY_HOW    errno's number: that call and all after it fail so; a number and "once": that call only;
  *                 "short": that call and all after it do one byte only; "kill": the process dies before it;
+ *                 "full:PATH": while there is a file PATH, the disk is full: the first such call writes half
+ *                 of what it is given, the others fail with ENOSPC; what cuts a file or syncs it succeeds;
  *                 "hang:PATH": that call and all after it wait while there is a file PATH, having made
  *                 PATH.met
  *   FAULTY_COUNT  a file that is told, at the end, how many calls there were
@@ -55,7 +57,27 @@ static void hang(const char *name)
         usleep(10000);
 }
 
-enum fate { FATE_NORMAL, FATE_SHORT, FATE_FAIL };
+/* Is there a file of this name? */
+static bool is_there(const char *name)
+{
+    int before = errno;
+    bool there = access(name, F_OK) == 0;
+    errno = before;
+    return there;
+}
+
+enum fate { FATE_NORMAL, FATE_SHORT, FATE_HALF, FATE_FAIL };
+
+/* A disk that is full has room for half of what comes first. */
+static enum fate fate_on_disk(bool full)
+{
+    static atomic_bool was_full;
+    bool before = atomic_exchange(&was_full, full);
+    if (!full)
+        return FATE_NORMAL;
+    errno = ENOSPC;
+    return before ? FATE_FAIL : FATE_HALF;
+}
 
 /* What becomes of this call; errno is set where it fails. */
 static enum fate fate_of(int fd, const char *kind)
@@ -70,6 +92,8 @@ static enum fate fate_of(int fd, const char *kind)
         raise(SIGKILL);
     if (strcmp(how, "short") == 0)
         return FATE_SHORT;
+    if (strncmp(how, "full:", 5) == 0)
+        return fate_on_disk(is_there(how + 5));
     if (strncmp(how, "hang:", 5) == 0) {
         hang(how + 5);
         return FATE_NORMAL;
@@ -87,6 +111,20 @@ __attribute__((destructor)) static void tell_count(void)
     fclose(out);
 }
 
+/* Of a call that needs no room on the disk. */
+static bool is_refused(int fd)
+{
+    return strncmp(setting("FAULTY_HOW"), "full:", 5) != 0 && fate_of(fd, "write") == FATE_FAIL;
+}
+
+/* So many bytes of `count` are done. */
+static size_t part_of(size_t count, enum fate fate)
+{
+    if (fate == FATE_NORMAL || count == 0)
+        return count;
+    return fate == FATE_HALF ? (count + 1) / 2 : 1;
+}
+
 /* The function that this file's function of the same name hides. */
 #define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
@@ -94,42 +132,40 @@ __attribute__((destructor)) static void tell_count(void)
 ssize_t read(int fd, void *buf, size_t count)
 {
     enum fate fate = fate_of(fd, "read");
-    return fate == FATE_FAIL ? -1 : REAL(read)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count);
+    return fate == FATE_FAIL ? -1 : REAL(read)(fd, buf, part_of(count, fate));
 }
 
 ssize_t write(int fd, const void *buf, size_t count)
 {
     enum fate fate = fate_of(fd, "write");
-    return fate == FATE_FAIL ? -1 : REAL(write)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count);
+    return fate == FATE_FAIL ? -1 : REAL(write)(fd, buf, part_of(count, fate));
 }
 
 ssize_t pread64(int fd, void *buf, size_t count, off64_t offset)
 {
     enum fate fate = fate_of(fd, "read");
-    return fate == FATE_FAIL ? -1
-                             : REAL(pread64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+    return fate == FATE_FAIL ? -1 : REAL(pread64)(fd, buf, part_of(count, fate), offset);
 }
 
 ssize_t pwrite64(int fd, const void *buf, size_t count, off64_t offset)
 {
     enum fate fate = fate_of(fd, "write");
-    return fate == FATE_FAIL ? -1
-                             : REAL(pwrite64)(fd, buf, fate == FATE_SHORT && count > 0 ? 1 : count, offset);
+    return fate == FATE_FAIL ? -1 : REAL(pwrite64)(fd, buf, part_of(count, fate), offset);
 }
 
 int ftruncate64(int fd, off64_t length)
 {
-    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(ftruncate64)(fd, length);
+    return is_refused(fd) ? -1 : REAL(ftruncate64)(fd, length);
 }
 
 int fsync(int fd)
 {
-    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(fsync)(fd);
+    return is_refused(fd) ? -1 : REAL(fsync)(fd);
 }
 
 int fdatasync(int fd)
 {
-    return fate_of(fd, "write") == FATE_FAIL ? -1 : REAL(fdatasync)(fd);
+    return is_refused(fd) ? -1 : REAL(fdatasync)(fd);
 }
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 

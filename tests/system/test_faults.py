@@ -13,8 +13,9 @@ import resource
 import signal
 import sys
 import unittest
+import urllib.error
 
-from harness import EX_IOERR, ROOT, Case, dice, traffic
+from harness import EX_IOERR, ROOT, Case, DaemonCase, dice, traffic
 
 SWEEP = os.environ.get("TALLYD_SWEEP") or "12"
 LINES = 4000
@@ -128,6 +129,62 @@ class Faults(Case):
                 self.check_said("tallyd.db")
                 self.check_recovers()
             self.remove_store()
+
+
+class FullRejects(DaemonCase):
+    """A disk that fills up in the middle of a rejected line."""
+
+    BAD = [b"no line %03d" % number for number in range(200)]
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.log", b"".join(line + b"\n" for line in self.BAD))
+        self.environment = {**os.environ, "LD_PRELOAD": os.path.join(ROOT, "build/faulty.so"), "FAULTY_PATH": "rejected",
+                            "FAULTY_CALLS": "write", "FAULTY_AT": "1", "FAULTY_HOW": "full:" + self.path("full")}
+        self.write("tallyd.yaml", b"sources: {access: {path: a.log}}\naggregate: {flush: 100ms}\n"
+                                  b"rejects: {file: rejected}\nhttp: {listen: '127.0.0.1:0'}\n")
+
+    def rejected(self):
+        """The lines kept, which must be whole."""
+        lines = self.read("rejected").split(b"\n")
+        self.assertEqual(b"", lines.pop())
+        rows = [line.split(b"\t") for line in lines]
+        self.assertEqual({4}, {len(row) for row in rows}, rows)
+        return [row[3] for row in rows]
+
+    def not_ready(self):
+        try:
+            return self.get("/readyz") and ""
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.read().decode()
+
+    def test_daemon_of_a_file_waits_for_room(self):
+        self.write("full", b"")
+        self.launch("-c", "tallyd.yaml", env=self.environment)
+        self.wait_for_log("event=rejects_failed .*rejected: No space left on device.* next=.retrying")
+        self.wait_for(self.not_ready, lambda why: "No space left on device" in why)
+        os.remove(self.path("full"))
+        self.wait_for_log("event=retry_succeeded")
+        self.wait_for_consumed(len(self.BAD))
+        self.stop()
+        self.assertEqual(self.BAD, self.rejected())
+
+    def test_line_torn_by_a_kill_is_ended(self):
+        self.write("rejected", b"0\tnot_a_line\t1\tno li")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(len(self.BAD))
+        self.stop()
+        self.assertEqual([b"no li", *self.BAD], self.rejected())
+
+    def test_import_ends_and_leaves_no_torn_line(self):
+        self.write("full", b"")
+        arguments = ["import", "-q", "-j", "1", "--rejects", "rejected", "a.log"]
+        self.tallyd(*arguments, status=EX_IOERR, env=self.environment)
+        self.assertIn("rejected: No space left on device", self.err)
+        self.assertEqual(b"", self.read("rejected"))
+        self.tallyd(*arguments)
+        self.assertEqual(self.BAD, self.rejected())
 
 
 if __name__ == "__main__":

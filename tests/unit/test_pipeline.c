@@ -74,7 +74,6 @@ static int setup(void **state)
         .stripe_bytes = 10000,
         .shard = {.cells_max = 1000, .series_max = 1000, .key_bytes_max = 1 << 20, .dimension_bytes_max = 64},
         .retry = true,
-        .rejects_fd = -1,
         .clock = &clock_system,
         .stop = &s->stop,
     };
@@ -402,13 +401,14 @@ static void test_rejects_file_names_every_rejected_line(void **state)
     text_printf(&s->lines, "\n%0*d\n", LINE_MAX_BYTES + 1, 0);
     lines_add_good(&s->lines, &s->dice, clock_wall_ms(&clock_system) + 3LL * DAY_MS, DAY_MS);
     scratch_write(s->path, text_slice(&s->lines));
-    FILE *f = fopen(scratch_path(&s->scratch, "rejects"), "w+");
-    assert_non_null(f);
-    s->options.rejects_fd = fileno(f);
+    struct rejects_file rejects;
+    assert_true(rejects_file_open(&rejects, scratch_path(&s->scratch, "rejects"), &e));
+    s->options.rejects = &rejects;
     s->options.threads = 3;
     struct pipeline *p = pipeline_new(&s->store.store, s->reports, REPORTS, &s->options);
     assert_true(count_file(s, p, &e));
-    rewind(f);
+    FILE *f = fopen(rejects.path, "r");
+    assert_non_null(f);
     while (fgets(line, sizeof line, f) != NULL) {
         char *reason = strchr(line, '\t') + 1;
         int64_t offset = strtoll(line, NULL, 10);
@@ -419,6 +419,7 @@ static void test_rejects_file_names_every_rejected_line(void **state)
                            strlen(reject_name((enum reject_reason)r)) == strcspn(reason, "\t");
     }
     fclose(f);
+    rejects_file_close(&rejects);
     for (int r = 0; r < REJECT_COUNT; r++)
         assert_int_equal(rejected[r], pipeline_progress(p)->books.entries[BOOK_REJECTED + r]);
     assert_true(rejected[REJECT_TOO_LONG] > 0 && rejected[REJECT_FUTURE] > 0 && rejected[REJECT_EMPTY] > 0);

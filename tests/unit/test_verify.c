@@ -79,7 +79,6 @@ static void count(struct desk *k, size_t report_count)
                   .series_max = 1000,
                   .key_bytes_max = 1 << 20,
                   .dimension_bytes_max = (size_t)k->config->limits.dimension_bytes_max},
-        .rejects_fd = -1,
         .clock = &clock_system,
         .stop = &stop,
     };
