@@ -366,23 +366,43 @@ static bool count_topics(struct run *run, struct err *e)
     return consume_run(&options, e);
 }
 
+/* Serve and heed signals, but for the time that one attempt to open the store takes. */
+static void wait_for_store(struct run *run, int64_t ms)
+{
+    for (; ms >= 0 && !is_stopping(run); ms -= IDLE_MS) {
+        status_note(&run->service.status,
+                    &(struct status_figures){.state = STATUS_OPENING, .books = &run->so_far});
+        service_tick(&run->service);
+        nanosleep(&(struct timespec){.tv_nsec = IDLE_MS * 1000000L}, NULL);
+    }
+}
+
 /* A server that is away may come. */
 static bool open_store(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
     struct store_options options = setup_store(c);
     options.prealloc = setup_prealloc(c);
-    for (int tries = 0;; tries++) {
+    for (int tries = 0; !is_stopping(run); tries++) {
+        service_tick(&run->service);
         run->store = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
-        if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE ||
-            atomic_load(run->service.stop))
+        status_note_store(&run->service.status, run->store == NULL ? e->text : NULL);
+        if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE)
             break;
         if (tries == 0)
             log_store_away(e);
-        nanosleep(&(struct timespec){.tv_sec = tries < STORE_WAIT_MAX_S ? tries + 1 : STORE_WAIT_MAX_S},
-                  NULL);
+        wait_for_store(run, (tries < STORE_WAIT_MAX_S ? tries + 1 : STORE_WAIT_MAX_S) * 1000);
     }
     return run->store != NULL;
+}
+
+/* While it waited for the store: that is no failure. */
+static bool is_stopped_early(const struct run *run, const struct err *e)
+{
+    if (!is_stopping(run) || (e->code != 0 && !e->retryable))
+        return false;
+    log_info("stopped", "reason=\"a signal, before the store could be opened\"");
+    return true;
 }
 
 static bool start_jobs(struct run *run, struct err *e)
@@ -402,8 +422,12 @@ static bool start_jobs(struct run *run, struct err *e)
 
 static bool run_all(struct run *run, struct err *e)
 {
-    if (!open_store(run, e) || !service_serve(&run->service, e))
+    if (!service_serve(&run->service, e))
         return false;
+    if (!open_store(run, e))
+        return is_stopped_early(run, e);
+    status_note(&run->service.status,
+                &(struct status_figures){.state = STATUS_STARTING, .books = &run->so_far});
     if (!start_jobs(run, e))
         return false;
     log_started(run);

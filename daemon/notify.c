@@ -50,6 +50,14 @@ static void tell_status(struct notify *n, struct status *status, int64_t now_ms)
     sd_notifyf(0, "STATUS=%s", text);
 }
 
+static void extend_start(struct notify *n, int64_t now_ms)
+{
+    if (n->extended_ms != 0 && now_ms - n->extended_ms < NOTIFY_EXTEND_MS)
+        return;
+    n->extended_ms = now_ms;
+    sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%" PRId64, INT64_C(1000) * NOTIFY_EXTENDED_MS);
+}
+
 void notify_tick(struct notify *n, struct status *status)
 {
     int64_t now_ms = clock_mono_ms(n->clock);
@@ -58,6 +66,8 @@ void notify_tick(struct notify *n, struct status *status)
         n->told_ms = 0;
         sd_notify(0, "READY=1");
     }
+    if (!n->is_ready && !n->is_stopping)
+        extend_start(n, now_ms);
     if (n->watchdog_ms > 0)
         feed(n, now_ms);
     tell_status(n, status, now_ms);

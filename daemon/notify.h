@@ -1,6 +1,8 @@
 /* notify.h - what the daemon tells systemd (sd_notify(3)); silent where nobody listens.
  *
  *   READY=1                        once, when the source is being consumed
+ *   EXTEND_TIMEOUT_USEC            until then, every NOTIFY_EXTEND_MS: systemd's TimeoutStartSec does not end
+ *                                  a daemon that waits for its store or its cluster
  *   STATUS=                        rate and lag, every NOTIFY_STATUS_MS where they changed
  *   WATCHDOG=1                     several times in WATCHDOG_USEC, while no watched thread is stuck (beat.h)
  *   RELOADING=1, READY=1           around a reload
@@ -17,12 +19,15 @@
 
 #define NOTIFY_STATUS_MS    2000
 #define NOTIFY_STATUS_BYTES 160
+#define NOTIFY_EXTEND_MS    10000
+#define NOTIFY_EXTENDED_MS  120000 /* longer than a store takes that is there, and slow */
 
 struct notify {
     const struct clock *clock;
     struct beats beats;
     int64_t watchdog_ms;              /* 0: no watchdog */
     int64_t fed_ms, told_ms;          /* when last; monotonic */
+    int64_t extended_ms;              /* likewise; 0: never */
     bool is_ready, is_stopping;       /* said so */
     bool is_stuck;                    /* and logged */
     char status[NOTIFY_STATUS_BYTES]; /* said last */

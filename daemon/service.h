@@ -2,7 +2,7 @@
  * the source.
  *
  *   service_init()   after the configuration: signals are caught, the status exists
- *   service_serve()  once the store is open: the page and the API
+ *   service_serve()  the page and the API; before the store is open, so that probes see that it lives
  *   service_tick()   several times a second, by the thread whose turns show that the daemon works
  *   service_fini()   after the last batch
  *

@@ -13,7 +13,7 @@
 const int64_t status_latencies_ms[STATUS_LATENCIES] = {1,   2,   5,    10,   20,   50,   100,
                                                        200, 500, 1000, 2000, 5000, 10000};
 
-static const char *const states[] = {"starting", "waiting", "counting", "ended", "stopping"};
+static const char *const states[] = {"opening", "starting", "waiting", "counting", "ended", "stopping"};
 
 void status_init(struct status *s, const struct status_options *options)
 {
@@ -193,7 +193,7 @@ int64_t status_lag_locked(const struct status *s)
 bool status_is_consuming(struct status *s)
 {
     pthread_mutex_lock(&s->lock);
-    bool consuming = s->figures.state != STATUS_STARTING;
+    bool consuming = s->figures.state > STATUS_STARTING;
     pthread_mutex_unlock(&s->lock);
     return consuming;
 }
@@ -215,7 +215,7 @@ int64_t status_all_rejected(struct status *s, enum reject_reason *most)
 static bool is_alive(const struct status *s, struct text *why)
 {
     int64_t silent_ms = clock_mono_ms(s->options.clock) - s->noted_ms;
-    if (silent_ms > STATUS_SILENCE_MS)
+    if (silent_ms > STATUS_SILENCE_MS && s->figures.state != STATUS_OPENING)
         text_printf(why, "nothing was read or stored for %" PRId64 " s: a thread hangs\n", silent_ms / 1000);
     else if (s->stuck != NULL)
         text_printf(why, "a thread hangs: %s\n", s->stuck);
@@ -237,7 +237,9 @@ bool status_is_ready_locked(const struct status *s, struct text *why)
     int64_t lag = status_lag_locked(s), lag_max = s->options.lag_max;
     if (!is_alive(s, why))
         return false;
-    if (s->figures.state == STATUS_STARTING)
+    if (s->figures.state == STATUS_OPENING)
+        text_printf(why, "waiting for the store%s%s\n", s->store_is_away ? ": " : "", s->store_error);
+    else if (s->figures.state == STATUS_STARTING)
         text_puts(why, "not consuming yet: no partition is assigned\n");
     else if (s->figures.state == STATUS_STOPPING)
         text_puts(why, "stopping\n");
@@ -305,7 +307,8 @@ void status_write(struct status *s, struct text *out)
     pthread_mutex_lock(&s->lock);
     const struct status_figures *f = &s->figures;
     int64_t mono_ms = clock_mono_ms(s->options.clock), wall_ms = clock_wall_ms(s->options.clock);
-    const char *state = mono_ms - s->noted_ms > STATUS_SILENCE_MS ? "silent" : states[f->state];
+    bool is_silent = mono_ms - s->noted_ms > STATUS_SILENCE_MS && f->state != STATUS_OPENING;
+    const char *state = is_silent ? "silent" : states[f->state];
     text_printf(out,
                 "{\"version\":\"" TALLYD_VERSION "\",\"state\":\"%s\",\"now\":\"%s\",\"now_ms\":%" PRId64,
                 state, civil_iso(wall_ms, now), wall_ms);

@@ -7,7 +7,7 @@
  *
  * Alive   : whoever counts notes something several times a second; silence for STATUS_SILENCE_MS means that
  *           it hangs, and so does a thread that is told to be stuck. A store that is away is neither: it is
- *           tried again, and noted.
+ *           tried again, and noted. While the store is opened, however long that takes, it is alive.
  * Ready   : it consumes, the store takes what it is given, and the lag is within lag_max.
  * Rate    : over the last STATUS_RATE_MS, between batches: they come in steps of a flush, and a window cut
  *           by the clock would see now more of them, now fewer.
@@ -36,6 +36,7 @@
 extern const int64_t status_latencies_ms[STATUS_LATENCIES];
 
 enum status_state {
+    STATUS_OPENING,  /* the store is waited for, or opened */
     STATUS_STARTING, /* not consuming yet: no partition is assigned */
     STATUS_WAITING,  /* the source is still empty */
     STATUS_COUNTING, /* and waiting for more */

@@ -147,8 +147,8 @@ class Case(unittest.TestCase):
 class DaemonCase(Case):
     """With a `tallyd run` beside the test."""
 
-    def launch(self, *arguments, **options):
-        """A tallyd that has said where it listens; what it says goes into the file `log`."""
+    def launch(self, *arguments, started=True, **options):
+        """A tallyd that has said where it listens, or may wait for its store; what it says goes into the file `log`."""
         with open(self.path("log"), "wb") as log:
             process = subprocess.Popen([*command(), "run", *arguments], cwd=self.dir, stdin=subprocess.PIPE,
                                        stdout=subprocess.DEVNULL, stderr=log, **options)
@@ -156,7 +156,8 @@ class DaemonCase(Case):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.process = process
-        self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+        if started:
+            self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
         return process
 
     def wait_for(self, what, good):

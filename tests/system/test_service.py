@@ -9,12 +9,16 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 import unittest
 import urllib.error
 
 from harness import EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
+from process import free_ports  # noqa: E402 (found only now)
 
 SPAN = ["--from", "2026-01-05", "--to", "2026-01-06"]
 LINE = b'192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET /%d HTTP/1.1" 200 10\n'
@@ -118,12 +122,31 @@ class ServiceTest(DaemonCase):
         self.wait_for_log("event=waiting")
         for _ in range(2):
             self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 12), self.read("log"))
+        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=120000000"))  # or TimeoutStartSec would end it
         self.assertEqual(0, self.manager.count("READY=1"))
         self.assertEqual((503, "not consuming yet: no partition is assigned\n"), self.code_of("/readyz"))
         self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
         self.assertIn("tallyd_ready 0\n", self.get("/metrics"))
         self.stop()
         self.assertIsNotNone(self.manager.wait_for("STOPPING=1"))
+
+    def test_store_that_is_away_is_waited_for(self):
+        port, = free_ports(1)
+        self.configure(MORE="store: {url: 'mongodb://127.0.0.1:1/t?serverSelectionTimeoutMS=200'}", PATH="-")
+        self.manager = Manager(self.path("notify"))
+        self.addCleanup(self.manager.socket.close)
+        self.launch("-c", "tallyd.yaml", "--listen", f"127.0.0.1:{port}", started=False,
+                    env={**os.environ, "NOTIFY_SOCKET": self.path("notify")})
+        self.url = f"http://127.0.0.1:{port}"
+        self.wait_for_log("event=store_away")
+        self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
+        code, why = self.code_of("/readyz")
+        self.assertEqual((503, "waiting for the store: "), (code, why[:23]))
+        self.assertEqual("opening", json.loads(self.get("/api/v1/status"))["state"])
+        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=120000000"))
+        self.assertIsNotNone(self.manager.wait_for("STATUS=opening, .*the store is away"))
+        self.assertEqual(0, self.manager.count("READY=1"))
+        self.stop()
 
     def test_watchdog_is_fed_while_the_store_is_away(self):
         self.configure()

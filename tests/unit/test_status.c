@@ -159,6 +159,14 @@ static void test_ready_says_what_is_missing(void **state)
 {
     struct fixture *f = *state;
     struct status_figures figures = {.state = STATUS_STARTING, .books = &f->books};
+    check(f, api_ready, 503, "waiting for the store\n");
+    f->clock.fake_mono_ms += STATUS_SILENCE_MS + 1; /* of one attempt to open it */
+    check(f, api_health, 200, "ok\n");
+    status_note_store(&f->status, "no server is there");
+    check(f, api_ready, 503, "waiting for the store: no server is there\n");
+    status_note_store(&f->status, NULL);
+    assert_false(status_is_consuming(&f->status));
+    status_note(&f->status, &figures);
     assert_false(status_is_consuming(&f->status));
     check(f, api_ready, 503, "not consuming yet");
     check(f, api_health, 200, "ok\n");
@@ -207,9 +215,9 @@ static void test_status_takes_so_many_partitions(void **state)
     status_note_partition(&s, more, 0, 1000000);
     status_note_partition(&s, 0, 7, 5); /* the end is older than what was counted */
     status_line(&s, line, sizeof line);
-    assert_string_equal(line, "starting, 0 lines/s, lag 8190");
+    assert_string_equal(line, "opening, 0 lines/s, lag 8190");
     status_line(&s, line, 8);
-    assert_string_equal(line, "startin");
+    assert_string_equal(line, "opening");
     status_fini(&s);
 }
 
