@@ -157,7 +157,7 @@ RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALL
               $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_passing mongo_apply mongo_expire mongo_ttl mongo_kafka mongo_fleet mongo_contract mongo_rollup mongo_top mongo_prealloc mongo_raw mongo_raw_growth mongo_raw_kafka mongo_monitoring, \
                 'TALLYD_MONGO=$s TALLYD_ROUNDS=12 tests/system/test_$t.py')) \
               $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py),$(SYSTEM_TESTS)) \
-              $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/model/model.py --deep' \
+              $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=2 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' 'tests/model/model.py --deep' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
@@ -195,6 +195,14 @@ MINUTES ?= 10
 
 soak: deps all ## kill, pause and restart a daemon and its broker by chance for MINUTES=10; prints its seed
 	@TALLYD_MINUTES=$(MINUTES) tests/system/test_kafka.py Exactness.test_killed_at_random_moments
+
+# What `make chaos` plays, and `SEED=` the first round's seed, `ONLY=` the faults to draw from, with commas between them.
+STORE   ?= sqlite
+ROUNDS  ?= 1
+SECONDS ?= 60
+
+chaos: deps all $(PRELOADED) ## random faults under an independent judge: STORE=sqlite (or ferretdb, secantus) ROUNDS=1 SECONDS=60 SEED= ONLY=
+	@tests/chaos/chaos.py --store=$(STORE) --rounds=$(ROUNDS) --seconds=$(SECONDS) $(SEED:%=--seed=%) $(ONLY:%=--only=%)
 
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
 ubsan: ## unit tests under UndefinedBehaviorSanitizer
@@ -309,7 +317,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak chaos asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

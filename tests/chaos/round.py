@@ -1,0 +1,232 @@
+"""One round: servers, daemons and sources, the faults of the schedule, and the end, in which all that is left is counted."""
+
+import os
+import signal
+import time
+
+import judge
+import proxy
+import schedule
+from schedule import DAEMONS, TURN_S
+from stores import Mongo, Sqlite
+from world import Daemon, LogFile, Topic
+
+RATE = 400  # events a second, into the topic; into the file a quarter of that
+DRAIN_S, STOP_S = 60, 40
+CLOCK_TURNS = 80
+
+
+class Round:
+    rounds = 0
+
+    def __init__(self, home, broker, server, dice, options):
+        Round.rounds += 1
+        self.home, self.broker, self.server = home, broker, server
+        self.is_mongo = server is not None
+        self.faults = schedule.draw(dice, options.seconds, self.is_mongo, [one for one in options.only.split(",") if one])
+        self.turns, self.turn, self.begun_s = round(options.seconds / TURN_S), 0, int(time.time())
+        self.topic = Topic(dice, broker, f"chaos{Round.rounds}_{os.getpid()}")
+        self.file = LogFile(dice, os.path.join(home, "followed.log"))
+        self.flush = 100
+        self.daemons = [Daemon(home, number, self.configure) for number in range(DAEMONS)]
+        self.between = proxy.Proxy(server.port) if self.is_mongo else None
+        self.stores = self.make_stores(f"chaos{Round.rounds}")
+        self.ends = []  # (turn, what to do then)
+        self.told = {id(store): {} for store in self.stores}
+
+    def make_stores(self, name):
+        if self.is_mongo:
+            return [Mongo(self.home, self.daemons, self.server, name, self.between.port)]
+        return [Sqlite(daemon.home, daemon) for daemon in self.daemons]
+
+    def store_of(self, daemon):
+        return next(store for store in self.stores if daemon in store.daemons)
+
+    def sources_of(self, store):
+        return [source for source in (self.topic, self.file)
+                if any((daemon.number == DAEMONS - 1) == (source is self.file) for daemon in store.daemons)]
+
+    def configure(self, daemon):
+        """The file of a daemon."""
+        raw = ", raw: [time, path, response_size]" if self.is_mongo else ""
+        kafka = (f'kafka: {{brokers: "{self.broker.address}", group: {self.topic.topic}, instance: d{daemon.number}, properties: '
+                 "{session.timeout.ms: 4000, heartbeat.interval.ms: 300}}\n"
+                 f"sources: {{{self.topic.topic}: {{type: kafka, decode: [combined]{raw}}}}}\n")
+        if daemon.number == DAEMONS - 1:
+            kafka = f'sources: {{followed: {{path: "{self.file.path}", decode: [combined]}}}}\n'
+        return (f'{kafka}{self.store_of(daemon).configured(daemon)}aggregate: {{flush: {self.flush}ms}}\n'
+                'rejects: {file: disk/rejected}\nhttp: {listen: "127.0.0.1:0"}\n')
+
+    # ---- faults
+
+    def later(self, turns, what):
+        self.ends.append((self.turn + turns, what))
+
+    def mark(self, what):
+        """How often each store had told of such a thing before it happened."""
+        pattern = judge.RECREATED if what == "recreate" else judge.EXPIRED
+        for store in self.stores:
+            self.told[id(store)].setdefault((what, self.topic.incarnation), store.told(pattern))
+
+    def pause_all(self, paused):
+        for daemon in self.daemons[:-1]:
+            daemon.signal(signal.SIGSTOP if paused else signal.SIGCONT)
+
+    def kill(self, daemon, _):
+        daemon.kill()
+
+    def die(self, daemon, fault):
+        """By its own hand, at a place in the code."""
+        daemon.kill()
+        daemon.failpoint = fault.more
+
+    def pause(self, daemon, fault):
+        daemon.signal(signal.SIGSTOP)
+        self.later(fault.turns, lambda: daemon.signal(signal.SIGCONT))
+
+    def broker_fault(self, *_):
+        self.topic.restart_broker()
+
+    def recreate(self, _, fault):
+        paused, burst = fault.more
+        self.topic.note()
+        self.mark("recreate")
+        before = self.topic.length()
+        if paused:
+            self.pause_all(True)
+        self.topic.recreate()
+        self.topic.produce(int(before * burst))
+        self.topic.producer.flush()
+        if paused:
+            self.pause_all(False)
+
+    def retention(self, _, fault):
+        share, paused = fault.more
+        self.mark("retention")
+        if paused:
+            self.pause_all(True)
+            self.topic.produce(RATE)
+        self.topic.expire(share)
+        if paused:
+            self.pause_all(False)
+
+    def clock(self, daemon, fault):
+        daemon.advance(fault.more)
+        self.later(CLOCK_TURNS, lambda: daemon.advance(0))
+
+    def reload(self, daemon, _):
+        """Another interval; and SIGHUP only once it is there to take it."""
+        self.flush = 100 if self.flush > 100 else 300
+        if daemon.status() is not None:
+            with open(daemon.path("tallyd.yaml"), "w", encoding="utf-8") as file:
+                file.write(self.configure(daemon))
+            daemon.signal(signal.SIGHUP)
+
+    def redefine(self, daemon, _):
+        """Another generation of a report: all daemons of its store, one after the other."""
+        for number, one in enumerate(self.store_of(daemon).daemons):
+            one.variant = 2
+            self.later(1 + 15 * number, lambda one=one: (one.signal(signal.SIGCONT), one.signal(signal.SIGTERM)))
+
+    def dump(self, daemon, _):
+        self.store_of(daemon).dump()
+
+    def restore(self, daemon, fault):
+        store = self.store_of(daemon)
+        if store.dumped:
+            store.restore(fault.more)
+
+    def disk(self, daemon, fault):
+        daemon.fill_disk(True)
+        self.later(fault.turns, lambda: daemon.fill_disk(False))
+
+    def cut(self, *_):
+        self.between.cut()
+
+    def server_fault(self, *_):
+        self.server.kill()
+        self.server.start()
+
+    def apply(self, fault):
+        print(f"  turn {self.turn}: {fault.what} d{fault.daemon} for {fault.turns}: {fault.more}", flush=True)
+        does = {"broker": self.broker_fault, "server": self.server_fault}.get(fault.what) or getattr(self, fault.what)
+        does(self.daemons[fault.daemon], fault)
+
+    # ---- the round
+
+    def play(self):
+        for daemon in self.daemons:
+            daemon.start()
+        while self.turn < self.turns:
+            until = time.monotonic() + TURN_S
+            self.topic.produce(round(RATE * TURN_S))
+            self.file.produce(round(RATE * TURN_S / 4))
+            self.take_turn()
+            while self.faults and self.faults[0].at <= self.turn:
+                self.apply(self.faults.pop(0))
+            time.sleep(max(0, until - time.monotonic()))
+        self.drain()
+        self.stop()
+        self.topic.note()
+        for store in self.stores:
+            store.settle()
+        return [(self.name_of(store), judge.judge(store, self.sources_of(store), self.told[id(store)], self.begun_s))
+                for store in self.stores]
+
+    def name_of(self, store):
+        return "store" if self.is_mongo else f"store of d{store.daemons[0].number}"
+
+    def take_turn(self):
+        self.turn += 1
+        due = [one for one in self.ends if one[0] <= self.turn]
+        self.ends = [one for one in self.ends if one[0] > self.turn]
+        for _, what in due:
+            what()
+        for daemon in self.daemons:
+            daemon.supervise(self.turn)
+
+    def is_drained(self, store):
+        """Is each of its sources counted up to its end?"""
+        positions = store.positions()
+        for source in self.sources_of(store):
+            stem = "kafka:" + self.topic.topic if source is self.topic else "file:"
+            ends = {partition: end for partition, end in source.ends().items() if end > 0}
+            if not any(name.startswith(stem) and {p: at for p, at in found.items() if at > 0} == ends
+                       for name, found in positions.items()):
+                return False
+        return True
+
+    def drain(self):
+        """Nothing more goes wrong, and what is there is counted; a store all of whose daemons refused needs not."""
+        self.ends.sort(key=lambda one: one[0])
+        for _, what in self.ends:
+            what()
+        self.ends = []
+        self.topic.producer.flush()
+        for daemon in self.daemons:
+            daemon.heal()
+        until = time.monotonic() + DRAIN_S
+        left = list(self.stores)
+        while left and time.monotonic() < until:
+            self.take_turn()
+            left = [store for store in left if not all(daemon.refusal for daemon in store.daemons) and not self.is_drained(store)]
+            time.sleep(TURN_S)
+        for store in left:
+            print(f"  {self.name_of(store)} is not drained: {dict(store.positions())}, {[source.ends() for source in self.sources_of(store)]}",
+                  flush=True)
+
+    def stop(self):
+        for daemon in self.daemons:
+            daemon.signal(signal.SIGTERM)
+        until = time.monotonic() + STOP_S
+        for daemon in self.daemons:
+            while daemon.process is not None and daemon.process.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+            daemon.kill()
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.kill()
+        for closing in (self.between, self.topic, self.file, *self.stores):
+            if closing is not None:
+                closing.close()

@@ -1,0 +1,221 @@
+"""What daemons count into, and what it says afterwards: asked through `tallyd query`, and read as documents where it has any."""
+
+import collections
+import contextlib
+import csv
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+
+from harness import TIMEOUT_S, command
+
+try:
+    import pymongo
+except ImportError:
+    pymongo = None
+
+ALL_TIME = ("2015-01-01", "2040-01-01")
+ASKING = "query: {series_max: 100000}\n"
+REPORTS = """\
+reports:
+  blocks: {by: [path], measures: {hits: count, bytes: sum(bytes)}}
+  all: {}
+  kept: {by: ["path:1"], keep: {minute: 2d, hour: 40d, day: 400d, month: 800d}}
+"""
+SHAPES = {1: "  shape: {by: [path]}\n", 2: "  shape: {by: [path, method], generation: 2}\n"}
+MOMENTS = "  moments: {layout: minute}\n"  # MongoDB only
+Answer = collections.namedtuple("Answer", "rows error")
+
+
+def environment():
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+class Store:
+    """`daemons` count into it."""
+
+    url = None
+
+    def __init__(self, home, daemons):
+        self.home, self.daemons, self.dumped = home, daemons, False
+        with open(os.path.join(home, "ask.yaml"), "w", encoding="ascii") as file:
+            file.write(ASKING)
+
+    def run(self, *arguments):
+        return subprocess.run([*command(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              cwd=self.home, env=environment(), timeout=TIMEOUT_S, check=False)
+
+    def query(self, report, *arguments, span=ALL_TIME):
+        done = self.run("query", report, "-c", os.path.join(self.home, "ask.yaml"), "--store", self.url, "--from", str(span[0]),
+                        "--to", str(span[1]), "--measure", "all", "--format", "csv", *arguments)
+        if done.returncode != 0:
+            return Answer([], done.stderr.decode(errors="replace").strip())
+        return Answer(list(csv.DictReader(done.stdout.decode().splitlines())), None)
+
+    def blocks(self):
+        """{path: (hits, bytes)}"""
+        answer = self.query("blocks", "--top", "100000")
+        if answer.error:
+            raise RuntimeError(answer.error)
+        return {row["path"]: (int(row["hits"]), int(row["bytes"])) for row in answer.rows}
+
+    def told(self, pattern):
+        """How often its daemons said so."""
+        return sum(len(pattern.findall(daemon.said())) for daemon in self.daemons)
+
+    def settle(self):
+        """What its daemons left open is finished."""
+
+    def close(self):
+        pass
+
+
+class Sqlite(Store):
+    NAME = "sqlite"
+
+    def __init__(self, home, daemon):
+        super().__init__(home, [daemon])
+        self.path = daemon.path("disk/tallyd.db")
+        self.url = f"sqlite:{self.path}"
+
+    def configured(self, daemon):
+        return f'store: {{url: "sqlite:disk/tallyd.db"}}\n{REPORTS}{SHAPES[daemon.variant]}'
+
+    def sql(self, question):
+        if not os.path.exists(self.path):
+            return []
+        base = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=TIMEOUT_S)
+        with contextlib.closing(base):
+            try:
+                return base.execute(question).fetchall()
+            except sqlite3.OperationalError:
+                return []  # it has no tables yet
+
+    def positions(self):
+        """{source: {partition: next}}"""
+        found = collections.defaultdict(dict)
+        for source, part, after in self.sql("SELECT source, CAST(part AS INTEGER), next FROM position"):
+            found[source][part] = after
+        return found
+
+    def books(self):
+        """{entry: sum} of all sources; a report's are "REPORT.entry"."""
+        total = collections.Counter()
+        names = dict(self.sql("SELECT id, name FROM report"))
+        for report, entry, value in self.sql("SELECT report, entry, value FROM book WHERE source != ''"):
+            total[entry if report == 0 else f"{names.get(report, report)}.{entry}"] += value
+        return total
+
+    def dump(self):
+        if not os.path.exists(self.path):
+            return
+        base, copy = sqlite3.connect(self.path, timeout=TIMEOUT_S), sqlite3.connect(os.path.join(self.home, "dump.db"))
+        with contextlib.closing(base), contextlib.closing(copy):
+            base.backup(copy)
+        self.dumped = True
+
+    def restore(self, running):
+        """As somebody does who copies a file back: by another file, of the same name."""
+        if not running:
+            self.daemons[0].kill()
+        for end in ("-wal", "-shm", "-journal"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.path + end)
+        shutil.copy(os.path.join(self.home, "dump.db"), self.path + ".new")
+        os.replace(self.path + ".new", self.path)
+
+
+class Mongo(Store):
+    NAME = "mongo"
+
+    def __init__(self, home, daemons, server, name, port):
+        super().__init__(home, daemons)
+        self.server, self.name, self.port = server, name, port
+        self.url = f"{server.url}/{name}"
+        self.client = pymongo.MongoClient(server.url, serverSelectionTimeoutMS=1000 * TIMEOUT_S)
+        self.base = self.client[name]
+
+    def configured(self, daemon):
+        options = "?socketTimeoutMS=2000&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
+        return (f'store: {{url: "mongodb://127.0.0.1:{self.port}/{self.name}{options}", preallocate: auto}}\n'
+                f"jobs: {{weeks: true, rollup_after: 1s}}\n{REPORTS}{MOMENTS}{SHAPES[daemon.variant]}")
+
+    def positions(self):
+        found = collections.defaultdict(dict)
+        ledger = self.base.ledger.find_one({"_id": "ledger"}) or {}
+        for one in ledger.get("partitions", {}).values():
+            found[one["source"]][int(one["partition"] or 0)] = one.get("next", 0)
+        return found
+
+    def books(self):
+        total = collections.Counter()
+
+        def add(value, stem):
+            for name, below in value.items():
+                if isinstance(below, dict):
+                    add(below, f"{stem}{name}.")
+                else:
+                    total[stem + name] += below
+
+        for book in self.base.books.find({"source": {"$gt": ""}}):
+            add(book.get("entries", {}), "")
+            for name, entries in book.get("reports", {}).items():
+                add(entries, f"{name.partition('~')[0]}.")
+        return total
+
+    def documents(self):
+        """{(kind, slots): {path: (hits, bytes)}} of each kind of documents of the report `blocks`, by nothing that tallyd has."""
+        found = {}
+        for kind, slots in (("day", ("minute", "hourly")), ("month", ("daily", "total"))):
+            for slot in slots:
+                sums = collections.defaultdict(lambda: [0, 0])
+                for document in self.base[f"blocks.{kind}"].find():
+                    cell = sums[document["metadata"]["path"]]
+                    cell[0] += total_of(document.get(slot, 0))
+                    cell[1] += total_of(document.get("bytes", {}).get(slot, 0))
+                found[kind, slot] = {path: tuple(cell) for path, cell in sums.items() if cell[0]}
+        return found
+
+    def raw(self, topic):
+        """[(path, size)] of the raw events of a topic."""
+        return [(one["path"], one["response_size"]) for one in self.base[f"raw.{topic}"].find({}, {"path": 1, "response_size": 1})]
+
+    def dump(self):
+        """As mongodump does it: one collection after the other, while they are written."""
+        self.copy = {name: list(self.base[name].find()) for name in self.base.list_collection_names() if not name.startswith("system.")}
+        self.dumped = True
+
+    def restore(self, running):
+        if not running:
+            for daemon in self.daemons:
+                daemon.kill()
+        for name in self.base.list_collection_names():
+            if not name.startswith("system."):
+                self.base[name].delete_many({})
+                if documents := self.copy.get(name):
+                    self.base[name].insert_many(documents, ordered=False)
+
+    def settle(self):
+        path = os.path.join(self.home, "empty.log")
+        with open(path, "wb"):
+            pass
+        with open(os.path.join(self.home, "settle.yaml"), "w", encoding="ascii") as file:
+            file.write(f'store: {{url: "{self.url}"}}\n{REPORTS}{MOMENTS}{SHAPES[max(d.variant for d in self.daemons)]}')
+        for _ in range(3):
+            done = self.run("import", "-q", "-c", "settle.yaml", path)
+            if done.returncode == 0:
+                return
+            time.sleep(1)
+        print(f"settle: {done.stderr.decode(errors='replace').strip()}", flush=True)
+
+    def close(self):
+        self.client.drop_database(self.name)
+        self.client.close()
+
+
+def total_of(value):
+    return sum(total_of(below) for below in value.values()) if isinstance(value, dict) else value
+
+
