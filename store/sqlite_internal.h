@@ -1,9 +1,10 @@
 /* sqlite_internal.h - what the files of the embedded store share. Nobody else includes it.
  *
- *   sqlite_open.c   the file: lock, schema, reports          sqlite_read.c    scans, books, positions
- *   sqlite_dict.c   series ↔ number                          sqlite_fold.c    fresh rows into closed ones
- *   sqlite_apply.c  a batch, in one transaction              sqlite_rows.c    sorted items into rows
- *   sqlite_expire.c marks, and rows before them
+ *   sqlite_open.c    the handle: reports, statements         sqlite_file.c   the file: lock, format, connection
+ *   sqlite_dict.c    series ↔ number                         sqlite_rows.c   sorted items into rows
+ *   sqlite_apply.c   a batch, in one transaction             sqlite_fold.c   fresh rows into closed ones
+ *   sqlite_read.c    scans, books, positions                 sqlite_check.c  is the whole file good?
+ *   sqlite_expire.c  marks, and rows before them
  */
 #pragma once
 
@@ -100,12 +101,19 @@ static inline struct sqlite_store *sqlite_of(struct store *st)
     return (struct sqlite_store *)st;
 }
 
+/* sqlite_file.c: of a writer, first the lock */
+bool sqlite_take_lock(struct sqlite_store *st, struct err *e) MUST_CHECK;
+bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
+
 /* sqlite_open.c */
 bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing);
 bool sqlite_prepare(struct sqlite_store *st, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
     PRINTF_LIKE(4, 5) MUST_CHECK;
 /* Run a statement that returns no rows, and reset it. */
 bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, const char *doing) MUST_CHECK;
+bool sqlite_execute(struct sqlite_store *st, const char *sql, const char *doing, struct err *e) MUST_CHECK;
+/* The one number that a query gives; -1: it gives none. */
+bool sqlite_read_int(struct sqlite_store *st, int64_t *value, struct err *e, const char *sql) MUST_CHECK;
 void sqlite_close(struct store *base);
 extern const char *const sqlite_level_names[LEVEL_COUNT];
 
@@ -182,3 +190,4 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
 bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e);
 bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e);
 bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e);
+bool sqlite_check(struct store *base, check_fn *problem, void *context, struct err *e);

@@ -233,6 +233,11 @@ bool store_books(struct store *st, book_fn *fn, void *context, struct err *e)
     return st->ops->books(st, fn, context, e);
 }
 
+bool store_check(struct store *st, check_fn *problem, void *context, struct err *e)
+{
+    return st->ops->check == NULL || st->ops->check(st, problem, context, e);
+}
+
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
     return st->ops->roll == NULL || st->ops->roll(st, what, e);

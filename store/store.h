@@ -164,6 +164,8 @@ struct store_job {
     const char *owner;   /* who has it in hand; "": nobody */
 };
 typedef void job_fn(void *context, const struct store_job *job);
+/* What is wrong, as a line for a person, borrowed. */
+typedef void check_fn(void *context, const char *problem);
 
 struct store_ops {
     void (*close)(struct store *st);
@@ -192,6 +194,8 @@ struct store_ops {
                    value_fn *fn, void *context, struct err *e);
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
+    /* NULL where there is nothing to check. */
+    bool (*check)(struct store *st, check_fn *problem, void *context, struct err *e);
     /* NULL where batches do what jobs are for. */
     bool (*roll)(struct store *st, const struct store_roll *what, struct err *e);
     bool (*rank)(struct store *st, const struct store_roll *what, struct err *e);
@@ -270,6 +274,10 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
                   value_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
+
+/* Check everything that is stored against the store's own checksums and structure. It reads the whole store.
+ * Damage is handed to `problem`, a line each, and is no failure; a store that cannot be read at all is one. */
+bool store_check(struct store *st, check_fn *problem, void *context, struct err *e) MUST_CHECK;
 
 /* Of a STORE_WORK handle. What another has in hand is left to it. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;

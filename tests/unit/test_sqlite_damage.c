@@ -168,6 +168,42 @@ static void run_sql(const char *sql)
     sqlite3_close(db);
 }
 
+static void count_problem(void *context, const char *problem)
+{
+    assert_non_null(strstr(problem, disk_path));
+    ++*(int *)context;
+}
+
+static int problems(void)
+{
+    struct err e = {0};
+    int count = 0;
+    struct store *st = store_open(disk_url, STORE_READ, NULL, 0, &e);
+    assert_non_null(st);
+    assert_true(store_check(st, count_problem, &count, &e));
+    store_close(st);
+    return count;
+}
+
+static void test_check_finds_damage(void **state)
+{
+    (void)state;
+    make_store();
+    assert_int_equal(problems(), 0);
+    run_sql("UPDATE day_2 SET body = x'ff' WHERE at = (SELECT min(at) FROM day_2)");
+    assert_int_equal(problems(), 1);
+    disk_clean(NULL);
+    make_store();
+    struct text file = read_file(disk_path);
+    for (size_t page = 8192; page + 8192 <= file.len;
+         page += 8192) /* every leaf of a table says it has no cells */
+        file.ptr[page + 3] = file.ptr[page + 4] = file.ptr[page] == 13 ? 0 : file.ptr[page + 3];
+    disk_clean(NULL);
+    scratch_write(disk_path, text_slice(&file));
+    text_fini(&file);
+    assert_true(problems() > 0);
+}
+
 /* Rows that SQLite takes for good and this store could not have written. */
 static void test_impossible_rows_are_errors_or_answers(void **state)
 {
@@ -340,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_damaged_file_is_an_error_or_an_answer),
         TEST(test_impossible_rows_are_errors_or_answers),
+        TEST(test_check_finds_damage),
         TEST(test_dictionary_that_ends_impossibly_is_refused),
         TEST(test_file_of_another_version_is_refused),
         TEST(test_file_of_another_program_is_refused),
