@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "daemon/account.h"
+#include "daemon/audit.h"
 #include "daemon/commands.h"
 #include "daemon/options.h"
 #include "daemon/setup.h"
@@ -21,12 +22,15 @@ static const char usage[] =
     "      --store URL  store to verify (default: sqlite:tallyd.db)\n"
     "      --decode STEPS  the FILEs were imported with this\n"
     "      --source-id ID  the FILE was imported under this name\n"
+    "      --store-only needs no source: compares books, spans, and what else the store says twice\n"
     "  -h, --help       this text\n"
     "\n"
-    "Exit status: 0 all equal, 1 differences (they are printed), 2 a source was not given.\n";
+    "Exit status: 0 all equal, 1 differences (they are printed), 2 a source was not given, or --store-only\n"
+    "could not judge all of it, since it was written all the while.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2
+#define EXIT_NOT_JUDGED  2
 
 struct known {
     struct position *positions;
@@ -46,7 +50,8 @@ static bool note_position(void *context, const struct position *p)
 struct request {
     struct config *config;
     const char *source_id; /* NULL: by its content */
-    bool has_decode;       /* else as configured */
+    bool store_only;
+    bool has_decode; /* else as configured */
     struct decode decode;
     char **paths;
 };
@@ -132,6 +137,33 @@ static int verify_all(struct verify *v, const struct request *rq)
     return v->differences > 0 ? EXIT_DIFFERENCES : 0;
 }
 
+/* No source, only the store. */
+static int audit(const struct request *rq)
+{
+    struct err e;
+    struct audit a;
+    char figures[ACCOUNT_NUMBER_BYTES], partitions[ACCOUNT_NUMBER_BYTES], differences[ACCOUNT_NUMBER_BYTES];
+    struct store *store = store_open(rq->config->store.url, STORE_READ, NULL, 0, &e);
+    if (store == NULL)
+        return options_complain("verify", &e);
+    audit_init(&a, store, stdout);
+    bool good = (store->is_shared || store_hold(store, &e)) && audit_store(&a, &e);
+    if (good)
+        printf("%s figures of %zu reports and the books of %s partitions compared with each other: %s "
+               "differences\n",
+               account_number((int64_t)a.compared, figures), store->report_count,
+               account_number((int64_t)a.partitions, partitions),
+               account_number((int64_t)a.differences, differences));
+    int status = good ? 0 : options_complain("verify", &e);
+    if (a.differences > 0)
+        status = EXIT_DIFFERENCES;
+    else if (good && a.unjudged > 0)
+        status = EXIT_NOT_JUDGED;
+    audit_fini(&a);
+    store_close(store);
+    return status;
+}
+
 static int verify_store(const struct request *rq)
 {
     const struct config *config = rq->config;
@@ -161,7 +193,8 @@ int cmd_verify(int argc, char **argv)
     const struct option_word words[] = {{"config", 'c', .text = &file},
                                         {"store", .text = &store_url},
                                         {"decode", .take = take_decode},
-                                        {"source-id", .text = &rq.source_id}};
+                                        {"source-id", .text = &rq.source_id},
+                                        {"store-only", .flag = &rq.store_only}};
     const struct command command = {"verify", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);
     if (status != 0)
@@ -170,7 +203,11 @@ int cmd_verify(int argc, char **argv)
     rq.config = options_load(file, store_url, &status);
     if (rq.config == NULL)
         return status;
-    if (argc == 0 && !setup_has_topics(rq.config))
+    if (rq.store_only && (argc > 0 || rq.has_decode || rq.source_id != NULL))
+        status = options_bad_usage("verify", "--store-only takes no source");
+    else if (rq.store_only)
+        status = audit(&rq);
+    else if (argc == 0 && !setup_has_topics(rq.config))
         status = options_bad_usage("verify", "which FILE?");
     else
         status = verify_store(&rq);

@@ -68,7 +68,7 @@ static bool take_part(void *context, const bson_t *document)
     return true;
 }
 
-static bool read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e)
+bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e)
 {
     char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
     log_id(from, o, "/");
@@ -119,7 +119,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
     bool is_open, good = confirm_open(m, o, &is_open, e);
     if (!good || !is_open)
         return good;
-    good = read_log(m, o, &packed, e);
+    good = mongo_read_log(m, o, &packed, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && is_whole)
         good = mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);

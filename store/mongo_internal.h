@@ -303,6 +303,9 @@ bool mongo_tidy(struct store *st, bool all, struct err *e);
 /* Apply an open batch from its log, and mark it done. */
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e);
 
+/* The log of an open batch, as much of it as is there. */
+bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e);
+
 /* ---- mongo_send.c */
 
 /* Carry out the log of a batch, over several connections of the handle. On failure some of it has been. */
@@ -383,6 +386,9 @@ bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct ex
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e);
+enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n);
+bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e);
 /* All series, by their keys (NULL: of `other`): the handle learns no names. Each has a slot once. False
  * ends the scan, which is no failure. */
 typedef bool mongo_key_fn(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values);
@@ -396,3 +402,8 @@ typedef bool mongo_month_fn(void *context, int64_t month_ms, struct err *e); /* 
 bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
                       mongo_month_fn *fn, void *context, struct err *e);
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);
+
+/* ---- mongo_check.c */
+
+/* Is the ledger of the same moment as the documents? */
+bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e);

@@ -58,6 +58,18 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
     return k;
 }
 
+const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n)
+{
+    size_t count;
+    const struct mongo_kind *all = mongo_kinds(r, &count), *read = mongo_kind_for(r, slot);
+    for (size_t i = 0; i < count; i++) {
+        const struct mongo_kind *k = &all[i];
+        if (k->finest <= slot && slot <= k->span && (k != read || slot == SPAN_MONTH) && n-- == 0)
+            return k;
+    }
+    return NULL;
+}
+
 enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
 {
     size_t count;

@@ -34,6 +34,9 @@ struct mongo_kind {
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
 /* That one, of those; of a span without slots, the document of that span. */
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
+/* The n-th, from 0, of the others that have slots of this span: those of their own length, say. NULL: none.
+ * Months are read from documents of years, where they are there: so their own are others. */
+const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n);
 /* What is rolled up, each kind from documents of months. */
 extern const struct mongo_kind mongo_year, mongo_week;
 struct mongo_target {

@@ -437,6 +437,20 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     return good && check_marks(m, scan, e);
 }
 
+enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n)
+{
+    const struct mongo_kind *kind = mongo_copy_kind(&st->reports[report], slot, n);
+    return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
+}
+
+bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->slot, n);
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_marks(m, scan, e);
+}
+
 /* ---- from when on */
 
 static bool see_date(void *context, const bson_t *document)

@@ -166,15 +166,33 @@ bool store_move_marks(const struct store *st, const struct report *r, const int6
     return moved;
 }
 
-bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
-                struct scan_stats *stats, struct err *e)
+static void check_scan(const struct store *st, const struct scan *scan)
 {
     ASSERT(scan->report < st->report_count);
     ASSERT(scan->slot >= report_cell(&st->reports[scan->report]) && scan->slot < SPAN_COUNT);
     ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
     ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);
+}
+
+bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    check_scan(st, scan);
     return st->ops->scan(st, scan, fn, context, stats, e);
+}
+
+enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->copy == NULL ? SPAN_COUNT : st->ops->copy(st, report, slot, n);
+}
+
+bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    check_scan(st, scan);
+    return st->ops->scan_copy(st, scan, n, fn, context, stats, e);
 }
 
 bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,

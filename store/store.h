@@ -180,6 +180,10 @@ struct store_ops {
     bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
+    /* NULL where slots are in one place each. */
+    enum span (*copy)(const struct store *st, size_t report, enum span slot, size_t n);
+    bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                      struct scan_stats *stats, struct err *e);
     /* NULL where nothing is kept. */
     bool (*top)(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                 struct scan_stats *stats, bool *found, struct err *e);
@@ -251,6 +255,12 @@ bool store_hold(struct store *st, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* The n-th place, from 0, that has slots of this span beside the one that store_scan() reads: with the
+ * slots of which span it goes; SPAN_COUNT: there is none. */
+enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n);
+/* … and what is there. */
+bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* The largest series of one period by value, then by key, each with the columns of the measure; and what all
  * series have counted in all periods, merged into `total`. *found false: it is not kept, or not as it is by
  * now, and nothing was handed on: store_scan() tells it. */
