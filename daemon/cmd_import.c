@@ -256,7 +256,7 @@ static int expire_last(struct import *im, int status)
 {
     struct err e;
     uint64_t rows = 0;
-    if (expire_all(im->store, im->stop, im->quiet, &rows, &e))
+    if (expire_all(im->store, false, im->stop, im->quiet, &rows, &e))
         return status;
     fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
     return status == 0 && !e.retryable ? e.code : status;

@@ -30,9 +30,10 @@ static const char usage[] =
     "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
     "  run expire          what is older than `keep` of its report says, and raw events whose period is "
     "over;\n"
-    "                      the computer's clock is believed. SQLite: while no daemon runs on the store\n"
+    "                      as of the newest events counted. SQLite: while no daemon runs on the store\n"
     "\n"
-    "      --now           also periods that are not over\n"
+    "      --now           also periods that are not over; of `expire`: as of the computer's clock, though\n"
+    "                      no events are as new\n"
     "      --dry-run       say what would be done\n"
     "      --rebuild       those from FROM to TO again, though they are done: after documents were changed "
     "or\n"
@@ -89,8 +90,8 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return args->rebuild || args->roll.now || args->roll.dry
                    ? options_bad_usage("job", "`list` only tells")
                    : 0;
-    if (args->what == JOB_EXPIRE && (args->rebuild || args->roll.now))
-        return options_bad_usage("job", "`run expire` takes --dry-run alone: what may go goes");
+    if (args->what == JOB_EXPIRE && args->rebuild)
+        return options_bad_usage("job", "`run expire` takes --dry-run and --now: what expired stays so");
     if (count != (args->rebuild ? 4 : 2))
         return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
                                                       : "only --rebuild takes times");
@@ -188,14 +189,14 @@ static bool roll(struct arguments *args, const struct config *c, struct store *s
 }
 
 /* By another handle, that writes: it knows `keep`. */
-static bool let_go(const struct config *c, struct err *e)
+static bool let_go(const struct config *c, bool by_clock, struct err *e)
 {
     const struct store_options options = setup_store(c);
     const atomic_bool *stop = stop_catch();
     char number[ACCOUNT_NUMBER_BYTES];
     uint64_t rows = 0;
     struct store *st = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
-    bool good = st != NULL && expire_all(st, stop, false, &rows, e);
+    bool good = st != NULL && expire_all(st, by_clock, stop, false, &rows, e);
     store_close(st);
     if (rows > 0 || good)
         printf("%s rows or documents let go\n", account_number((int64_t)rows, number));
@@ -204,15 +205,30 @@ static bool let_go(const struct config *c, struct err *e)
     return good;
 }
 
+/* It is not the clock's. */
+static void tell_time(const struct event_time *by)
+{
+    char now[CIVIL_ISO_BYTES], wall[CIVIL_ISO_BYTES];
+    if (by->now_ms == 0)
+        puts("nothing expires before something is counted; --now goes by the clock");
+    else
+        printf("as of %s, since no newer events were counted; the clock says %s: --now goes by it\n",
+               civil_iso(by->now_ms, now), civil_iso(by->wall_ms, wall));
+}
+
 static bool expire(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
 {
     size_t count;
-    if (!expire_show(stdout, st, c->reports, c->report_count, &count, e))
+    struct event_time by;
+    if (!expire_time(st, args->roll.now, &by, e) ||
+        !expire_show(stdout, st, c->reports, c->report_count, &by, &count, e))
         return false;
     if (count == 0)
         puts("reports keep everything: `keep` of a report says for how long");
+    else if (by.now_ms < by.wall_ms)
+        tell_time(&by);
     fflush(stdout);
-    return args->roll.dry || let_go(c, e);
+    return args->roll.dry || let_go(c, args->roll.now, e);
 }
 
 static bool work(struct arguments *args, const struct config *c, struct store *st, struct err *e)

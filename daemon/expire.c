@@ -11,17 +11,26 @@
 #define WAIT_MS 20 /* until others know the marks */
 #define SHOW_MS 500
 
-bool expire_all(struct store *st, const atomic_bool *stop, bool quiet, uint64_t *rows, struct err *e)
+bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e)
+{
+    int64_t wall_ms = clock_wall_ms(&clock_system);
+    *by = (struct event_time){wall_ms, wall_ms, wall_ms};
+    return by_clock || event_time(st, wall_ms, by, e);
+}
+
+bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool quiet, uint64_t *rows,
+                struct err *e)
 {
     struct expired expired = {.more = true};
-    bool good = true, shows = !quiet && isatty(STDERR_FILENO);
+    struct event_time by;
+    bool good = expire_time(st, by_clock, &by, e), shows = !quiet && isatty(STDERR_FILENO);
     int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
     while (good && expired.more && !atomic_load(stop)) {
         char number[ACCOUNT_NUMBER_BYTES];
-        good = store_expire(st, clock_wall_ms(&clock_system), true, &expired, e);
+        good = store_expire(st, by.now_ms, true, &expired, e);
         *rows += expired.rows;
         if (shows && clock_mono_ms(&clock_system) >= show_ms) {
-            fprintf(stderr, "\rletting go: %s so far\033[K", account_number((int64_t)*rows, number));
+            fprintf(stderr, "\rexpired: %s so far\033[K", account_number((int64_t)*rows, number));
             show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
         }
         if (good && expired.more && expired.rows == 0)
@@ -33,8 +42,8 @@ bool expire_all(struct store *st, const atomic_bool *stop, bool quiet, uint64_t 
 }
 
 /* *is_there false: nothing was counted of it yet. */
-static bool move(struct store *st, const struct report *r, struct marks *before, struct marks *after,
-                 bool *is_there, struct err *e)
+static bool move(struct store *st, const struct report *r, int64_t now_ms, struct marks *before,
+                 struct marks *after, bool *is_there, struct err *e)
 {
     int report = store_find_report(st, slice_text(r->name));
     *is_there = report >= 0;
@@ -43,16 +52,17 @@ static bool move(struct store *st, const struct report *r, struct marks *before,
     if (!store_marks(st, (size_t)report, before, e))
         return false;
     *after = *before;
-    (void)store_move_marks(st, r, r->keep_ms, clock_wall_ms(&clock_system), after);
+    (void)store_move_marks(st, r, r->keep_ms, now_ms, after);
     return true;
 }
 
 bool expire_count(struct store *st, const struct report *r, uint64_t *moving, struct err *e)
 {
+    struct event_time by;
     struct marks before, after;
     bool is_there;
     *moving = 0;
-    if (!move(st, r, &before, &after, &is_there, e))
+    if (!expire_time(st, false, &by, e) || !move(st, r, by.now_ms, &before, &after, &is_there, e))
         return false;
     for (int s = 0; is_there && s < SPAN_COUNT; s++)
         *moving += after.before_ms[s] > before.before_ms[s];
@@ -65,13 +75,13 @@ static const char *from_text(int64_t mark_ms, char iso[CIVIL_ISO_BYTES])
 }
 
 bool expire_show(FILE *out, struct store *st, const struct report *reports, size_t report_count,
-                 size_t *count, struct err *e)
+                 const struct event_time *by, size_t *count, struct err *e)
 {
     *count = 0;
     for (size_t r = 0; r < report_count; r++) {
         struct marks before, after;
         bool is_there;
-        if (!move(st, &reports[r], &before, &after, &is_there, e))
+        if (!move(st, &reports[r], by->now_ms, &before, &after, &is_there, e))
             return false;
         for (int s = 0; is_there && s < SPAN_COUNT; s++) {
             char is[CIVIL_ISO_BYTES], will[CIVIL_ISO_BYTES];

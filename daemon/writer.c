@@ -2,7 +2,11 @@
 
 #include "aggregate/keep.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "store/event_time.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define WAIT_MS        50
@@ -115,28 +119,70 @@ bool writer_tidy(struct writer *w, struct err *e)
     return good || e->retryable;
 }
 
-static bool note_marks(struct writer *w, struct err *e)
+static const char *time_text(int64_t ms, char iso[CIVIL_ISO_BYTES])
 {
-    struct marks marks;
-    for (size_t r = 0; w->late_ms != NULL && r < w->store->report_count; r++) {
-        if (!store_marks(w->store, r, &marks, e))
+    return ms > 0 ? civil_iso(ms, iso) : "first";
+}
+
+/* What expires of a report and span, and why: at most one line an hour. */
+static void log_moves(const struct report *r, const struct marks *before, const struct marks *after,
+                      const struct event_time *by)
+{
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES], now[CIVIL_ISO_BYTES], keep[KEEP_BYTES];
+        if (span_floor(SPAN_HOUR, after->before_ms[s]) <= before->before_ms[s])
+            continue;
+        bool is_ours = keep_from(r, (enum span)s, by->now_ms) >= after->before_ms[s];
+        log_info("expiring", "report=%s span=%s from=%s to=%s keep=%s now=%s by=%s", r->name,
+                 span_name((enum span)s), time_text(before->before_ms[s], from),
+                 civil_iso(after->before_ms[s], to), keep_text(r->keep_ms[s], keep),
+                 time_text(by->now_ms, now),
+                 !is_ours                   ? "\"another daemon\""
+                 : by->now_ms < by->wall_ms ? "\"newest events\""
+                                            : "clock");
+    }
+}
+
+/* What was deleted since the watermarks moved last. */
+static void log_deleted(struct writer *w, const struct expired *expired)
+{
+    w->expired.rows += expired->rows;
+    w->expired.bytes += expired->bytes;
+    if (expired->more || w->expired.rows == 0)
+        return;
+    log_info("expired", "rows=%" PRIu64 " bytes=%" PRIu64, w->expired.rows, w->expired.bytes);
+    w->expired = (struct expired){0};
+}
+
+static bool read_marks(struct writer *w, struct marks *marks, struct err *e)
+{
+    for (size_t r = 0; r < w->store->report_count; r++) {
+        if (!store_marks(w->store, r, &marks[r], e))
             return false;
-        atomic_store_explicit(&w->late_ms[r], marks.before_ms[SPAN_MONTH], memory_order_relaxed);
     }
     return true;
 }
 
-/* One that would be behind where it is by the time of so many days ago, too. */
-static bool has_leaping_mark(const struct report *r, const struct marks *marks, int64_t now_ms)
+/* Whoever lets events in is to know where months expire. */
+static void note_late(struct writer *w, const struct marks *marks)
 {
+    for (size_t r = 0; w->late_ms != NULL && r < w->store->report_count; r++)
+        atomic_store_explicit(&w->late_ms[r], marks[r].before_ms[SPAN_MONTH], memory_order_relaxed);
+}
+
+/* Would a watermark move by more than WRITER_EXPIRE_LEAP_MS? Its first move may. */
+static bool has_leaping_mark(const struct store *st, const struct report *r, const struct marks *marks,
+                             int64_t now_ms)
+{
+    struct marks earlier = *marks;
     bool has = false;
+    (void)store_move_marks(st, r, r->keep_ms, now_ms - WRITER_EXPIRE_LEAP_MS, &earlier);
     for (int s = 0; s < SPAN_COUNT; s++)
-        has |= marks->before_ms[s] > 0 &&
-               keep_from(r, (enum span)s, now_ms - WRITER_EXPIRE_LEAP_MS) > marks->before_ms[s];
+        has |= marks->before_ms[s] > 0 && earlier.before_ms[s] > marks->before_ms[s];
     return has;
 }
 
-/* One that was put forward under a daemon that runs has to show that it is meant, too. */
+/* A clock that was put forward under a daemon that runs has to show that it is meant, too. */
 static bool is_clock_trusted(struct writer *w)
 {
     int64_t mono_ms = clock_mono_ms(w->clock), ahead_ms = clock_wall_ms(w->clock) - mono_ms;
@@ -146,41 +192,80 @@ static bool is_clock_trusted(struct writer *w)
     return mono_ms >= w->trust_at_ms;
 }
 
-static bool find_leap(struct writer *w, bool trusts_clock, bool *waits, struct err *e)
+static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_ms)
 {
     const struct report *found = NULL;
-    struct marks marks;
-    for (size_t r = 0; !trusts_clock && r < w->store->report_count; r++) {
-        if (!store_marks(w->store, r, &marks, e))
-            return false;
-        if (has_leaping_mark(&w->store->reports[r], &marks, clock_wall_ms(w->clock)))
+    for (size_t r = 0; r < w->store->report_count; r++) {
+        if (has_leaping_mark(w->store, &w->store->reports[r], &marks[r], now_ms))
             found = &w->store->reports[r];
     }
-    *waits = found != NULL;
-    if (*waits && !w->expire_waits)
-        log_warn("clock_ahead", "report=%s next=\"nothing is let go for %d min: is the time right?\"",
+    if (found != NULL && !w->expire_waits)
+        log_warn("clock_leaps", "report=%s next=\"nothing expires for %d min: is the time right?\"",
                  found->name, (int)(WRITER_EXPIRE_TRUST_MS / MINUTE_MS));
-    w->expire_waits = *waits;
-    return true;
+    w->expire_waits = found != NULL;
+    return found != NULL;
+}
+
+/* A clock that no event confirms; or nothing is counted any more. */
+static void tell_ahead(struct writer *w, const struct event_time *by)
+{
+    bool is_ahead = by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
+    char now[CIVIL_ISO_BYTES], newest[CIVIL_ISO_BYTES];
+    if (is_ahead && !w->clock_is_ahead)
+        log_warn(
+            "clock_ahead",
+            "clock=%s newest_events=%s next=\"expiry goes by the newest events: is the clock right? If no "
+            "events come any more, `tallyd job run expire --now` goes by the clock\"",
+            civil_iso(by->wall_ms, now), civil_iso(by->newest_ms, newest));
+    w->clock_is_ahead = is_ahead;
+}
+
+static bool limits_anything(const struct store *st)
+{
+    bool limits = st->raw_count > 0;
+    for (size_t r = 0; r < st->report_count; r++)
+        limits |= keep_is_limited(&st->reports[r]);
+    return limits;
+}
+
+/* `before`: where the watermarks are; `after`: where they come to. */
+static bool expire_some(struct writer *w, struct marks *before, struct marks *after, struct expired *expired,
+                        struct err *e)
+{
+    struct event_time by = {0};
+    struct err later;
+    bool trusts_clock = is_clock_trusted(w);
+    if (!read_marks(w, before, e) ||
+        (limits_anything(w->store) && !event_time(w->store, clock_wall_ms(w->clock), &by, e)))
+        return false;
+    tell_ahead(w, &by);
+    bool waits = !trusts_clock && find_leap(w, before, by.now_ms);
+    w->expire_waits &= waits;
+    bool good = waits || store_expire(w->store, by.now_ms, trusts_clock, expired, e);
+    if (!read_marks(w, after, good ? e : &later)) /* they may have moved before something else failed */
+        return false;
+    note_late(w, after);
+    for (size_t r = 0; r < w->store->report_count; r++)
+        log_moves(&w->store->reports[r], &before[r], &after[r], &by);
+    log_deleted(w, expired);
+    if (good && !waits && w->status != NULL)
+        status_note_expired(w->status, expired->rows, expired->bytes,
+                            by.newest_ms > 0 ? by.wall_ms - by.now_ms : 0);
+    return good;
 }
 
 bool writer_expire(struct writer *w, struct err *e)
 {
     struct expired expired = {0};
-    bool waits;
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
-    bool trusts_clock = is_clock_trusted(w);
-    struct err later;
-    bool good = find_leap(w, trusts_clock, &waits, e) &&
-                (waits || store_expire(w->store, clock_wall_ms(w->clock), trusts_clock, &expired, e));
-    good &= note_marks(w, good ? e : &later); /* they may have moved before something else failed */
+    struct marks *marks = xcalloc(2 * w->store->report_count + 1, sizeof *marks);
+    bool good = expire_some(w, marks, marks + w->store->report_count, &expired, e);
+    free(marks);
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
     w->expire_at_ms =
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);
-    if (good && !waits && w->status != NULL)
-        status_note_expired(w->status, expired.rows, expired.bytes);
     note_failure(good, e, "expire_failed", &w->expire_is_failing);
     return good || e->retryable || e->code != EX_DATAERR; /* what stays too long is no reason not to count */
 }

@@ -20,10 +20,12 @@
 /* From one look for what may go to the next. While there is more, it takes this part of the time. */
 #define WRITER_EXPIRE_MS       10000
 #define WRITER_EXPIRE_SHARE    10
-/* Where the clock went on by more than the first since marks were moved last, they stay until the daemon has
- * run for the second: by then its clock was set. */
-#define WRITER_EXPIRE_LEAP_MS  (7 * (int64_t)DAY_MS)
+/* If the time that expiry goes by (event_time.h) leapt by more than LEAP since the watermarks moved last,
+ * they stay until the daemon has run for TRUST: by then its clock was set. */
+#define WRITER_EXPIRE_LEAP_MS  ((int64_t)DAY_MS)
 #define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
+/* A clock that is ahead of the newest events by more is told. */
+#define WRITER_EXPIRE_AHEAD_MS ((int64_t)DAY_MS)
 /* A connection may have broken since it was last used, and others in its pool with it. */
 #define LAST_TRIES_MAX         5
 
@@ -43,10 +45,12 @@ struct writer {
     bool tidy_is_failing, expire_is_failing; /* and that was said */
     /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
     _Atomic int64_t *late_ms;
-    int64_t expire_at_ms; /* monotonic: when it is due again */
-    int64_t trust_at_ms;  /* monotonic: from when on the wall clock is believed whatever it says */
-    int64_t ahead_ms;     /* of the monotonic clock the wall clock, when it was looked at last; 0: never */
-    bool expire_waits;    /* and that was said */
+    int64_t expire_at_ms;   /* monotonic: when it is due again */
+    int64_t trust_at_ms;    /* monotonic: from when on the wall clock is believed whatever it says */
+    int64_t ahead_ms;       /* of the monotonic clock the wall clock, when it was looked at last; 0: never */
+    bool expire_waits;      /* and that was said */
+    bool clock_is_ahead;    /* of the newest events, and that was said */
+    struct expired expired; /* deleted since that was last said */
 };
 
 /* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
@@ -54,8 +58,9 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
                   void *context, struct err *e) MUST_CHECK;
 /* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
 bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
-/* Let go what reports need not keep (store_expire()), when it is due and the wall clock can be believed;
- * a failure is said once, and tried again; EX_DATAERR: the store is damaged. */
+/* Delete what reports need not keep (store_expire()), when it is due, by the time that the newest events
+ * confirm (event_time.h). What expires is logged; a failure is said once, and tried again; EX_DATAERR: the
+ * store is damaged. */
 bool writer_expire(struct writer *w, struct err *e) MUST_CHECK;
 /* One turn of the loop. */
 void writer_turn(struct writer *w);

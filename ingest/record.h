@@ -37,7 +37,9 @@ static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
  * after the record's own time, which is the later one in a batch that grew while the store was away. */
 static inline int64_t record_latest(const struct record *r, int64_t latest_ms, int64_t future_max_ms)
 {
-    int64_t own_ms = r->timestamp_ms >= 0 ? r->timestamp_ms + future_max_ms : 0;
+    int64_t own_ms = 0;
+    if (r->timestamp_ms >= 0 && __builtin_add_overflow(r->timestamp_ms, future_max_ms, &own_ms))
+        own_ms = INT64_MAX; /* a producer may claim any time */
     return own_ms > latest_ms ? own_ms : latest_ms;
 }
 

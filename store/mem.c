@@ -315,6 +315,23 @@ static bool mem_marks(struct store *st, size_t report, struct marks *marks, stru
     return true;
 }
 
+static bool mem_newest(struct store *st, size_t report, struct newest *newest, struct err *e)
+{
+    const struct cells *cells = &((struct mem *)st)->tables[report].cells;
+    (void)e;
+    for (size_t i = 0; i < cells->count; i++) {
+        int64_t at_ms = cells_at(cells, i)->time * report_cell_ms(&st->reports[report]);
+        int64_t start_ms = span_floor(SPAN_HOUR, at_ms);
+        if (start_ms > newest->start_ms) {
+            newest->before_ms = newest->start_ms;
+            newest->start_ms = start_ms;
+        } else if (start_ms < newest->start_ms && start_ms > newest->before_ms) {
+            newest->before_ms = start_ms;
+        }
+    }
+    return true;
+}
+
 static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
@@ -417,6 +434,7 @@ static const struct store_ops mem_ops = {
     .tidy = mem_tidy,
     .expire = mem_expire,
     .marks = mem_marks,
+    .newest = mem_newest,
     .hold = mem_hold,
     .scan = mem_scan,
     .series_find = mem_series_find,

@@ -379,6 +379,7 @@ void mongo_append_dates(bson_t *update, const char *member, const struct marks *
                         const struct marks *marks);
 /* All of them, into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
+bool mongo_newest(struct store *st, size_t report, struct newest *newest, struct err *e);
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e);
 

@@ -357,6 +357,7 @@ static const struct store_ops mongo_ops = {
     .tidy = mongo_tidy,
     .expire = mongo_expire,
     .marks = mongo_marks,
+    .newest = mongo_newest,
     .goes_by = mongo_goes_by,
     .hold = mongo_hold,
     .scan = mongo_scan,

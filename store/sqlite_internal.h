@@ -172,6 +172,7 @@ static inline enum span sqlite_span(enum level level)
 
 /* The bucket of a level that holds an instant; its rows are from `bucket << BLOCK_SHIFT` on. */
 int64_t sqlite_bucket(enum level level, int64_t ms);
+int64_t sqlite_bucket_start(enum level level, int64_t bucket);
 /* As they are in the file. */
 bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
 
@@ -181,6 +182,7 @@ bool sqlite_tidy(struct store *base, bool all, struct err *e);
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
 bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
+bool sqlite_newest(struct store *base, size_t report, struct newest *newest, struct err *e);
 bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);

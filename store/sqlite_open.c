@@ -352,13 +352,13 @@ bool sqlite_begin(struct sqlite_store *st, struct err *e)
     sqlite_undo(st);
     return false;
 }
-
 static const struct store_ops ops = {
     .close = sqlite_close,
     .apply = sqlite_apply,
     .tidy = sqlite_tidy,
     .expire = sqlite_expire,
     .marks = sqlite_marks,
+    .newest = sqlite_newest,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
     .series_find = sqlite_series_find,

@@ -46,7 +46,7 @@ int64_t sqlite_bucket(enum level level, int64_t ms)
     }
 }
 
-static int64_t bucket_start(enum level level, int64_t index)
+int64_t sqlite_bucket_start(enum level level, int64_t index)
 {
     static const int64_t lengths[] = {MINUTE_MS, HOUR_MS, DAY_MS};
     return level < LEVEL_MONTH ? index * lengths[level]
@@ -57,7 +57,7 @@ static int64_t bucket_start(enum level level, int64_t index)
 static void enter_bucket(struct walk *w, int64_t bucket)
 {
     static const int64_t lengths[] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
-    int64_t start_ms = bucket_start(w->level, bucket);
+    int64_t start_ms = sqlite_bucket_start(w->level, bucket);
     if (w->level == LEVEL_FRESH)
         start_ms = span_floor(w->scan->slot, start_ms);
     for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)

@@ -141,6 +141,13 @@ bool store_marks(struct store *st, size_t report, struct marks *marks, struct er
     return st->ops->marks(st, report, marks, e);
 }
 
+bool store_newest(struct store *st, size_t report, struct newest *newest, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    *newest = (struct newest){.span = SPAN_HOUR, .start_ms = -1, .before_ms = -1};
+    return st->ops->newest(st, report, newest, e);
+}
+
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e)
 {
     char iso[CIVIL_ISO_BYTES];

@@ -111,6 +111,14 @@ struct marks {
     int64_t before_ms[SPAN_COUNT];
 };
 
+/* The newest time bucket in which a report has counts: of hours, or of days or months where the store does
+ * not know better. */
+struct newest {
+    enum span span;
+    int64_t start_ms;  /* -1: the report has no counts */
+    int64_t before_ms; /* start of the newest bucket before it that has counts, too; -1: there is none */
+};
+
 /* What a call of store_expire() deleted. */
 struct expired {
     uint64_t rows, bytes; /* rows (documents), and what was in them, where the store can tell */
@@ -175,6 +183,7 @@ struct store_ops {
     bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
+    bool (*newest)(struct store *st, size_t report, struct newest *newest, struct err *e);
     /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
@@ -241,12 +250,13 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
  * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
- * batch. What is let go by a clock that is ahead does not come back: unless it is trusted, the caller sees to
- * it that no mark leaps; the store, that no newest period of raw events does, by more than one. */
+ * batch. Expiry is irreversible: the caller takes `now_ms` from event_time.h, and unless the clock is trusted
+ * sees to it that no mark leaps; the store, that no newest period of raw events does, by more than one. */
 #define STORE_EXPIRE_MS 30
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+bool store_newest(struct store *st, size_t report, struct newest *newest, struct err *e) MUST_CHECK;
 
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
  * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way

@@ -181,9 +181,12 @@ static void add_store(const struct status *s, struct text *out)
     add_one(out, "expired_rows_total", "counter", (int64_t)s->expired_rows,
             "Rows or documents deleted, or spans taken out of documents, since reports need not keep them.");
     add_one(out, "expired_bytes_total", "counter", (int64_t)s->expired_bytes, "What they held.");
-    if (s->expired_wall_ms > 0)
+    if (s->expired_wall_ms > 0) {
         add_one(out, "expire_last_run_seconds", "gauge", s->expired_wall_ms / 1000,
                 "When the store was last asked for what need not be kept, since 1970.");
+        add_one(out, "expire_clock_ahead_seconds", "gauge", s->expired_ahead_ms / 1000,
+                "By how much the clock was ahead of the newest events then; expiry goes by the events.");
+    }
     add_one(out, "store_errors_total", "counter", (int64_t)s->store_errors,
             "Attempts to store a batch that failed.");
     add_one(out, "store_reachable", "gauge", !s->store_is_away,

@@ -102,11 +102,12 @@ void status_note_job_failure(struct status *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes)
+void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes, int64_t ahead_ms)
 {
     pthread_mutex_lock(&s->lock);
     s->expired_rows += rows;
     s->expired_bytes += bytes;
+    s->expired_ahead_ms = ahead_ms;
     s->expired_wall_ms = clock_wall_ms(s->options.clock);
     pthread_mutex_unlock(&s->lock);
 }

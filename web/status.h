@@ -102,6 +102,7 @@ struct status {
     uint64_t latencies[STATUS_LATENCIES + 1];
     uint64_t expired_rows, expired_bytes; /* deleted since the start, as they were let go */
     int64_t expired_wall_ms;              /* when it was last looked for such; 0: never */
+    int64_t expired_ahead_ms;             /* by how much the clock was ahead of the newest events then */
     int64_t apply_us;                     /* of all batches */
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
     bool store_is_away;
@@ -117,7 +118,7 @@ void status_fini(struct status *s);
 void status_note(struct status *s, const struct status_figures *figures);
 void status_note_batch(struct status *s, const struct status_batch *batch);
 /* What was just looked for and deleted because nobody needs to keep it. */
-void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes);
+void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes, int64_t ahead_ms);
 /* `error` is NULL where the store took it, else why not. */
 void status_note_store(struct status *s, const char *error);
 /* A month of a report was rolled up; a period was ranked; a job failed. */

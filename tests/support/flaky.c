@@ -40,13 +40,18 @@ static bool marks(struct store *st, size_t report, struct marks *found, struct e
     return store_marks(under(st), report, found, e);
 }
 
+static bool newest(struct store *st, size_t report, struct newest *found, struct err *e)
+{
+    return store_newest(under(st), report, found, e);
+}
+
 static bool positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     return store_positions(under(st), fn, context, e);
 }
 
 static const struct store_ops ops = {
-    .apply = apply, .tidy = tidy, .expire = expire, .marks = marks, .positions = positions};
+    .apply = apply, .tidy = tidy, .expire = expire, .marks = marks, .newest = newest, .positions = positions};
 
 void flaky_init(struct flaky *f, struct store *below)
 {

@@ -1,6 +1,7 @@
 /* Marks of what is let go: by a clock that leaps, damaged, or of many reports. */
 #include "base/clock.h"
 #include "daemon/writer.h"
+#include "store/event_time.h"
 #include "store/mongo_client.h"
 #include "tests/support/expiring.h"
 
@@ -43,6 +44,15 @@ static void test_many_reports_come_to_an_end(void **state)
 
 /* ---- by the daemon's clock */
 
+/* Events of that time, and of the two hours and the day before it. */
+static void hit_until(struct world *w, int64_t now_ms)
+{
+    static const int64_t back_ms[] = {DAY_MS, 2 * HOUR_MS, HOUR_MS, 0};
+    for (size_t i = 0; i < COUNT_OF(back_ms); i++)
+        batcher_add(w->batcher, 0, PAGES, "/a", now_ms - back_ms[i], (int64_t[]){1, 1});
+    world_apply(w, 1);
+}
+
 static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms, struct clock *clock)
 {
     struct err e;
@@ -53,33 +63,111 @@ static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms
     return expiring_marks(w->store);
 }
 
+/* Events agree with it each time, as those of a machine of its own do. */
 static void test_clock_that_leaps_is_believed_later(void **state)
+{
+    static const int64_t trust_ms = WRITER_EXPIRE_TRUST_MS;
+    static const struct {
+        const char *wall;
+        int64_t mono_ms;
+        bool moves;
+    } rows[] = {{"2026-04-04T10:20", 0, true}, /* the first ones are believed */
+                {"2026-04-10T10:20", WRITER_EXPIRE_MS, false},
+                {"2036-04-04T10:20", 2 * WRITER_EXPIRE_MS, false},
+                {"2026-04-05T10:20", 3 * WRITER_EXPIRE_MS, true}, /* it was set */
+                {"2026-05-05T10:20", 4 * WRITER_EXPIRE_MS, false},
+                {"2026-05-05T10:35", 2 * trust_ms, true},
+                /* … and once more, when it has run for long */
+                {"2036-05-05T10:40", 2 * trust_ms + 5 * MINUTE_MS, false},
+                {"2026-05-06T10:30", 2 * trust_ms + 10 * MINUTE_MS, true}};
+    struct world *w = *state;
+    struct clock clock = clock_fake(0);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        world_teardown(state);
+        world_setup(state);
+        w = *state;
+        expiring_open(w, "minute=48h hour=10d day=62d");
+        struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = trust_ms};
+        struct marks before = {0};
+        for (size_t k = 0; k <= i; k++) {
+            if (rows[k].moves || k == i) /* else they would be the newest ones from then on */
+                hit_until(w, fixture_ms(rows[k].wall));
+            struct marks after = marks_by(&writer, rows[k].wall, rows[k].mono_ms, &clock);
+            if (rows[k].moves)
+                assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, rows[k].wall));
+            else
+                assert_memory_equal(&before, &after, sizeof before);
+            before = after;
+        }
+    }
+}
+
+/* ---- by the newest events */
+
+static int64_t now_by(struct world *w, const char *wall)
+{
+    struct event_time by;
+    struct err e;
+    if (!event_time(w->store, fixture_ms(wall), &by, &e))
+        fail_msg("%s", e.text);
+    assert_true(by.now_ms <= fixture_ms(wall));
+    return by.now_ms;
+}
+
+/* Of hours, or where documents are of days, of days. */
+static int64_t bucket_of(const char *at)
+{
+    bool is_days = world_is_in_server() && world_kind->layout == LAYOUT_DAY;
+    return span_floor(is_days ? SPAN_DAY : SPAN_HOUR, fixture_ms(at));
+}
+
+static void test_clock_is_right_only_within_the_newest_events(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(now_by(w, "2026-03-17T10:20"), 0); /* nothing was counted */
+    hit_until(w, fixture_ms("2026-03-17T10:05"));
+    assert_int_equal(now_by(w, "2026-03-17T10:20"), fixture_ms("2026-03-17T10:20"));
+    assert_int_equal(now_by(w, "2026-03-17T10:59:59"), fixture_ms("2026-03-17T10:59:59"));
+    assert_int_equal(now_by(w, "2026-03-18T00:00"), bucket_of("2026-03-17T10:05"));
+    assert_int_equal(now_by(w, "2026-03-23T10:20"), bucket_of("2026-03-17T10:05")); /* six days ahead */
+    assert_int_equal(now_by(w, "2026-03-10T10:20"), fixture_ms("2026-03-10T10:20"));
+}
+
+/* As those of a machine whose clock was wrong for seconds. */
+static void test_events_that_are_alone_confirm_no_clock(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    hit_until(w, fixture_ms("2026-03-17T10:05"));
+    hit_until(w, fixture_ms("2026-03-17T10:06"));
+    world_hit(w, PAGES, "/b", "2026-03-23T10:05", 1);
+    world_apply(w, 1);
+    for (int tidy = 0; tidy < 2; tidy++) {
+        assert_int_equal(now_by(w, "2026-03-23T10:20"), bucket_of("2026-03-17T10:05"));
+        assert_int_equal(now_by(w, "2026-03-17T10:20"), fixture_ms("2026-03-17T10:20"));
+        assert_true(store_tidy(w->store, true, &e));
+    }
+    hit_until(w, fixture_ms("2026-03-23T10:05")); /* of hours one behind the other */
+    assert_int_equal(now_by(w, "2026-03-23T10:20"), fixture_ms("2026-03-23T10:20"));
+}
+
+static void test_wrong_clock_expires_nothing(void **state)
 {
     struct world *w = *state;
     struct clock clock = clock_fake(0);
     expiring_open(w, "minute=48h hour=10d day=62d");
-    struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = WRITER_EXPIRE_TRUST_MS};
-    struct marks before = marks_by(&writer, "2026-03-29T10:20", 0, &clock); /* the first ones are */
-    assert_int_equal(before.before_ms[SPAN_DAY], fixture_ms("2026-01-01"));
-    struct marks after = marks_by(&writer, "2026-04-04T10:20", WRITER_EXPIRE_MS, &clock); /* by a month */
-    assert_int_equal(after.before_ms[SPAN_DAY], fixture_ms("2026-02-01"));
-    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-04-04T10:20"));
-    before = after;
-    after = marks_by(&writer, "2046-04-04T10:20", 2 * WRITER_EXPIRE_MS, &clock);
+    hit_until(w, fixture_ms("2026-03-17T10:05"));
+    struct writer writer = {.store = w->store, .clock = &clock};
+    struct marks before = marks_by(&writer, "2026-03-17T10:20", 0, &clock);
+    struct marks after = marks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
+    assert_int_equal(before.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-17T10:20"));
     assert_memory_equal(&before, &after, sizeof before);
-    after = marks_by(&writer, "2026-04-05T10:20", 3 * WRITER_EXPIRE_MS, &clock); /* it was set */
-    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-04-05T10:20"));
-    before = after;
-    after = marks_by(&writer, "2026-05-05T10:20", WRITER_EXPIRE_TRUST_MS - 1, &clock);
-    assert_memory_equal(&before, &after, sizeof before);
-    int64_t ms = 2 * WRITER_EXPIRE_TRUST_MS;
-    after = marks_by(&writer, "2026-05-05T10:35", ms, &clock);
-    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-05T10:35"));
-    before = after; /* and once more, when it has run for long */
-    after = marks_by(&writer, "2046-05-05T10:40", ms + 5 * MINUTE_MS, &clock);
-    assert_memory_equal(&before, &after, sizeof before);
-    after = marks_by(&writer, "2026-05-06T10:45", ms + 10 * MINUTE_MS, &clock); /* it was set */
-    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-05-06T10:45"));
+    assert_true(writer.clock_is_ahead); /* and that was said */
+    assert_int_equal(world_sum(w->store, PAGES, SPAN_MINUTE, world_every_series, after.before_ms[SPAN_MINUTE],
+                               fixture_ms("2026-04-01"), 0),
+                     4);
+    (void)marks_by(&writer, "2026-03-17T10:21", 2 * WRITER_EXPIRE_MS, &clock);
+    assert_false(writer.clock_is_ahead);
 }
 
 /* ---- of a store that fails */
@@ -214,6 +302,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_many_reports_come_to_an_end),
         TEST(test_clock_that_leaps_is_believed_later),
+        TEST(test_clock_is_right_only_within_the_newest_events),
+        TEST(test_events_that_are_alone_confirm_no_clock),
+        TEST(test_wrong_clock_expires_nothing),
         TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
         TEST(test_rows_that_stay_are_damage),
         TEST(test_mark_by_another_hand_is_of_whole_slots),

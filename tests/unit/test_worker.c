@@ -195,11 +195,23 @@ static void test_worker_counts_what_the_judge_counts(void **state)
     scratch_remove(&scratch);
 }
 
+/* A producer may claim any time. */
+static void test_latest_time_of_a_record_does_not_wrap(void **state)
+{
+    const struct record none = {.timestamp_ms = -1}, early = {.timestamp_ms = 1},
+                        last = {.timestamp_ms = INT64_MAX};
+    (void)state;
+    assert_int_equal(record_latest(&none, 5, DAY_MS), 5);
+    assert_int_equal(record_latest(&early, 5, DAY_MS), 1 + DAY_MS);
+    assert_int_equal(record_latest(&last, 5, DAY_MS), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_setup_decode_finds_the_source_of_a_file),
         cmocka_unit_test(test_setup_parse_decode),
+        cmocka_unit_test(test_latest_time_of_a_record_does_not_wrap),
         cmocka_unit_test(test_worker_order_is_the_offset_of_the_line),
         cmocka_unit_test(test_worker_decodes_otherwise_from_here_on),
         cmocka_unit_test(test_worker_counts_what_the_judge_counts),

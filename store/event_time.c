@@ -1,0 +1,28 @@
+#include "store/event_time.h"
+
+/* The start of the newest bucket that another one confirms. */
+static int64_t confirmed_ms(const struct newest *n)
+{
+    bool is_alone = n->before_ms >= 0 && span_next(n->span, n->before_ms) != n->start_ms;
+    return is_alone ? n->before_ms : n->start_ms;
+}
+
+bool event_time(struct store *st, int64_t wall_ms, struct event_time *by, struct err *e)
+{
+    *by = (struct event_time){.wall_ms = wall_ms};
+    for (size_t r = 0; r < st->report_count; r++) {
+        struct newest newest;
+        if (!store_newest(st, r, &newest, e))
+            return false;
+        if (newest.start_ms < 0)
+            continue;
+        int64_t from_ms = confirmed_ms(&newest), now_ms = wall_ms < from_ms ? wall_ms : from_ms;
+        if (wall_ms >= from_ms && wall_ms < span_next(newest.span, from_ms))
+            now_ms = wall_ms;
+        if (now_ms < by->now_ms)
+            continue;
+        by->now_ms = now_ms;
+        by->newest_ms = from_ms;
+    }
+    return true;
+}
