@@ -21,7 +21,7 @@ static const char usage[] =
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"
     "  job            how history is rolled up, and do it by hand\n"
-    "  admin          what a MongoDB database needs: indexes, shard keys, validators\n"
+    "  admin          back up and restore a store; what a MongoDB database needs\n"
     "\n"
     "`tallyd COMMAND --help` tells more. Without -c FILE everything has a default: reports `site` and "
     "`pages`\n"

@@ -101,7 +101,7 @@ static inline struct sqlite_store *sqlite_of(struct store *st)
     return (struct sqlite_store *)st;
 }
 
-/* sqlite_file.c: of a writer, first the lock */
+/* sqlite_file.c: of a writer, first the lock, which it has until lock_fd is closed */
 bool sqlite_take_lock(struct sqlite_store *st, struct err *e) MUST_CHECK;
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
 
