@@ -40,7 +40,13 @@
     X(TTL_DROPPED, "ttl.dropped")                   \
     X(TTL_MADE, "ttl.made")                         \
     X(TTL_SETTLED, "ttl.settled")                   \
-    X(STOP_DRAINED, "stop.drained")
+    X(STOP_DRAINED, "stop.drained")                 \
+    X(BACKUP_HELD, "backup.held")                   \
+    X(BACKUP_PAGE, "backup.page")                   \
+    X(BACKUP_COPIED, "backup.copied")               \
+    X(RESTORE_MARKED, "restore.marked")             \
+    X(RESTORE_LOADED, "restore.loaded")             \
+    X(RESTORE_APPLIED, "restore.applied")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,
 enum failpoint { FAILPOINT_TABLE(FAILPOINT_ENUM) FAILPOINT_COUNT };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/mongo_copy.h"
 #include "store/mongo_internal.h"
 #include "store/mongo_raw.h"
 
@@ -30,11 +31,13 @@ static void log_id(char buf[LOG_ID_BYTES], const struct mongo_open *o, const cha
              (uint64_t)o->seq, part);
 }
 
+/* `prev` leads a backup from the last batch back to the first that it needs. */
 static bool insert_part(struct mongo_store *m, const char *id, struct slice data, struct err *e)
 {
     bson_t part;
     bson_init(&part);
     BSON_APPEND_UTF8(&part, "_id", id);
+    BSON_APPEND_INT64(&part, "prev", m->sealed);
     BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
     bool good = mongo_make(m->client, MONGO_BATCHES, &part, e);
     bson_destroy(&part);
@@ -55,7 +58,7 @@ static bool insert_log(struct mongo_store *m, const struct mongo_open *o, struct
     return true;
 }
 
-static bool take_part(void *context, const bson_t *document)
+void mongo_log_add_part(const bson_t *document, struct text *packed)
 {
     bson_iter_t it;
     bson_subtype_t subtype;
@@ -63,8 +66,13 @@ static bool take_part(void *context, const bson_t *document)
     uint32_t len;
     if (bson_iter_init_find(&it, document, "zstd") && BSON_ITER_HOLDS_BINARY(&it)) {
         bson_iter_binary(&it, &subtype, &len, &bytes);
-        text_add(context, (const char *)bytes, len);
+        text_add(packed, (const char *)bytes, len);
     }
+}
+
+static bool take_part(void *context, const bson_t *document)
+{
+    mongo_log_add_part(document, context);
     return true;
 }
 
@@ -81,9 +89,15 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
     return good;
 }
 
-/* Of our slot, what was logged before the last batch that is done. */
+/* Of our slot, what was logged before the last batch that is done. A backup needs what is sealed from when
+ * it began: whatever is asked for here was sealed before the ledger is asked whether one has begun. */
 static bool delete_logs(struct mongo_store *m, struct err *e)
 {
+    bool holds;
+    if (!mongo_backup_holds(m, &holds, e))
+        return false;
+    if (holds)
+        return true; /* they go with the next ones */
     char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
     const struct mongo_open last = own_open(m, m->is_done ? m->sealed + 1 : m->sealed);
     snprintf(from, sizeof from, "%s/", m->slot);

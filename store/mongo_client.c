@@ -424,6 +424,11 @@ static bool check_writes(struct mongo_client *c, const bson_t *reply, const char
     return true;
 }
 
+bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char *what, struct err *e)
+{
+    return check_writes(c, reply, what, MONGO_DUPLICATE_KEY, e);
+}
+
 bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
 {
     bson_t command, documents, reply;

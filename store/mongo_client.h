@@ -63,6 +63,10 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 
 #define MONGO_DUPLICATE_KEY 11000
 
+/* After an insert of several: they are there, those that were there before, too. */
+bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char *what,
+                         struct err *e) MUST_CHECK;
+
 /* An insert, after which the document is there: one with its `_id` that was there before is taken for it. */
 bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document,
                 struct err *e) MUST_CHECK;

@@ -69,6 +69,7 @@ struct mongo_partition {
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
     int64_t inc, seq; /* seq -1: nothing is open */
+    int64_t prev;     /* of the slot's batch before it; -1: `seq` is a fence, and what is above it as good */
     int64_t bytes;    /* of its log */
 };
 
@@ -176,6 +177,8 @@ struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e);
 /* Copied. */
 bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e);
 void mongo_free(struct mongo_store *m);
+/* How much is sent at once. */
+bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;
 
 /* ---- mongo_document.c: what documents are called and hold */
 
@@ -293,6 +296,8 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e);
 /* What is open in others' slots whose writers are gone. `goes_on`: where a log is damaged, or the server
  * refuses it, that is a warning. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e);
+/* Is a writer heard of? Its slot. */
+bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);
 /* There are no snapshots; so nothing may be under way. */
 bool mongo_hold(struct store *st, struct err *e);
 
@@ -305,6 +310,8 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
 
 /* The log of an open batch, as much of it as is there. */
 bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e);
+/* What a document of `batches` holds of a log, behind what is there. */
+void mongo_log_add_part(const bson_t *document, struct text *packed);
 
 /* ---- mongo_send.c */
 

@@ -237,7 +237,7 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- open and close */
 
-static bool take_limits(struct mongo_store *m, struct err *e)
+bool mongo_take_limits(struct mongo_store *m, struct err *e)
 {
     struct mongo_limits *limits = &m->limits;
     if (!mongo_client_limits(m->client, limits, e))
@@ -253,7 +253,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
     if (options->connections > 0)
         m->connections = options->connections;
-    if (!take_limits(m, e))
+    if (!mongo_take_limits(m, e))
         return false;
     m->with_ttl = options->ttl;
     m->with_weeks = options->weeks;
@@ -404,7 +404,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     if (mode == STORE_WORK)
         m->connections = 1; /* the others are for counting */
     if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
-                            : open_reader(m, e) && (mode == STORE_READ || take_limits(m, e)))
+                            : open_reader(m, e) && (mode == STORE_READ || mongo_take_limits(m, e)))
         return &m->store;
     mongo_free(m);
     return NULL;

@@ -1,6 +1,7 @@
 /* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
 #include "base/check.h"
 #include "base/log.h"
+#include "store/mongo_copy.h"
 #include "store/mongo_internal.h"
 
 #include <errno.h>
@@ -79,6 +80,17 @@ static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
+bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
+        if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)
+            return true;
+    }
+    return false;
+}
+
 /* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
  * whoever claims its partitions. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
@@ -102,7 +114,7 @@ bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool g
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     char inc[64], path[64], host[HOST_BYTES];
-    bson_t query, update, increase, set, after;
+    bson_t query, update, increase, set, none, after;
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     m->inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
@@ -110,11 +122,13 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     if (m->inc > 0) {
         BSON_APPEND_INT64(&query, inc, m->inc);
     } else {
-        bson_t none;
         BSON_APPEND_DOCUMENT_BEGIN(&query, inc, &none);
         BSON_APPEND_BOOL(&none, "$exists", false);
         bson_append_document_end(&query, &none);
     }
+    BSON_APPEND_DOCUMENT_BEGIN(&query, "restoring", &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(&query, &none);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
     BSON_APPEND_INT64(&increase, inc, 1);
@@ -150,7 +164,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
     bool taken = m->slot[0] != '\0', good = taken || create_ledger(m, e);
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
-        good = mongo_read_ledger(m, &ledger, e);
+        good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e);
         if (good && !find_free(&ledger, m->slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);

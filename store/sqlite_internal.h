@@ -4,7 +4,7 @@
  *   sqlite_dict.c    series ↔ number                         sqlite_rows.c   sorted items into rows
  *   sqlite_apply.c   a batch, in one transaction             sqlite_fold.c   fresh rows into closed ones
  *   sqlite_read.c    scans, books, positions                 sqlite_check.c  is the whole file good?
- *   sqlite_expire.c  marks, and rows before them
+ *   sqlite_expire.c  marks, and rows before them             sqlite_backup.c copies of the file
  */
 #pragma once
 
