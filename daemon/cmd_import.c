@@ -218,15 +218,18 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     return good;
 }
 
-/* What went to the series `other`, of all imports into this store. */
-static bool print_other(void *context, const char *source, const char *partition, const char *report,
-                        const char *entry, int64_t value)
+/* What went to the series `other`, or came too late for a span, of all imports into this store. */
+static bool print_kept_out(void *context, const char *source, const char *partition, const char *report,
+                           const char *entry, int64_t value)
 {
     char n[ACCOUNT_NUMBER_BYTES];
     (void)context;
     if (source[0] == '\0' && partition[0] == '\0' && strcmp(entry, "other") == 0)
         printf("  %-16s holds %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
                account_number(value, n));
+    if (source[0] == '\0' && partition[0] == '\0' && strncmp(entry, "late.", strlen("late.")) == 0)
+        printf("  %-16s has no %ss of %s events: these had expired when they came\n", report,
+               entry + strlen("late."), account_number(value, n));
     return true;
 }
 
@@ -256,7 +259,12 @@ static int expire_last(struct import *im, int status)
 {
     struct err e;
     uint64_t rows = 0;
-    if (expire_all(im->store, false, im->stop, im->quiet, &rows, &e))
+    char number[ACCOUNT_NUMBER_BYTES];
+    bool good = expire_all(im->store, false, im->stop, im->quiet, &rows, &e);
+    if (rows > 0 && !im->quiet)
+        printf("%s rows or documents have expired, as of the newest events\n",
+               account_number((int64_t)rows, number));
+    if (good)
         return status;
     fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
     return status == 0 && !e.retryable ? e.code : status;
@@ -275,7 +283,7 @@ static int import_all(struct import *im, char **paths)
             status = expire_last(im, status);
         if (!im->quiet)
             account_raws(stdout, im->store->raws, im->store->raw_count);
-        if (!im->quiet && !store_books(im->store, print_other, NULL, &e))
+        if (!im->quiet && !store_books(im->store, print_kept_out, NULL, &e))
             fprintf(stderr, "tallyd import: %s\n", e.text);
     } else {
         fprintf(stderr, "tallyd import: %s\n", e.text);

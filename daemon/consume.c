@@ -450,6 +450,7 @@ static void fini(struct consume *c)
 {
     free(c->intakes);
     free(c->late_ms);
+    writer_fini(&c->writer);
     topics_free(c->topics, c->topic_count);
     letter_box_close(c->box);
     books_fini(&c->books);

@@ -132,6 +132,7 @@ void pipeline_free(struct pipeline *p)
     free(p->workers);
     free(p->past);
     free(p->late_ms);
+    writer_fini(&p->writer);
     free(p);
 }
 

@@ -57,6 +57,18 @@ static int64_t count_events(const struct batch *batch)
     return events;
 }
 
+/* What was left out of spans that had expired, as far as the watermarks are known here. */
+static void note_late_events(struct writer *w, const struct batch *batch)
+{
+    int64_t late[SPAN_COUNT];
+    for (size_t r = 0; w->marks != NULL && r < w->store->report_count; r++) {
+        if (!store_late(w->store, r, &w->marks[r], batch, late))
+            continue;
+        for (int s = 0; s < SPAN_COUNT; s++)
+            status_note_late(w->status, r, (enum span)s, late[s]);
+    }
+}
+
 static bool apply_once(struct writer *w, const struct batch *batch, struct err *e)
 {
     int64_t begun_us = now_us(), begun_ms = clock_mono_ms(w->clock);
@@ -66,6 +78,8 @@ static bool apply_once(struct writer *w, const struct batch *batch, struct err *
     if (w->status == NULL)
         return good;
     status_note_store(w->status, good ? NULL : e->text);
+    if (good)
+        note_late_events(w, batch);
     if (good)
         status_note_batch(w->status, &(struct status_batch){.events = count_events(batch),
                                                             .cells = writer_count_cells(batch),
@@ -206,10 +220,10 @@ static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_m
     return found != NULL;
 }
 
-/* A clock that no event confirms; or nothing is counted any more. */
+/* A clock that no event confirms; or nothing is counted any more. Of an import, events are of any time. */
 static void tell_ahead(struct writer *w, const struct event_time *by)
 {
-    bool is_ahead = by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
+    bool is_ahead = w->retry && by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
     char now[CIVIL_ISO_BYTES], newest[CIVIL_ISO_BYTES];
     if (is_ahead && !w->clock_is_ahead)
         log_warn(
@@ -228,10 +242,10 @@ static bool limits_anything(const struct store *st)
     return limits;
 }
 
-/* `before`: where the watermarks are; `after`: where they come to. */
-static bool expire_some(struct writer *w, struct marks *before, struct marks *after, struct expired *expired,
-                        struct err *e)
+/* w->marks, before: where the watermarks were. */
+static bool expire_some(struct writer *w, struct marks *before, struct expired *expired, struct err *e)
 {
+    struct marks *after = w->marks;
     struct event_time by = {0};
     struct err later;
     bool trusts_clock = is_clock_trusted(w);
@@ -254,15 +268,23 @@ static bool expire_some(struct writer *w, struct marks *before, struct marks *af
     return good;
 }
 
+void writer_fini(struct writer *w)
+{
+    free(w->marks);
+    w->marks = NULL;
+}
+
 bool writer_expire(struct writer *w, struct err *e)
 {
     struct expired expired = {0};
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
-    struct marks *marks = xcalloc(2 * w->store->report_count + 1, sizeof *marks);
-    bool good = expire_some(w, marks, marks + w->store->report_count, &expired, e);
-    free(marks);
+    if (w->marks == NULL)
+        w->marks = xcalloc(w->store->report_count + 1, sizeof *w->marks);
+    struct marks *before = xcalloc(w->store->report_count + 1, sizeof *before);
+    bool good = expire_some(w, before, &expired, e);
+    free(before);
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);
     w->expire_at_ms =
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);

@@ -51,8 +51,10 @@ struct writer {
     bool expire_waits;      /* and that was said */
     bool clock_is_ahead;    /* of the newest events, and that was said */
     struct expired expired; /* deleted since that was last said */
+    struct marks *marks;    /* by report, as they were read last; NULL: never */
 };
 
+void writer_fini(struct writer *w);
 /* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
 bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(void *context, struct err *e),
                   void *context, struct err *e) MUST_CHECK;

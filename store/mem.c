@@ -233,6 +233,17 @@ static bool add_part_report(struct mem *m, size_t report, const struct part *par
     return true;
 }
 
+static void book_late(struct mem *m, size_t report, const struct batch *batch)
+{
+    static const struct range of_report = {.source = ""};
+    int64_t late[SPAN_COUNT];
+    char entry[STORE_ENTRY_BYTES];
+    if (!store_late(&m->store, report, &m->tables[report].marks, batch, late))
+        return;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        book_add(m, &of_report, m->reports[report].name, store_late_entry((enum span)s, entry), late[s]);
+}
+
 static struct position *find_position(struct mem *m, const struct range *range)
 {
     for (size_t i = 0; i < m->position_count; i++) {
@@ -279,6 +290,8 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
                 return false;
         }
     }
+    for (size_t r = 0; r < st->report_count; r++)
+        book_late(m, r, batch);
     for (size_t i = 0; i < batch->range_count; i++)
         apply_range(m, &batch->ranges[i], &batch->books[i]);
     return true;

@@ -460,13 +460,21 @@ static void write_books(struct update *u, const struct range *range, const struc
     bson_destroy(&set);
 }
 
-static void write_other(struct update *u, int64_t count)
+/* What belongs to the report itself: events of the series `other`, and of slots that have expired. */
+static void write_report_books(struct update *u, const struct batch *batch, int64_t other)
 {
     const char *key = u->m->more[u->report].key;
+    int64_t late[SPAN_COUNT];
     bson_t filter;
+    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].marks, batch, late) && other == 0)
+        return;
     bson_init(&filter);
     begin(u);
-    add_entry(&u->inc, key, "other", count);
+    add_entry(&u->inc, key, "other", other);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char entry[STORE_ENTRY_BYTES];
+        add_entry(&u->inc, key, store_late_entry((enum span)s, entry), late[s]);
+    }
     BSON_APPEND_UTF8(&filter, "_id", key);
     end(u, &filter, NULL);
     bson_destroy(&filter);
@@ -484,10 +492,8 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struc
         write_documents(&u, count);
     }
     u.collection = MONGO_BOOKS;
-    for (u.report = 0; u.report < m->store.report_count; u.report++) {
-        if (others[u.report] > 0)
-            write_other(&u, others[u.report]);
-    }
+    for (u.report = 0; u.report < m->store.report_count; u.report++)
+        write_report_books(&u, batch, others[u.report]);
     for (size_t i = 0; i < batch->range_count; i++)
         write_books(&u, &batch->ranges[i], &batch->books[i]);
     free(others);

@@ -153,6 +153,21 @@ static bool book_other(struct sqlite_store *st, size_t report, const struct batc
     return other == 0 || add_book(st, NULL, t->id, "other", other, e);
 }
 
+/* Events whose rows of a span have expired. */
+static bool book_late(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
+{
+    const struct sqlite_report *t = &st->tables[report];
+    int64_t late[SPAN_COUNT];
+    bool good = true;
+    if (!store_late(&st->base, report, &t->marks, batch, late))
+        return true;
+    for (int s = 0; good && s < SPAN_COUNT; s++) {
+        char entry[STORE_ENTRY_BYTES];
+        good = late[s] == 0 || add_book(st, NULL, t->id, store_late_entry((enum span)s, entry), late[s], e);
+    }
+    return good;
+}
+
 static bool apply_report(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
@@ -163,6 +178,8 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
         return false;
     if (st->tables[report].series_count >= st->reports[report].series_max &&
         !book_other(st, report, batch, e))
+        return false;
+    if (!book_late(st, report, batch, e))
         return false;
     enum level level = is_fresh(batch, report) ? LEVEL_FRESH : LEVEL_HOUR;
     items_clear(&st->items[level]);

@@ -288,6 +288,35 @@ bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e)
     return st->ops->jobs == NULL || st->ops->jobs(st, fn, context, e);
 }
 
+static void add_late(const struct report *r, const struct marks *marks, const struct cell *c,
+                     int64_t late[SPAN_COUNT])
+{
+    int64_t at_ms = c->time * report_cell_ms(r);
+    for (int s = (int)report_cell(r); s < SPAN_MONTH && at_ms < marks->before_ms[s]; s++)
+        late[s] = value_add(late[s], store_cell_count(r, c));
+}
+
+bool store_late(const struct store *st, size_t report, const struct marks *marks, const struct batch *batch,
+                int64_t late[SPAN_COUNT])
+{
+    const struct report *r = &st->reports[report];
+    memset(late, 0, SPAN_COUNT * sizeof *late);
+    if (marks->before_ms[report_cell(r)] == 0) /* those of longer spans are not behind it */
+        return false;
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct cells *cells = &batch->parts[p]->reports[report].cells;
+        for (size_t i = 0; i < cells->count; i++)
+            add_late(r, marks, cells_at(cells, i), late);
+    }
+    return late[report_cell(r)] > 0;
+}
+
+const char *store_late_entry(enum span span, char buf[STORE_ENTRY_BYTES])
+{
+    snprintf(buf, STORE_ENTRY_BYTES, "late.%s", span_name(span));
+    return buf;
+}
+
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES])
 {
     snprintf(buf, STORE_ENTRY_BYTES, "gap.%" PRId64, from);

@@ -99,6 +99,8 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  *   of a report    since, until    the offsets between which it counts this source,
  *                  gap.FROM        but not from FROM to this offset: it was not configured then
  *                  expired.SPAN   the mark of the span, of the report itself
+ *                  late.SPAN      events that came when the mark was behind their slot of the span, of the
+ *                                 report itself
  *   of a source    latest.FROM.MS  up to this offset, events of FROM and behind it that were later than MS
  *                                  were in the future; only where there were some */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
@@ -318,6 +320,15 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
     return 1;
 }
 
+/* Of a batch, the events that come too late for the slots of a span, since these have expired: they are
+ * counted in longer spans only. Events are told as by store_cell_count(); those too late for months are not
+ * let into a batch. False: there are none. */
+bool store_late(const struct store *st, size_t report, const struct marks *marks, const struct batch *batch,
+                int64_t late[SPAN_COUNT]);
+/* Under what name books have them: "late.minute". */
+#define STORE_ENTRY_BYTES 64
+const char *store_late_entry(enum span span, char buf[STORE_ENTRY_BYTES]);
+
 /* A scan that begins before the mark of its slots is refused, with these words. */
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e) MUST_CHECK;
 /* Where the marks of a report are to be at `now_ms` if slots of each span are kept for so long, 0: for ever.
@@ -325,7 +336,6 @@ bool store_check_mark(const struct scan *scan, const struct marks *marks, struct
 bool store_move_marks(const struct store *st, const struct report *r, const int64_t keep_ms[SPAN_COUNT],
                       int64_t now_ms, struct marks *marks);
 
-#define STORE_ENTRY_BYTES 64
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);
 const char *store_latest_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
 

@@ -60,6 +60,23 @@ static void add_reports(struct status *s, struct text *out)
     }
 }
 
+/* Of spans that expire; others may have it that more do. */
+static void add_late(const struct status *s, struct text *out)
+{
+    add_head(out, "events_expired_total", "counter",
+             "Events that came when their slots of a span had expired: longer spans alone count them.");
+    for (size_t r = 0; r < s->options.report_count; r++) {
+        const struct report *report = &s->options.reports[r];
+        for (int span = 0; span < SPAN_MONTH; span++) {
+            if (report->keep_ms[span] == 0 && s->late[r][span] == 0)
+                continue;
+            text_puts(out, "tallyd_events_expired_total{report=");
+            add_label(out, report->name);
+            text_printf(out, ",span=\"%s\"} %" PRId64 "\n", span_name((enum span)span), s->late[r][span]);
+        }
+    }
+}
+
 static int64_t lag_of(const struct status_partition *p)
 {
     return p->end > p->next ? p->end - p->next : 0;
@@ -260,6 +277,7 @@ void metrics_write(struct status *s, struct text *out)
     add_one(out, "dead_letters_written_total", "counter", s->figures.dead_letters,
             "Rejected records written to the dead-letter topic or file.");
     add_reports(s, out);
+    add_late(s, out);
     add_partitions(s, out);
     add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
     add_one(out, "rebalances_total", "counter", s->figures.rebalances,

@@ -21,6 +21,7 @@ void status_init(struct status *s, const struct status_options *options)
     s->begun_ms = s->noted_ms = clock_mono_ms(options->clock);
     s->begun_wall_ms = clock_wall_ms(options->clock);
     books_init(&s->books, options->report_count);
+    s->late = xcalloc(options->report_count + 1, sizeof *s->late);
     pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -29,6 +30,7 @@ void status_fini(struct status *s)
     for (size_t i = 0; i < s->partition_count; i++)
         free(s->partitions[i].source);
     free(s->partitions);
+    free(s->late);
     books_fini(&s->books);
     pthread_mutex_destroy(&s->lock);
 }
@@ -99,6 +101,13 @@ void status_note_job_failure(struct status *s)
 {
     pthread_mutex_lock(&s->lock);
     s->job_failures++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_late(struct status *s, size_t report, enum span span, int64_t events)
+{
+    pthread_mutex_lock(&s->lock);
+    s->late[report][span] += events;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -101,6 +101,7 @@ struct status {
     uint64_t batches, store_errors, cells;
     uint64_t latencies[STATUS_LATENCIES + 1];
     uint64_t expired_rows, expired_bytes; /* deleted since the start, as they were let go */
+    int64_t (*late)[SPAN_COUNT];          /* by report; see status_note_late() */
     int64_t expired_wall_ms;              /* when it was last looked for such; 0: never */
     int64_t expired_ahead_ms;             /* by how much the clock was ahead of the newest events then */
     int64_t apply_us;                     /* of all batches */
@@ -118,6 +119,8 @@ void status_fini(struct status *s);
 void status_note(struct status *s, const struct status_figures *figures);
 void status_note_batch(struct status *s, const struct status_batch *batch);
 /* What was just looked for and deleted because nobody needs to keep it. */
+/* Events of a report that came when their slots of the span had expired. */
+void status_note_late(struct status *s, size_t report, enum span span, int64_t events);
 void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes, int64_t ahead_ms);
 /* `error` is NULL where the store took it, else why not. */
 void status_note_store(struct status *s, const char *error);

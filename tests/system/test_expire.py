@@ -196,6 +196,26 @@ class Import(Expiring, Case):
         self.assertEqual([late, late], books)
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log", "b.log")
 
+    def test_late_by_span_is_in_the_books(self):
+        """Equal to a recount of what is before each watermark when it comes."""
+        self.write("tallyd.yaml", config())
+        self.write("a.log", self.make_log(3000))
+        self.import_all()
+        at = self.at
+        self.write("b.log", self.make_log(3000))
+        out = self.tallyd("import", "-c", "tallyd.yaml", "b.log")
+        with sqlite3.connect(self.path("tallyd.db")) as connection:
+            books = dict(connection.execute("SELECT entry, value FROM book WHERE report = 1 AND source = ''"))
+        connection.close()
+        for span in ("minute", "hour", "day"):
+            late = sum(1000 * when < books["expired." + span] for when in self.at)
+            self.assertGreater(late, 100)
+            self.assertEqual(late, books["late." + span])
+            self.assertRegex(out, rf"site +has no {span}s of {late:,} events")
+        self.at += at
+        self.check()
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log", "b.log")
+
     def test_file_that_cannot_be_read_keeps_nothing(self):
         self.write("a.log", self.make_log(3000))
         self.write("tallyd.yaml", config(""))

@@ -106,13 +106,14 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
         self.check_collections(expected)
 
     def test_databases_by_month(self):
-        lines = "".join(LINE % (1, "-", 1, MONTHS[month], 2025, 0, 0, 0, "/", 200, month, "-", "-") for month in range(5))
+        lines = "".join(LINE % (1, "-", day, MONTHS[month], 2025, 0, 0, 0, "/", 200, month, "-", "-")
+                        for month in range(5) for day in (1, 2))  # a day alone would be no sign of the time
         self.write("a.log", lines.encode())
         self.configure(growth="database per month keep 2")
         self.count("a.log")
         found = {name for name in self.client.list_database_names() if name.startswith(f"{self.name}_raw_")}
         self.assertEqual({f"{self.name}_raw_access_202504", f"{self.name}_raw_access_202505"}, found)
-        self.assertEqual([4], [one["response_size"] for one in self.client[max(found)]["raw.access"].find()])
+        self.assertEqual([4, 4], [one["response_size"] for one in self.client[max(found)]["raw.access"].find()])
         self.assertEqual([], [name for name in self.base.list_collection_names() if name.startswith("raw")])
         for name in found:
             self.client.drop_database(name)

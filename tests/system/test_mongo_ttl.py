@@ -231,13 +231,13 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.assertNotIn("day", moved)
 
     def test_tallyd_deletes_what_the_server_left(self):
-        """A server that takes the index, and does nothing: all is over by the clock of tallyd only."""
+        """A server that takes the index, and does nothing: all is over by the clock of tallyd only, and an operator's word."""
         self.fill()
         self.configure(KEEP, True)
         self.count("a.log")
         self.count("a.log", env=other_day(GRACE - 60))
         self.assertNotIn("ttl_left", self.err)
-        self.count("a.log", env=other_day(20 * DAY))
+        self.tallyd("job", "run", "expire", "--now", "-c", "tallyd.yaml", "--store", self.store, env=other_day(20 * DAY))
         self.assertRegex(self.err, "event=ttl_left collection=site.day documents=[1-9]")
         for report, kind, slots in KINDS:
             self.assertEqual(0, self.base[f"{report}.{kind}"].count_documents({}), (report, kind, slots))

@@ -166,6 +166,7 @@ static void test_late_events_count_in_longer_spans(void **state)
     struct err e;
     expiring_open(w, "minute=48h hour=10d day=62d");
     (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
+    int64_t seconds = report_cell(&w->reports[PAGES]) == SPAN_SECOND ? 1 : 0;
     for (int many = 0; many < 2; many++) {
         world_hit(w, PAGES, "/a", "2026-03-15T09:59", 1); /* no minute any more */
         world_hit(w, PAGES, "/a", "2026-03-01T09:59", 1); /* no hour */
@@ -176,6 +177,10 @@ static void test_late_events_count_in_longer_spans(void **state)
             world_hit(w, PAGES, "/b", at, 1);
         }
         world_apply(w, 3);
+        assert_int_equal(world_book(w->store, "", "pages", "late.second"), seconds * 3 * (many + 1));
+        assert_int_equal(world_book(w->store, "", "pages", "late.minute"), 3 * (many + 1));
+        assert_int_equal(world_book(w->store, "", "pages", "late.hour"), 2 * (many + 1));
+        assert_int_equal(world_book(w->store, "", "pages", "late.day"), many + 1);
         for (int tidy = 0; tidy < 2; tidy++) {
             assert_int_equal(hits(w, SPAN_MINUTE, "2026-03-15T10:00", "2026-04-01"), many * 20);
             assert_int_equal(hits(w, SPAN_HOUR, "2026-03-08", "2026-04-01"), 1 + many * 21);

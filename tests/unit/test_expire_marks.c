@@ -99,6 +99,7 @@ static void test_clock_that_leaps_is_believed_later(void **state)
                 assert_memory_equal(&before, &after, sizeof before);
             before = after;
         }
+        writer_fini(&writer);
     }
 }
 
@@ -157,7 +158,7 @@ static void test_wrong_clock_expires_nothing(void **state)
     struct clock clock = clock_fake(0);
     expiring_open(w, "minute=48h hour=10d day=62d");
     hit_until(w, fixture_ms("2026-03-17T10:05"));
-    struct writer writer = {.store = w->store, .clock = &clock};
+    struct writer writer = {.store = w->store, .clock = &clock, .retry = true};
     struct marks before = marks_by(&writer, "2026-03-17T10:20", 0, &clock);
     struct marks after = marks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
     assert_int_equal(before.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-17T10:20"));
@@ -168,6 +169,7 @@ static void test_wrong_clock_expires_nothing(void **state)
                      4);
     (void)marks_by(&writer, "2026-03-17T10:21", 2 * WRITER_EXPIRE_MS, &clock);
     assert_false(writer.clock_is_ahead);
+    writer_fini(&writer);
 }
 
 /* ---- of a store that fails */
@@ -217,6 +219,7 @@ static void test_failure_to_let_go_ends_no_counting(void **state)
     assert_true(expires_by(&w, 0));
     assert_false(w.expire_is_failing);
     assert_false(expires_by(&w, EX_DATAERR));
+    writer_fini(&w);
 }
 
 /* ---- damage */
