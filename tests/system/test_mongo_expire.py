@@ -7,9 +7,10 @@ As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names anothe
 
 import os
 import re
+import subprocess
 import time
 
-from harness import failpoints, other_day
+from harness import command, failpoints, other_day
 from mongocase import MongoCase, main
 from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
 
@@ -133,6 +134,44 @@ class MongoExpire(MongoCase, Expiring):
         self.check()
         self.check_documents()
         self.verify("a.log", "b.log")
+
+    def follow(self, number, **options):
+        """A daemon on a log of its own, which is there with a line; where it writes what it says."""
+        more = f'sources: {{access: {{path: {number}.log}}}}\naggregate: {{flush: 100ms}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
+        keep, url = "keep: {minute: 48h}", f', url: "{self.store}"'
+        self.write(f"{number}.yaml", config(keep, url).replace(b"second: 1h, ", b"second: 48h, ") + more.encode())
+        self.write(f"{number}.log", self.line(self.now))
+        self.at.append(self.now)
+        with open(self.path(f"{number}.said"), "wb") as said:
+            process = subprocess.Popen([*command(), "run", "-c", f"{number}.yaml"], cwd=self.dir, stdin=subprocess.DEVNULL,
+                                       stdout=said, stderr=said, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_one_clock_of_three_is_ahead(self):
+        """By six days, from its start on: it expires nothing that the others would not."""
+        self.at = list(range(self.now - 60 * HOUR, self.now, 600))
+        self.write("a.log", b"".join(self.line(at) for at in self.at))
+        self.write("tallyd.yaml", config(""))
+        self.count("a.log")
+        daemons = [self.follow(number, env=other_day(6 * DAY if number == 1 else 0)) for number in range(3)]
+        self.wait_until(lambda: b"event=clock_ahead" in self.read("1.said"))
+        for number in range(3):
+            self.wait_until(lambda name=f"{number}.log": self.nexts().get(name) == os.path.getsize(self.path(name)))
+        time.sleep(3)  # nothing is deleted for two seconds after a watermark moved
+        for number in range(3):
+            now = int(time.time())
+            self.append(f"{number}.log", self.line(now))
+            self.at.append(now)
+            self.wait_until(lambda name=f"{number}.log": self.nexts().get(name) == os.path.getsize(self.path(name)))
+        for process in daemons:
+            process.terminate()
+            self.assertEqual(0, process.wait(60))
+        begin, end = self.hour - 47 * HOUR, self.hour + 2 * HOUR
+        self.assertEqual(self.recount(begin, end, 60), self.ask(begin, end, "minute"))
+        self.assertLessEqual(self.marks("moments")["second"].timestamp() + 3600 * 48, time.time() + time.timezone)
+        self.verify("a.log", *(f"{number}.log" for number in range(3)))
 
     def test_years_go_with_their_months(self):
         """Also those that are rolled up; what is later than all is late."""
