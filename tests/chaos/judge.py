@@ -1,5 +1,6 @@
 """Is every event counted once? If not, did anybody say so? Judged by what the broker itself had in its topic, event by event."""
 
+import calendar
 import collections
 import re
 import time
@@ -8,6 +9,7 @@ import time
 RECREATED = re.compile(r"^(?!level=info).*(?:re-created|topic_recreated)", re.M)
 EXPIRED = re.compile(r"^(?!level=info).*(?:records_lost|deleted before they were counted|begins at|re-created)", re.M)
 CLOCK = re.compile(r"^(?!level=info).*(?:clock|expir)", re.M)
+DEFINITION = re.compile(r"generation|definition")
 MINUTE_S = 60
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"
 
@@ -96,7 +98,7 @@ def judge_spans(store, counted, times, verdict, begun_s):
 
 
 def at_of(text):
-    return int(time.mktime(time.strptime(text[:16], "%Y-%m-%dT%H:%M")) - time.timezone)
+    return calendar.timegm(time.strptime(text[:16], "%Y-%m-%dT%H:%M"))
 
 
 def judge_books(store, counted, times, verdict):
@@ -112,6 +114,18 @@ def judge_books(store, counted, times, verdict):
     if late < ancient or late > ancient and not store.told(CLOCK):
         verdict.silent.append(f"books: {late} late in kept, expected {ancient}")
     return books
+
+
+def judge_generations(store, books, counted, verdict):
+    """Each event is in one generation of `shape`, and nobody counts into the first beside those who count into the second."""
+    first, second = books["shape.counted"], books["shape~2.counted"]
+    if first + second != len(counted):
+        verdict.silent.append(f"shape: {first} in its first generation, {second} in its second, but blocks has {len(counted)}")
+    found = sum(int(row["hits"]) for row in store.query("shape", "--top", "100000").rows)
+    if found != (second if any(daemon.variant == 2 for daemon in store.daemons) else first):
+        verdict.silent.append(f"shape: {found} in the query, by the books {first} and {second}")
+    if second and len({daemon.variant for daemon in store.daemons}) > 1:
+        verdict.silent.append(f"shape: split between two generations, {first} and {second}, and nobody refused")
 
 
 def judge_documents(store, blocks, verdict):
@@ -149,6 +163,7 @@ def judge(store, sources, told, begun_s):
         verdict.told.append(f"{missing} missing, {future} rejected as of the future")
     elif unexplained:
         verdict.silent.append(f"{missing} events are missing ({future} were of the future): {unexplained[:6]}")
+    judge_generations(store, books, counted, verdict)
     judge_spans(store, counted, times, verdict, begun_s)
     if store.NAME != "sqlite":
         judge_documents(store, blocks, verdict)

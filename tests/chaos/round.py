@@ -122,11 +122,17 @@ class Round:
                 file.write(self.configure(daemon))
             daemon.signal(signal.SIGHUP)
 
-    def redefine(self, daemon, _):
-        """Another generation of a report: all daemons of its store, one after the other."""
-        for number, one in enumerate(self.store_of(daemon).daemons):
-            one.variant = 2
-            self.later(1 + 15 * number, lambda one=one: (one.signal(signal.SIGCONT), one.signal(signal.SIGTERM)))
+    def redefine(self, daemon, fault):
+        """Another generation of a report: of all daemons of a store, one after the other, or of one that nobody told of the rest."""
+        for number, one in enumerate(self.store_of(daemon).daemons if fault.more else [daemon]):
+            self.later(1 + 15 * number, one.redefine)
+
+    def roll_out(self, daemon):
+        """It refuses to count beside another definition: an operator gives all daemons of the store the new one."""
+        if daemon.refusal is not None and judge.DEFINITION.search(daemon.refusal):
+            for one in self.store_of(daemon).daemons:
+                one.refusal, one.again_at = None, 0
+                one.redefine()
 
     def dump(self, daemon, _):
         self.store_of(daemon).dump()
@@ -184,6 +190,7 @@ class Round:
             what()
         for daemon in self.daemons:
             daemon.supervise(self.turn)
+            self.roll_out(daemon)
 
     def is_drained(self, store):
         """Is each of its sources counted up to its end?"""

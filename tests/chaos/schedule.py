@@ -34,7 +34,7 @@ def more_of(dice, what, is_mongo):
         return dice.choice([0.3, 0.9, 1.0]), dice.random() < 0.5
     if what == "clock":
         return dice.choice([6 * DAY_S, 6 * DAY_S, 40 * DAY_S, -3 * DAY_S, 3600])
-    if what == "restore":  # under running daemons?
+    if what in ("restore", "redefine"):  # under running daemons? of all daemons?
         return dice.random() < 0.5
     return None
 

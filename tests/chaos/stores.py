@@ -101,9 +101,10 @@ class Sqlite(Store):
         return found
 
     def books(self):
-        """{entry: sum} of all sources; a report's are "REPORT.entry"."""
+        """{entry: sum} of all sources; a report's are "REPORT.entry", of a second generation "REPORT~2.entry"."""
         total = collections.Counter()
-        names = dict(self.sql("SELECT id, name FROM report"))
+        names = {number: name if generation == 1 else f"{name}~{generation}"
+                 for number, name, generation in self.sql("SELECT id, name, generation FROM report")}
         for report, entry, value in self.sql("SELECT report, entry, value FROM book WHERE source != ''"):
             total[entry if report == 0 else f"{names.get(report, report)}.{entry}"] += value
         return total
@@ -162,7 +163,7 @@ class Mongo(Store):
         for book in self.base.books.find({"source": {"$gt": ""}}):
             add(book.get("entries", {}), "")
             for name, entries in book.get("reports", {}).items():
-                add(entries, f"{name.partition('~')[0]}.")
+                add(entries, f"{name}.")
         return total
 
     def documents(self):
