@@ -82,6 +82,7 @@ struct config {
         int64_t connections;
         bool indexes;
         bool ttl;
+        bool unsafe_write_concern;
         enum store_validation validation;
         int64_t preallocate;    /* 1/N: N; or one of CONFIG_PREALLOCATE_… */
         bool preallocate_zeros; /* else shells */

@@ -72,6 +72,11 @@ static int check(const char *file, bool print)
     struct config *c = options_load(file, NULL, &code);
     if (c == NULL)
         return code;
+    struct err e;
+    if (mongo_is_url(c->store.url) && !mongo_check_url(c->store.url, c->store.unsafe_write_concern, &e)) {
+        config_free(c);
+        return options_complain("check", &e);
+    }
     if (print) {
         config_print(c, &out);
         note_sources(c, "# ", &out);

@@ -61,6 +61,8 @@
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e);
 bool mongo_is_url(const char *url);
+/* EX_CONFIG: it cannot be a writer's store, as far as can be told without asking the server. */
+bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e);
 
 /* A writer's names of series, of KEY_BYTES each; beside them it sorts the cells of a batch and packs its log,
  * which takes no more than MONGO_BATCH_FACTOR times what the shards have of them. */

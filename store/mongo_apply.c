@@ -20,7 +20,7 @@
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
-    struct mongo_open o = {.inc = m->inc, .seq = seq};
+    struct mongo_open o = {.inc = m->inc, .seq = seq, .prev = m->before};
     snprintf(o.slot, sizeof o.slot, "%s", m->slot);
     return o;
 }
@@ -118,16 +118,19 @@ static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool
 {
     char seq[64];
     snprintf(seq, sizeof seq, "writers.%s.open.seq", o->slot);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, seq, BCON_INT64(o->seq));
-    bson_t *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, is_open, e);
-    bson_destroy(filter);
+    bson_t filter, *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
+    bson_init(&filter);
+    mongo_add_ledger(m, &filter);
+    BSON_APPEND_INT64(&filter, seq, o->seq);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
+    bson_destroy(&filter);
     bson_destroy(update);
     return good;
 }
 
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
+    char id[LOG_ID_BYTES];
     struct text packed = {0};
     struct mongo_open now = *o;
     bool is_open, good = confirm_open(m, o, &is_open, e);
@@ -135,8 +138,11 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
         return good;
     good = mongo_read_log(m, o, &packed, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
+    log_id(id, o, "");
     if (good && is_whole)
-        good = mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
+        good = (mongo_log_check(text_slice(&packed), e) ||
+                err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
+               mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
     else if (good) /* another was quicker, and deleted it? */
         good = mongo_read_open(m, o->slot, &now, e) &&
                (now.seq != o->seq || err_set(e, EX_DATAERR,
@@ -197,7 +203,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
-        (m->step != STEP_LOGGING && !prepare(m, batch, e)))
+        (m->step != STEP_LOGGING && !prepare(m, batch, e)) ||
+        (m->batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->log.packed), e)))
         return false;
     const struct mongo_open o = own_open(m, m->number);
     if (!insert_log(m, &o, text_slice(&m->log.packed), e))
@@ -208,15 +215,11 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
-static void forget_partitions(struct mongo_store *m)
-{
-    while (m->partition_count > 0)
-        mongo_forget_partition(m, &m->partitions[m->partition_count - 1]);
-}
-
 /* What the ledger says now of the partitions. */
 static void note_sealed(struct mongo_store *m)
 {
+    m->batches_to_ask -= m->batches_to_ask > 0;
+    m->before = m->sealed;
     m->sealed = m->number;
     m->is_done = false;
     for (size_t i = 0; i < m->range_count; i++) {
@@ -236,7 +239,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
             return false;
         if (!sealed) { /* dropped; whoever goes on reads the ledger */
             m->step = STEP_NONE;
-            forget_partitions(m);
+            mongo_forget_partitions(m);
             return false;
         }
         note_sealed(m);

@@ -163,8 +163,21 @@ struct looking {
     const struct mongo_chunk *chunk;
     const size_t *sorted; /* by their ids */
     size_t count;
-    bool *is_found; /* by index in the chunk */
+    bool *is_found;                      /* by index in the chunk */
+    char applied[MONGO_SLOT_BYTES + 16]; /* which number of a document is looked at; "": none */
+    const char *other;                   /* the document with another number than the batch's, or NULL */
+    int64_t other_number;
 };
+
+/* One that the ledger may not know of; of several, the least. */
+static void note_number(struct looking *l, const bson_t *document, size_t index)
+{
+    int64_t number = mongo_number_at(document, l->applied, 0);
+    if (number == l->chunk->of->seq || (l->other != NULL && l->other_number <= number))
+        return;
+    l->other = l->chunk->ids[index];
+    l->other_number = number;
+}
 
 static bool take_found(void *context, const bson_t *document)
 {
@@ -178,6 +191,8 @@ static bool take_found(void *context, const bson_t *document)
         int order = strcmp(id, l->chunk->ids[l->sorted[middle]]);
         if (order == 0) {
             l->is_found[l->sorted[middle]] = true;
+            if (l->applied[0] != '\0')
+                note_number(l, document, l->sorted[middle]);
             break;
         }
         if (order < 0)
@@ -188,22 +203,20 @@ static bool take_found(void *context, const bson_t *document)
     return true;
 }
 
-static void write_look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied,
-                       bson_t *filter)
+static void write_look(const struct looking *l, bson_t *filter)
 {
-    char path[MONGO_SLOT_BYTES + 16];
+    const struct mongo_chunk *c = l->chunk;
     struct mongo_ids ids;
     bson_t of;
     bson_init(filter);
     mongo_ids_begin(&ids, filter);
-    for (size_t i = 0; i < n; i++)
-        mongo_ids_add(&ids, slice_text(c->ids[which[i]]));
+    for (size_t i = 0; i < l->count; i++)
+        mongo_ids_add(&ids, slice_text(c->ids[l->sorted[i]]));
     mongo_ids_end(&ids, filter);
-    if (!applied)
+    if (l->applied[0] == '\0')
         return;
-    snprintf(path, sizeof path, "applied.%s", c->of->slot);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, path, &of);
-    BSON_APPEND_INT64(&of, "$gte", c->of->seq);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, l->applied, &of);
+    BSON_APPEND_INT64(&of, "$gte", c->of->prev < 0 ? c->of->seq : c->of->prev + 1);
     bson_append_document_end(filter, &of);
 }
 
@@ -211,19 +224,22 @@ static void write_look(const struct mongo_chunk *c, const size_t *which, size_t 
 static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied, bool *is_found,
                  struct err *e)
 {
-    struct looking looking = {c, which, n, is_found};
+    struct looking looking = {.chunk = c, .sorted = which, .count = n, .is_found = is_found};
     bson_t filter;
+    if (applied)
+        snprintf(looking.applied, sizeof looking.applied, "applied.%s", c->of->slot);
     memset(is_found, 0, c->count * sizeof *is_found);
-    write_look(c, which, n, applied, &filter);
-    bson_t *options =
-        BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "batchSize", BCON_INT32((int32_t)n));
+    write_look(&looking, &filter);
+    bson_t *options = BCON_NEW("projection", "{", applied ? looking.applied : "_id", BCON_BOOL(true), "}",
+                               "batchSize", BCON_INT32((int32_t)n));
     bool good = mongo_find(c->client, c->collection, &filter, options, take_found, &looking, e);
     bson_destroy(options);
     bson_destroy(&filter);
-    return good;
+    return good && (looking.other == NULL || mongo_check_applied(c->client, c->of, c->collection,
+                                                                 looking.other, looking.other_number, e));
 }
 
-/* Those of `which` that have not been applied: *n of them afterwards. */
+/* Those of `which` that have not been applied, as far as the ledger knows: *n of them afterwards. */
 static bool drop_applied(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool is_applied[MONGO_CHUNK_UPDATES];

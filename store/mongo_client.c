@@ -24,6 +24,7 @@
     X(mongoc_uri_get_option_as_bool) X(mongoc_uri_get_option_as_utf8) X(mongoc_uri_get_write_concern) \
     X(mongoc_uri_set_write_concern) X(mongoc_write_concern_new) X(mongoc_write_concern_destroy) \
     X(mongoc_write_concern_set_wmajority) X(mongoc_write_concern_set_journal) X(mongoc_write_concern_get_w) \
+    X(mongoc_write_concern_get_wmajority) \
     X(mongoc_write_concern_is_acknowledged) X(mongoc_client_new_from_uri_with_error) \
     X(mongoc_client_destroy) X(mongoc_client_set_error_api) \
     X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
@@ -49,6 +50,8 @@ struct mongo_client {
     char *database;
     char *name;
     int32_t socket_ms;
+    bool is_unsafe;
+    char concern[64]; /* as the URI has it */
 };
 
 /* What the library warned of last: it passes over an option of a URI that it does not know. */
@@ -225,6 +228,31 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
     return true;
 }
 
+/* A failover keeps what a majority has on disk, and what fewer have, or have in memory, perhaps. */
+static void note_concern(struct mongo_client *c, const mongoc_uri_t *uri)
+{
+    const mongoc_write_concern_t *concern = lib.mongoc_uri_get_write_concern(uri);
+    bool is_journaled = lib.mongoc_uri_get_option_as_bool(uri, MONGOC_URI_JOURNAL, true);
+    c->is_unsafe = !lib.mongoc_write_concern_get_wmajority(concern) || !is_journaled;
+    if (!is_journaled)
+        snprintf(c->concern, sizeof c->concern, "journal=false");
+    else if (lib.mongoc_write_concern_get_w(concern) >= 0)
+        snprintf(c->concern, sizeof c->concern, "w=%d", lib.mongoc_write_concern_get_w(concern));
+    else
+        snprintf(c->concern, sizeof c->concern, "a w of its own");
+}
+
+bool mongo_client_is_safe(const struct mongo_client *c, struct err *e)
+{
+    return !c->is_unsafe ||
+           err_set(
+               e, EX_CONFIG,
+               "store.url: found %s, expected w=majority, or none, which is the same: a failover may lose "
+               "what was acknowledged, and with it counts. `store.unsafe_write_concern: true` takes it as "
+               "it is",
+               c->concern);
+}
+
 /* Else the library would show the password, or take what is behind an @ in it for a host. */
 static bool is_escaped(const char *url)
 {
@@ -279,6 +307,7 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
         const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);
         c->database = xstrdup(database != NULL ? database : MONGO_DATABASE_DEFAULT);
         c->socket_ms = socket_ms(uri);
+        note_concern(c, uri);
         c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
         c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
         if (c->client == NULL) {

@@ -2,7 +2,8 @@
  *
  * URI     : mongodb://…/DATABASE?…, with all that libmongoc takes (TLS, authentication, read preference); the
  *           database is `tallyd` where it names none. Writes are acknowledged by `w: majority`, `j: true`
- *           unless it says otherwise; w=0 is refused, since nothing would be exact.
+ *           unless it says otherwise, which is unsafe: a failover may lose what fewer have, or none on disk.
+ *           w=0 is refused, since nothing would be exact.
  * Retries : none here, and none by the driver: what is sent again, and when, is the protocol's
  *           (docs/LEDGER.md).
  * Timeouts: MONGO_*_MS unless the URI says otherwise, of a write concern half of what a reply may take; so
@@ -41,6 +42,8 @@ struct mongo_limits {
 bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e) MUST_CHECK;
 /* Is it a router that says so of itself, in answer to "hello"? */
 bool mongo_is_router(const bson_t *hello);
+/* EX_CONFIG: by its URI, what was acknowledged may be lost. */
+bool mongo_client_is_safe(const struct mongo_client *c, struct err *e) MUST_CHECK;
 /* Without its password. */
 const char *mongo_client_name(const struct mongo_client *c);
 const char *mongo_client_database(const struct mongo_client *c);

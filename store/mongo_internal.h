@@ -23,6 +23,7 @@
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease that is later by more is of a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1
+#define MONGO_IDENTITY_BYTES 33 /* of 128 bits, in hex */
 
 /* What the server may have ended: mongo_ttl.h. */
 struct mongo_ttl {
@@ -59,7 +60,8 @@ struct mongo_report {
 /* A partition whose events this handle may seal. */
 struct mongo_partition {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
-    char *key; /* in the ledger's `partitions` */
+    char *key;       /* in the ledger's `partitions` */
+    bool is_claimed; /* else what follows is what was known of it last */
     int64_t epoch, next;
     bool is_new;    /* nothing of it was ever counted */
     int64_t *until; /* per report: up to where it counts the partition; -1: nowhere yet */
@@ -108,14 +110,20 @@ struct mongo_store {
     bool goes_by_clock;        /* of a reader: it takes for gone what the server may have ended */
 
     /* of a writer */
+    char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
+    int64_t epoch;                       /* … raised when that is restored: mongo_identity.c */
+    struct err refused;          /* code 0: it is still that; else it is no more, and nothing is done */
     char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
     int64_t inc, sealed, number; /* of the last seal; the last number used */
+    int64_t before;              /* of the seal before the last */
     bool is_done;                /* the ledger says so of the last seal, too */
     int64_t applied_at_ms;       /* the last one, by the monotonic clock */
     int64_t kept_ms;             /* when the slot was looked after, monotonic */
     int64_t logs_deleted;        /* before this number */
-    struct mongo_partition *partitions;
+    struct mongo_partition *partitions; /* whatever it ever claimed, … */
     size_t partition_count, partition_capacity;
+    int batches_to_ask;                 /* since the last claim: mongo_torn.c */
+    struct mongo_names partition_names; /* … by source and partition: of these, numbers from 1 */
 
     /* of its connections beside `client`, made when they are needed first */
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
@@ -257,6 +265,8 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 /* … in all of them; how many. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
+/* The number of a slot's last batch. */
+int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 
 /* Another has it: it is not ours any more. Returns false. */
 bool mongo_lose_slot(struct mongo_store *m, struct err *e);
@@ -268,8 +278,11 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
 
 /* ---- mongo_partition.c */
 
+/* NULL: it is not claimed. */
 struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
-void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p);
+/* They are to be claimed anew. */
+void mongo_forget_partitions(struct mongo_store *m);
+void mongo_free_partitions(struct mongo_store *m);
 /* "partitions.kafka:access/0.next"; valid until the next one. */
 const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 /* Make them ours, and finish for whoever had them what is sealed of them. */
@@ -277,6 +290,34 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 /* Those of a batch's partitions that are not. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);
+
+/* ---- mongo_identity.c: is it still the database that this handle counts into? */
+
+/* The ledger is there, and has an identity. */
+bool mongo_begin_ledger(struct mongo_store *m, struct err *e);
+/* { _id, identity, epoch } of the ledger that this handle has seen first. */
+void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
+bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);
+/* The same one, and nothing of this writer's slot went back in it; else EX_DATAERR. */
+bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e);
+/* A partition that it claimed again goes on from where it was; else EX_DATAERR. */
+bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *was,
+                           const struct mongo_partition *now, struct err *e);
+/* The database is not what it was: EX_DATAERR, whatever is asked of the handle. Returns false. */
+bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...) PRINTF_LIKE(3, 4);
+/* A document whose number of `of`'s slot is above `of->prev`: is it that of a batch which the ledger knows?
+ * EX_DATAERR: no. */
+bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
+                         const char *id, int64_t applied, struct err *e);
+/* No: EX_DATAERR. Returns false. */
+bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,
+                           int64_t applied, const char *slot, int64_t seq, struct err *e);
+
+/* ---- mongo_torn.c */
+
+#define MONGO_BATCHES_ASKED 16 /* after a claim, so many batches */
+/* EX_DATAERR: a document that the log is about has a number of any slot that the ledger never gave. */
+bool mongo_check_torn(struct mongo_store *m, struct slice packed, struct err *e);
 
 /* ---- mongo_months.c */
 

@@ -43,6 +43,13 @@ bool mongo_read_document(struct mongo_store *m, const char *collection, const ch
     return good;
 }
 
+int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.seq", slot);
+    return mongo_number_at(ledger, path, 0);
+}
+
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     return mongo_read_document(m, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
@@ -82,6 +89,8 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
     o->seq = mongo_number_at(ledger, path, -1);
     snprintf(path, sizeof path, "writers.%s.open.inc", slot);
     o->inc = mongo_number_at(ledger, path, -1);
+    snprintf(path, sizeof path, "writers.%s.open.prev", slot);
+    o->prev = mongo_number_at(ledger, path, o->seq - 1); /* as versions had it that wrote none */
     snprintf(path, sizeof path, "writers.%s.open.bytes", slot);
     o->bytes = mongo_number_at(ledger, path, -1);
     snprintf(o->slot, sizeof o->slot, "%s", slot);
@@ -159,6 +168,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     snprintf(path, sizeof path, "writers.%s.open", m->slot);
     BSON_APPEND_DOCUMENT_BEGIN(set, path, &open);
     BSON_APPEND_INT64(&open, "seq", seq);
+    BSON_APPEND_INT64(&open, "prev", m->sealed);
     BSON_APPEND_INT64(&open, "inc", m->inc);
     BSON_APPEND_INT64(&open, "bytes", (int64_t)m->log.packed.len);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
@@ -174,6 +184,17 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     bson_append_document_end(set, &open);
 }
 
+/* As the ledger said when the last one was done: else it is an earlier one, put back. */
+static void add_nothing_open(const struct mongo_store *m, bson_t *query)
+{
+    char path[64];
+    bson_t none;
+    snprintf(path, sizeof path, "writers.%s.open", m->slot);
+    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(query, &none);
+}
+
 void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
 {
     char path[64];
@@ -181,7 +202,7 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     bson_destroy(m->seal_filter);
     bson_destroy(m->seal_update);
     bson_t *query = m->seal_filter = bson_new();
-    BSON_APPEND_UTF8(query, "_id", MONGO_LEDGER);
+    mongo_add_ledger(m, query);
     snprintf(path, sizeof path, "writers.%s.inc", m->slot);
     BSON_APPEND_INT64(query, path, m->inc);
     snprintf(path, sizeof path, "writers.%s.seq", m->slot);
@@ -192,6 +213,8 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
         BSON_APPEND_BOOL(&none, "$exists", false);
         bson_append_document_end(query, &none);
     }
+    if (m->is_done)
+        add_nothing_open(m, query);
     bson_init(&set);
     BSON_APPEND_INT64(&set, path, seq);
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
@@ -218,17 +241,22 @@ bool mongo_lose_slot(struct mongo_store *m, struct err *e)
 static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];
+    if (!mongo_check_ledger(m, ledger, e))
+        return false;
     snprintf(path, sizeof path, "writers.%s.inc", m->slot);
     if (mongo_number_at(ledger, path, -1) != m->inc)
         return mongo_lose_slot(m, e);
     for (size_t i = 0; i < m->range_count; i++) {
         const struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
-        if (mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1) != p->epoch)
+        int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
+        if (epoch < p->epoch)
+            return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer", m->ranges[i].label,
+                                p->epoch);
+        if (epoch != p->epoch)
             return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: start anew",
                            mongo_client_name(m->client), m->ranges[i].label);
     }
-    return err_set(e, EX_DATAERR, "%s: the ledger was changed by hand or another program",
-                   mongo_client_name(m->client));
+    return mongo_refuse(m, e, "its positions were changed by hand or another program");
 }
 
 /* What the ledger says of the slot decides: whether a reply was lost, and whether another has recovered it
@@ -244,14 +272,10 @@ bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e)
     bool good = mongo_read_ledger(m, &ledger, e);
     if (good) {
         snprintf(path, sizeof path, "writers.%s.inc", m->slot);
-        bool is_ours = mongo_number_at(&ledger, path, -1) == m->inc;
-        snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-        int64_t seq = mongo_number_at(&ledger, path, 0);
-        *sealed = is_ours && seq == m->number;
+        *sealed = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, path, -1) == m->inc &&
+                  mongo_seq_of(&ledger, m->slot) == m->number;
         if (!*sealed)
             (void)!explain(m, &ledger, e);
-        if (is_ours)
-            m->sealed = seq;
     }
     bson_destroy(&ledger);
     return good;
@@ -263,7 +287,7 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
     bson_t query, update, unset;
     bool found;
     bson_init(&query);
-    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    mongo_add_ledger(m, &query);
     snprintf(path, sizeof path, "writers.%s.open.seq", o->slot);
     BSON_APPEND_INT64(&query, path, o->seq);
     bson_init(&update);

@@ -30,6 +30,7 @@ void mongo_log_begin(struct mongo_log *l)
     ASSERT(l->packer != NULL);
     ZSTD_CCtx_reset(l->packer, ZSTD_reset_session_only);
     ZSTD_CCtx_setParameter(l->packer, ZSTD_c_compressionLevel, MONGO_LOG_LEVEL);
+    ZSTD_CCtx_setParameter(l->packer, ZSTD_c_checksumFlag, 1);
 }
 
 void mongo_log_add(struct mongo_log *l, const bson_t *update)
@@ -111,4 +112,36 @@ bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err
         if (!unpack(r, e))
             return false;
     }
+}
+
+/* { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } } */
+static bool is_update(struct slice raw)
+{
+    bson_t update;
+    bson_iter_t it, at;
+    if (!bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) ||
+        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !bson_iter_init_find(&it, &update, "c") ||
+        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, &update, "f") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at) || !bson_iter_find(&at, "_id") ||
+        !BSON_ITER_HOLDS_UTF8(&at) || !bson_iter_init_find(&it, &update, "u") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_log_check(struct slice packed, struct err *e)
+{
+    struct mongo_log_reader r;
+    struct slice update;
+    bool good;
+    mongo_log_open(&r, packed);
+    do
+        good = mongo_log_next(&r, &update, e) && (update.len == 0 || is_update(update) || damaged(e));
+    while (good && update.len > 0);
+    mongo_log_close(&r);
+    return good;
 }

@@ -13,6 +13,8 @@
  *
  *          each an upsert of one document, those of one collection together. So recovery needs no
  *          configuration, and no version of the program but one that reads this.
+ * Checks : the frame ends with a checksum. What was in the database is checked as a whole before anything of
+ *          it is carried out; who carries it out relies on the shape above.
  * Memory : packed, however large the batch.
  */
 #pragma once
@@ -48,3 +50,5 @@ void mongo_log_open(struct mongo_log_reader *r, struct slice packed);
 void mongo_log_close(struct mongo_log_reader *r);
 /* The next update, in order, until the next call; of no bytes: the end. EX_DATAERR: it is damaged. */
 bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e) MUST_CHECK;
+/* Is all of it as it was written? EX_DATAERR: no. */
+bool mongo_log_check(struct slice packed, struct err *e) MUST_CHECK;

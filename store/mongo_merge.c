@@ -262,7 +262,7 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
 /* Carried out as a batch is; what is refused by its guard, another has done more of. */
 static bool send_log(struct mongo_merge *g, struct err *e)
 {
-    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence};
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence, .prev = -1};
     mongo_log_end(&g->log);
     if (!mongo_send(g->m, &of, text_slice(&g->log.packed), e))
         return false;

@@ -253,7 +253,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
     if (options->connections > 0)
         m->connections = options->connections;
-    if (!mongo_take_limits(m, e))
+    if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e))
         return false;
     m->with_ttl = options->ttl;
     m->with_weeks = options->weeks;
@@ -307,8 +307,7 @@ void mongo_free(struct mongo_store *m)
         free_report(&m->more[r]);
         report_fini(&m->reports[r]);
     }
-    while (m->partition_count > 0)
-        mongo_forget_partition(m, &m->partitions[m->partition_count - 1]);
+    mongo_free_partitions(m);
     mongo_client_close(m->client);
     mongo_send_fini(m);
     mongo_raw_fini(m);
@@ -317,7 +316,6 @@ void mongo_free(struct mongo_store *m)
     bson_destroy(m->seal_filter);
     bson_destroy(m->seal_update);
     text_fini(&m->id);
-    free(m->partitions);
     free(m->ranges);
     free(m->reports);
     free(m->more);
@@ -377,6 +375,16 @@ static const struct store_ops mongo_ops = {
     .jobs = mongo_jobs,
 };
 
+bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
+{
+    struct mongo_client *client = mongo_client_open(url, true, e);
+    if (client == NULL)
+        return e->code != EX_CONFIG;
+    bool good = with_unsafe_writes || mongo_client_is_safe(client, e);
+    mongo_client_close(client);
+    return good;
+}
+
 struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
 {
     struct mongo_client *client = mongo_client_open(uri, primary, e);
@@ -389,6 +397,7 @@ struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
     m->uri = xstrdup(uri);
     m->connections = MONGO_CONNECTIONS_DEFAULT;
     m->is_done = true;
+    mongo_names_init(&m->partition_names);
     m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
     m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
     return m;

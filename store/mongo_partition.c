@@ -23,14 +23,29 @@ const char *mongo_partition_member(struct mongo_store *m, const struct mongo_par
     return m->id.ptr;
 }
 
+#define PARTITION_NAME_BYTES (RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES)
+
+/* One text of both, with a zero in between. */
+static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_BYTES])
+{
+    size_t source = strlen(range->source) + 1, partition = strlen(range->partition);
+    memcpy(buf, range->source, source);
+    memcpy(buf + source, range->partition, partition);
+    return slice_of(buf, source + partition);
+}
+
+/* As it was claimed last, whether it still is or not; NULL: never. */
+static struct mongo_partition *known_partition(struct mongo_store *m, const struct range *range)
+{
+    char buf[PARTITION_NAME_BYTES];
+    uint32_t number = mongo_names_find(&m->partition_names, name_of(range, buf));
+    return number == 0 ? NULL : &m->partitions[number - 1];
+}
+
 struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range)
 {
-    for (size_t i = 0; i < m->partition_count; i++) {
-        struct mongo_partition *p = &m->partitions[i];
-        if (strcmp(p->source, range->source) == 0 && strcmp(p->partition, range->partition) == 0)
-            return p;
-    }
-    return NULL;
+    struct mongo_partition *p = known_partition(m, range);
+    return p != NULL && p->is_claimed ? p : NULL;
 }
 
 static const char *text_at(const bson_t *document, const char *path)
@@ -67,11 +82,13 @@ struct claims {
     struct mongo_store *m;
     struct mongo_partition *partitions;
     size_t count;
+    struct mongo_names keys; /* of number 1, 2, … */
 };
 
 static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
 {
     struct mongo_partition p = {.key = partition_key(range),
+                                .is_claimed = true,
                                 .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
     snprintf(p.source, sizeof p.source, "%s", range->source);
     snprintf(p.partition, sizeof p.partition, "%s", range->partition);
@@ -95,13 +112,10 @@ static bool covers(const struct claims *c, const bson_t *ledger, const char *slo
     if (!mongo_find_member(ledger, path, &ranges) || !bson_iter_recurse(&ranges, &at))
         return false;
     while (bson_iter_next(&at)) {
-        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "partition") ||
-            !BSON_ITER_HOLDS_UTF8(&name))
-            continue;
-        for (size_t i = 0; i < c->count; i++) {
-            if (strcmp(bson_iter_utf8(&name, NULL), c->partitions[i].key) == 0)
-                return true;
-        }
+        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "partition") &&
+            BSON_ITER_HOLDS_UTF8(&name) &&
+            mongo_names_find(&c->keys, slice_text(bson_iter_utf8(&name, NULL))) != 0)
+            return true;
     }
     return false;
 }
@@ -124,16 +138,16 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
 static bool take_until(void *context, const bson_t *book)
 {
     const struct claims *c = context;
-    for (size_t i = 0; i < c->count; i++) {
-        struct mongo_partition *p = &c->partitions[i];
-        if (strcmp(text_at(book, "source"), p->source) != 0 ||
-            strcmp(text_at(book, "partition"), p->partition) != 0)
-            continue;
-        for (size_t r = 0; r < c->m->store.report_count; r++) {
-            char path[MONGO_NAME_BYTES + 16];
-            snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
-            p->until[r] = mongo_number_at(book, path, -1);
-        }
+    struct range range;
+    snprintf(range.source, sizeof range.source, "%s", text_at(book, "source"));
+    snprintf(range.partition, sizeof range.partition, "%s", text_at(book, "partition"));
+    char *key = partition_key(&range);
+    uint32_t number = mongo_names_find(&c->keys, slice_text(key));
+    free(key);
+    for (size_t r = 0; number != 0 && r < c->m->store.report_count; r++) {
+        char path[MONGO_NAME_BYTES + 16];
+        snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
+        c->partitions[number - 1].until[r] = mongo_number_at(book, path, -1);
     }
     return true;
 }
@@ -156,6 +170,15 @@ static bool read_until(struct claims *c, struct err *e)
     return good;
 }
 
+/* Why the ledger refused a claim. */
+static bool explain(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
+    bson_destroy(&ledger);
+    return good && mongo_lose_slot(m, e);
+}
+
 /* Owner and epoch + 1 of all of them, whoever had them. `ledger`: as it is then; the caller destroys it. */
 static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
 {
@@ -165,7 +188,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     struct mongo_store *m = c->m;
     bson_init(&query);
     bson_init(&update);
-    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    mongo_add_ledger(m, &query);
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     BSON_APPEND_INT64(&query, inc, m->inc);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
@@ -183,7 +206,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, &found, ledger, e);
     bson_destroy(&query);
     bson_destroy(&update);
-    return good && (found || mongo_lose_slot(m, e));
+    return good && (found || explain(m, e));
 }
 
 /* Where the partition is to go on, and by which epoch. */
@@ -199,41 +222,70 @@ static void take_claim(struct mongo_store *m, struct mongo_partition *p, const b
     p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
 }
 
-void mongo_forget_partition(struct mongo_store *m, struct mongo_partition *p)
+void mongo_forget_partitions(struct mongo_store *m)
 {
-    free_partition(p);
-    *p = m->partitions[--m->partition_count];
+    for (size_t i = 0; i < m->partition_count; i++)
+        m->partitions[i].is_claimed = false;
+}
+
+void mongo_free_partitions(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++)
+        free_partition(&m->partitions[i]);
+    free(m->partitions);
+    mongo_names_fini(&m->partition_names);
 }
 
 static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
 {
-    struct mongo_partition *old = mongo_find_partition(m, range);
-    if (old != NULL)
-        mongo_forget_partition(m, old);
+    struct mongo_partition *old = known_partition(m, range);
+    char buf[PARTITION_NAME_BYTES];
+    if (old != NULL) {
+        free_partition(old);
+        *old = *p;
+        return;
+    }
     m->partitions =
         xgrow(m->partitions, &m->partition_capacity, m->partition_count + 1, sizeof *m->partitions);
     m->partitions[m->partition_count++] = *p;
+    ASSERT(mongo_names_add(&m->partition_names, name_of(range, buf)) == m->partition_count);
+}
+
+/* As far as the handle knew these, the ledger goes on from there. */
+static bool check_claims(struct claims *c, const bson_t *ledger, struct range *ranges, struct err *e)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct mongo_partition *was = known_partition(c->m, &ranges[i]);
+        take_claim(c->m, &c->partitions[i], ledger, &ranges[i]);
+        if (was != NULL && !mongo_check_partition(c->m, was, &c->partitions[i], e))
+            return false;
+    }
+    return true;
 }
 
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    struct claims c = {m, xcalloc(count + 1, sizeof *c.partitions), count};
+    struct claims c = {.m = m, .partitions = xcalloc(count + 1, sizeof *c.partitions), .count = count};
     bson_t ledger = BSON_INITIALIZER;
-    for (size_t i = 0; i < count; i++)
-        c.partitions[i] = new_partition(m, &ranges[i]);
-    bool good = count == 0 || (mongo_need_slot(m, e) && write_claims(&c, &ledger, e) &&
-                               recover_of(&c, &ledger, e) && read_until(&c, e));
+    mongo_names_init(&c.keys);
     for (size_t i = 0; i < count; i++) {
-        struct mongo_partition *p = &c.partitions[i];
-        if (!good) {
-            free_partition(p);
-            continue;
-        }
-        take_claim(m, p, &ledger, &ranges[i]);
-        keep_partition(m, &ranges[i], p);
+        c.partitions[i] = new_partition(m, &ranges[i]);
+        (void)mongo_names_add(&c.keys, slice_text(c.partitions[i].key));
     }
+    bool good = count == 0 ||
+                (mongo_need_slot(m, e) && write_claims(&c, &ledger, e) &&
+                 check_claims(&c, &ledger, ranges, e) && recover_of(&c, &ledger, e) && read_until(&c, e));
+    for (size_t i = 0; i < count; i++) {
+        if (good)
+            keep_partition(m, &ranges[i], &c.partitions[i]);
+        else
+            free_partition(&c.partitions[i]);
+    }
+    if (good && count > 0)
+        m->batches_to_ask = MONGO_BATCHES_ASKED;
     bson_destroy(&ledger);
+    mongo_names_fini(&c.keys);
     free(c.partitions);
     return good;
 }

@@ -77,11 +77,17 @@ static void guard(const bson_t *document, const bson_iter_t *filter, bson_t *to)
         bson_append_iter(to, "applied", -1, &at);
 }
 
+static const char *id_text(const bson_iter_t *id)
+{
+    return BSON_ITER_HOLDS_UTF8(id) ? bson_iter_utf8(id, NULL) : "?";
+}
+
 bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                     const bson_t *logged, bool *done, struct err *e)
 {
     bson_iter_t filter, update, id;
     char applied[MONGO_SLOT_BYTES + 16];
+    const int64_t above = of->prev < 0 ? of->seq - 1 : of->prev;
     bool good = true, overflows = true;
     snprintf(applied, sizeof applied, "applied.%s", of->slot);
     *done = false;
@@ -94,8 +100,10 @@ bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, co
         bson_append_iter(&by_id, "_id", -1, &id);
         good = mongo_find(client, collection, &by_id, NULL, keep, &f, e);
         overflows = good && f.is_there;
-        *done = overflows && value_at(&f.document, applied) >= of->seq; /* who recovers it was quicker */
-        if (overflows && !*done) {
+        int64_t number = overflows ? value_at(&f.document, applied) : 0;
+        *done = number > above; /* who recovers it was quicker */
+        good = good && (!*done || mongo_check_applied(client, of, collection, id_text(&id), number, e));
+        if (good && overflows && !*done) {
             overflows = rewrite(&f.document, &update, &u);
             guard(&f.document, &filter, &q);
             good = !overflows || mongo_update_one(client, collection, &q, &u, false, done, e);

@@ -30,17 +30,6 @@ static bool name_host(char buf[HOST_BYTES])
     return good && len > 0;
 }
 
-/* Make the ledger if there is none. */
-static bool create_ledger(struct mongo_store *m, struct err *e)
-{
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
-}
-
 /* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
  */
 enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
@@ -111,14 +100,39 @@ bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool g
     return true;
 }
 
+/* Above what was ever used, of a database that was put back, too, if the clock is right. */
+static int64_t fresh(int64_t last)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    return now_ms > last ? now_ms : last;
+}
+
+/* The last batch of the slot, which must be the last one still when it is taken. Returns the number after
+ * which this writer's begin: those in between are never used. */
+static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
+{
+    char path[64];
+    bson_t none;
+    m->sealed = mongo_seq_of(ledger, m->slot);
+    snprintf(path, sizeof path, "writers.%s.seq", m->slot);
+    if (m->sealed > 0) {
+        BSON_APPEND_INT64(query, path, m->sealed);
+    } else {
+        BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
+        BSON_APPEND_BOOL(&none, "$exists", false);
+        bson_append_document_end(query, &none);
+    }
+    return fresh(m->sealed);
+}
+
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     char inc[64], path[64], host[HOST_BYTES];
-    bson_t query, update, increase, set, none, after;
+    bson_t query, update, set, none, after;
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     m->inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
-    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    mongo_add_ledger(m, &query);
     if (m->inc > 0) {
         BSON_APPEND_INT64(&query, inc, m->inc);
     } else {
@@ -129,11 +143,14 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     BSON_APPEND_DOCUMENT_BEGIN(&query, "restoring", &none);
     BSON_APPEND_BOOL(&none, "$exists", false);
     bson_append_document_end(&query, &none);
+    m->number = add_seq(m, ledger, &query);
     bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
-    BSON_APPEND_INT64(&increase, inc, 1);
-    bson_append_document_end(&update, &increase);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_INT64(&set, inc, fresh(m->inc + 1));
+    snprintf(path, sizeof path, "writers.%s.gap.after", m->slot);
+    BSON_APPEND_INT64(&set, path, m->sealed);
+    snprintf(path, sizeof path, "writers.%s.gap.before", m->slot);
+    BSON_APPEND_INT64(&set, path, m->number + 1);
     snprintf(path, sizeof path, "writers.%s.host", m->slot);
     BSON_APPEND_UTF8(&set, path, name_host(host) ? host : "");
     snprintf(path, sizeof path, "writers.%s.pid", m->slot);
@@ -144,8 +161,6 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
     if (good && *taken) {
         m->inc = mongo_number_at(&after, inc, 0);
-        snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-        m->sealed = m->number = mongo_number_at(&after, path, 0);
         m->is_done = true;
         m->logs_deleted = 0;
         m->kept_ms = clock_mono_ms(&clock_system);
@@ -161,10 +176,12 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
 
 bool mongo_need_slot(struct mongo_store *m, struct err *e)
 {
-    bool taken = m->slot[0] != '\0', good = taken || create_ledger(m, e);
+    bool taken = m->slot[0] != '\0', good = taken || mongo_begin_ledger(m, e);
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
-        good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e);
+        m->slot[0] = '\0';
+        good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
+               mongo_check_ledger(m, &ledger, e);
         if (good && !find_free(&ledger, m->slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
@@ -188,7 +205,7 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     snprintf(lease, sizeof lease, "writers.%s.lease", m->slot);
     bson_init(&query);
-    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    mongo_add_ledger(m, &query);
     BSON_APPEND_INT64(&query, inc, m->inc);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
@@ -210,7 +227,8 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     m->kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, true, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                mongo_recover_abandoned(m, &ledger, true, e);
     bson_destroy(&ledger);
     return good;
 }

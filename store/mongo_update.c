@@ -91,7 +91,7 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
-    mongo_add_guard(&f, applied, m->number);
+    mongo_add_guard(&f, applied, m->sealed + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);

@@ -135,6 +135,7 @@ struct store_options {
     enum store_validation validation;
     size_t connections;      /* to a server, over which a batch is applied; 0: as the store likes */
     bool without_indexes;    /* but those that it needs itself */
+    bool with_unsafe_writes; /* what a server acknowledges may be lost: else EX_CONFIG */
     bool ttl;                /* the server ends documents. Only MongoDB's: EX_CONFIG elsewhere */
     bool weeks;              /* documents of weeks are wanted, … */
     enum weekday week_start; /* … which begin on this day */

@@ -76,6 +76,7 @@ byte inc[SLOTS];      /* raised by whoever takes the slot */
 byte seq[SLOTS];      /* of the last batch sealed; never goes back */
 byte open_inc[SLOTS]; /* under which incarnation it was */
 bool open[SLOTS];     /* sealed, and not done */
+byte before[SLOTS];   /* … and the slot's batch before it */
 
 /* ---- the log, as far as it is ever read: the batch that each slot sealed last */
 batch log[SLOTS];
@@ -100,9 +101,9 @@ byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the parti
 
 /* ---- the rules that variants are without */
 #ifdef WITHOUT_GUARD
-#define MATCHES(d, s, q) (exists[d])
+#define MATCHES(d, s, p) (exists[d])
 #else
-#define MATCHES(d, s, q) (exists[d] && applied[d].by[s] < q)
+#define MATCHES(d, s, p) (exists[d] && applied[d].by[s] <= p)
 #endif
 
 #ifdef WITHOUT_INCARNATION
@@ -207,14 +208,14 @@ inline add(b, d, s, q)
     o = 0
 }
 
-/* One guarded update of document `d`, sent until it is answered. */
-inline update(b, d, s, q)
+/* One guarded update of document `d`, sent until it is answered; `p` is the slot's batch before `q`. */
+inline update(b, d, s, p, q)
 {
     do
     :: atomic {
         may_die();
         if
-        :: MATCHES(d, s, q) -> add(b, d, s, q); answer_comes()
+        :: MATCHES(d, s, p) -> add(b, d, s, q); answer_comes()
         :: else -> answer = NO_MATCH
         fi
        };
@@ -230,14 +231,14 @@ inline update(b, d, s, q)
        fi;
 #ifndef WITHOUT_DUPLICATE_KEY_RULE
        if
-       :: answer == DUPLICATE -> /* the same without upsert; what then matches nothing had been applied */
+       :: answer == DUPLICATE -> /* the same without upsert; what then matches nothing had been applied: never has the
+                                    document a number that the ledger knows nothing of */
         atomic {
             may_die();
             if
-            :: MATCHES(d, s, q) -> add(b, d, s, q)
-            :: else
+            :: MATCHES(d, s, p) -> add(b, d, s, q)
+            :: else -> assert(applied[d].by[s] == q || (applied[d].by[s] > q && seq[s] >= applied[d].by[s]))
             fi;
-            assert(applied[d].by[s] >= q);
             answer_comes()
         }
        :: else
@@ -251,14 +252,14 @@ inline update(b, d, s, q)
     answer = NO
 }
 
-inline apply(b, s, q)
+inline apply(b, s, p, q)
 {
     if
-    :: HAS(b, 0, 0) || HAS(b, 1, 0) -> update(b, 0, s, q)
+    :: HAS(b, 0, 0) || HAS(b, 1, 0) -> update(b, 0, s, p, q)
     :: else
     fi;
     if
-    :: HAS(b, 0, 1) || HAS(b, 1, 1) -> update(b, 1, s, q)
+    :: HAS(b, 0, 1) || HAS(b, 1, 1) -> update(b, 1, s, p, q)
     :: else
     fi
 }
@@ -300,7 +301,7 @@ inline recover(s)
     atomic {
         may_die();
         if
-        :: seq[s] == todo[s] && logged[s] -> copy(rb, log[s])
+        :: seq[s] == todo[s] && logged[s] -> copy(rb, log[s]); was = before[s]
         :: else -> /* Another was quicker: the log is gone. */
             assert(!open[s] || seq[s] != todo[s]);
             todo[s] = 0
@@ -308,10 +309,11 @@ inline recover(s)
     };
     if
     :: todo[s] > 0 ->
-        apply(rb, s, todo[s]);
+        apply(rb, s, was, todo[s]);
         finish(s, todo[s]);
         d_step {
             clear(rb);
+            was = 0;
             todo[s] = 0
         }
     :: else
@@ -395,6 +397,7 @@ inline seal(s, i, p, q, b, ok)
         if
         :: ok ->
             seq[s] = q;
+            before[s] = p;
             open[s] = true;
             open_inc[s] = i;
             copy(log[s], b);
@@ -443,6 +446,7 @@ inline forget()
         my_inc = 0;
         prev = 0;
         last = 0;
+        was = 0;
         answer = NO;
         failed = 0;
         todo[0] = 0;
@@ -455,6 +459,7 @@ proctype daemon(byte me; byte slot)
 {
     byte my_inc;     /* as which the slot was taken */
     byte prev, last; /* sequences: of the slot's last batch; the highest one used */
+    byte was;        /* … of the batch before the one that is being applied */
     byte my_epoch[PARTITIONS], position[PARTITIONS];
     bool mine[PARTITIONS];
     byte todo[SLOTS], r; /* what is to be recovered; of which slot, now */
@@ -561,6 +566,7 @@ start:
         atomic {
             answer = NO;
             failed = 0;
+            was = prev;
             prev = last;
             position[0] = (COVERS(b, 0) -> b.to[0] : position[0]);
             position[1] = (COVERS(b, 1) -> b.to[1] : position[1]);
@@ -569,9 +575,12 @@ start:
             logged[slot] = true
 #endif
         };
-        apply(b, slot, last);
+        apply(b, slot, was, last);
         finish(slot, last);
-        clear(b)
+        d_step {
+            clear(b);
+            was = 0
+        }
        :: else
        fi
        fi

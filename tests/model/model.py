@@ -43,6 +43,7 @@ MEANING = [
     ("failed<=", "recovery does not end"),
     ("<=1", "a batch is found twice"),
     ("were_done", "a chart misses a batch that was done"),
+    ("applied", "a document has a number that the ledger never gave"),
     ("todo", "a sealed batch has no log"),
     ("", "an event is lost"),
 ]

@@ -146,7 +146,7 @@ class Alike(MongoCase):
                     url = f"mongodb://127.0.0.1:{between.port}/{self.name}{SHORT}"
                     self.count("a.log", url=url, status=EX_UNAVAILABLE)
                     self.assertEqual(1, between.commands[lost.lose])
-                self.assertGreaterEqual(self.base[collection].count_documents({"applied.w0": 1}), self.PAGES)
+                self.assertGreaterEqual(self.base[collection].count_documents({"applied.w0": {"$gte": 1}}), self.PAGES)
                 self.finish("a.log")
                 self.check_hits(lines)
 
@@ -181,7 +181,8 @@ class New(MongoCase):
         gone = [f"/page-{i}.html" for i in range(0, 40, 4)]
         self.base["pages.day"].delete_many({"metadata.path": {"$in": gone}})
         commands = self.add(FIRST_DAY, 4, range(60))
-        self.assertEqual((1, 1, 1), tuple(commands[name, "pages.day"] for name in ("find", "insert", "update")))
+        # One of the finds asks whether they are ahead of the ledger, as after each claim.
+        self.assertEqual((2, 1, 1), tuple(commands[name, "pages.day"] for name in ("find", "insert", "update")))
         expected = {cell: counts for cell, counts in add_up(recount(self.lines), "minute").items()
                     if not (cell[1] in gone and "T03:" in cell[0])}
         self.assertEqual(expected, self.stored("pages", "day", "minute"))

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""A database is not always what it was: put back under a daemon, a copy of a live one, one that lost what it had acknowledged.
+What is then counted is exact, or refused with the reason; nothing is lost or doubled without a word.
+
+TALLYD_MONGO names the server (tests/servers/mongo.py).
+"""
+
+import datetime
+import os
+import signal
+
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, DaemonCase, dice
+from mongocase import FOLLOWING, REPORTS, Int64, MongoCase, log, main
+
+KILLED = -signal.SIGKILL
+AHEAD = r"mongodb://.* has a document \".*\" with counts of batch \d+ of slot w\d+"
+NOT_THE_SAME = "is not what this tallyd counted into: "
+
+
+class Identity(MongoCase, DaemonCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.lines = b""
+
+    def follow(self):
+        self.write("tallyd.yaml", (FOLLOWING % (REPORTS, self.server.port, self.name, "")).encode())
+        self.launch("-c", "tallyd.yaml")
+
+    def add(self, count=40):
+        self.lines += (lines := log(self.dice, count))
+        self.append("a.log", lines)
+
+    def count_on(self):
+        """The daemon has counted what is added now, and has nothing open."""
+        self.add()
+        self.wait_for(self.nexts, lambda found: found.get("a.log") == len(self.lines))
+
+    def wait_until_done(self):
+        self.wait_for(self.ledger, lambda found: "open" not in found["writers"]["w0"])
+
+    def ledger(self):
+        return self.base.ledger.find_one({"_id": "ledger"})
+
+    def set_back(self, ledger):
+        self.base.ledger.replace_one({"_id": "ledger"}, ledger, upsert=True)
+
+    def copy(self):
+        return {name: list(self.base[name].find()) for name in self.base.list_collection_names()}
+
+    def put_back(self, copy):
+        names = [*copy, *(set(self.base.list_collection_names()) - set(copy))]
+        self.dice.shuffle(names)
+        for name in names:
+            self.base[name].delete_many({})
+            if copy.get(name):
+                self.base[name].insert_many(copy[name])
+
+    def check_refused(self, reason):
+        """The daemon ends, and says why; systemd does not start one again that ends so."""
+        self.assertEqual(EX_DATAERR, self.process.wait(TIMEOUT_S), said := self.read("log").decode())
+        self.assertIn(NOT_THE_SAME + reason, said)
+
+    def check_ahead(self):
+        """So it is each time, until somebody does something."""
+        for _ in range(2):
+            self.count("a.log", status=EX_DATAERR)
+            self.assertRegex(self.err, AHEAD)
+
+
+class PutBack(Identity):
+    def test_under_a_daemon(self):
+        """Whatever the daemon does meanwhile, it stops; what is there then is counted on exactly, or a document is named."""
+        self.write("a.log", b"")
+        self.follow()
+        self.count_on()
+        copy = self.copy()
+        self.count_on()
+        self.add(200)
+        self.put_back(copy)
+        self.add()
+        self.check_refused("")
+        process = self.begin("a.log")
+        said = b"".join(process.communicate(timeout=TIMEOUT_S)).decode()
+        self.assertIn(process.returncode, (EX_OK, EX_DATAERR), said)
+        if process.returncode == EX_OK:
+            self.check(self.lines, files=["a.log"])
+        else:
+            self.assertRegex(said, AHEAD + "|" + "of the log of a batch")
+        print(f"then: {process.returncode}")
+
+    def test_at_rest(self):
+        self.write("a.log", b"")
+        self.follow()
+        self.count_on()
+        self.stop()
+        copy = self.copy()
+        self.follow()
+        self.count_on()
+        self.wait_until_done()
+        self.process.send_signal(signal.SIGSTOP)
+        self.put_back(copy)
+        self.process.send_signal(signal.SIGCONT)
+        self.add()
+        self.check_refused("slot w0 of its ledger is as it was before this tallyd took it")
+        self.finish("a.log")
+        self.check(self.lines, files=["a.log"])
+
+    def test_another_database(self):
+        """Or another state of it, by whoever restored it; or none."""
+        self.write("a.log", b"")
+        for update, reason in (({"$set": {"identity": "0" * 32}}, "the identity in its ledger was "),
+                               ({"$inc": {"epoch": 1}}, "the epoch in its ledger was "),
+                               ({"$set": {"writers.w0.open": {"seq": 1}}}, "batch "),
+                               (None, "its ledger is gone")):
+            with self.subTest(reason=reason):
+                self.follow()
+                self.count_on()
+                self.wait_until_done()
+                if update:
+                    self.base.ledger.update_one({"_id": "ledger"}, update)
+                else:
+                    self.base.ledger.delete_one({})
+                self.add()
+                self.check_refused(reason)
+                self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0.open": 1}})
+
+
+class Ahead(Identity):
+    """Documents that have counts of which the ledger knows nothing."""
+
+    def test_of_a_copy_of_a_live_one(self):
+        self.add()
+        self.write("a.log", self.lines)
+        self.count("a.log")
+        ledger = self.ledger()
+        self.add()
+        self.count("a.log")
+        self.set_back(ledger)
+        self.add()
+        self.check_ahead()
+
+    def test_of_another_slot(self):
+        """What was counted by one slot, and is forgotten, is counted again by another."""
+        self.add()
+        self.write("a.log", self.lines)
+        self.count("a.log")
+        ledger = self.ledger()
+        self.add()
+        self.count("a.log")
+        lost = self.ledger()["writers"]["w0"]["seq"]
+        w0 = ledger["writers"]["w0"]
+        w0 |= {"lease": datetime.datetime.utcnow() + datetime.timedelta(minutes=30), "host": "another"}  # it lives
+        self.set_back(ledger)
+        self.add()
+        self.check_ahead()
+        with self.subTest("which has been taken anew since"):
+            w0["gap"] = {"after": w0["seq"], "before": Int64(lost + 2)}
+            w0["seq"] = Int64(lost + 2)
+            self.set_back(ledger)
+            self.check_ahead()
+
+    def test_after_a_failover(self):
+        """What the daemon knows, it says; who begins later finds the documents."""
+        self.write("a.log", b"")
+        self.follow()
+        self.count_on()
+        ledger = self.ledger()
+        self.count_on()
+        self.set_back(ledger)
+        self.add()
+        self.check_refused("the last batch of slot w0 was ")
+        self.check_ahead()
+
+    def test_numbers_are_not_used_again(self):
+        self.add()
+        self.write("a.log", self.lines)
+        self.count("a.log")
+        before = self.ledger()
+        self.add()
+        self.count("a.log")
+        lost = self.ledger()["writers"]["w0"]
+        self.set_back(before)
+        self.write("b.log", log(self.dice, 40))
+        self.base["pages.day"].delete_many({})
+        for name in self.base.list_collection_names():
+            self.base[name].update_many({"applied.w0": lost["seq"]}, {"$set": {"applied.w0": before["writers"]["w0"]["seq"]}})
+        self.count("b.log")
+        now = self.ledger()["writers"]["w0"]
+        self.assertGreater(now["inc"], lost["inc"])
+        self.assertGreater(now["seq"], lost["seq"])
+        self.assertEqual({"after": before["writers"]["w0"]["seq"], "before": now["seq"]}, now["gap"])
+
+    def test_one_from_before_there_were_identities(self):
+        self.add()
+        self.write("a.log", self.lines)
+        self.count("a.log")
+        self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"identity": 1, "epoch": 1}})
+        self.add()
+        self.finish("a.log")
+        self.check(self.lines, files=["a.log"])
+        self.assertRegex(self.ledger()["identity"], "^[0-9a-f]{32}$")
+        self.assertGreater(self.ledger()["epoch"], 0)
+
+
+class Damaged(Identity):
+    def test_the_log_of_a_batch(self):
+        """Any of its bytes: it is named, and nothing of it is carried out; as it was, it is."""
+        self.add(100)
+        self.write("a.log", self.lines)
+        self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        part = self.base.batches.find_one()
+        for _ in range(10):
+            damaged = bytearray(part["zstd"])
+            damaged[self.dice.randrange(len(damaged))] ^= 1 << self.dice.randrange(8)
+            self.base.batches.update_one({"_id": part["_id"]}, {"$set": {"zstd": bytes(damaged)}})
+            self.count("a.log", status=EX_DATAERR)
+            self.assertIn(f'batches "{os.path.dirname(part["_id"])}": the log of a batch is damaged', self.err)
+            self.assertEqual(0, self.base["pages.day"].count_documents({}))
+        self.base.batches.replace_one({"_id": part["_id"]}, part)
+        self.finish("a.log")
+        self.check(self.lines, files=["a.log"])
+
+
+class WriteConcern(Identity):
+    def test_less_than_a_majority_is_asked_for(self):
+        self.add(5)
+        self.write("a.log", self.lines)
+        good = self.read("tallyd.yaml")
+        for option in "w=1", "w=2", "journal=false", "w=majority&journal=false", "w=tagged":
+            with self.subTest(option=option):
+                url = f"{self.store}?{option}"
+                self.write("tallyd.yaml", good.replace(b"store: {", f'store: {{url: "{url}", '.encode()))
+                self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)
+                self.assertRegex(self.err, "store.url: found .*, expected w=majority, .*store.unsafe_write_concern: true")
+                self.tallyd("import", "-c", "tallyd.yaml", "a.log", status=EX_CONFIG)
+                self.assertRegex(self.err, "store.url: found .*, expected w=majority, .*store.unsafe_write_concern: true")
+        self.assertEqual([], self.base.list_collection_names())
+        self.write("tallyd.yaml", good.replace(
+            b"store: {", f'store: {{url: "{self.store}?w=1", unsafe_write_concern: true, '.encode()))
+        self.tallyd("check", "-c", "tallyd.yaml")
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.count("a.log", url=f"{self.store}?w=majority")
+        self.check(self.lines, files=["a.log"])
+
+
+if __name__ == "__main__":
+    main()
