@@ -3,9 +3,9 @@
  *
  * Again : a restore that was interrupted leaves `restoring` in the ledger, which keeps daemons off; so it is
  *         begun anew, by --force.
- * Derived: years and weeks may be older than the months and days that they are made of. So none of them counts
- *         as rolled up: the job sets them again, with a fence above that of every document. A ranking stays:
- *         its own document says which batches it covers. */
+ * Derived: years and weeks may be older than the months and days that they are made of. So none of them is
+ *         taken for rolled up: the job sets them again, with a fence above that of every document. A ranking
+ *         stays: its own document says which batches it covers. */
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
