@@ -37,3 +37,5 @@ bool mongo_is_raw(const struct mongo_place *place);
 
 /* EX_TEMPFAIL: the ledger says that a restore is under way, or was not ended. */
 bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
+/* … it does not, into a filter. */
+void mongo_add_restored(bson_t *filter);

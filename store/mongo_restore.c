@@ -60,6 +60,14 @@ bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct er
                mongo_client_name(m->client));
 }
 
+void mongo_add_restored(bson_t *filter)
+{
+    bson_t none;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "restoring", &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(filter, &none);
+}
+
 static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
 {
     (void)listed, (void)e;
@@ -358,16 +366,29 @@ static bool reset_jobs(struct restoring *r)
     return good;
 }
 
-/* With them, readers find the database. Spans that were swept may be in documents that were copied before. */
-static bool load_reports(struct restoring *r)
+/* In the place of one that a daemon registered before it was refused: that has no watermarks. Spans that were
+ * swept may be in documents that were copied before. */
+static bool put_report(void *context, const bson_t *document, struct err *e)
+{
+    struct restoring *r = context;
+    bson_t filter = BSON_INITIALIZER, report = BSON_INITIALIZER;
+    bson_iter_t id;
+    bool matched;
+    if (bson_iter_init_find(&id, document, "_id"))
+        bson_append_iter(&filter, "_id", -1, &id);
+    bson_copy_to_excluding_noinit(document, &report, "swept", NULL);
+    bool good = mongo_update_one(r->m->client, MONGO_REPORTS, &filter, &report, true, &matched, e);
+    r->documents++;
+    bson_destroy(&report);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* With them, readers find the database. */
+static bool put_reports(struct restoring *r)
 {
     const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_REPORTS);
-    bson_t all = BSON_INITIALIZER;
-    bool good =
-        entry == NULL || (load_collection(r, entry) &&
-                          change_many(r, MONGO_REPORTS, &all, BCON_NEW("$unset", "{", "swept", "", "}")));
-    bson_destroy(&all);
-    return good;
+    return entry == NULL || mongo_dump_read(&r->dump, entry, put_report, r, r->e);
 }
 
 /* As they were. One that the server refuses is told: nothing that is counted needs it. */
@@ -491,7 +512,7 @@ static bool restore_all(struct restoring *r)
     if (!apply_batches(r) || !reset_jobs(r))
         return false;
     failpoint(FAILPOINT_RESTORE_APPLIED);
-    bool good = load_reports(r);
+    bool good = put_reports(r);
     for (size_t i = 0; good && i < r->dump.count; i++)
         good = make_indexes(r, &r->dump.list[i]);
     const struct mongo_dump_entry *ledger = mongo_dump_find(&r->dump, r->dump.database, MONGO_LEDGER);

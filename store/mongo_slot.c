@@ -128,7 +128,7 @@ static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *quer
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     char inc[64], path[64], host[HOST_BYTES];
-    bson_t query, update, set, none, after;
+    bson_t query, update, set, after;
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     m->inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
@@ -136,13 +136,11 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     if (m->inc > 0) {
         BSON_APPEND_INT64(&query, inc, m->inc);
     } else {
+        bson_t none;
         BSON_APPEND_DOCUMENT_BEGIN(&query, inc, &none);
         BSON_APPEND_BOOL(&none, "$exists", false);
         bson_append_document_end(&query, &none);
     }
-    BSON_APPEND_DOCUMENT_BEGIN(&query, "restoring", &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(&query, &none);
     m->number = add_seq(m, ledger, &query);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
@@ -158,6 +156,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
     bson_append_document_end(&update, &set);
+    mongo_add_restored(&query);
     bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
     if (good && *taken) {
         m->inc = mongo_number_at(&after, inc, 0);
@@ -180,12 +179,11 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
         m->slot[0] = '\0';
-        good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
-               mongo_check_ledger(m, &ledger, e);
+        good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
         if (good && !find_free(&ledger, m->slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
-        good = good && take(m, &ledger, &taken, e);
+        good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
         if (good && !taken && tries == TAKE_TRIES)
             good = err_set_retryable(e, EX_TEMPFAIL,
                                      "%s: no slot for a writer could be taken: others were quicker",

@@ -6,6 +6,7 @@ copy is taken at a random moment. The seed is printed; TALLYD_SEED repeats a run
 repeated.
 """
 
+import datetime
 import os
 import re
 import signal
@@ -42,6 +43,20 @@ class BackupCase(MongoCase):
 
     def ledger(self):
         return self.base.ledger.find_one({"_id": "ledger"})
+
+    def pause(self, what, copy, has_begun):
+        """A backup or restore that has done little yet."""
+        process = self.start("admin", what, copy, "-c", "tallyd.yaml", "--store", self.store)
+        self.wait_until(has_begun)
+        process.send_signal(signal.SIGSTOP)
+        self.assertIsNone(process.poll())
+        return process
+
+    def go_on(self, process, status=EX_OK):
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(status, process.returncode, err.decode())
+        return out.decode(), err.decode()
 
     def check_all(self):
         for name in "a.log", "b.log":
@@ -86,24 +101,10 @@ class Beside(BackupCase):
         batches = [self.play_round(number, whole_s) for number in range(ROUNDS)]
         print(f"batches that were counted while they were copied: {batches}")
 
-    def pause_backup(self):
-        """One that has begun, and copied nothing yet, or little."""
-        process = self.start("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", self.store)
-        self.wait_until(lambda: self.ledger().get("backups"))
-        process.send_signal(signal.SIGSTOP)
-        self.assertIsNone(process.poll())
-        return process
-
-    def go_on(self, process, status=EX_OK):
-        process.send_signal(signal.SIGCONT)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        self.assertEqual(status, process.returncode, err.decode())
-        return out.decode(), err.decode()
-
     def test_writers_keep_their_logs_for_one_that_takes_long(self):
         """An import that comes to its end deletes its logs; but not while a backup goes on."""
         self.count("a.log")
-        backup = self.pause_backup()
+        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
         self.count("b.log")
         self.tallyd("job", "run", "rollup", "--now", "-c", "tallyd.yaml", "--store", self.store)
         self.assertGreater(self.base.batches.count_documents({}), 3)
@@ -116,7 +117,7 @@ class Beside(BackupCase):
     def test_logs_that_are_gone_fail_it(self):
         """They were deleted by hand, or by whoever knows nothing of backups."""
         self.count("a.log")
-        backup = self.pause_backup()
+        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
         self.count("b.log")
         self.base.batches.delete_one({"prev": {"$gt": 0}})
         _, err = self.go_on(backup, EX_TEMPFAIL)
@@ -167,6 +168,18 @@ class Refused(BackupCase):
                 self.admin("restore", "copy-backup.page", status=EX_CANTCREAT)
         self.admin("restore", "--force", "copy-backup.page")
         self.check_all()
+
+    def test_a_daemon_that_starts_meanwhile_leaves_no_report_without_its_watermarks(self):
+        at = datetime.datetime(2026, 1, 5)
+        self.base.reports.update_one({"_id": "pages"}, {"$set": {"expired.minute": at, "swept.minute": at}})
+        self.admin("backup", "marked")
+        self.anew()
+        restore = self.pause("restore", "marked", lambda: self.ledger() is not None)
+        self.count("a.log", status=EX_TEMPFAIL)
+        self.go_on(restore)
+        report = self.base.reports.find_one({"_id": "pages"})
+        self.assertEqual({"minute": at}, report["expired"])
+        self.assertNotIn("swept", report)
 
     def test_a_store_that_is_not_empty(self):
         self.admin("restore", "copy", status=EX_CANTCREAT)
