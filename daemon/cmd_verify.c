@@ -8,14 +8,18 @@
 #include "daemon/source.h"
 #include "daemon/verify_kafka.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static const char usage[] =
     "usage: tallyd verify [OPTIONS] [FILE…]\n"
     "\n"
     "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
     "the books. Give it every file that was counted, under any name and packed or not; topics are those of\n"
-    "the configuration. What was not given is named.\n"
+    "the configuration. What was not given, or is there no more, is named, and the rest compared as far as\n"
+    "it goes.\n"
     "\n"
     "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
     "counted\n"
@@ -25,16 +29,19 @@ static const char usage[] =
     "      --store-only needs no source: compares books, spans, and what else the store says twice\n"
     "  -h, --help       this text\n"
     "\n"
-    "Exit status: 0 all equal, 1 differences (they are printed), 2 a source was not given, or --store-only\n"
-    "could not judge all of it, since it was written all the while.\n";
+    "Exit status: 0 all equal; 1 differences, which are printed; else 2 a source was not given, or "
+    "--store-only\n"
+    "could not judge all of it, since it was written all the while; else 3 records of a topic are there no\n"
+    "more, and what is left agrees with the store.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2
 #define EXIT_NOT_JUDGED  2
+#define EXIT_EXPIRED     3
 
 struct known {
     struct position *positions;
-    bool *given;
+    struct verify_source *sources; /* what became of them */
     size_t count, capacity;
 };
 
@@ -75,9 +82,9 @@ static bool find_file(struct verify *v, struct known *k, const struct request *r
         const struct position *p = &k->positions[i];
         const struct decode *decode =
             rq->has_decode ? &rq->decode : setup_decode(v->config, path, p->range.label);
-        if (!k->given[i] && !verify_file(v, path, decode, p, e))
+        if (k->sources[i].is == SOURCE_NOT_GIVEN && !verify_file(v, path, decode, p, e))
             return false;
-        k->given[i] = true;
+        k->sources[i].is = SOURCE_WHOLE;
         return true;
     }
     fprintf(stderr, "tallyd verify: %s was never counted into this store\n", path);
@@ -89,52 +96,90 @@ static bool is_topic(const struct range *r)
     return strncmp(r->source, "kafka:", strlen("kafka:")) == 0;
 }
 
-/* Sources that were not given: nothing can be said of the buckets then. */
-static int name_missing(const struct known *k)
+static const char *why_not_given(const struct range *r)
 {
-    int missing = 0;
+    struct stat status;
+    if (is_topic(r))
+        return "its topic is not in the configuration";
+    if (r->label[0] == '/' && stat(r->label, &status) != 0 && errno == ENOENT)
+        return "it is not there any more";
+    return "it is not among the FILEs";
+}
+
+/* Of those that nobody has recounted only the books are left. */
+static bool take_missing(struct verify *v, const struct known *k, size_t *not_given, size_t *expired,
+                         struct err *e)
+{
+    *not_given = *expired = 0;
     for (size_t i = 0; i < k->count; i++) {
-        if (k->given[i])
+        struct verify_source *source = &k->sources[i];
+        *not_given += source->is == SOURCE_NOT_GIVEN;
+        *expired += source->is == SOURCE_IN_PART || source->is == SOURCE_GONE;
+        if (source->is != SOURCE_NOT_GIVEN)
             continue;
-        const struct range *r = &k->positions[i].range;
-        if (is_topic(r))
-            fprintf(stderr, "tallyd verify: not given: %s, partition %s, counted up to offset %lld\n",
-                    r->source, r->partition, (long long)r->to);
-        else
-            fprintf(stderr, "tallyd verify: not given: %s (%s), of which %lld bytes were counted\n", r->label,
-                    r->source, (long long)r->to);
-        missing++;
+        snprintf(source->why, sizeof source->why, "not given: %s", why_not_given(&k->positions[i].range));
+        if (!verify_gone(v, &k->positions[i], &source->missing, e))
+            return false;
     }
-    return missing;
+    return true;
+}
+
+/* Those that are not whole, in a table. */
+static void list_missing(const struct known *k)
+{
+    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES];
+    printf("%-40s %15s %31s %15s  %s\n", "SOURCE", "COUNTED TO", "JUDGED", "MISSING EVENTS", "WHY");
+    for (size_t i = 0; i < k->count; i++) {
+        const struct verify_source *source = &k->sources[i];
+        const struct range *r = &k->positions[i].range;
+        char name[sizeof r->source + sizeof r->label + 4], judged[2 * ACCOUNT_NUMBER_BYTES] = "nothing";
+        if (source->is == SOURCE_WHOLE)
+            continue;
+        snprintf(name, sizeof name, is_topic(r) ? "%s/%s" : "%s (%s)", is_topic(r) ? r->source : r->label,
+                 is_topic(r) ? r->partition : r->source);
+        if (source->is == SOURCE_IN_PART)
+            snprintf(judged, sizeof judged, "%s to %s", account_number(source->from, a),
+                     account_number(source->to, b));
+        printf("%-40s %15s %31s %15s  %s\n", name, account_number(r->to, a), judged,
+               account_number(source->missing, b), source->why);
+    }
+}
+
+static int say_result(const struct verify *v, const struct known *k, size_t not_given, size_t expired)
+{
+    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
+    if (not_given + expired > 0)
+        list_missing(k);
+    printf("%s events of %zu sources recounted, %s figures compared", account_number((int64_t)v->events, a),
+           k->count - not_given, account_number((int64_t)v->compared, b));
+    if (not_given + expired > 0)
+        printf(" (of %s of them some events are missing), %s not judged",
+               account_number((int64_t)v->bounded, a), account_number((int64_t)v->unjudged, b));
+    printf(": %s differences\n", account_number((int64_t)v->differences, c));
+    if (v->differences > 0)
+        return EXIT_DIFFERENCES;
+    return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
 }
 
 static int verify_all(struct verify *v, const struct request *rq)
 {
     struct known k = {0};
     struct err e = {0};
-    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
+    size_t not_given = 0, expired = 0;
     /* Positions, books and buckets must be of one moment: a daemon may be counting. */
     bool good = store_hold(v->store, &e) && store_positions(v->store, note_position, &k, &e);
-    k.given = xcalloc(k.count, sizeof *k.given);
+    k.sources = xcalloc(k.count, sizeof *k.sources);
     for (char **path = rq->paths; good && *path != NULL; path++)
         good = find_file(v, &k, rq, *path, &e);
     if (good && setup_has_topics(v->config)) {
         struct kafka_options options = setup_kafka(v->config);
-        good = verify_kafka(v, &options, k.positions, k.given, k.count, &e);
+        good = verify_kafka(v, &options, k.positions, k.sources, k.count, &e);
     }
-    int missing = good ? name_missing(&k) : 0;
-    if (good && missing == 0)
-        good = verify_buckets(v, &e);
+    good = good && take_missing(v, &k, &not_given, &expired, &e) && verify_buckets(v, &e);
+    int status = good ? say_result(v, &k, not_given, expired) : options_complain("verify", &e);
     free(k.positions);
-    free(k.given);
-    if (!good)
-        return options_complain("verify", &e);
-    if (missing > 0)
-        return EXIT_NOT_GIVEN;
-    printf("%s events of %zu sources recounted, %s figures compared: %s differences\n",
-           account_number((int64_t)v->events, a), k.count, account_number((int64_t)v->compared, b),
-           account_number((int64_t)v->differences, c));
-    return v->differences > 0 ? EXIT_DIFFERENCES : 0;
+    free(k.sources);
+    return status;
 }
 
 /* No source, only the store. */

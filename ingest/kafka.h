@@ -67,6 +67,11 @@ void kafka_close(struct kafka *k);
 
 /* How many partitions the topic has. */
 bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct err *e) MUST_CHECK;
+/* The same, and 0 where there is no such topic. */
+bool kafka_find_topic(struct kafka *k, const char *topic, int32_t *partitions, struct err *e) MUST_CHECK;
+/* May records go from the middle of its partitions? Unknown, too, where that is not for us to know. */
+enum kafka_policy { KAFKA_POLICY_UNKNOWN, KAFKA_DELETES, KAFKA_COMPACTS };
+enum kafka_policy kafka_policy(struct kafka *k, const char *topic);
 /* Of each partition: `offset` is KAFKA_EARLIEST, KAFKA_LATEST or a time in ms, and becomes the first offset
  * there is, the end, or the first record of that time or later (the end where there is none). */
 bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e) MUST_CHECK;

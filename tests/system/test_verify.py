@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""`tallyd verify` with some of the files that were counted: what they say must be in the store, whatever else is there; what was
+not given is named. Also where reports are full, spans were let go and numbers are below zero.
+
+The seed is printed; TALLYD_SEED repeats a run.
+"""
+
+import json
+import os
+import unittest
+
+from harness import dice, traffic
+from test_audit import GAUGES, Audit
+from test_expire import KEEP, Expiring, config
+
+DIFFERENCES, NOT_GIVEN = 1, 2
+METRICS = b"""
+sources: {m: {decode: [metric]}}
+reports:
+  gauges: {by: [name], series_max: 3, measures: {n: count, sum: sum(value), low: min(value), high: max(value), mean: mean(value), now: last(value)}}
+"""
+
+
+class FilesCase(Audit):
+    def judge(self, status, *files):
+        said = self.tallyd("verify", "-c", "tallyd.yaml", *files, status=status)
+        if status != DIFFERENCES:
+            self.assertIn(": 0 differences", said)
+        return said
+
+    def count(self, *files):
+        self.tallyd("import", "-c", "tallyd.yaml", *files)
+
+
+class Files(FilesCase):
+    def test_file_that_is_gone_is_named_and_the_rest_is_judged(self):
+        self.write("tallyd.yaml", (GAUGES % 100000).encode())
+        self.write("a.log", traffic(2000))
+        self.write("b.log", traffic(1000, seed=2))
+        self.count("a.log", "b.log")
+        self.judge(0, "a.log", "b.log")
+        self.assertRegex(self.judge(NOT_GIVEN, "a.log"), r"(?m)/b.log .* nothing +1,000  not given: it is not among the FILEs$")
+        os.remove(self.path("b.log"))
+        said = self.judge(NOT_GIVEN, "a.log")
+        self.assertRegex(said, r"(?m)/b.log .* nothing +1,000  not given: it is not there any more$")
+        self.assertIn("site: 1000 events are of what is not there", said)
+        self.assertIn("2,000 events of 1 sources recounted", said)
+        whole = self.read("tallyd.db")
+        for sql, words in (("DELETE FROM hour_2 WHERE at = (SELECT min(at) FROM hour_2)", "hits .* by minute: stored 0, recounted"),
+                           ("DELETE FROM day_3", "low .* by hour: stored nothing, recounted"),
+                           ("DELETE FROM month_3", "last .* by day: stored nothing, recounted"),
+                           ("DELETE FROM year_1", "its months have .* events more than what is left"),
+                           ("UPDATE book SET value = 1999 WHERE entry = 'parsed' AND report = 1 AND value = 2000", "do not balance|parsed is 1999"),
+                           ("UPDATE book SET value = 990 WHERE value = 1000", "events more than what is left")):
+            with self.subTest(sql=sql):
+                self.change(sql)
+                self.assertRegex(self.judge(DIFFERENCES, "a.log"), words)
+                self.write("tallyd.db", whole)
+
+    def test_full_reports(self):
+        self.dice = dice()
+        for series in 1, 20, 300:
+            with self.subTest(series=series):
+                for name in os.listdir(self.dir):
+                    os.remove(self.path(name))
+                self.write("tallyd.yaml", (GAUGES % series).encode())
+                for name in "a.log", "b.log", "c.log":
+                    self.write(name, traffic(self.dice.randrange(100, 2000), seed=self.dice.randrange(1000)))
+                    self.count(name)
+                for files in ("a.log",), ("b.log", "c.log"), ("c.log",):
+                    self.judge(NOT_GIVEN, *files)
+                self.healthy()
+                self.change("DELETE FROM day_2 WHERE at >> 24 = (SELECT min(at) >> 24 FROM day_2)")
+                self.judge(DIFFERENCES, "b.log", "c.log")
+
+    def test_numbers_below_zero(self):
+        self.dice = dice()
+        self.write("tallyd.yaml", METRICS)
+        for name in "a.log", "b.log":
+            self.write(name, b"".join(json.dumps({
+                "name": self.dice.choice("stuvw"), "ts": 1767607200 + self.dice.randrange(200000),
+                "value": self.dice.randrange(-10**6, 10**6) / 1000}).encode() + b"\n" for _ in range(1500)))
+            self.tallyd("import", "-c", "tallyd.yaml", "--decode", "metric", name)
+        for name in "a.log", "b.log":
+            said = self.tallyd("verify", "-c", "tallyd.yaml", "--decode", "metric", name, status=NOT_GIVEN)
+            self.assertIn(": 0 differences", said)
+        self.healthy()
+
+
+class LetGo(Expiring, FilesCase):
+    def test_spans_that_were_let_go(self):
+        for name, keep in (("a.log", ""), ("b.log", KEEP.replace("}", ", month: 400d}")), ("c.log", "")):
+            self.write(name, self.make_log(1000))
+            self.write("tallyd.yaml", config(keep))
+            self.count(name)
+        for files in ("a.log",), ("b.log",), ("a.log", "c.log"):
+            self.judge(NOT_GIVEN, *files)
+        self.healthy()
+
+
+if __name__ == "__main__":
+    unittest.main()
