@@ -1,6 +1,7 @@
 #include "config/address.h"
 
 #include "ingest/kafka_conf.h"
+#include "store/sqlite.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ bool address_is_store(struct slice text)
     for (size_t i = 0; i < COUNT_OF(schemes); i++) {
         size_t len = strlen(schemes[i]);
         if (text.len > len && memcmp(text.ptr, schemes[i], len) == 0)
-            return true;
+            return i > 0 || sqlite_is_path(slice_of(text.ptr + len, text.len - len));
     }
     return slice_is(text, "mem:");
 }

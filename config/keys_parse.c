@@ -161,9 +161,12 @@ static bool is_good_string(enum key_type type, struct slice text)
             (type == KEY_TOPIC && address_is_topic(text)));
 }
 
-/* None where the scheme is right, and what is behind it is not. */
-static const char *url_hint(struct slice scheme, char hint[SUGGEST_HINT_BYTES])
+/* About the scheme, or about a file's path. */
+static const char *url_hint(struct slice url, char hint[SUGGEST_HINT_BYTES])
 {
+    struct slice scheme = address_scheme(url);
+    if (slice_is(scheme, "sqlite:") && url.len > scheme.len)
+        return " (a PATH begins with neither `:` nor `file:`)";
     for (const char *const *form = url_forms; *form != NULL; form++) {
         if (slice_is(scheme, *form))
             return "";
@@ -179,7 +182,7 @@ static bool parse_string(const struct key *k, struct slice text, struct slice re
         if (k->type == KEY_SECRET && reference.ptr == NULL)
             return refuse(k, slice_text("…"), "", e);
         if (k->type == KEY_URL && reference.ptr == NULL)
-            return refuse(k, address_scheme(text), url_hint(address_scheme(text), hint), e);
+            return refuse(k, address_scheme(text), url_hint(text, hint), e);
         return refuse(k, shown_of(text, reference), "", e);
     }
     char **member = (char **)(void *)((char *)base + k->offset);

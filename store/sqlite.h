@@ -28,9 +28,13 @@
  * Expiry  : the marks (store.h) are entries of `book`. What is before one is deleted some rows at a time; a
  *           batch, and the fold, leave rows out that would be. Free pages are used again; those that are more
  *           than 1/8 of the file are given back to the file system, which files created by older versions
- *           cannot: they keep their size. The first mark makes the file one of SQLITE_STORE_FORMAT_MARKED,
- *           which versions that know no marks refuse: they would show zeros.
- * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock, which the one writer holds by flock(2).
+ *           cannot: they keep their size.
+ * Damage  : every page has a checksum, compared when the page is read (sqlite_vfs.h). A log that a crash
+ *           left is checked before SQLite recovers it (sqlite_log.c). The writer rewrites a file of an older
+ *           format.
+ * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock. The one writer locks PATH-lock and, against hard links,
+ *           PATH itself by flock(2). Before each commit it checks that the first three are still the files
+ *           that it opened; if not, it fails with EX_DATAERR and counts nothing more (sqlite_lock.c).
  * Durable : WAL with synchronous=FULL: a commit is on disk. Only the writer checkpoints (SQLite 3.40 has
  *           the WAL-reset bug: a checkpoint must not race a writer).
  */
@@ -38,10 +42,11 @@
 
 #include "store/store.h"
 
-#define SQLITE_APPLICATION_ID      0x74616c79 /* "taly" */
-#define SQLITE_STORE_FORMAT        3 /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
-#define SQLITE_STORE_FORMAT_MARKED 4
+#define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
+#define SQLITE_STORE_FORMAT   5          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
 
+/* Does it name a file? SQLite takes ":memory:" and what begins with "file:", a URI, for something else. */
+bool sqlite_is_path(struct slice path);
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;
 

@@ -230,7 +230,7 @@ bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e)
     if (!sqlite_begin(st, e))
         return false;
     failpoint(FAILPOINT_STORE_BEGUN);
-    if (apply_all(st, batch, e) && sqlite_run(st, st->commit, e, "committing")) {
+    if (apply_all(st, batch, e) && sqlite_commit(st, e)) {
         failpoint(FAILPOINT_STORE_AFTER_COMMIT);
         return true;
     }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "store/backup.h"
 #include "store/sqlite_internal.h"
+#include "store/sqlite_vfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,16 +61,25 @@ static bool fresh_open(struct fresh *f, const char *pragmas, struct err *e)
     sqlite3_close(f->store.db);
     f->store.db = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(f->path, &f->store.db, flags, NULL) == SQLITE_OK &&
+    if (sqlite3_open_v2(f->path, &f->store.db, flags, sqlite_vfs_name()) == SQLITE_OK &&
         sqlite3_exec(f->store.db, pragmas, NULL, NULL, NULL) == SQLITE_OK)
         return true;
     return sqlite_fail(&f->store, e, "opening the copy");
 }
 
-static bool copy_pages(struct fresh *to, sqlite3 *from, const char *what, const struct backup *b,
+/* SQLite tells the copy's connection what failed, also where a page of the source is damaged. */
+static bool fail_copy(const struct fresh *to, const struct sqlite_store *from, int rc, struct err *e)
+{
+    struct sqlite_store failed = to->store;
+    if (rc == SQLITE_IOERR_DATA || (rc & 0xff) == SQLITE_CORRUPT)
+        failed.path = from->path;
+    return sqlite_fail(&failed, e, "copying");
+}
+
+static bool copy_pages(struct fresh *to, struct sqlite_store *from, const char *what, const struct backup *b,
                        struct err *e)
 {
-    sqlite3_backup *copy = sqlite3_backup_init(to->store.db, "main", from, "main");
+    sqlite3_backup *copy = sqlite3_backup_init(to->store.db, "main", from->db, "main");
     if (copy == NULL)
         return sqlite_fail(&to->store, e, "copying");
     bool goes_on = true;
@@ -83,7 +93,7 @@ static bool copy_pages(struct fresh *to, sqlite3 *from, const char *what, const 
     sqlite3_backup_finish(copy);
     if (!goes_on)
         return backup_stopped(what, e);
-    return rc == SQLITE_DONE || (sqlite_fail(&to->store, e, "copying"), err_prefix(e, "%s", what));
+    return rc == SQLITE_DONE || (fail_copy(to, from, rc, e), err_prefix(e, "%s", what));
 }
 
 static bool quick_check(struct sqlite_store *st, struct err *e)
@@ -124,6 +134,18 @@ static bool hold_moment(struct store *source, struct err *e)
             sqlite_fail(st, e, "beginning a read"));
 }
 
+/* The copy of a store whose pages have checksums gets them from its first page on: SQLite may write others
+ * before that one. */
+static bool begin_checksums(struct fresh *to, struct err *e)
+{
+    char pragmas[128];
+    int reserve = SQLITE_VFS_RESERVED;
+    sqlite3_file_control(to->store.db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
+    snprintf(pragmas, sizeof pragmas, "PRAGMA page_size=%d; PRAGMA application_id=%d; PRAGMA user_version=%d",
+             SQLITE_VFS_PAGE, SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
+    return sqlite_execute(&to->store, pragmas, "creating the copy", e);
+}
+
 static bool copy_file(struct fresh *to, const char *from, const char *what, const struct backup *b,
                       struct err *e)
 {
@@ -132,7 +154,8 @@ static bool copy_file(struct fresh *to, const char *from, const char *what, cons
         return false;
     bool good = hold_moment(source, e) &&
                 fresh_open(to, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF", e) &&
-                copy_pages(to, sqlite_of(source)->db, what, b, e) && fresh_finish(to, from, b, e);
+                (sqlite_of(source)->is_unsealed || begin_checksums(to, e)) &&
+                copy_pages(to, sqlite_of(source), what, b, e) && fresh_finish(to, from, b, e);
     sqlite_close(source);
     return good;
 }
@@ -253,19 +276,19 @@ static bool put_back(const char *store, const char *real, const struct backup *b
 
 bool sqlite_restore(const char *store, const struct backup *b, struct text *said, struct err *e)
 {
-    struct sqlite_store locked = {.path = (char *)(uintptr_t)store, .lock_fd = -1};
+    struct sqlite_store locked = {.path = (char *)(uintptr_t)store, .lock_fd = -1, .file_fd = -1};
     if (access(b->path, R_OK) != 0)
         return err_set(e, EX_NOINPUT, "cannot read %s: %s", b->path, strerror(errno));
     if (!refuse_itself(store, b, e) || is_to_be_kept(store, b, e))
         return false;
+    sqlite_enter();
     bool good = sqlite_take_lock(&locked, e);
     char *real = good ? realpath(store, NULL) : NULL;
     if (good && real == NULL)
         good = err_set(e, EX_IOERR, "cannot look at %s: %s", store, strerror(errno));
     good = good && put_back(store, real, b, e);
     free(real);
-    if (locked.lock_fd >= 0)
-        close(locked.lock_fd);
+    sqlite_leave(&locked);
     if (good)
         say(said, ", checked; what came after the backup is counted again by the next run", store);
     return good;

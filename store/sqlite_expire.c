@@ -59,7 +59,6 @@ static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int
 /* Within a transaction; *moved: it has something to commit. */
 static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
 {
-    char pragma[64];
     for (size_t r = 0; r < st->base.report_count; r++) {
         struct marks *marks = &st->tables[r].marks;
         if (!store_move_marks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, marks))
@@ -70,12 +69,9 @@ static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, str
                 return false;
         }
     }
-    if (!*moved)
-        return true;
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT_MARKED);
-    failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
-    return sqlite3_exec(st->db, pragma, NULL, NULL, NULL) == SQLITE_OK ||
-           sqlite_fail(st, e, "writing what is let go");
+    if (*moved)
+        failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
+    return true;
 }
 
 /* The first rows of a level before its mark; none: *count is 0. */
@@ -131,7 +127,7 @@ static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired 
 
 static bool commit(struct sqlite_store *st, struct err *e)
 {
-    if (sqlite_run(st, st->commit, e, "committing"))
+    if (sqlite_commit(st, e))
         return true;
     sqlite_undo(st);
     return false;

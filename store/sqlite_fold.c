@@ -116,7 +116,7 @@ static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t 
     uint32_t block = (uint32_t)*at & ((1 << BLOCK_SHIFT) - 1);
     if (fold_blocks(st, report, hour, block, e)) {
         failpoint(FAILPOINT_FOLD_BEFORE_COMMIT);
-        if (sqlite_run(st, st->commit, e, "committing")) {
+        if (sqlite_commit(st, e)) {
             failpoint(FAILPOINT_FOLD_AFTER_COMMIT);
             return true;
         }
@@ -129,6 +129,8 @@ bool sqlite_tidy(struct store *base, bool all, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     ASSERT(st->lock_fd >= 0);
+    if (!sqlite_check_files(st, e)) /* also where nothing is counted */
+        return false;
     for (size_t r = 0; r < base->report_count; r++) {
         bool folded = true;
         int64_t at = -1;

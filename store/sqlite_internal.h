@@ -1,10 +1,11 @@
 /* sqlite_internal.h - what the files of the embedded store share. Nobody else includes it.
  *
- *   sqlite_open.c    the handle: reports, statements         sqlite_file.c   the file: lock, format, connection
- *   sqlite_dict.c    series ↔ number                         sqlite_rows.c   sorted items into rows
- *   sqlite_apply.c   a batch, in one transaction             sqlite_fold.c   fresh rows into closed ones
- *   sqlite_read.c    scans, books, positions                 sqlite_check.c  is the whole file good?
- *   sqlite_expire.c  marks, and rows before them             sqlite_backup.c copies of the file
+ *   sqlite_open.c   the handle: reports, statements          sqlite_file.c    the file: its format
+ *   sqlite_vfs.c    a checksum for each page                 sqlite_check.c   is the whole file good?
+ *   sqlite_dict.c   series ↔ number                          sqlite_rows.c    sorted items into rows
+ *   sqlite_apply.c  a batch, in one transaction              sqlite_fold.c    fresh rows into closed ones
+ *   sqlite_read.c   scans, books, positions                  sqlite_expire.c  marks, and rows before them
+ *   sqlite_lock.c   which file it is, and whose              sqlite_backup.c  copies of the file
  */
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "store/sqlite.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #define FRESH_MINUTES_MAX 8
 #define BLOCK_SHIFT       24
@@ -75,12 +77,25 @@ struct items {
     size_t values_capacity;
 };
 
+/* A file by what it is, whatever it is called. Zeros: there is none. */
+struct sqlite_file {
+    dev_t device;
+    ino_t inode;
+};
+
+#define SQLITE_FILE_COUNT 3 /* the database, -wal, -shm */
+#define SQLITE_PATH_BYTES (4096 + 8)
+
 struct sqlite_store {
     struct store base;
     sqlite3 *db;
     char *path;
-    int lock_fd;     /* -1: a reader */
-    int64_t version; /* of what a writer knows: another one moves the file's on */
+    char *real_path;                             /* writer's: as SQLite knows it */
+    int lock_fd;                                 /* of PATH-lock; -1: a reader */
+    int file_fd;                                 /* writer's, of the database, for its lock */
+    struct sqlite_file files[SQLITE_FILE_COUNT]; /* writer's: those that are open */
+    bool is_unsealed;                            /* its pages have no checksums */
+    int64_t version;                             /* of what a writer knows: another one moves the file's on */
     size_t dict_key_bytes_max;
     bool holds;      /* all further reads are of one transaction */
     bool gives_back; /* pages that are free, to the file system */
@@ -101,8 +116,23 @@ static inline struct sqlite_store *sqlite_of(struct store *st)
     return (struct sqlite_store *)st;
 }
 
-/* sqlite_file.c: of a writer, first the lock, which it has until lock_fd is closed */
+/* sqlite_lock.c: each handle enters before it opens a file, and leaves when SQLite has closed it. */
+void sqlite_enter(void);
+void sqlite_leave(struct sqlite_store *st);
 bool sqlite_take_lock(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* The path of a file beside the one that `path` leads to. */
+const char *sqlite_beside(const struct sqlite_store *st, const char *suffix, char path[SQLITE_PATH_BYTES]);
+/* Refuse a file with hard links. */
+bool sqlite_check_names(const struct sqlite_store *st, const struct stat *status, struct err *e) MUST_CHECK;
+/* Note which files are open. */
+bool sqlite_know_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Are they still those that the names lead to? */
+bool sqlite_check_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
+
+/* sqlite_log.c: before SQLite opens the file */
+bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
+
+/* sqlite_file.c: of a writer, first the lock, which it has until sqlite_leave() */
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
 
 /* sqlite_open.c */
@@ -126,6 +156,8 @@ static inline const char *sqlite_text(sqlite3_stmt *s, int column)
 
 /* Begin a writer's transaction. */
 bool sqlite_begin(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Commit, into the files that were opened; if not, the caller undoes it. */
+bool sqlite_commit(struct sqlite_store *st, struct err *e) MUST_CHECK;
 /* Roll back, and forget what was learnt in the transaction that failed. */
 void sqlite_undo(struct sqlite_store *st);
 

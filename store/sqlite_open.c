@@ -4,18 +4,25 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
+#include "store/sqlite_vfs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 const char *const sqlite_level_names[LEVEL_COUNT] = {"fresh", "hour", "day", "month", "year"};
 
 bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing)
 {
+    char where[SQLITE_VFS_DAMAGE_BYTES];
     int code = sqlite3_extended_errcode(st->db);
     const char *why = sqlite3_errmsg(st->db);
+    if (code == SQLITE_IOERR_DATA)
+        return err_set(
+            e, EX_DATAERR,
+            "%s is damaged: %s does not match its checksum (%s); restore the store from a backup. If "
+            "another program changed it on purpose, `sqlite3 FILE VACUUM` accepts what it says now",
+            st->path, sqlite_vfs_damage(where), doing);
     switch (code & 0xff) {
     case SQLITE_FULL:
         return err_set_retryable(e, EX_IOERR, "%s: the disk is full (%s); free some space, nothing was lost",
@@ -343,6 +350,11 @@ static bool know_all(struct sqlite_store *st, struct err *e)
     return true;
 }
 
+bool sqlite_commit(struct sqlite_store *st, struct err *e)
+{
+    return sqlite_check_files(st, e) && sqlite_run(st, st->commit, e, "committing");
+}
+
 bool sqlite_begin(struct sqlite_store *st, struct err *e)
 {
     if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
@@ -405,7 +417,8 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         if (!prepare_report(st, r, mode, e))
             return false;
     }
-    return mode == STORE_READ || (read_version(st, &st->version, e) && refresh(st, e));
+    return mode == STORE_READ ||
+           (read_version(st, &st->version, e) && refresh(st, e) && sqlite_know_files(st, e));
 }
 
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
@@ -414,7 +427,8 @@ struct store *sqlite_open(const char *path, enum store_mode mode, const struct r
     struct sqlite_store *st = xcalloc(1, sizeof *st);
     st->base.ops = &ops;
     st->path = xstrdup(path);
-    st->lock_fd = -1;
+    st->lock_fd = st->file_fd = -1;
+    sqlite_enter();
     st->dict_key_bytes_max = DICT_KEY_BYTES_MAX;
     if (open_all(st, mode, reports, report_count, e))
         return &st->base;
@@ -447,8 +461,8 @@ void sqlite_close(struct store *base)
     free(st->block_items);
     free(st->reports);
     free(st->tables);
+    sqlite_leave(st);
     free(st->path);
-    if (st->lock_fd >= 0)
-        close(st->lock_fd);
+    free(st->real_path);
     free(st);
 }

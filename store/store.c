@@ -31,14 +31,17 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
     }
     if (strcmp(url, "mem:") == 0)
         return mem_open(mode, reports, report_count, e);
-    if (strncmp(url, sqlite, prefix) == 0 && url[prefix] != '\0') {
+    if (strncmp(url, sqlite, prefix) == 0 && sqlite_is_path(slice_text(url + prefix))) {
         if (mode == STORE_WORK)
             mode = STORE_READ; /* batches do what jobs are for */
         return sqlite_open(url + prefix, mode, reports, report_count, e);
     }
     if (mongo_is_url(url))
         return mongo_open(url, mode, options, reports, report_count, e);
-    err_set(e, EX_USAGE, "unknown store '%s': expected sqlite:PATH, mongodb://HOST/DATABASE or mem:", url);
+    err_set(e, EX_USAGE,
+            "unknown store '%s': expected sqlite:PATH (of a file: no URI and not :memory:), "
+            "mongodb://HOST/DATABASE or mem:",
+            url);
     return NULL;
 }
 

@@ -298,8 +298,9 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
 
-/* Check everything that is stored against the store's own checksums and structure. It reads the whole store.
- * Damage is handed to `problem`, a line each, and is no failure; a store that cannot be read at all is one. */
+/* Check everything that is stored against the store's own checksums and structure. It reads the whole
+ * store. Damage is handed to `problem`, a line each, and is no failure; a store that cannot be read at all
+ * is one. */
 bool store_check(struct store *st, check_fn *problem, void *context, struct err *e) MUST_CHECK;
 
 /* Of a STORE_WORK handle. What another has in hand is left to it. */

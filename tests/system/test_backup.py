@@ -127,6 +127,8 @@ class Embedded(DaemonCase):
         self.assertEqual(["copy.db"], [name for name in self.names() if name.startswith("copy")])
         with sqlite3.connect(self.path("copy.db")) as copy:
             self.assertEqual([("delete",)], copy.execute("PRAGMA journal_mode").fetchall())
+        pages = self.read("copy.db")
+        self.assertEqual([], [at // 8192 for at in range(0, len(pages), 8192) if pages[at + 8184:at + 8192] == bytes(8)])
 
     def test_into_a_place_where_no_store_was(self):
         self.count()

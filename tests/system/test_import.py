@@ -377,21 +377,57 @@ class Troubles(Case):
         first.communicate(timeout=30)
         self.assertEqual(0, first.returncode)
 
+    def lines_of(self, name, count):
+        return b"".join(b'h - - [05/Jan/2026:13:00:00 +0000] "GET /%s%d HTTP/1.1" 200 1 "-" "-"\n' % (name, i) for i in range(count))
+
     def test_what_another_wrote_is_read_before_more_is_counted(self):
-        """The lock keeps out who asks for it: here it was taken away."""
-        def lines(name, count):
-            return b"".join(b'h - - [05/Jan/2026:13:00:00 +0000] "GET /%s%d HTTP/1.1" 200 1 "-" "-"\n' % (name, i) for i in range(count))
+        """No lock keeps out another program."""
         first = self.begin_by_hand()
-        os.remove(self.path("tallyd.db-lock"))
-        self.tallyd("import", "-q", self.write("b.log", lines(b"b", 300)))
-        first.stdin.write(lines(b"c", 500))
+        with sqlite3.connect(self.path("tallyd.db"), timeout=30) as base:
+            base.execute("UPDATE book SET value = value + 1 WHERE entry = 'consumed' AND source = ''")
+            base.execute("INSERT INTO book VALUES ('', '', 0, 'other', 0)")
+        base.close()
+        first.stdin.write(self.lines_of(b"c", 500))
         _, err = first.communicate(timeout=30)
         self.assertEqual(0, first.returncode, err)
         self.assertIn(b"event=store_changed ", err)
-        rows = [row for row in self.query("pages", "--top", "1000", span=("2026-01-05", "2026-01-06")) if row["path"][:2] in ("/b", "/c")]
-        self.assertEqual({(b"/%s%d" % (name, i)).decode(): "1" for name, count in ((b"b", 300), (b"c", 500)) for i in range(count)},
-                         {row["path"]: row["value"] for row in rows})
-        self.assertEqual(40800, self.total())
+        self.assertEqual(40500, self.total())
+
+    def test_second_writer_is_refused_though_the_lock_was_removed(self):
+        first = self.begin_by_hand()
+        os.remove(self.path("tallyd.db-lock"))
+        self.tallyd("import", "-q", self.write("b.log", self.lines_of(b"b", 300)), status=EX_TEMPFAIL)
+        self.assertIn("another tallyd", self.err)
+        first.communicate(timeout=30)
+        self.assertEqual(0, first.returncode)
+
+    def test_second_writer_is_refused_by_another_name_of_the_file(self):
+        first = self.begin_by_hand()
+        os.makedirs(self.path("elsewhere"))
+        os.link(self.path("tallyd.db"), self.path("elsewhere/link.db"))
+        linked = "sqlite:elsewhere/link.db"
+        self.tallyd("import", "--store", linked, "a.log", status=EX_TEMPFAIL)
+        self.assertIn("another tallyd", self.err)
+        self.tallyd("query", "site", "--store", linked, status=EX_CONFIG)
+        self.assertIn("2 names (hard links)", self.err)
+        first.stdin.write(self.lines_of(b"c", 500))
+        _, err = first.communicate(timeout=30)
+        self.assertEqual(0, first.returncode)
+        self.assertIn(b"event=store_has_names ", err)
+        self.tallyd("import", "a.log", status=EX_CONFIG)
+        self.assertIn("2 names (hard links)", self.err)
+        os.remove(self.path("elsewhere/link.db"))
+        self.assertEqual(40500, self.total())
+
+    def test_store_that_is_no_file_is_refused(self):
+        for path in ":memory:", "file:a.db", "file::memory:?cache=shared", "":
+            with self.subTest(path):
+                self.tallyd("import", "--store", "sqlite:" + path, "a.log", status=EX_USAGE)
+                self.tallyd("query", "site", "--store", "sqlite:" + path, status=EX_USAGE)
+                self.write("a.yaml", b"store: {url: 'sqlite:%s'}\n" % path.encode())
+                self.tallyd("check", "-c", "a.yaml", status=EX_CONFIG)
+                self.assertIn("sqlite:PATH", self.err)
+        self.assertEqual({"a.log", "a.yaml"}, {name for name in os.listdir(self.dir) if name.startswith(("a.", "t"))})
 
     def test_interrupted_import_stores_what_it_read_and_goes_on(self):
         first = self.start("import", "-")

@@ -4,6 +4,7 @@
 #include "daemon/source.h"
 #include "daemon/verify.h"
 #include "store/body.h"
+#include "store/sqlite_vfs.h"
 #include "tests/support/fixture.h"
 #include "tests/support/lines.h"
 #include "tests/support/scratch.h"
@@ -97,7 +98,7 @@ static void run_sql(struct desk *k, const char *sql)
 {
     sqlite3 *db;
     char *why = NULL;
-    assert_int_equal(sqlite3_open(k->db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
         fail_msg("%s: %s", sql, why);
     assert_true(sqlite3_total_changes(db) > 0 || strncmp(sql, "CREATE", 6) == 0);
@@ -190,7 +191,7 @@ static void change_body(struct desk *k, const char *table, int64_t by)
     struct body_buffer changed = {0};
     int64_t add[] = {by, 0};
     struct body_item item = {1, 0, add};
-    assert_int_equal(sqlite3_open(k->db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
     snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(get), SQLITE_ROW);
