@@ -27,11 +27,13 @@ void *xmalloc(size_t bytes)
 
 void *xcalloc(size_t count, size_t bytes)
 {
+    ASSERT(bytes == 0 || count <= SIZE_MAX / bytes);
     return must(calloc(count ? count : 1, bytes ? bytes : 1), count * bytes);
 }
 
 void *xtable(size_t count, size_t bytes)
 {
+    ASSERT(count <= (SIZE_MAX - CACHE_LINE) / bytes);
     size_t total = count * bytes;
     void *table = must(aligned_alloc(CACHE_LINE, (total + CACHE_LINE - 1) & ~(CACHE_LINE - 1)), total);
     memset(table, 0, total);

@@ -76,7 +76,12 @@ static int open_path(const char *path)
 static int open_held(int fd)
 {
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    return own < 0 || lseek(own, 0, SEEK_SET) == 0 ? own : -1;
+    if (own < 0 || lseek(own, 0, SEEK_SET) == 0)
+        return own;
+    int why = errno;
+    close(own);
+    errno = why;
+    return -1;
 }
 
 static bool open_file(struct input *in, const char *path, const struct input *before, struct err *e)

@@ -35,8 +35,9 @@ struct kafka_producer *kafka_producer_open(const struct kafka_options *options, 
     struct kafka_producer *p = xcalloc(1, sizeof *p);
     rd_kafka_conf_set_opaque(conf, p);
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-    bool good = rd_kafka_conf_set(conf, "message.max.bytes", MESSAGE_BYTES_MAX, why, sizeof why) ==
-                    RD_KAFKA_CONF_OK &&
+    bool good = (rd_kafka_conf_set(conf, "message.max.bytes", MESSAGE_BYTES_MAX, why, sizeof why) ==
+                     RD_KAFKA_CONF_OK ||
+                 err_set(e, EX_CONFIG, "cannot make a Kafka producer: %s", why)) &&
                 kafka_configure(conf, options, e);
     /* Acknowledged by all replicas, as is librdkafka's default. Not idempotent: such a producer can fail for
      * good, with OUT_OF_ORDER_SEQUENCE_NUMBER after its broker was killed, and what is written here may

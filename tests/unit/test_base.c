@@ -9,9 +9,12 @@
 #include "tests/support/dice.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -198,6 +201,41 @@ static void test_growing_array_keeps_its_elements(void **state)
     free(xcalloc(0, 8));
 }
 
+static volatile size_t many = SIZE_MAX / 16 + 2, all = SIZE_MAX;
+
+static void allocate_calloc(void)
+{
+    free(xcalloc(many, 16));
+}
+
+static void allocate_table(void)
+{
+    free(xtable(many, 16));
+}
+
+static void allocate_aligned(void)
+{
+    free(xtable(all, 1));
+}
+
+static void test_size_that_overflows_is_a_bug_and_no_small_block(void **state)
+{
+    static void (*const calls[])(void) = {allocate_calloc, allocate_table, allocate_aligned};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        int status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            signal(SIGABRT, SIG_DFL);
+            calls[i]();
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
+}
+
 static void test_log_values_are_one_clean_line(void **state)
 {
     (void)state;
@@ -210,7 +248,7 @@ static void test_log_values_are_one_clean_line(void **state)
         longer[len] = '\0';
         size_t n = strlen(log_quote(longer, buf));
         assert_true(n < sizeof buf && buf[0] == '"' && buf[n - 1] == '"');
-        assert_int_equal(n % 2, 0); /* no half of an escape */
+        assert_int_equal(n % 2, 0); /* no many of an escape */
     }
 }
 
@@ -252,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_utf8_equals_a_naive_decoder),
         cmocka_unit_test(test_slices_compare_bytes),
         cmocka_unit_test(test_growing_array_keeps_its_elements),
+        cmocka_unit_test(test_size_that_overflows_is_a_bug_and_no_small_block),
         cmocka_unit_test(test_log_values_are_one_clean_line),
         cmocka_unit_test(test_fake_clock_stands_still),
         cmocka_unit_test(test_times_of_the_clock_as_threads_wait_for_them),

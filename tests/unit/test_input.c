@@ -217,6 +217,38 @@ static void replace(const char *bytes)
     write_file("w", bytes, strlen(bytes));
 }
 
+static int next_free_fd(void)
+{
+    int fd = dup(STDIN_FILENO);
+    assert_true(fd >= 0);
+    close(fd);
+    return fd;
+}
+
+static void test_next_input_that_cannot_be_read_from_its_begin_leaves_nothing_open(void **state)
+{
+    struct err e = {0};
+    int pipe_fds[2];
+    (void)state;
+    write_file("w", "one\n", 4);
+    struct input *first = input_open(path, &e);
+    assert_non_null(first);
+    assert_int_equal(unlink(path), 0);
+    write_file("w", "other\n", 6);
+    int held = next_free_fd();
+    assert_int_equal(input_fate(first), INPUT_RENAMED);
+    assert_int_equal(pipe(pipe_fds), 0);
+    assert_int_equal(dup2(pipe_fds[0], held), held); /* what has no begin to go back to */
+    int before = next_free_fd();
+    assert_null(input_open_next(first, &e));
+    assert_int_equal(e.code, EX_NOINPUT);
+    assert_non_null(strstr(e.text, "Illegal seek"));
+    assert_int_equal(next_free_fd(), before);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    input_close(first);
+}
+
 static void test_input_next_is_what_took_the_place_first(void **state)
 {
     (void)state;
@@ -446,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_input_text_like_a_magic_is_plain),
         cmocka_unit_test(test_input_plain_file_goes_on_after_its_end),
         cmocka_unit_test(test_input_next_is_what_took_the_place_first),
+        cmocka_unit_test(test_next_input_that_cannot_be_read_from_its_begin_leaves_nothing_open),
         cmocka_unit_test(test_input_cut_off_data_is_told_after_what_came_before),
         cmocka_unit_test(test_input_gzip_checksum_and_garbage_are_errors),
         cmocka_unit_test(test_input_skip_goes_on_at_the_position),
