@@ -383,6 +383,8 @@ static bool open_store(struct run *run, struct err *e)
     const struct config *c = run->config;
     struct store_options options = setup_store(c);
     options.prealloc = setup_prealloc(c);
+    if (is_kafka(run))
+        options.writer = setup_writer(c);
     for (int tries = 0; !is_stopping(run); tries++) {
         service_tick(&run->service);
         run->store = store_open_with(c->store.url, &options, c->reports, c->report_count, e);

@@ -13,7 +13,8 @@
  *          store's `next`. Kafka's committed offsets follow, for lag tools; nothing reads them back.
  * Errors : a cluster or topic that is away is waited for. EX_DATAERR: a topic was re-created or lost
  *          records that were not counted. A store that fails for good ends it. A batch that the store
- *          refuses because another daemon took over ends the session only.
+ *          refuses because another daemon took over ends the session only. EX_CONFIG: another one has this
+ *          one's place in the group, or counts what must not be counted beside it (store_meet()).
  */
 #pragma once
 

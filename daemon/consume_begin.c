@@ -171,5 +171,6 @@ bool consume_begin(struct consume *c, struct err *e)
         !topics_look(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e))
         return false;
     mark_beginnings(c);
-    return begin_partitions(c, e) && (c->shared.is_group ? subscribe(c, e) : assign(c, e));
+    return store_meet(c->options->store, e) && begin_partitions(c, e) &&
+           (c->shared.is_group ? subscribe(c, e) : assign(c, e));
 }

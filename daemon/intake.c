@@ -97,7 +97,7 @@ static void end_run(struct intake *in)
 void intake_fail(struct intake *in, const struct err *why)
 {
     pthread_mutex_lock(&in->shared->lock);
-    if (!in->has_failed || in->error.retryable) /* what is final counts, whatever came before it */
+    if (!in->has_failed || (in->error.retryable && !why->retryable)) /* the first, or what is final */
         in->error = *why;
     in->has_failed = true;
     pthread_mutex_unlock(&in->shared->lock);

@@ -58,6 +58,16 @@ struct store_options setup_store(const struct config *c)
     return options;
 }
 
+struct store_writer setup_writer(const struct config *c)
+{
+    struct store_writer writer = {.group = c->kafka.group, .instance = c->kafka.instance};
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (c->sources[i].type == SOURCE_KAFKA)
+            writer.topics[writer.topic_count++] = c->sources[i].topic;
+    }
+    return writer;
+}
+
 struct prealloc_options setup_prealloc(const struct config *c)
 {
     int64_t one_in = c->store.preallocate;

@@ -9,6 +9,8 @@
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
 /* What `run` and `import` ask of their store. */
 struct store_options setup_store(const struct config *c);
+/* Of a daemon that counts topics: who it is to others. */
+struct store_writer setup_writer(const struct config *c);
 /* … and what `run` makes before it is needed; an import would write the next period anyway. */
 struct prealloc_options setup_prealloc(const struct config *c);
 /* How the lines of a file are decoded: as the source whose path it is says (or its second name, which may be

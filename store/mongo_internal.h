@@ -113,6 +113,8 @@ struct mongo_store {
     char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
     int64_t epoch;                       /* … raised when that is restored: mongo_identity.c */
     struct err refused;          /* code 0: it is still that; else it is no more, and nothing is done */
+    struct store_writer writer;
+    int64_t since_ms;            /* it was let in: mongo_peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
     int64_t inc, sealed, number; /* of the last seal; the last number used */
     int64_t before;              /* of the seal before the last */
@@ -268,8 +270,8 @@ bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open 
 /* The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 
-/* Another has it: it is not ours any more. Returns false. */
-bool mongo_lose_slot(struct mongo_store *m, struct err *e);
+/* Another has it, as the ledger says: it is not ours any more. Returns false. */
+bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e);
 /* Of the batch under way. */
 void mongo_prepare_seal(struct mongo_store *m, int64_t seq);
 /* False where nobody knows: call it again. Else *sealed, or *e says why the ledger has another mind. */
@@ -279,6 +281,9 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
 /* ---- mongo_partition.c */
 
 /* NULL: it is not claimed. */
+/* "" where there is none; valid as long as the document is. */
+const char *mongo_text_at(const bson_t *document, const char *path);
+
 struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
 /* They are to be claimed anew. */
 void mongo_forget_partitions(struct mongo_store *m);
@@ -334,6 +339,8 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e);
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
 /* Now and then: renews it, and finishes what writers that are gone have left open, if that can be done. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e);
+/* Does a writer that is not this process live in it, as far as one can tell? */
+bool mongo_slot_is_others(const bson_t *ledger, const char *slot);
 /* What is open in others' slots whose writers are gone. `goes_on`: where a log is damaged, or the server
  * refuses it, that is a warning. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/mongo_internal.h"
+#include "store/mongo_peers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -227,10 +228,13 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     bson_destroy(&set);
 }
 
-bool mongo_lose_slot(struct mongo_store *m, struct err *e)
+bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    err_set(e, EX_TEMPFAIL, "%s: another tallyd took over slot %s: start anew", mongo_client_name(m->client),
-            m->slot);
+    char other[MONGO_WRITER_BYTES];
+    err_set(
+        e, EX_TEMPFAIL,
+        "%s: another tallyd took over slot %s, since this one was not heard of for a minute: %s: start anew",
+        mongo_client_name(m->client), m->slot, mongo_describe_writer(ledger, m->slot, other));
     m->slot[0] = '\0';
     if (m->step == STEP_LOGGING)
         m->step = STEP_NONE; /* what is logged has the lost slot's name */
@@ -245,7 +249,7 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
         return false;
     snprintf(path, sizeof path, "writers.%s.inc", m->slot);
     if (mongo_number_at(ledger, path, -1) != m->inc)
-        return mongo_lose_slot(m, e);
+        return mongo_lose_slot(m, ledger, e);
     for (size_t i = 0; i < m->range_count; i++) {
         const struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
         int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
@@ -253,8 +257,8 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
             return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer", m->ranges[i].label,
                                 p->epoch);
         if (epoch != p->epoch)
-            return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: start anew",
-                           mongo_client_name(m->client), m->ranges[i].label);
+            return mongo_taken_over(m, ledger, m->ranges[i].label,
+                                    mongo_text_at(ledger, mongo_partition_member(m, p, "owner")), e);
     }
     return mongo_refuse(m, e, "its positions were changed by hand or another program");
 }

@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
+#include "store/mongo_peers.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
 #include "store/mongo_stamps.h"
@@ -247,13 +248,24 @@ bool mongo_take_limits(struct mongo_store *m, struct err *e)
     return true;
 }
 
+/* Before anything is written: whoever is refused leaves nothing that would stop others. */
+static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_may_begin(m, reports, count, &ledger, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
 static bool open_writer(struct mongo_store *m, const struct store_options *options,
                         const struct report *reports, size_t count, struct err *e)
 {
     ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
+    m->writer = options->writer;
     if (options->connections > 0)
         m->connections = options->connections;
-    if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e))
+    if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e) ||
+        !may_begin(m, reports, count, e))
         return false;
     m->with_ttl = options->ttl;
     m->with_weeks = options->weeks;
@@ -350,6 +362,7 @@ static void mongo_close(struct store *st)
 
 static const struct store_ops mongo_ops = {
     .close = mongo_close,
+    .meet = mongo_meet,
     .claim = mongo_claim,
     .apply = mongo_apply,
     .tidy = mongo_tidy,

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_internal.h"
+#include "store/mongo_peers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct
     return p != NULL && p->is_claimed ? p : NULL;
 }
 
-static const char *text_at(const bson_t *document, const char *path)
+const char *mongo_text_at(const bson_t *document, const char *path)
 {
     bson_iter_t it;
     return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
@@ -66,9 +67,9 @@ static bool read_position(const bson_iter_t *member, struct range *r)
     bson_iter_document(member, &len, &bytes);
     if (!bson_init_static(&partition, bytes, len) || mongo_number_at(&partition, "next", -1) < 0)
         return false;
-    snprintf(r->source, sizeof r->source, "%s", text_at(&partition, "source"));
-    snprintf(r->partition, sizeof r->partition, "%s", text_at(&partition, "partition"));
-    snprintf(r->label, sizeof r->label, "%s", text_at(&partition, "label"));
+    snprintf(r->source, sizeof r->source, "%s", mongo_text_at(&partition, "source"));
+    snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(&partition, "partition"));
+    snprintf(r->label, sizeof r->label, "%s", mongo_text_at(&partition, "label"));
     r->to = mongo_number_at(&partition, "next", -1);
     r->tail_hash = (uint64_t)mongo_number_at(&partition, "tail_hash", 0);
     r->tail_len = (uint32_t)mongo_number_at(&partition, "tail_len", 0);
@@ -139,8 +140,8 @@ static bool take_until(void *context, const bson_t *book)
 {
     const struct claims *c = context;
     struct range range;
-    snprintf(range.source, sizeof range.source, "%s", text_at(book, "source"));
-    snprintf(range.partition, sizeof range.partition, "%s", text_at(book, "partition"));
+    snprintf(range.source, sizeof range.source, "%s", mongo_text_at(book, "source"));
+    snprintf(range.partition, sizeof range.partition, "%s", mongo_text_at(book, "partition"));
     char *key = partition_key(&range);
     uint32_t number = mongo_names_find(&c->keys, slice_text(key));
     free(key);
@@ -174,9 +175,10 @@ static bool read_until(struct claims *c, struct err *e)
 static bool explain(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                mongo_lose_slot(m, &ledger, e);
     bson_destroy(&ledger);
-    return good && mongo_lose_slot(m, e);
+    return good;
 }
 
 /* Owner and epoch + 1 of all of them, whoever had them. `ledger`: as it is then; the caller destroys it. */
@@ -274,7 +276,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
         (void)mongo_names_add(&c.keys, slice_text(c.partitions[i].key));
     }
     bool good = count == 0 ||
-                (mongo_need_slot(m, e) && write_claims(&c, &ledger, e) &&
+                (mongo_need_slot(m, e) && mongo_meet(st, e) && write_claims(&c, &ledger, e) &&
                  check_claims(&c, &ledger, ranges, e) && recover_of(&c, &ledger, e) && read_until(&c, e));
     for (size_t i = 0; i < count; i++) {
         if (good)

@@ -441,7 +441,7 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 /* A slot is free, its batches are done, and whoever had it before cannot seal in it any more. */
 static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
 {
-    static const char *const own[] = {"inc", "open", "lease", "host", "pid"};
+    static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};
     bson_t to;
     bson_iter_t it;
     int64_t inc = 0;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "store/mongo_copy.h"
 #include "store/mongo_internal.h"
+#include "store/mongo_peers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -34,23 +35,36 @@ static bool name_host(char buf[HOST_BYTES])
  */
 enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
 
-static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
+/* The process that took the slot, if it is or was one of this machine; else 0. */
+static pid_t process_here(const bson_t *ledger, const char *slot)
 {
     char path[64], host[HOST_BYTES];
     bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.lease", slot);
-    int64_t lease_ms = mongo_number_at(ledger, path, -1);
-    if (lease_ms <= 0)
-        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
     snprintf(path, sizeof path, "writers.%s.host", slot);
     bool is_here = name_host(host) && mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) &&
                    strcmp(bson_iter_utf8(&it, NULL), host) == 0;
     snprintf(path, sizeof path, "writers.%s.pid", slot);
-    pid_t pid = (pid_t)mongo_number_at(ledger, path, 0);
-    if (is_here && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
+    return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
+}
+
+static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.lease", slot);
+    int64_t lease_ms = mongo_number_at(ledger, path, -1);
+    if (lease_ms <= 0)
+        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
+    pid_t pid = process_here(ledger, slot);
+    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
         return SLOT_FREE;
     bool lives = now_ms - lease_ms <= LEASE_MS && lease_ms - now_ms <= MONGO_CLOCK_SLACK_MS;
     return lives ? SLOT_LIVES : SLOT_SILENT;
+}
+
+bool mongo_slot_is_others(const bson_t *ledger, const char *slot)
+{
+    return slot_state(ledger, slot, clock_wall_ms(&clock_system)) == SLOT_LIVES &&
+           process_here(ledger, slot) != getpid();
 }
 
 static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
@@ -125,6 +139,18 @@ static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *quer
     return fresh(m->sealed);
 }
 
+/* Of several that came at once, whoever took its slot last sees the others, and gives it back if refused. */
+static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    struct err ignored;
+    bool good = m->since_ms > 0 ? mongo_may_go_on(m, ledger, e)
+                                : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
+                                      mongo_admit(m, ledger, e);
+    if (!good)
+        (void)!mongo_set_lease(m, 0, &ignored);
+    return good;
+}
+
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     char inc[64], path[64], host[HOST_BYTES];
@@ -155,6 +181,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     BSON_APPEND_INT64(&set, path, getpid());
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
+    mongo_add_who(m, &set);
     bson_append_document_end(&update, &set);
     mongo_add_restored(&query);
     bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
@@ -164,7 +191,8 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         m->logs_deleted = 0;
         m->kept_ms = clock_mono_ms(&clock_system);
         struct mongo_open own;
-        good = (!mongo_open_of(&after, m->slot, &own) || mongo_recover(m, &own, e)) &&
+        good = be_let_in(m, &after, e) &&
+               (!mongo_open_of(&after, m->slot, &own) || mongo_recover(m, &own, e)) &&
                mongo_recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
@@ -226,6 +254,7 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e) &&
                 mongo_recover_abandoned(m, &ledger, true, e);
     bson_destroy(&ledger);
     return good;

@@ -251,6 +251,11 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
                                    : values_walk(st, report, dimension, prefix, limit, fn, context, e);
 }
 
+bool store_meet(struct store *st, struct err *e)
+{
+    return st->ops->meet == NULL || st->ops->meet(st, e);
+}
+
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     return st->ops->positions(st, fn, context, e);

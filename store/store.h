@@ -26,7 +26,8 @@
  * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
  *          was dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
  *          EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
- *          report under the same name and generation; EX_NOINPUT: a store to read that is not there;
+ *          report under the same name and generation, or another writer that this one must not count beside
+ *          (EX_TEMPFAIL as it is opened: that one may end); EX_NOINPUT: a store to read that is not there;
  *          EX_UNAVAILABLE + retryable of a scan: a mark was moved past its begin, ask store_marks() again.
  */
 #pragma once
@@ -130,8 +131,16 @@ struct expired {
 /* What a server does with documents that others have damaged. */
 enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 
+/* Who a writer is to others that count into the same server. Borrowed until it is closed. */
+struct store_writer {
+    const char *group, *instance; /* of Kafka; NULL: none */
+    const char *topics[RAW_SOURCES_MAX];
+    size_t topic_count;
+};
+
 /* What a writer may ask for of some stores; zeros: nothing. */
 struct store_options {
+    struct store_writer writer;
     enum store_validation validation;
     size_t connections;      /* to a server, over which a batch is applied; 0: as the store likes */
     bool without_indexes;    /* but those that it needs itself */
@@ -180,6 +189,7 @@ typedef void check_fn(void *context, const char *problem);
 
 struct store_ops {
     void (*close)(struct store *st);
+    bool (*meet)(struct store *st, struct err *e); /* NULL: a writer is always alone */
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
@@ -241,6 +251,9 @@ void store_close(struct store *st);
 #define STORE_URL_BYTES 256
 const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
 
+/* May this writer go on beside those that count into the same server by now? It is asked of itself now and
+ * then; ask before a consumer group is joined. EX_CONFIG: no, and who it is. */
+bool store_meet(struct store *st, struct err *e) MUST_CHECK;
 /* Make partitions, named by `source` and `partition` of their ranges, this handle's own: whoever had them
  * counts nothing of them any more. Of each, `from` and `to` become how far it is counted, -1 where nothing of
  * it ever was; tail, latest_ms and label are those of the last range. Without a claim, the first batch with a

@@ -1,4 +1,4 @@
-/* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers it. */
+/* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers. */
 #include "daemon/member.h"
 
 #include "base/clock.h"
