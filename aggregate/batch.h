@@ -15,6 +15,7 @@
 #pragma once
 
 #include "aggregate/books.h"
+#include "aggregate/witness.h"
 #include "base/text.h"
 
 #include <stdint.h>
@@ -84,6 +85,7 @@ struct range {
     int64_t from, to;
     uint64_t tail_hash; /* of the tail_len bytes before `to`; of a topic: of the record tail_len before it */
     uint32_t tail_len;
+    struct witnesses witnesses; /* of a topic: counted records before `to` */
     int64_t latest_ms;   /* events after this were in the future, by the clock and limit of that time, … */
     int64_t latest_from; /* … as in all ranges from this offset on */
 };

@@ -9,6 +9,7 @@
 #include "daemon/service.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
+#include "daemon/topic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static const char usage[] =
     "      --store URL     store to count into (default: sqlite:tallyd.db)\n"
     "      --listen ADDR   where to serve (default: 127.0.0.1:8080); port 0 takes a free one\n"
     "      --accept TOPIC  this topic was re-created, or lost records before they were counted: count on,\n"
-    "                      as the refusal said; may be repeated\n"
+    "                      as the refusal said (TOPIC~: as a new topic); may be repeated\n"
     "  -h, --help          this text\n"
     "\n"
     "  tallyd run -c tallyd.yaml\n"
@@ -109,7 +110,7 @@ static bool check_sources(const struct run *run, struct err *e)
         bool known = false;
         for (size_t k = 0; k < c->source_count; k++)
             known = known || (c->sources[k].type == SOURCE_KAFKA &&
-                              strcmp(c->sources[k].topic, run->accepted[i]) == 0);
+                              topic_accepts(c->sources[k].topic, run->accepted[i]) != ACCEPT_NOT);
         if (!known)
             return err_set(e, EX_USAGE, "--accept %s: there is no source with this topic", run->accepted[i]);
     }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "daemon/budget.h"
 #include "daemon/intake.h"
+#include "daemon/recheck.h"
 #include "daemon/setup.h"
 #include "daemon/writer.h"
 
@@ -110,6 +111,8 @@ static bool apply(struct consume *c, struct intake *in, struct err *e)
 {
     struct delivery *d = &in->sealed;
     ASSERT(d->part != NULL && !d->is_applied);
+    if (!recheck_delivery(c, in, d, e))
+        return false;
     struct letters_to_write letters = {c->box, &d->letters};
     struct range *ranges = xcalloc(d->range_count, sizeof *ranges);
     struct books *books = xcalloc(d->range_count, sizeof *books);
@@ -128,6 +131,7 @@ static bool apply(struct consume *c, struct intake *in, struct err *e)
         return false;
     c->messages += d->messages;
     c->letters += (int64_t)(c->box != NULL ? d->letters.count : 0);
+    recheck_stored(d);
     commit(c, in, d);
     pthread_mutex_lock(&c->shared.lock);
     d->is_applied = true;
@@ -188,7 +192,7 @@ static bool serve_intakes(struct consume *c, struct err *e)
         enum intake_need need = wait_intake(c, &in, &ended, &failed);
         if (!serve(c, need, in, e))
             return false;
-        if (!writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
+        if (!recheck_idle(c, e) || !writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
             return false;
         writer_turn(&c->writer);
         if (failed || is_stopping(c) || atomic_load(&c->has_new_partitions))
@@ -381,7 +385,7 @@ static bool run_session(struct consume *c, struct err *e)
     bool good = begun && writer_expire(&c->writer, e) && count_session(c, e);
     note_unfit(c);
     consume_close(c);
-    if (!good && is_taken_over(c, e)) {
+    if (!good && (is_taken_over(c, e) || consume_has_outdated(c))) {
         log_session_end(c, e);
         good = true;
     }
@@ -438,6 +442,7 @@ static void init(struct consume *c)
                                 .trust_at_ms = clock_mono_ms(&clock_system) + WRITER_EXPIRE_TRUST_MS};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
+    c->troubles = xcalloc(c->intake_count, sizeof *c->troubles);
     for (size_t i = 0; i < c->intake_count; i++)
         c->intakes[i].beat = beats_add(&sv->notify.beats, "intake");
     books_init(&c->books, cf->report_count);
@@ -449,6 +454,7 @@ static void init(struct consume *c)
 static void fini(struct consume *c)
 {
     free(c->intakes);
+    free(c->troubles);
     free(c->late_ms);
     writer_fini(&c->writer);
     topics_free(c->topics, c->topic_count);

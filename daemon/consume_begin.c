@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "daemon/consume_internal.h"
 
+/* Of a witness only the record itself is wanted; what is behind it comes, too. */
+#define READER_FETCH_BYTES 1024
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +31,11 @@ static bool open_consumers(struct consume *c, struct err *e)
         if (c->intakes[i].kafka == NULL)
             return false;
     }
-    return true;
+    struct kafka_options reader = c->kafka_options;
+    reader.group = NULL;
+    reader.fetch_bytes = READER_FETCH_BYTES;
+    c->reader = kafka_open(&reader, e);
+    return c->reader != NULL;
 }
 
 void consume_close(struct consume *c)
@@ -43,6 +50,8 @@ void consume_close(struct consume *c)
         kafka_close(c->intakes[i].kafka);
         c->intakes[i].kafka = NULL;
     }
+    kafka_close(c->reader);
+    c->reader = NULL;
 }
 
 /* Where partitions that are new begin, or where accepted losses end, is durable before anything of them is
@@ -53,6 +62,9 @@ static bool store_beginnings(struct consume *c, struct err *e)
     size_t count = 0, capacity = 0;
     for (struct partition *p = NULL; (p = topics_next(c->topics, c->topic_count, p)) != NULL;) {
         p->stored = p->next;
+        p->stored_witnesses = p->witnesses;
+        p->unproven.offset = -1;
+        p->checked_ms = clock_mono_ms(&clock_system);
         if (p->is_known && p->lost == 0)
             continue;
         ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
@@ -74,9 +86,9 @@ static bool store_beginnings(struct consume *c, struct err *e)
 /* From where each partition with `begins` is to be read. */
 static bool begin_partitions(struct consume *c, struct err *e)
 {
-    bool good = topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka,
-                             &c->kafka_options, e) &&
-                store_beginnings(c, e);
+    bool good =
+        topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, c->reader, e) &&
+        store_beginnings(c, e);
     for (struct partition *p = NULL; (p = topics_next(c->topics, c->topic_count, p)) != NULL;) {
         p->begins = false;
         if (good && p->status_index < 0)
@@ -85,8 +97,7 @@ static bool begin_partitions(struct consume *c, struct err *e)
     return good;
 }
 
-/* A topic is another one than when the session began: only the next session can go on with it. */
-static bool has_outdated(const struct consume *c)
+bool consume_has_outdated(const struct consume *c)
 {
     for (size_t i = 0; i < c->topic_count; i++) {
         if (c->topics[i].is_outdated)
@@ -103,7 +114,7 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
     bool good = begin_partitions(c, e);
     if (!good && !e->retryable)
         return false;
-    if (!good && has_outdated(c))
+    if (!good && consume_has_outdated(c))
         intake_fail(in, e);
     else if (!good)
         log_limited(LOG_LEVEL_WARN, "waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
@@ -167,7 +178,7 @@ static void mark_beginnings(struct consume *c)
 
 bool consume_begin(struct consume *c, struct err *e)
 {
-    if ((c->intakes[0].kafka == NULL && !open_consumers(c, e)) ||
+    if ((c->reader == NULL && !open_consumers(c, e)) ||
         !topics_look(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e))
         return false;
     mark_beginnings(c);

@@ -22,7 +22,11 @@ struct consume {
     _Atomic int64_t *late_ms; /* by report; the writer's, for the shards */
     struct flush flush;
     struct letter_box *box;
-    struct books books; /* since the start, of all topics */
+    struct kafka *reader; /* of witnesses; the writer's */
+    int64_t *troubles;    /* of each intake, as of its last delivery that was compared */
+    int64_t rechecked_ms; /* partitions of which nothing came were looked for; monotonic */
+    int64_t unproven;     /* so often witnesses were out of reach */
+    struct books books;   /* since the start, of all topics */
     int64_t messages, letters, rebalances;
     int64_t budget_bytes; /* of shards and queues */
     enum status_state state;
@@ -40,4 +44,6 @@ bool consume_begin(struct consume *c, struct err *e);
 /* Where the partitions begin that the group gave an intake. What fails for a while is tried again a little
  * later. */
 bool consume_begin_given(struct consume *c, struct intake *in, struct err *e);
+/* A topic is another one than when the session began: only the next session can go on with it. */
+bool consume_has_outdated(const struct consume *c);
 void consume_close(struct consume *c);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
                  size_t topic_count, struct beat *beat)
@@ -53,6 +54,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
         books_init(&d->ranges[i].books, in->shared->report_count);
     struct intake_range *r = &d->ranges[d->range_count++];
     r->partition = p;
+    r->edge_count = 0;
     books_clear(&r->books);
     partition_range(p, &r->range);
     if (p->latest_ms != in->latest_ms)
@@ -79,6 +81,29 @@ static void advance(struct intake_range *r, int64_t to, uint64_t tail_hash, int6
     r->partition->tail_len = r->range.tail_len;
 }
 
+/* Of each delivery the last record, and more as long as there is room: thinning a full list at each run would
+ * cost more than it proves. */
+static void add_witness(struct intake_range *r, bool is_last)
+{
+    struct partition *p = r->partition;
+    if (p->tail_len > 0 && (is_last || p->witnesses.count < WITNESSES_MAX))
+        witnesses_add(&p->witnesses, p->next - p->tail_len, p->tail_hash);
+}
+
+/* Before `m` is counted: did anything happen to the connection since the partition's last record? */
+static void note_edge(const struct intake *in, struct intake_range *r, const rd_kafka_message_t *m)
+{
+    struct partition *p = r->partition;
+    int32_t broker = kafka_broker(m);
+    if (r->range.to > r->range.from && p->tail_len > 0 &&
+        (p->broker != broker || p->troubles != in->troubles)) {
+        r->edge_count -= r->edge_count == INTAKE_EDGES_MAX;
+        r->edges[r->edge_count++] = (struct witness){p->next - p->tail_len, p->tail_hash};
+    }
+    p->broker = broker;
+    p->troubles = in->troubles;
+}
+
 /* The run of one partition's messages is over: its events, books, and where it stands. */
 static void end_run(struct intake *in)
 {
@@ -88,7 +113,8 @@ static void end_run(struct intake *in)
     add_events(in);
     shard_take_books(in->shard, &r->books);
     if (in->current_last != NULL)
-        advance(r, in->current_last->offset + 1, partition_hash(in->current_last), 1);
+        advance(r, in->current_last->offset + 1, compare_hash(in->current_last), 1);
+    add_witness(r, false);
     in->current = NULL;
     in->current_last = NULL;
     in->current_rkt = NULL;
@@ -176,6 +202,7 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     if (UNLIKELY(m->offset < p->next))
         return fail_backwards(in, p, m);
     in->current = range_of(in, p);
+    note_edge(in, in->current, m);
     in->current_rkt = m->rkt;
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
     shard_set_raw(in->shard, &p->topic->config->raw, &in->current->range);
@@ -305,6 +332,11 @@ static void seal(struct intake *in)
 {
     struct intake_shared *sh = in->shared;
     struct part *part = shard_seal(in->shard);
+    for (size_t i = 0; i < in->open.range_count; i++) {
+        struct intake_range *r = &in->open.ranges[i];
+        add_witness(r, true);
+        r->range.witnesses = r->partition->witnesses;
+    }
     pthread_mutex_lock(&sh->lock);
     struct delivery used = in->sealed;
     in->sealed = in->open;
@@ -380,12 +412,24 @@ static bool is_fit(struct intake *in)
     return is_fit;
 }
 
+/* Troubles are the consumer's, and times at which nobody polled. */
+static void note_troubles(struct intake *in)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    int64_t now_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    in->gaps += in->polled_ms > 0 && now_ms - in->polled_ms > INTAKE_GAP_MS;
+    in->polled_ms = now_ms;
+    in->troubles = in->gaps + kafka_troubles(in->kafka);
+}
+
 /* One turn: what came, counted, and sealed where it is time. False: the end. */
 static bool turn(struct intake *in)
 {
     beat_turn(in->beat);
     size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
     int64_t now_ms = clock_mono_ms(in->shared->clock);
+    note_troubles(in);
     if (in->open.range_count == 0)
         begin_batch(in, now_ms);
     bool good = true;

@@ -25,6 +25,8 @@
 
 #define INTAKE_MESSAGES   1024
 #define INTAKE_POLL_MS    50
+#define INTAKE_EDGES_MAX  4
+#define INTAKE_GAP_MS     2000               /* between two polls: it was stopped, or its machine was */
 #define INTAKE_FOREVER_MS (INT64_MAX / 1000) /* a time that never comes */
 
 /* What of one partition is in a batch. */
@@ -32,6 +34,10 @@ struct intake_range {
     struct partition *partition;
     struct range range;
     struct books books;
+    /* The last records before something happened to a connection: what came then may be of another log. Where
+     * there are more, the last one counts. */
+    struct witness edges[INTAKE_EDGES_MAX];
+    size_t edge_count;
 };
 
 struct delivery {
@@ -82,6 +88,9 @@ struct intake {
     rd_kafka_topic_t *current_rkt;   /* by which the next message of the run is recognised */
     struct decoder *current_decoder; /* of plain lines; NULL: they need the chain */
     int64_t begun_ms, latest_ms, future_max_ms;
+    int64_t polled_ms;        /* by the clock that goes on while the machine sleeps; 0: not yet */
+    int64_t gaps;             /* longer than INTAKE_GAP_MS */
+    _Atomic int64_t troubles; /* the same, and kafka_troubles(), as of the last poll */
     struct event events[SHARD_EVENTS_MAX];
     size_t event_count;
     bool is_full_of_raw; /* by the events that were added last */

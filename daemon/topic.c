@@ -9,16 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-/* Each tail is one record, and what is behind it comes too: so little of each partition at a time that the
- * first fetch has the tails of all. */
-#define TAIL_MESSAGES    1024
-#define TAIL_POLL_MS     50
-#define TAIL_TIMEOUT_MS  10000
-#define TAIL_FETCH_BYTES ((int64_t)16 << 10)
-#define WITNESSES_MAX    16
+#define COMPARE_TIMEOUT_MS 10000
+#define HEARD_MAX          16 /* partitions of others that are asked */
 
 static void name_source(struct topic *t)
 {
@@ -39,10 +31,21 @@ struct topic *topics_new(const struct config *c, const char *const accepted[], s
         struct topic *t = &topics[(*topic_count)++];
         *t = (struct topic){.config = &c->sources[i], .name = c->sources[i].topic, .incarnation = 1};
         name_source(t);
-        for (size_t k = 0; k < accepted_count; k++)
-            t->is_accepted = t->is_accepted || strcmp(accepted[k], t->name) == 0;
+        for (size_t k = 0; k < accepted_count; k++) {
+            enum topic_accept accept = topic_accepts(t->name, accepted[k]);
+            t->is_accepted = t->is_accepted || accept != ACCEPT_NOT;
+            t->is_renewed = t->is_renewed || accept == ACCEPT_RENEWED;
+        }
     }
     return topics;
+}
+
+enum topic_accept topic_accepts(const char *topic, const char *word)
+{
+    size_t n = strlen(topic);
+    if (strncmp(topic, word, n) != 0)
+        return ACCEPT_NOT;
+    return word[n] == '\0' ? ACCEPT_TOPIC : strcmp(word + n, "~") == 0 ? ACCEPT_RENEWED : ACCEPT_NOT;
 }
 
 void topics_free(struct topic *topics, size_t count)
@@ -57,7 +60,8 @@ static void set_count(struct topic *t, int32_t count)
     if (count > t->capacity) {
         t->partitions = xrealloc(t->partitions, (size_t)count * sizeof *t->partitions);
         for (; t->capacity < count; t->capacity++)
-            t->partitions[t->capacity] = (struct partition){.number = t->capacity, .status_index = -1};
+            t->partitions[t->capacity] =
+                (struct partition){.number = t->capacity, .status_index = -1, .unproven = {.offset = -1}};
     }
     t->count = count;
     for (int32_t i = 0; i < count; i++)
@@ -123,15 +127,52 @@ static bool find_known(void *context, const struct position *position)
     return true;
 }
 
-static bool refuse_recreated(const struct partition *p, struct err *e)
+struct partition *topics_next(struct topic *topics, size_t count, const struct partition *after)
+{
+    size_t i = after != NULL ? (size_t)(after->topic - topics) : 0;
+    for (int32_t n = after != NULL ? after->number + 1 : 0; i < count; i++, n = 0) {
+        for (; n < topics[i].count; n++) {
+            if (topics[i].partitions[n].begins)
+                return &topics[i].partitions[n];
+        }
+    }
+    return NULL;
+}
+
+/* The records that are left to compare begin with p->first_witness. */
+static bool refuse_recreated(const struct partition *p, int64_t at, struct err *e)
 {
     return err_set(
         e, EX_DATAERR,
-        "topic %s, partition %d: it is counted up to offset %" PRId64
-        ", and the last record before is not the one that was counted: the topic was re-created. Go "
-        "back to the old one, or `tallyd run --accept %s` counts this one from its beginning, beside "
-        "what is counted already",
-        p->topic->name, p->number, p->next, p->topic->name);
+        "topic %s, partition %d: it is counted up to offset %" PRId64 ", but the record at %" PRId64
+        " is not the one that was counted: the topic was re-created, or a broker lost its last records and "
+        "took others. Go back to the old one, or `tallyd run --accept %s` counts this one from its "
+        "beginning, beside what is counted already (records that are still there are then counted twice)",
+        p->topic->name, p->number, p->next, at, p->topic->name);
+}
+
+static bool refuse_unproven(const struct partition *p, struct err *e)
+{
+    const char *name = p->topic->name;
+    return err_set(
+        e, EX_DATAERR,
+        "topic %s, partition %d: it is counted up to offset %" PRId64 ", and none of the %u records kept to "
+        "compare (%" PRId64 " to %" PRId64 ") is there: compacted away, or the topic was re-created. "
+        "`tallyd run --accept %s` goes on at %" PRId64 "; `tallyd run --accept %s~` counts it from its "
+        "beginning, as a new one",
+        name, p->number, p->next, p->witnesses.count - p->first_witness,
+        p->witnesses.at[p->first_witness].offset, witnesses_newest(&p->witnesses)->offset, name, p->next,
+        name);
+}
+
+static bool warn_unproven(const struct partition *p, const char *why)
+{
+    log_limited(LOG_LEVEL_WARN, "topic_unproven",
+                "topic=%s partition=%d next=%" PRId64
+                " reason=\"%s\" note=\"no record is left that was counted: "
+                "whether this is the same topic cannot be told\"",
+                p->topic->name, p->number, p->next, why);
+    return true;
 }
 
 static bool refuse_shorter(const struct partition *p, int64_t high, struct err *e)
@@ -159,11 +200,13 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
 {
     *recreated = false;
     p->check_tail = false;
+    p->first_witness = 0;
     p->lost = 0;
     if (!p->is_known) {
         p->next = p->topic->is_known ? low : start;
         p->tail_hash = 0;
         p->tail_len = 0;
+        p->witnesses.count = 0;
         return true;
     }
     if (p->next > high) {
@@ -171,28 +214,42 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
         return refuse_shorter(p, high, e);
     }
     if (p->next < low) {
-        if (!p->topic->is_accepted)
+        if (!p->topic->is_accepted && !p->topic->is_copy)
             return refuse_lost(p, low, e);
         p->lost = low - p->next;
         p->next = low;
         p->tail_len = 0;
+        p->witnesses.count = 0;
         return true;
     }
-    /* Nothing was counted yet where there is no tail: the position is that of a first start. */
-    p->check_tail = p->tail_len > 0 && p->next - p->tail_len >= low;
-    return true;
+    while (p->first_witness < p->witnesses.count && p->witnesses.at[p->first_witness].offset < low)
+        p->first_witness++;
+    p->check_tail = p->first_witness < p->witnesses.count;
+    /* Without any, the position is that of a first start, and nothing was counted yet. */
+    return p->check_tail || p->witnesses.count == 0 || warn_unproven(p, "expired: retention");
 }
 
-uint64_t partition_hash(const rd_kafka_message_t *m)
+void partition_place(struct partition *p, const struct range *r)
 {
-    uint64_t hash = XXH3_64bits_withSeed(m->payload, m->len, (uint64_t)kafka_timestamp(m));
-    return m->key_len > 0 ? XXH3_64bits_withSeed(m->key, m->key_len, hash) : hash;
+    p->is_known = r->to >= 0;
+    p->next = p->is_known ? r->to : 0;
+    p->tail_hash = r->tail_hash;
+    p->tail_len = r->tail_len;
+    p->witnesses = r->witnesses;
+    /* A version that kept no witnesses wrote the position last. */
+    if (p->is_known && p->tail_len > 0)
+        witnesses_add(&p->witnesses, p->next - p->tail_len, p->tail_hash);
+    while (p->witnesses.count > 0 && witnesses_newest(&p->witnesses)->offset >= p->next)
+        p->witnesses.count--; /* no store of ours */
 }
 
 void partition_range(const struct partition *p, struct range *r)
 {
-    *r = (struct range){
-        .from = p->next - p->lost, .to = p->next, .tail_hash = p->tail_hash, .tail_len = p->tail_len};
+    *r = (struct range){.from = p->next - p->lost,
+                        .to = p->next,
+                        .tail_hash = p->tail_hash,
+                        .tail_len = p->tail_len,
+                        .witnesses = p->witnesses};
     memcpy(r->source, p->topic->source, sizeof r->source);
     snprintf(r->partition, sizeof r->partition, "%d", p->number);
     snprintf(r->label, sizeof r->label, "topic %s, partition %d", p->topic->name, p->number);
@@ -215,9 +272,10 @@ static void list_bounds(struct topic *t, struct bounds *b)
     for (int32_t i = 0; i < t->count; i++) {
         if (!t->partitions[i].begins)
             continue;
-        b->low[b->count] = (struct kafka_offset){t->name, i, KAFKA_EARLIEST};
-        b->high[b->count] = (struct kafka_offset){t->name, i, KAFKA_LATEST};
-        b->start[b->count] = (struct kafka_offset){t->name, i, t->config->start_ms};
+        int32_t number = t->partitions[i].number;
+        b->low[b->count] = (struct kafka_offset){t->name, number, KAFKA_EARLIEST};
+        b->high[b->count] = (struct kafka_offset){t->name, number, KAFKA_LATEST};
+        b->start[b->count] = (struct kafka_offset){t->name, number, t->config->start_ms};
         b->partitions[b->count++] = &t->partitions[i];
     }
 }
@@ -264,110 +322,121 @@ static bool begin_topic(struct topic *t, struct kafka *k, struct topic **other, 
     return good;
 }
 
-/* ---- comparing the last records counted */
+static bool renew(struct topic *t, struct err *e)
+{
+    if (!t->is_fixed) {
+        topic_renew(t);
+        return true;
+    }
+    t->refuted = t->incarnation;
+    t->is_outdated = true;
+    return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created", t->name);
+}
 
-static size_t list_tails(struct topic *topics, size_t count, struct kafka_offset **tails)
+/* ---- comparing records that were counted */
+
+static size_t list_comparisons(struct topic *topics, size_t count, struct comparison **comparisons)
 {
     size_t found = 0, capacity = 0;
-    *tails = NULL;
-    for (size_t i = 0; i < count; i++) {
-        for (int32_t n = 0; n < topics[i].count; n++) {
-            const struct partition *p = &topics[i].partitions[n];
-            if (!p->begins || !p->check_tail)
-                continue;
-            *tails = xgrow(*tails, &capacity, found + 1, sizeof **tails);
-            (*tails)[found++] = (struct kafka_offset){topics[i].name, n, p->next - p->tail_len};
-        }
+    *comparisons = NULL;
+    for (struct partition *p = NULL; (p = topics_next(topics, count, p)) != NULL;) {
+        if (!p->check_tail)
+            continue;
+        *comparisons = xgrow(*comparisons, &capacity, found + 1, sizeof **comparisons);
+        (*comparisons)[found++] = (struct comparison){.topic = p->topic->name,
+                                                      .partition = p->number,
+                                                      .witnesses = &p->witnesses.at[p->first_witness],
+                                                      .left = p->witnesses.count - p->first_witness};
     }
     return found;
 }
 
-static struct partition *find_partition(struct topic *topics, size_t count, const rd_kafka_message_t *m)
+/* False: the partition is refused; *recreated as of partition_begin(). */
+static bool judge(const struct partition *p, const struct comparison *c, bool *recreated, struct err *e)
 {
-    for (size_t i = 0; i < count && m->rkt != NULL; i++) {
-        if (strcmp(topics[i].name, rd_kafka_topic_name(m->rkt)) == 0 && m->partition < topics[i].count)
-            return &topics[i].partitions[m->partition];
+    const struct topic *t = p->topic;
+    const struct witness *newest = witnesses_newest(&p->witnesses);
+    switch (c->result) {
+    case COMPARISON_SAME:
+        if (c->offset != newest->offset)
+            log_limited(LOG_LEVEL_WARN, "witness_gone",
+                        "topic=%s partition=%d offset=%" PRId64 " same_before=%" PRId64
+                        " note=\"compacted? the records between cannot be compared\"",
+                        t->name, p->number, newest->offset, c->offset);
+        return true;
+    case COMPARISON_OTHER:
+        *recreated = true;
+        return refuse_recreated(p, c->offset, e);
+    case COMPARISON_GONE:
+        *recreated = t->is_renewed;
+        if (t->is_accepted && !t->is_renewed)
+            return warn_unproven(p, "compacted, and accepted");
+        return refuse_unproven(p, e);
+    default:
+        return err_set_retryable(e, EX_UNAVAILABLE, "topic %s, partition %d: it has no offset %" PRId64,
+                                 t->name, p->number, c->offset);
     }
-    return NULL;
-}
-
-/* The first that comes of a partition, at the tail's offset or behind it. */
-static bool compare_tail(struct partition *p, const rd_kafka_message_t *m, struct err *e)
-{
-    int64_t at = p->next - p->tail_len;
-    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
-        return !kafka_is_lost(m->err) ||
-               err_set_retryable(e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p->topic->name, p->number,
-                                 rd_kafka_err2str(m->err));
-    p->check_tail = false;
-    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset == at)
-        return partition_hash(m) == p->tail_hash || refuse_recreated(p, e);
-    log_info("tail_gone", "topic=%s partition=%d offset=%" PRId64, p->topic->name, p->number, at);
-    return true; /* compacted away, or deleted by now */
 }
 
 /* *other: the topic that is not what it was, where that is the failure. */
-static bool compare_tails(struct topic *topics, size_t count, struct kafka *k, size_t open,
-                          struct topic **other, struct err *e)
+static bool compare_topics(struct topic *topics, size_t count, struct kafka *reader, struct topic **other,
+                           struct err *e)
 {
-    rd_kafka_message_t *messages[TAIL_MESSAGES];
-    bool good = true;
-    int64_t begun_ms = clock_mono_ms(&clock_system);
-    while (good && open > 0) {
-        if (clock_mono_ms(&clock_system) - begun_ms > TAIL_TIMEOUT_MS)
-            return err_set_retryable(e, EX_UNAVAILABLE,
-                                     "the last records counted do not come; is every broker reachable?");
-        size_t n = kafka_poll(k, messages, TAIL_MESSAGES, TAIL_POLL_MS);
-        for (size_t i = 0; i < n; i++) {
-            struct partition *p = find_partition(topics, count, messages[i]);
-            if (good && p != NULL && p->begins && p->check_tail) {
-                good = compare_tail(p, messages[i], e);
-                open -= !p->check_tail;
-                *other = good || p->check_tail ? NULL : p->topic;
-            }
-            rd_kafka_message_destroy(messages[i]);
-        }
+    struct comparison *comparisons;
+    size_t open = list_comparisons(topics, count, &comparisons), i = 0;
+    *other = NULL;
+    bool good = compare(reader, comparisons, open, COMPARE_TIMEOUT_MS, e);
+    for (struct partition *p = NULL; good && (p = topics_next(topics, count, p)) != NULL;) {
+        bool recreated = false;
+        if (!p->check_tail)
+            continue;
+        good = judge(p, &comparisons[i++], &recreated, e);
+        *other = recreated ? p->topic : NULL;
     }
+    free(comparisons);
     return good;
 }
 
-static bool read_tails(struct topic *topics, size_t count, const struct kafka_options *options,
-                       struct topic **other, struct err *e)
+struct topic topic_copy(const struct topic *t)
 {
-    struct kafka_options few = *options;
-    struct kafka_offset *tails;
-    struct kafka *k = NULL;
-    size_t open = list_tails(topics, count, &tails);
-    few.fetch_bytes = TAIL_FETCH_BYTES;
-    *other = NULL;
-    bool good = open == 0 || ((k = kafka_open(&few, e)) != NULL && kafka_assign(k, tails, open, e) &&
-                              compare_tails(topics, count, k, open, other, e));
-    kafka_close(k);
-    free(tails);
+    struct topic copy = {.config = t->config,
+                         .name = t->name,
+                         .incarnation = t->incarnation,
+                         .is_accepted = t->is_accepted,
+                         .is_renewed = t->is_renewed,
+                         .is_copy = true};
+    memcpy(copy.source, t->source, sizeof copy.source);
+    return copy;
+}
+
+bool topic_prove(struct topic *t, struct topic *copy, struct kafka *reader, struct err *e)
+{
+    struct topic *other;
+    bool good = begin_topic(copy, reader, &other, e) && compare_topics(copy, 1, reader, &other, e);
+    if (!good && other != NULL && t->is_accepted)
+        (void)!renew(t, e);
     return good;
 }
 
 /* ---- partitions of others, asked as witnesses */
 
-struct witnesses {
+struct heard {
     struct topic topic; /* with partitions of its own: intakes are reading the other's */
     size_t count;
 };
 
 static bool add_witness(void *context, const struct position *position)
 {
-    struct witnesses *w = context;
+    struct heard *w = context;
     const struct range *r = &position->range;
     int number = atoi(r->partition);
     if (strcmp(w->topic.source, r->source) == 0 && number < w->topic.count && r->tail_len > 0) {
         struct partition *p = &w->topic.partitions[number];
-        p->next = r->to;
-        p->tail_hash = r->tail_hash;
-        p->tail_len = r->tail_len;
-        p->is_known = p->begins = true;
+        partition_place(p, r);
+        p->begins = true;
         w->count++;
     }
-    return w->count < WITNESSES_MAX;
+    return w->count < HEARD_MAX;
 }
 
 /* None of those that begin can tell whether the topic is the one that was counted: nothing of them was, or it
@@ -384,18 +453,19 @@ static bool needs_witnesses(const struct topic *t)
 }
 
 /* Else what is counted of them, as of the old one, would be counted again when another daemon finds out. */
-static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k,
-                           const struct kafka_options *options, struct topic **other, struct err *e)
+static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k, struct kafka *reader,
+                           struct topic **other, struct err *e)
 {
-    /* What a witness has lost is its own daemon's to refuse. */
-    struct witnesses w = {.topic = {.config = t->config, .name = t->name, .is_accepted = true}};
+    /* What a witness has lost, or cannot prove, is its own daemon's to refuse. */
+    struct heard w = {.topic = topic_copy(t)};
     if (!needs_witnesses(t))
         return true;
-    memcpy(w.topic.source, t->source, sizeof w.topic.source);
+    w.topic.is_accepted = true;
+    w.topic.is_renewed = false;
     set_count(&w.topic, t->count);
-    bool good =
-        store_positions(store, add_witness, &w, e) &&
-        (w.count == 0 || (begin_topic(&w.topic, k, other, e) && read_tails(&w.topic, 1, options, other, e)));
+    bool good = store_positions(store, add_witness, &w, e) &&
+                (w.count == 0 ||
+                 (begin_topic(&w.topic, k, other, e) && compare_topics(&w.topic, 1, reader, other, e)));
     free(w.topic.partitions);
     *other = *other != NULL ? t : NULL;
     return good;
@@ -436,18 +506,6 @@ bool topics_look(struct topic *topics, size_t count, struct store *store, struct
     return true;
 }
 
-struct partition *topics_next(struct topic *topics, size_t count, const struct partition *after)
-{
-    size_t i = after != NULL ? (size_t)(after->topic - topics) : 0;
-    for (int32_t n = after != NULL ? after->number + 1 : 0; i < count; i++, n = 0) {
-        for (; n < topics[i].count; n++) {
-            if (topics[i].partitions[n].begins)
-                return &topics[i].partitions[n];
-        }
-    }
-    return NULL;
-}
-
 /* From where the store stands, now that nobody else can move it. */
 static bool claim(struct topic *topics, size_t count, struct store *store, struct err *e)
 {
@@ -460,18 +518,15 @@ static bool claim(struct topic *topics, size_t count, struct store *store, struc
     }
     bool good = store_claim(store, ranges, found, e);
     for (struct partition *p = NULL; good && (p = topics_next(topics, count, p)) != NULL; i++) {
-        p->is_known = ranges[i].to >= 0;
-        p->next = p->is_known ? ranges[i].to : 0;
+        partition_place(p, &ranges[i]);
         p->latest_ms = 0;
-        p->tail_hash = ranges[i].tail_hash;
-        p->tail_len = ranges[i].tail_len;
     }
     free(ranges);
     return good;
 }
 
 static bool begin_once(struct topic *topics, size_t count, struct store *store, struct kafka *k,
-                       const struct kafka_options *options, struct topic **other, struct err *e)
+                       struct kafka *reader, struct topic **other, struct err *e)
 {
     *other = NULL;
     if (!claim(topics, count, store, e))
@@ -479,25 +534,14 @@ static bool begin_once(struct topic *topics, size_t count, struct store *store, 
     for (size_t i = 0; i < count; i++) {
         bool good = begin_topic(&topics[i], k, other, e);
         log_lost(&topics[i]);
-        if (!good || !hear_witnesses(&topics[i], store, k, options, other, e))
+        if (!good || !hear_witnesses(&topics[i], store, k, reader, other, e))
             return false;
     }
-    return read_tails(topics, count, options, other, e);
-}
-
-static bool renew(struct topic *t, struct err *e)
-{
-    if (!t->is_fixed) {
-        topic_renew(t);
-        return true;
-    }
-    t->refuted = t->incarnation;
-    t->is_outdated = true;
-    return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created", t->name);
+    return compare_topics(topics, count, reader, other, e);
 }
 
 bool topics_begin(struct topic *topics, size_t count, struct store *store, struct kafka *k,
-                  const struct kafka_options *options, struct err *e)
+                  struct kafka *reader, struct err *e)
 {
     struct search s = {.topics = topics, .count = count};
     struct topic *other;
@@ -508,7 +552,7 @@ bool topics_begin(struct topic *topics, size_t count, struct store *store, struc
         return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created, which another tallyd accepted",
                                  s.changed->name);
     }
-    while (!begin_once(topics, count, store, k, options, &other, e)) {
+    while (!begin_once(topics, count, store, k, reader, &other, e)) {
         if (other == NULL || !other->is_accepted || !renew(other, e))
             return false;
     }

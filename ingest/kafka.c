@@ -33,6 +33,14 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *contex
                 rd_kafka_err2name((rd_kafka_resp_err_t)error), log_quote(reason, quoted));
 }
 
+/* A consumer's. */
+static void on_trouble(rd_kafka_t *rk, int error, const char *reason, void *context)
+{
+    struct kafka *k = context;
+    atomic_fetch_add(&k->troubles, 1);
+    on_error(rk, error, reason, context);
+}
+
 /* The group was about to change: whoever has the partition next commits, too. */
 static bool is_of_rebalance(rd_kafka_resp_err_t error)
 {
@@ -114,9 +122,9 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
            set_number(conf, "queued.max.messages.kbytes", o->queue_bytes / 1024, e) &&
            kafka_configure(conf, o, e) &&
            (o->fetch_bytes == 0 || set_number(conf, "fetch.message.max.bytes", o->fetch_bytes, e)) &&
-           set(conf, "group.id", o->group, e) && set(conf, "enable.auto.commit", "false", e) &&
-           set(conf, "enable.auto.offset.store", "false", e) && set(conf, "auto.offset.reset", "error", e) &&
-           set(conf, "enable.partition.eof", "true", e) &&
+           (o->group == NULL || set(conf, "group.id", o->group, e)) &&
+           set(conf, "enable.auto.commit", "false", e) && set(conf, "enable.auto.offset.store", "false", e) &&
+           set(conf, "auto.offset.reset", "error", e) && set(conf, "enable.partition.eof", "true", e) &&
            (o->instance[0] == '\0' || set(conf, "group.instance.id", o->instance, e));
 }
 
@@ -131,6 +139,7 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
         free(k);
         return NULL;
     }
+    rd_kafka_conf_set_error_cb(conf, on_trouble);
     k->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (k->rk == NULL) {
         rd_kafka_conf_destroy(conf);
@@ -138,7 +147,8 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
         err_set(e, EX_CONFIG, "cannot make a Kafka consumer: %s", why);
         return NULL;
     }
-    k->queue = rd_kafka_queue_get_consumer(k->rk);
+    if (options->group != NULL)
+        k->queue = rd_kafka_queue_get_consumer(k->rk);
     return k;
 }
 
@@ -163,9 +173,11 @@ void kafka_close(struct kafka *k)
     struct timespec until;
     if (k == NULL)
         return;
+    kafka_read_fini(k);
     if (!k->is_member)
         rd_kafka_assign(k->rk, NULL);
-    rd_kafka_queue_destroy(k->queue);
+    if (k->queue != NULL)
+        rd_kafka_queue_destroy(k->queue);
     /* librdkafka 2.0 sometimes waits for ever for a broker that was restarted. It may do so by itself:
      * nothing of it is needed any more, and a drain must end. */
     if (pthread_create(&thread, NULL, destroy, k) != 0) {
@@ -310,6 +322,16 @@ void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r)
                          .timestamp_ms = kafka_timestamp(m),
                          .header = find_header,
                          .message = m};
+}
+
+int32_t kafka_broker(const rd_kafka_message_t *m)
+{
+    return rd_kafka_message_broker_id(m);
+}
+
+int64_t kafka_troubles(const struct kafka *k)
+{
+    return atomic_load(&k->troubles);
 }
 
 bool kafka_is_lost(rd_kafka_resp_err_t error)

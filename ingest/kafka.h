@@ -9,6 +9,8 @@
  *           kafka_poll() stops at such a decision, and nothing more comes until the caller, who has to count
  *           what was polled before, has answered. A member that does not poll for max.poll.interval.ms is
  *           thrown out: its partitions are lost.
+ * Reader  : kafka_read(), again and again, of a consumer without a group. Each time has a queue of its own,
+ *           so that nothing is ever seen that was fetched before it was asked for.
  * Fetch   : queue_bytes bounds what is fetched ahead. librdkafka before 2.2 stops fetching for a fixed second
  *           when its queue is full (librdkafka#2879); kafka_wake(), called every KAFKA_WAKE_MS from another
  *           thread, ends that pause by a request that wakes the broker's thread.
@@ -39,8 +41,8 @@
 #define KAFKA_INSTANCE_BYTES    256
 
 struct kafka_options {
-    const char *brokers;                 /* "host:port,host:port" */
-    const char *group;                   /* for committed offsets, and to share partitions in */
+    const char *brokers; /* "host:port,host:port" */
+    const char *group;   /* for committed offsets, and to share partitions in; NULL: a reader */
     char instance[KAFKA_INSTANCE_BYTES]; /* a membership that outlives a restart; "": none */
     const struct kafka_property *properties;
     size_t property_count;
@@ -79,6 +81,11 @@ bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, 
 bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t count,
                   struct err *e) MUST_CHECK;
 
+/* A reader's: fetch these partitions, each from its offset, until kafka_read_end(). What kafka_poll() says of
+ * them was fetched after this call. Pre: kafka_read_end() since the last call. */
+bool kafka_read(struct kafka *k, const struct kafka_offset *offsets, size_t count, struct err *e) MUST_CHECK;
+void kafka_read_end(struct kafka *k);
+
 /* Join the group, for these topics. Once. */
 bool kafka_subscribe(struct kafka *k, const char *const *topics, size_t count, struct err *e) MUST_CHECK;
 
@@ -114,6 +121,11 @@ size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, in
 void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r);
 /* The record's timestamp_ms. */
 int64_t kafka_timestamp(const rd_kafka_message_t *m);
+/* Where it was fetched from; -1: not known. */
+int32_t kafka_broker(const rd_kafka_message_t *m);
+/* How often something went wrong with a connection since it was opened: what a broker has may be another than
+ * before. */
+int64_t kafka_troubles(const struct kafka *k);
 /* Does this error mean that the consumer cannot go on with the partition as it is? */
 bool kafka_is_lost(rd_kafka_resp_err_t error);
 

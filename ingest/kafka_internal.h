@@ -5,6 +5,11 @@
 
 #include <stdatomic.h>
 
+struct kafka_reading {
+    rd_kafka_topic_t *rkt; /* one of the reader's topics */
+    int32_t partition;
+};
+
 struct kafka {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
@@ -12,6 +17,13 @@ struct kafka {
     int wake_next;      /* whose leader is woken next */
     atomic_int commits; /* under way */
     _Atomic int64_t queued_bytes;
+    _Atomic int64_t troubles;
+
+    /* of a reader: what is being read, and every topic that ever was */
+    struct kafka_reading *readings;
+    size_t reading_count, reading_capacity;
+    rd_kafka_topic_t **topics;
+    size_t topic_count, topic_capacity;
 
     /* of a member of a group */
     bool is_member;
@@ -25,6 +37,10 @@ struct kafka {
 bool kafka_configure(rd_kafka_conf_t *conf, const struct kafka_options *o, struct err *e) MUST_CHECK;
 /* Returns false, *e saying what to do about `error`. */
 bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, const char *topic);
+
+/* ---- kafka_read.c */
+
+void kafka_read_fini(struct kafka *k);
 
 /* ---- kafka_group.c */
 

@@ -56,6 +56,20 @@ const char *mongo_text_at(const bson_t *document, const char *path)
                                                                                : "";
 }
 
+/* None in a ledger of an older version. */
+static void read_witnesses(const bson_t *partition, struct witnesses *w)
+{
+    bson_iter_t it;
+    bson_subtype_t subtype;
+    uint32_t len;
+    const uint8_t *bytes;
+    w->count = 0;
+    if (!bson_iter_init_find(&it, partition, "witnesses") || !BSON_ITER_HOLDS_BINARY(&it))
+        return;
+    bson_iter_binary(&it, &subtype, &len, &bytes);
+    (void)witnesses_unpack(w, slice_of((const char *)bytes, len));
+}
+
 /* A partition as the ledger has it. False: claimed only, nothing of it was counted; `r` is left alone. */
 static bool read_position(const bson_iter_t *member, struct range *r)
 {
@@ -74,6 +88,7 @@ static bool read_position(const bson_iter_t *member, struct range *r)
     r->tail_hash = (uint64_t)mongo_number_at(&partition, "tail_hash", 0);
     r->tail_len = (uint32_t)mongo_number_at(&partition, "tail_len", 0);
     r->latest_ms = mongo_number_at(&partition, "latest_ms", 0);
+    read_witnesses(&partition, &r->witnesses);
     return true;
 }
 

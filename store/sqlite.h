@@ -14,7 +14,7 @@
  *
  *           Rowid `at` = (bucket's index since 1970) << 24 | block, so rows lie clustered by time.
  *           Beside them: `report` (name, generation, definition), `position` (how far each source is
- *           counted), `book`. All of a batch goes into one transaction.
+ *           counted), `witness` (records to compare), `book`. All of a batch goes into one transaction.
  * Invariant: every count is in fresh_N or folded, never both: folding a fresh row adds it to its hour, day,
  *           month and year row and deletes it, in one transaction. So a reader adds the two, no clock decides
  *           what is closed, and a late event is nothing special.

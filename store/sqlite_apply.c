@@ -21,6 +21,20 @@ static bool check_range(struct sqlite_store *st, const struct range *r, struct e
     return true;
 }
 
+/* Files have none. */
+static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
+    sqlite3_stmt *s = st->witness_put;
+    if (r->partition[0] == '\0')
+        return true;
+    size_t len = witnesses_pack(&r->witnesses, bytes);
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(s, 3, bytes, (int)len, SQLITE_TRANSIENT);
+    return sqlite_run(st, s, e, "writing the witnesses");
+}
+
 static bool put_position(struct sqlite_store *st, const struct range *r, struct err *e)
 {
     sqlite3_stmt *s = st->position_put;
@@ -31,7 +45,7 @@ static bool put_position(struct sqlite_store *st, const struct range *r, struct 
     sqlite3_bind_int64(s, 5, (int64_t)r->tail_hash);
     sqlite3_bind_int64(s, 6, r->tail_len);
     sqlite3_bind_int64(s, 7, r->latest_ms);
-    return sqlite_run(st, s, e, "writing the position");
+    return sqlite_run(st, s, e, "writing the position") && put_witnesses(st, r, e);
 }
 
 static bool add_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,

@@ -12,17 +12,17 @@
 /* Formats of files without checksums: of versions before; with expiry watermarks, 4. */
 #define FORMAT_OF_BEFORE 3
 
+/* Files of older versions lack tables: each writer makes those that are missing. */
 static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL, generation INTEGER NOT "
-    "NULL,"
-    "  definition TEXT NOT NULL, UNIQUE (name, generation));"
+    "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    "  generation INTEGER NOT NULL, definition TEXT NOT NULL, UNIQUE (name, generation));"
     "CREATE TABLE IF NOT EXISTS position (source TEXT NOT NULL, part TEXT NOT NULL, label TEXT NOT NULL,"
-    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL, latest_ms INTEGER NOT "
-    "NULL,"
-    "  PRIMARY KEY (source, part)) WITHOUT ROWID;"
+    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL,"
+    "  latest_ms INTEGER NOT NULL, PRIMARY KEY (source, part)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS book (source TEXT NOT NULL, part TEXT NOT NULL, report INTEGER NOT NULL,"
-    "  entry TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (source, part, report, entry)) WITHOUT "
-    "ROWID;";
+    "  entry TEXT NOT NULL, value INTEGER NOT NULL,"
+    "  PRIMARY KEY (source, part, report, entry)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS witness (source TEXT, part TEXT, list BLOB, PRIMARY KEY (source, part));";
 
 bool sqlite_is_path(struct slice path)
 {
@@ -143,7 +143,7 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!sqlite_execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)
-        return !st->is_unsealed || seal(st, e);
+        return (!st->is_unsealed || seal(st, e)) && sqlite_execute(st, schema, "adding tables", e);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
              SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
     return sqlite_execute(st, "BEGIN", "creating", e) &&

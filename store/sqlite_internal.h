@@ -104,7 +104,7 @@ struct sqlite_store {
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback, *data_version;
     sqlite3_stmt *marks_get;
-    sqlite3_stmt *position_get, *position_put, *book_add, *book_set, *book_until;
+    sqlite3_stmt *position_get, *position_put, *witness_put, *book_add, *book_set, *book_until;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct body_item *block_items;
     size_t block_capacity;

@@ -251,6 +251,7 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
                st, &st->position_put, e,
                "INSERT OR REPLACE INTO position (source, part, label, next, tail_hash, tail_len, latest_ms)"
                " VALUES (?, ?, ?, ?, ?, ?, ?)") &&
+           sqlite_prepare(st, &st->witness_put, e, "INSERT OR REPLACE INTO witness VALUES (?, ?, ?)") &&
            sqlite_prepare(st, &st->book_add, e,
                           "INSERT INTO book (source, part, report, entry, value) VALUES (?, ?, ?, ?, ?)"
                           " ON CONFLICT DO UPDATE SET value = value + excluded.value") &&

@@ -303,14 +303,25 @@ static void copy_column(sqlite3_stmt *s, int column, char *to, size_t size)
     snprintf(to, size, "%s", sqlite_text(s, column));
 }
 
+/* Damage shows as no witnesses: then the tail alone has to prove what it can. */
+static void take_witnesses(sqlite3_stmt *s, int column, struct range *r)
+{
+    const char *bytes = sqlite3_column_blob(s, column);
+    if (bytes != NULL)
+        (void)witnesses_unpack(&r->witnesses, slice_of(bytes, (size_t)sqlite3_column_bytes(s, column)));
+}
+
 bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     sqlite3_stmt *s;
     int rc;
     bool more = true;
-    if (!sqlite_prepare(st, &s, e,
-                        "SELECT source, part, label, next, tail_hash, tail_len, latest_ms FROM position"))
+    /* Only a writer has a use for witnesses, and a file of an older version has no table of them until a
+     * writer opens it. */
+    if (!sqlite_prepare(st, &s, e, "SELECT source, part, label, next, tail_hash, tail_len, latest_ms%s",
+                        st->lock_fd < 0 ? " FROM position"
+                                        : ", list FROM position LEFT JOIN witness USING (source, part)"))
         return false;
     while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct position p = {0};
@@ -321,6 +332,8 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
         p.range.tail_hash = (uint64_t)sqlite3_column_int64(s, 4);
         p.range.tail_len = (uint32_t)sqlite3_column_int64(s, 5);
         p.range.latest_ms = sqlite3_column_int64(s, 6);
+        if (st->lock_fd >= 0)
+            take_witnesses(s, 7, &p.range);
         more = fn(context, &p);
     }
     bool good = !more || rc == SQLITE_DONE || sqlite_fail(st, e, "reading the positions");

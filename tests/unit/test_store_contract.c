@@ -406,6 +406,24 @@ static void test_position_keeps_all_of_the_last_range(void **state)
     }
 }
 
+static void test_position_keeps_witnesses(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    struct range claimed = {.source = "kafka:access", .partition = "3"};
+    const struct batch *ba = batcher_seal(w->batcher, claimed.source, 0, 500);
+    strcpy(batcher_range(w->batcher)->partition, "3");
+    for (int i = 0; i < 100; i++)
+        witnesses_add(&batcher_range(w->batcher)->witnesses, 4 * i, UINT64_MAX - (uint64_t)i);
+    assert_true(store_apply(w->store, ba, &e));
+    for (int reopened = 0; reopened < 2; reopened++) {
+        assert_true(store_claim(w->store, &claimed, 1, &e));
+        assert_true(claimed.witnesses.at[WITNESSES_MAX - 1].hash == UINT64_MAX - 99);
+        if (world_kind->on_disk)
+            world_reopen(w);
+    }
+}
+
 static void test_late_minutes_years_apart_each_find_their_place(void **state)
 {
     static const char *const times[] = {"1970-01-01T00:00", "1999-12-31T23:59", "2000-02-29T12:00",
@@ -561,6 +579,7 @@ int main(void)
         TEST(test_reports_are_kept_apart),
         TEST(test_range_that_does_not_continue_changes_nothing),
         TEST(test_partitions_advance_on_their_own),
+        TEST(test_position_keeps_witnesses),
         TEST(test_parts_of_several_shards_meet_in_one_series),
         TEST(test_new_epoch_gives_numbers_a_new_meaning),
         TEST(test_series_beyond_the_limit_are_counted_as_other),

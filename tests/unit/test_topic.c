@@ -15,6 +15,13 @@ static struct topic topic_of(struct partition *p)
     return t;
 }
 
+/* As a store has it that knows only the last record, or not even that. */
+static void place(struct partition *p, int64_t next, uint32_t tail_len)
+{
+    const struct range r = {.to = next, .tail_hash = 7, .tail_len = tail_len};
+    partition_place(p, &r);
+}
+
 static void test_new_partition_begins_where_it_is_told(void **state)
 {
     struct partition p = {0};
@@ -33,20 +40,21 @@ static void test_new_partition_begins_where_it_is_told(void **state)
 
 static void test_known_partition_goes_on_and_compares(void **state)
 {
-    struct partition p = {.is_known = true, .next = 400, .tail_hash = 7, .tail_len = 1};
+    struct partition p = {0};
     struct topic t = topic_of(&p);
     struct err e = {0};
     bool recreated;
+    place(&p, 400, 1);
     (void)state;
     p.topic = &t;
     assert_true(partition_begin(&p, 0, 500, 0, &recreated, &e));
     assert_int_equal(p.next, 400);
     assert_true(p.check_tail);
-    assert_true(partition_begin(&p, 400, 500, 0, &recreated, &e)); /* the tail was deleted, nothing is lost */
+    assert_true(partition_begin(&p, 400, 500, 0, &recreated, &e)); /* expired, but nothing is lost */
     assert_false(p.check_tail);
     assert_true(partition_begin(&p, 0, 400, 0, &recreated, &e)); /* nothing new */
     assert_true(p.check_tail);
-    p.tail_len = 0; /* a first start's position: no record was counted */
+    place(&p, 400, 0); /* a first start's position: no record was counted */
     assert_true(partition_begin(&p, 0, 500, 0, &recreated, &e));
     assert_false(p.check_tail);
 }
@@ -99,6 +107,43 @@ static void test_shorter_topic_was_recreated(void **state)
     assert_string_equal(t.source, "kafka:access~3");
 }
 
+static void test_witnesses_before_the_first_offset_are_not_asked(void **state)
+{
+    struct partition p = {0};
+    struct topic t = topic_of(&p);
+    struct err e = {0};
+    struct range r = {.to = 400, .tail_hash = 7, .tail_len = 3};
+    bool recreated;
+    (void)state;
+    for (int64_t at = 100; at < 400; at += 100)
+        witnesses_add(&r.witnesses, at, 1);
+    p.topic = &t;
+    partition_place(&p, &r);
+    assert_int_equal(p.witnesses.count, 4); /* the last record of an older version, too */
+    assert_int_equal(witnesses_newest(&p.witnesses)->offset, 397);
+    assert_true(partition_begin(&p, 150, 500, 0, &recreated, &e));
+    assert_true(p.check_tail);
+    assert_int_equal(p.first_witness, 1);
+    assert_true(partition_begin(&p, 398, 500, 0, &recreated, &e));
+    assert_false(p.check_tail);
+    partition_range(&p, &r);
+    assert_int_equal(r.witnesses.count, 4);
+    r.to = 200; /* a position that no version writes */
+    r.tail_len = 0;
+    partition_place(&p, &r);
+    assert_int_equal(p.witnesses.count, 1);
+}
+
+static void test_words_of_accept(void **state)
+{
+    (void)state;
+    assert_int_equal(topic_accepts("access", "access"), ACCEPT_TOPIC);
+    assert_int_equal(topic_accepts("access", "access~"), ACCEPT_RENEWED);
+    assert_int_equal(topic_accepts("access", "access~2"), ACCEPT_NOT);
+    assert_int_equal(topic_accepts("access", "acces"), ACCEPT_NOT);
+    assert_int_equal(topic_accepts("access", "other"), ACCEPT_NOT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +151,8 @@ int main(void)
         cmocka_unit_test(test_known_partition_goes_on_and_compares),
         cmocka_unit_test(test_lost_records_are_refused_until_accepted),
         cmocka_unit_test(test_shorter_topic_was_recreated),
+        cmocka_unit_test(test_witnesses_before_the_first_offset_are_not_asked),
+        cmocka_unit_test(test_words_of_accept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,43 @@
+/* witness.h - records of a partition that prove later that its log is still the one that was counted.
+ *
+ * A topic's offsets begin at 0 again when it is deleted and created, and a broker that lost the end of its
+ * log gives out the same offsets twice. So the position of a partition holds the offsets and hashes of some
+ * of its counted records: the last ones, and older ones at about doubling distances, so that compaction or a
+ * transaction's marker leaves at least one to compare.
+ *
+ * Stored : WITNESS_BYTES each, oldest first: offset, then hash, both 8 bytes, little-endian.
+ * Threads: plain values; the owner's.
+ */
+#pragma once
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WITNESSES_MAX    16
+#define WITNESSES_RECENT 3 /* the newest so many stay, whatever their distances */
+#define WITNESS_BYTES    16
+
+struct witness {
+    int64_t offset;
+    uint64_t hash; /* of key, value and time: partition_hash() */
+};
+
+/* Oldest first. */
+struct witnesses {
+    uint32_t count;
+    struct witness at[WITNESSES_MAX];
+};
+
+static inline const struct witness *witnesses_newest(const struct witnesses *w)
+{
+    return w->count > 0 ? &w->at[w->count - 1] : NULL;
+}
+
+/* Does nothing unless `offset` is behind all others. A full list loses the one that proves least. */
+void witnesses_add(struct witnesses *w, int64_t offset, uint64_t hash);
+/* Returns the number of bytes written. */
+size_t witnesses_pack(const struct witnesses *w, unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES]);
+/* False: the bytes are damaged, and the list is empty. */
+bool witnesses_unpack(struct witnesses *w, struct slice bytes);
