@@ -19,6 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) for name in ("servers", "system")]
 import kafka  # noqa: E402 (found only now)
@@ -43,11 +44,14 @@ def play(broker, server, options, seed):
     print(f"\n== store {options.store}, seed {seed}, {options.seconds} s", flush=True)
     one = Round(home, broker, server, random.Random(seed), options)
     begun = time.monotonic()
+    good, verdicts = True, []
     try:
         verdicts = one.play()
+    except Exception:  # noqa: BLE001 (the next rounds are worth playing)
+        traceback.print_exc()
+        good = False
     finally:
         one.close()
-    good = True
     for name, verdict in verdicts:
         print(f"{name}: {verdict.word()}, {verdict.counted} events counted")
         for line in [*(f"  SILENT: {line}" for line in verdict.silent), *(f"  told: {line}" for line in verdict.told)]:

@@ -54,6 +54,8 @@ def excuse(source, store, told, where, missing, last_counted):
         missing = [one for one in missing if one[0] >= gone]
         if excused:
             reasons.append(f"{len(excused)} deleted by retention")
+    if ("unseen", incarnation) in told:  # nobody had looked at it yet
+        return [], [*reasons, f"{len(missing)} of a topic that was deleted before its first was counted"]
     if incarnation < source.incarnation and store.told(RECREATED) > told.get(("recreate", incarnation), 0):
         excused = [one for one in missing if one[0] > last_counted]
         missing = [one for one in missing if one[0] <= last_counted]
@@ -65,6 +67,7 @@ def excuse(source, store, told, where, missing, last_counted):
 def judge_source(source, store, told, counted, verdict):
     """Its events against what was counted. Returns how many are missing without a reason, as [(where, count, of, offsets)]."""
     unexplained = []
+    refused = [daemon.refusal for daemon in store.daemons if daemon.follows == source.name]
     for where, records in by_partition(source.there).items():
         missing = [(offset, identity) for offset, identity in records if identity is not None and identity not in counted]
         if not missing:
@@ -72,7 +75,9 @@ def judge_source(source, store, told, counted, verdict):
         last = max((offset for offset, identity in records if identity in counted), default=-1)
         left, reasons = excuse(source, store, told, where, missing, last)
         verdict.told += [f"{source.name}{where}: {reason}" for reason in reasons]
-        if left:
+        if left and all(refused):
+            verdict.told.append(f"{source.name}{where}: {len(left)} that everybody refused to go on with")
+        elif left:
             unexplained.append((f"{source.name}{where}", len(left), len(records), f"{left[0][0]}..{left[-1][0]}"))
     return unexplained
 
@@ -147,7 +152,8 @@ def judge_raw(store, topic, counted, verdict):
 
 
 def judge(store, sources, told, begun_s):
-    """`told`: how often the store's daemons had said so when it happened, by ("recreate" or "retention", incarnation)."""
+    """`told`: how often the store's daemons had said so when it happened, by ("recreate" or "retention", incarnation); and
+    ("unseen", incarnation) of one that was deleted before the store had counted any of the topic."""
     verdict = Verdict(store)
     refusals = [daemon.refusal for daemon in store.daemons if daemon.refusal]
     blocks = store.blocks()
@@ -168,7 +174,8 @@ def judge(store, sources, told, begun_s):
     if store.NAME != "sqlite":
         judge_documents(store, blocks, verdict)
         judge_raw(store, sources[0], counted, verdict)
-    if refusals:  # nothing that it has was to be believed, and it said so
-        verdict.told += [f"refused: {refusal}" for refusal in refusals] + [f"(then: {one})" for one in verdict.silent]
+    verdict.told += [f"refused: {refusal}" for refusal in refusals]
+    if len(refusals) == len(store.daemons):  # nobody goes on with what is there
+        verdict.told += [f"(then: {one})" for one in verdict.silent]
         verdict.silent = []
     return verdict

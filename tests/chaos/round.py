@@ -1,6 +1,7 @@
 """One round: servers, daemons and sources, the faults of the schedule, and the end, in which all that is left is counted."""
 
 import os
+import re
 import signal
 import time
 
@@ -9,11 +10,13 @@ import proxy
 import schedule
 from schedule import DAEMONS, TURN_S
 from stores import Mongo, Sqlite
-from world import Daemon, LogFile, Topic
+from world import AGAIN_TURNS, Daemon, LogFile, Topic
 
 RATE = 400  # events a second, into the topic; into the file a quarter of that
 DRAIN_S, STOP_S = 60, 40
 CLOCK_TURNS = 80
+FIRST = 40  # events that are there before the daemons
+BEGUN = re.compile("event=(?:consuming|source_opened)")
 
 
 class Round:
@@ -44,7 +47,7 @@ class Round:
 
     def sources_of(self, store):
         return [source for source in (self.topic, self.file)
-                if any((daemon.number == DAEMONS - 1) == (source is self.file) for daemon in store.daemons)]
+                if any(daemon.follows == source.name for daemon in store.daemons)]
 
     def configure(self, daemon):
         """The file of a daemon."""
@@ -52,7 +55,7 @@ class Round:
         kafka = (f'kafka: {{brokers: "{self.broker.address}", group: {self.topic.topic}, instance: d{daemon.number}, properties: '
                  "{session.timeout.ms: 4000, heartbeat.interval.ms: 300}}\n"
                  f"sources: {{{self.topic.topic}: {{type: kafka, decode: [combined]{raw}}}}}\n")
-        if daemon.number == DAEMONS - 1:
+        if daemon.follows == self.file.name:
             kafka = f'sources: {{followed: {{path: "{self.file.path}", decode: [combined]}}}}\n'
         return (f'{kafka}{self.store_of(daemon).configured(daemon)}aggregate: {{flush: {self.flush}ms}}\n'
                 'rejects: {file: disk/rejected}\nhttp: {listen: "127.0.0.1:0"}\n')
@@ -66,7 +69,11 @@ class Round:
         """How often each store had told of such a thing before it happened."""
         pattern = judge.RECREATED if what == "recreate" else judge.EXPIRED
         for store in self.stores:
-            self.told[id(store)].setdefault((what, self.topic.incarnation), store.told(pattern))
+            told = self.told[id(store)]
+            told.setdefault((what, self.topic.incarnation), store.told(pattern))
+            of_topic = [at for name, found in store.positions().items() if name.startswith("kafka:") for at in found.values()]
+            if what == "recreate" and not any(of_topic):
+                told["unseen", self.topic.incarnation] = 1
 
     def pause_all(self, paused):
         for daemon in self.daemons[:-1]:
@@ -131,8 +138,9 @@ class Round:
         """It refuses to count beside another definition: an operator gives all daemons of the store the new one."""
         if daemon.refusal is not None and judge.DEFINITION.search(daemon.refusal):
             for one in self.store_of(daemon).daemons:
-                one.refusal, one.again_at = None, 0
                 one.redefine()
+                if one.refusal is not None:
+                    one.refusal, one.again_at = None, self.turn + AGAIN_TURNS
 
     def dump(self, daemon, _):
         self.store_of(daemon).dump()
@@ -160,9 +168,19 @@ class Round:
 
     # ---- the round
 
-    def play(self):
+    def begin(self):
+        """All daemons, until each has seen its source."""
+        for source in (self.topic, self.file):
+            source.produce(FIRST)
+        self.topic.producer.flush()
         for daemon in self.daemons:
             daemon.start()
+        until = time.monotonic() + DRAIN_S
+        while not all(BEGUN.search(daemon.said()) for daemon in self.daemons) and time.monotonic() < until:
+            time.sleep(TURN_S)
+
+    def play(self):
+        self.begin()
         while self.turn < self.turns:
             until = time.monotonic() + TURN_S
             self.topic.produce(round(RATE * TURN_S))

@@ -40,15 +40,16 @@ def more_of(dice, what, is_mongo):
 
 
 def draw(dice, seconds, is_mongo, only=()):
-    """The faults of one round, in their order."""
+    """The faults of one round, in their order. Of `only` each comes once at least."""
     table = {**OF_ANY, **(OF_MONGO if is_mongo else OF_SQLITE)}
-    names = [name for name in table if not only or name in only]
+    only = [name for name in only if name in table]
+    names = only or list(table)
     turns, left, faults = round(seconds / TURN_S), {name: table[name][1] for name in names}, []
-    for _ in range(max(3, round(seconds / 2.5))):
+    for number in range(max(3, round(seconds / 2.5))):
         names = [name for name in names if left[name] > 0]
         if not names:
             break
-        what = dice.choices(names, [table[name][0] for name in names])[0]
+        what = only[number] if number < len(only) else dice.choices(names, [table[name][0] for name in names])[0]
         left[what] -= 1
         at = dice.randrange(15, max(16, round(turns * 0.9)))
         faults.append(Fault(at, what, dice.randrange(DAEMONS), dice.randrange(3, 60), more_of(dice, what, is_mongo)))

@@ -196,7 +196,8 @@ class Mongo(Store):
             if not name.startswith("system."):
                 self.base[name].delete_many({})
                 if documents := self.copy.get(name):
-                    self.base[name].insert_many(documents, ordered=False)
+                    with contextlib.suppress(pymongo.errors.BulkWriteError):  # as mongorestore: what a daemon made meanwhile stays
+                        self.base[name].insert_many(documents, ordered=False)
 
     def settle(self):
         path = os.path.join(self.home, "empty.log")
