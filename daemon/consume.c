@@ -41,9 +41,10 @@ static int64_t note_partitions(struct consume *c)
         for (int32_t n = 0; n < t->count; n++) {
             struct partition *p = &t->partitions[n];
             count += p->kafka != NULL;
-            if (p->status_index >= 0 && p->kafka != NULL)
+            if (p->status_index >= 0 && p->kafka != NULL) {
                 status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
-            else if (p->status_index >= 0)
+                status_note_transaction(status, p->status_index, consume_stands_s(p));
+            } else if (p->status_index >= 0)
                 status_drop_partition(status, p->status_index);
         }
     }

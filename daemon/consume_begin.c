@@ -27,6 +27,8 @@ static bool open_consumers(struct consume *c, struct err *e)
     for (size_t i = 0; i < c->intake_count; i++) {
         struct kafka_options options = c->kafka_options;
         name_instance(c, i, options.instance);
+        options.on_stand = consume_note_stand;
+        options.context = c;
         c->intakes[i].kafka = kafka_open(&options, e);
         if (c->intakes[i].kafka == NULL)
             return false;

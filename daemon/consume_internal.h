@@ -6,8 +6,10 @@
 #include "daemon/intake.h"
 #include "daemon/writer.h"
 
+/* A transaction that is open for so long is worth a word. */
+#define CONSUME_STAND_MS 10000
 /* Between two attempts to begin a session, or some partitions. */
-#define AGAIN_MS 1000
+#define AGAIN_MS         1000
 
 struct consume {
     const struct consume_options *options;
@@ -47,3 +49,10 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e);
 /* A topic is another one than when the session began: only the next session can go on with it. */
 bool consume_has_outdated(const struct consume *c);
 void consume_close(struct consume *c);
+
+/* ---- consume_stand.c */
+
+/* A kafka_stand_fn, of a struct consume: the housekeeper's. */
+void consume_note_stand(void *context, const struct kafka_stand *stand);
+/* For so many seconds an open transaction has held back what is behind it; 0: none does. */
+int64_t consume_stands_s(const struct partition *p);

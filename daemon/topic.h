@@ -53,6 +53,11 @@ struct partition {
     int64_t latest_ms, latest_from; /* of its last range; 0: none yet */
     size_t range;                   /* its place in its intake's open batch, if it has one there */
     struct kafka *kafka;            /* who consumes it; NULL: nobody here; see intake.h */
+
+    /* Of the last transaction in Kafka that is open: consume_note_stand()'s. */
+    int64_t stable;            /* where it begins, … */
+    bool stand_is_told;        /* … which the log has said */
+    _Atomic int64_t stands_ms; /* nothing behind it can be read since then (monotonic); 0: there is none */
 };
 
 struct topic {

@@ -16,31 +16,6 @@
 #define BACKOFF_MS       "20"
 #define CLOSE_TIMEOUT_S  2
 
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
-{
-    char quoted[LOG_QUOTE_BYTES];
-    (void)rk;
-    /* The library's own levels are syslog's; what it calls an error it mostly mends by itself. */
-    enum log_level as = level <= 4 ? LOG_LEVEL_WARN : level <= 6 ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG;
-    log_limited(as, "kafka", "facility=%s text=%s", facility, log_quote(text, quoted));
-}
-
-static void on_error(rd_kafka_t *rk, int error, const char *reason, void *context)
-{
-    char quoted[LOG_QUOTE_BYTES];
-    (void)rk, (void)context;
-    log_limited(LOG_LEVEL_WARN, "kafka_error", "code=%s text=%s",
-                rd_kafka_err2name((rd_kafka_resp_err_t)error), log_quote(reason, quoted));
-}
-
-/* A consumer's. */
-static void on_trouble(rd_kafka_t *rk, int error, const char *reason, void *context)
-{
-    struct kafka *k = context;
-    atomic_fetch_add(&k->troubles, 1);
-    on_error(rk, error, reason, context);
-}
-
 /* The group was about to change: whoever has the partition next commits, too. */
 static bool is_of_rebalance(rd_kafka_resp_err_t error)
 {
@@ -62,20 +37,6 @@ static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t error, rd_kafka_topic_
                     log_quote(rd_kafka_err2str(error), quoted));
 }
 
-/* The library tells how much it has fetched ahead only here, partition by partition, in a JSON of its own
- * making: no need for a parser. */
-static int on_statistics(rd_kafka_t *rk, char *json, size_t len, void *context)
-{
-    static const char name[] = "\"fetchq_size\":";
-    struct kafka *k = context;
-    int64_t bytes = 0;
-    (void)rk, (void)len;
-    for (const char *p = json; (p = strstr(p, name)) != NULL; p += sizeof name - 1)
-        bytes += strtoll(p + sizeof name - 1, NULL, 10);
-    k->queued_bytes = bytes;
-    return 0;
-}
-
 static bool set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err *e)
 {
     char why[512];
@@ -93,8 +54,7 @@ static bool set_number(rd_kafka_conf_t *conf, const char *name, int64_t value, s
 
 bool kafka_configure(rd_kafka_conf_t *conf, const struct kafka_options *o, struct err *e)
 {
-    rd_kafka_conf_set_log_cb(conf, on_log);
-    rd_kafka_conf_set_error_cb(conf, on_error);
+    kafka_tell_by_log(conf);
     if (!set(conf, "client.id", "tallyd", e))
         return false;
     for (size_t i = 0; i < o->property_count; i++) {
@@ -112,7 +72,6 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
     *needs_waking =
         rd_kafka_conf_set(conf, BACKOFF_PROPERTY, BACKOFF_MS, why, sizeof why) == RD_KAFKA_CONF_UNKNOWN;
     rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
-    rd_kafka_conf_set_stats_cb(conf, on_statistics);
     kafka_group_callbacks(conf);
     return set(conf, "queued.min.messages", "1000000", e) && set(conf, "fetch.wait.max.ms", "50", e) &&
            set(conf, "partition.assignment.strategy", KAFKA_STRATEGY, e) &&
@@ -132,6 +91,8 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
 {
     char why[512];
     struct kafka *k = xcalloc(1, sizeof *k);
+    k->on_stand = options->on_stand;
+    k->context = options->context;
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     rd_kafka_conf_set_opaque(conf, k);
     if (!configure_consumer(conf, options, &k->needs_waking, e)) {
@@ -139,7 +100,7 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
         free(k);
         return NULL;
     }
-    rd_kafka_conf_set_error_cb(conf, on_trouble);
+    kafka_tell_consumer(conf);
     k->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (k->rk == NULL) {
         rd_kafka_conf_destroy(conf);
@@ -223,6 +184,7 @@ bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct
     rd_kafka_topic_destroy(rkt);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
         return kafka_fail(error, e, "asking for", topic);
+    kafka_note_answer();
     ASSERT(metadata->topic_cnt == 1);
     error = metadata->topics[0].err;
     *count = metadata->topics[0].partition_cnt;

@@ -40,6 +40,15 @@
 #define KAFKA_NEW_PARTITIONS_MS 10000
 #define KAFKA_INSTANCE_BYTES    256
 
+/* How far a partition can be read, as of some seconds ago: between `stable` and `end` is what open
+ * transactions hold back. */
+struct kafka_stand {
+    struct slice topic;
+    int32_t partition;
+    int64_t next, stable, end; /* next: to be fetched; -1: nothing is */
+};
+typedef void kafka_stand_fn(void *context, const struct kafka_stand *stand);
+
 struct kafka_options {
     const char *brokers; /* "host:port,host:port" */
     const char *group;   /* for committed offsets, and to share partitions in; NULL: a reader */
@@ -48,6 +57,9 @@ struct kafka_options {
     size_t property_count;
     int64_t queue_bytes;
     int64_t fetch_bytes; /* of a partition at once; 0: as the library likes */
+    kafka_stand_fn
+        *on_stand; /* of each partition every few seconds, within kafka_serve(); NULL: nobody asks */
+    void *context;
 };
 
 /* A partition, and where to begin or what was found. */

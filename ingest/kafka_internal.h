@@ -18,6 +18,8 @@ struct kafka {
     atomic_int commits; /* under way */
     _Atomic int64_t queued_bytes;
     _Atomic int64_t troubles;
+    kafka_stand_fn *on_stand;
+    void *context;
 
     /* of a reader: what is being read, and every topic that ever was */
     struct kafka_reading *readings;
@@ -41,6 +43,20 @@ bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, con
 /* ---- kafka_read.c */
 
 void kafka_read_fini(struct kafka *k);
+
+/* ---- kafka_told.c */
+
+#define KAFKA_TOLD_BYTES 1024
+
+void kafka_tell_by_log(rd_kafka_conf_t *conf);
+/* A consumer's: its statistics, and a count of its troubles. The opaque is its struct kafka. */
+void kafka_tell_consumer(rd_kafka_conf_t *conf);
+/* A broker has answered. */
+void kafka_note_answer(void);
+/* A text of the library without what it only guesses at: itself, or in `buf`. */
+const char *kafka_reword(const char *text, char buf[KAFKA_TOLD_BYTES]);
+/* Of a JSON of its statistics: what was fetched ahead, and how each partition stands. */
+void kafka_read_statistics(const char *json, int64_t *queued_bytes, kafka_stand_fn *fn, void *context);
 
 /* ---- kafka_group.c */
 

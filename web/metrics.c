@@ -92,6 +92,11 @@ static int64_t end_of(const struct status_partition *p)
     return p->end;
 }
 
+static int64_t transaction_of(const struct status_partition *p)
+{
+    return p->transaction_s;
+}
+
 static void add_partitions(const struct status *s, struct text *out)
 {
     static const struct {
@@ -101,7 +106,10 @@ static void add_partitions(const struct status *s, struct text *out)
     } rows[] = {
         {"partition_next_offset", "Offset up to which a partition is counted and stored.", next_of, false},
         {"partition_end_offset", "Offset at which a partition ends.", end_of, true},
-        {"partition_lag_messages", "Offsets between the two.", lag_of, true}};
+        {"partition_lag_messages", "Offsets between the two.", lag_of, true},
+        {"partition_open_transaction_seconds",
+         "How long a transaction in Kafka that is open has held back what is behind it.", transaction_of,
+         true}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         add_head(out, rows[i].name, "gauge", rows[i].help);
         for (size_t k = 0; k < s->partition_count; k++) {

@@ -138,7 +138,7 @@ int status_add_partition(struct status *s, const char *source, int32_t number)
         s->partitions =
             xgrow(s->partitions, &s->partition_capacity, s->partition_count + 1, sizeof *s->partitions);
         index = (int)s->partition_count++;
-        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1, true};
+        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1, true, 0};
     }
     pthread_mutex_unlock(&s->lock);
     return index;
@@ -153,6 +153,14 @@ void status_note_partition(struct status *s, int index, int64_t next, int64_t en
     s->partitions[index].next = next;
     s->partitions[index].end = end;
     s->partitions[index].is_here = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_transaction(struct status *s, int index, int64_t seconds)
+{
+    pthread_mutex_lock(&s->lock);
+    ASSERT(index >= 0 && (size_t)index < s->partition_count);
+    s->partitions[index].transaction_s = seconds;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -294,6 +302,8 @@ static void write_partitions(const struct status *s, struct text *out)
         text_printf(out, ",\"partition\":%" PRId32 ",\"next\":%" PRId64, p->number, p->next);
         if (p->end >= 0)
             text_printf(out, ",\"end\":%" PRId64, p->end);
+        if (p->transaction_s > 0)
+            text_printf(out, ",\"open_transaction_s\":%" PRId64, p->transaction_s);
         text_putc(out, '}');
     }
     text_putc(out, ']');

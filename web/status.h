@@ -71,8 +71,9 @@ struct status_partition {
     char *source; /* the topic */
     int32_t number;
     int64_t next;
-    int64_t end;  /* of what there is, exclusive (the high watermark); -1: not known yet */
-    bool is_here; /* else another daemon has it now: it is not shown */
+    int64_t end;           /* of what there is, exclusive (the high watermark); -1: not known yet */
+    bool is_here;          /* else another daemon has it now: it is not shown */
+    int64_t transaction_s; /* for so long an open transaction has held back what is behind it; 0: none does */
 };
 
 struct status_step {
@@ -131,6 +132,7 @@ void status_note_job_failure(struct status *s);
 /* Returns what status_note_partition() takes; -1 where there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
+void status_note_transaction(struct status *s, int index, int64_t seconds);
 void status_drop_partition(struct status *s, int index);
 /* `thread` is borrowed for ever; NULL: none is stuck. */
 void status_note_stuck(struct status *s, const char *thread);
