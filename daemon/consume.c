@@ -329,6 +329,14 @@ static void note_unfit(struct consume *c)
     }
 }
 
+/* Whoever has this one's place in the group: the store knows where that is. */
+static void name_other(struct consume *c, struct err *e)
+{
+    struct err named;
+    if (e->code == EX_CONFIG && !store_meet(c->options->store, &named) && named.code == EX_CONFIG)
+        *e = named;
+}
+
 /* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
  */
 static bool heed_failures(struct consume *c, struct err *e)
@@ -337,6 +345,7 @@ static bool heed_failures(struct consume *c, struct err *e)
         const struct intake *in = &c->intakes[i];
         if (in->has_failed && !in->error.retryable) {
             *e = in->error;
+            name_other(c, e);
             return false;
         }
         if (in->has_failed)

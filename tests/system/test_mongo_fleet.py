@@ -186,7 +186,10 @@ class Fleet(MongoKafkaCase):
         sleeper.send_signal(signal.SIGCONT)
         self.daemons.remove(sleeper)
         sleeper.wait(TIMEOUT_S)
-        self.assertEqual(EX_OK, sleeper.returncode, self.read(sleeper.log_name).decode())
+        said = self.read(sleeper.log_name).decode()
+        self.assertEqual(EX_OK, sleeper.returncode, said)
+        self.assertRegex(said, rf"another tallyd took over .*: writer w\d+ \(process {other.pid} on .*, group {self.group}, since .*\), "
+                         "to which the group has given it: start anew")
         self.check_fleet()
 
     def test_taken_while_the_store_is_away(self):

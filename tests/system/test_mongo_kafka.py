@@ -8,6 +8,7 @@ far as the moments of a machine can be repeated.
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -115,8 +116,10 @@ class MongoKafka(MongoKafkaCase):
         self.assertEqual([EX_CONFIG], [daemon.returncode for daemon in gone])
         self.process, = set(daemons) - set(gone)
         self.log_name = f"log.{1 + daemons.index(self.process)}"
-        said = b"".join(self.read(f"log.{number}") for number in (1, 2))
-        self.assertRegex(said, rb"\ntallyd run: .*the same kafka.instance.*: give each its own")
+        said = b"".join(self.read(f"log.{number}") for number in (1, 2)).decode()
+        self.assertRegex(said, r"\ntallyd run: .*another tallyd has taken this one's place under the same kafka.instance, writer "
+                         rf"w\d+ \(process {self.process.pid} on {socket.gethostname()}, group {self.group}, instance one, "
+                         "since .*: give each its own")
 
     def test_second_daemon_of_one_name_takes_over(self):
         self.send(300)
