@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ASKED_MAX 1000 /* documents, at once */
+#define ASKED_MAX 1000 /* documents of a collection, of each batch */
 
 /* Of a slot, what the ledger says: numbers that were never used are above `seq`, and in a gap below it. */
 struct numbers {
@@ -28,18 +28,28 @@ struct asking {
     } found[MONGO_SLOTS]; /* which document has `most` */
 };
 
-static void read_slots(struct asking *a, const bson_t *ledger)
+static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 {
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES], path[64];
-        struct numbers *n = &a->slots[i];
-        snprintf(slot, sizeof slot, "w%d", i);
-        n->seq = mongo_seq_of(ledger, slot);
-        snprintf(path, sizeof path, "writers.%s.gap.after", slot);
-        n->after = mongo_number_at(ledger, path, 0);
-        snprintf(path, sizeof path, "writers.%s.gap.before", slot);
-        n->before = mongo_number_at(ledger, path, 0);
-    }
+    char slot[MONGO_SLOT_BYTES], path[64];
+    snprintf(slot, sizeof slot, "w%d", i);
+    n->seq = mongo_seq_of(ledger, slot);
+    snprintf(path, sizeof path, "writers.%s.gap.after", slot);
+    n->after = mongo_number_at(ledger, path, 0);
+    snprintf(path, sizeof path, "writers.%s.gap.before", slot);
+    n->before = mongo_number_at(ledger, path, 0);
+}
+
+static bool is_in_gap(const struct numbers *n, int64_t number)
+{
+    return number > n->after && number < n->before;
+}
+
+static bool refuse(const struct asking *a, int i, int64_t seq)
+{
+    char slot[MONGO_SLOT_BYTES];
+    snprintf(slot, sizeof slot, "w%d", i);
+    return mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, a->slots[i].most, slot,
+                                 seq, a->e);
 }
 
 static void note(struct asking *a, int slot, int64_t number, const bson_t *document)
@@ -60,26 +70,20 @@ static bool see_document(void *context, const bson_t *document)
         !bson_iter_recurse(&applied, &at))
         return true;
     while (bson_iter_next(&at)) {
-        char slot[MONGO_SLOT_BYTES];
         int i = bson_iter_key(&at)[0] == 'w' ? atoi(bson_iter_key(&at) + 1) : -1;
         if (i < 0 || i >= MONGO_SLOTS) /* of a rollup */
             continue;
-        struct numbers *n = &a->slots[i];
+        const struct numbers *n = &a->slots[i];
         int64_t number = bson_iter_as_int64(&at);
-        bool is_in_gap = number > n->after && number < n->before;
-        if (is_in_gap || (number > n->seq && number > n->most))
+        bool never = is_in_gap(n, number);
+        if (never || (number > n->seq && number > n->most))
             note(a, i, number, document);
-        snprintf(slot, sizeof slot, "w%d", i);
-        if (is_in_gap)
-            a->good = mongo_refuse_document(a->m->client, a->collection, a->found[i].id, number, slot, n->seq,
-                                            a->e);
-        if (!a->good)
-            return false;
+        if (never)
+            return a->good = refuse(a, i, n->seq);
     }
     return true;
 }
 
-/* A command's worth of documents of one collection. */
 static bool ask(struct asking *a, struct mongo_ids *ids, bson_t *filter)
 {
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "batchSize",
@@ -100,14 +104,14 @@ static bool member_text(const bson_t *update, const char *path, const char **tex
     return is_there;
 }
 
-/* The log has the documents of a collection together. */
+/* The log has the documents of a collection together; the first ones are most likely there. */
 static bool ask_all(struct asking *a, struct slice packed)
 {
     struct mongo_log_reader log;
     struct mongo_ids ids;
     struct slice raw;
     bson_t filter, update;
-    char collection[MONGO_NAME_BYTES] = "";
+    char collection[MONGO_NAME_BYTES] = ""; /* "": none yet */
     bool good, is_begun = false;
     mongo_log_open(&log, packed);
     a->collection = collection;
@@ -115,16 +119,17 @@ static bool ask_all(struct asking *a, struct slice packed)
         const char *of, *id;
         ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* of our own log */
         ASSERT(member_text(&update, "c", &of) && member_text(&update, "f._id", &id));
-        bool is_full = is_begun && (ids.count == ASKED_MAX || strcmp(collection, of) != 0);
-        if (is_full && !(good = ask(a, &ids, &filter)))
+        bool is_next = strcmp(collection, of) != 0;
+        if (is_next && is_begun && !(good = ask(a, &ids, &filter)))
             break;
-        if (is_full || !is_begun) {
+        if (is_next) {
             snprintf(collection, sizeof collection, "%s", of);
             bson_init(&filter);
             mongo_ids_begin(&ids, &filter);
+            is_begun = true;
         }
-        is_begun = true;
-        mongo_ids_add(&ids, slice_text(id));
+        if (ids.count < ASKED_MAX)
+            mongo_ids_add(&ids, slice_text(id));
     }
     mongo_log_close(&log);
     return good && (!is_begun || ask(a, &ids, &filter));
@@ -136,12 +141,11 @@ static bool check_most(struct asking *a)
     bson_t ledger;
     bool good = mongo_read_ledger(a->m, &ledger, a->e) && mongo_check_ledger(a->m, &ledger, a->e);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
-        int64_t seq = mongo_seq_of(&ledger, slot), most = a->slots[i].most;
-        if (most > seq)
-            good = mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, most, slot,
-                                         seq, a->e);
+        struct numbers now;
+        int64_t most = a->slots[i].most;
+        read_numbers(&ledger, i, &now);
+        if (most > now.seq || is_in_gap(&now, most))
+            good = refuse(a, i, now.seq);
     }
     bson_destroy(&ledger);
     return good;
@@ -155,7 +159,8 @@ bool mongo_check_torn(struct mongo_store *m, struct slice packed, struct err *e)
     a->e = e;
     bool good = a->good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
     if (good) {
-        read_slots(a, &ledger);
+        for (int i = 0; i < MONGO_SLOTS; i++)
+            read_numbers(&ledger, i, &a->slots[i]);
         good = ask_all(a, packed) && check_most(a);
     }
     bson_destroy(&ledger);
