@@ -107,7 +107,7 @@ bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err
         }
         if (r->has_ended) {
             *update = slice_of("", 0);
-            return there == 0 || damaged(e);
+            return (there == 0 && r->packed.len == 0) || damaged(e);
         }
         if (!unpack(r, e))
             return false;
