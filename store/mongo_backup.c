@@ -333,6 +333,15 @@ static size_t find_log(const struct logs *l, int64_t seq)
     return i > 0 && l->list[i - 1].seq == seq ? i - 1 : l->count;
 }
 
+static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const char *why)
+{
+    return err_set_retryable(g->e, EX_TEMPFAIL,
+                             "%s: the log of batch %" PRId64 " of writer %s is %s: is a daemon of an older "
+                             "version counting, or is a clock wrong by more than %d minutes? Then run the "
+                             "backup again",
+                             mongo_client_name(g->m->client), seq, slot, why, (int)(HOLD_MS / MINUTE_MS));
+}
+
 /* Those that were sealed since documents were copied, the last one first. What was only logged is none of
  * them. */
 static bool find_sealed(struct backing *g, const struct logs *l, int i, struct logs *sealed)
@@ -342,22 +351,20 @@ static bool find_sealed(struct backing *g, const struct logs *l, int i, struct l
     int64_t seq = mongo_number_at(&g->ledger, path, 0);
     while (seq >= g->base[i]) {
         size_t at = find_log(l, seq);
-        if (at == l->count || l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
-            return err_set_retryable(
-                g->e, EX_TEMPFAIL,
-                "%s: the log of batch %" PRId64 " of writer %s is %s: is a daemon of an older version "
-                "counting, or is a clock wrong by more than %d minutes? Then run the backup again",
-                mongo_client_name(g->m->client), seq, l->slot,
-                at == l->count ? "gone" : "of an older version", (int)(HOLD_MS / MINUTE_MS));
+        if (at == l->count)
+            return refuse_log(g, l->slot, seq, "gone");
         sealed->list = xgrow(sealed->list, &sealed->capacity, sealed->count + 1, sizeof *sealed->list);
         sealed->list[sealed->count++] = l->list[at];
+        if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
+            return true; /* it was open when documents began to be copied */
+        if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
+            return refuse_log(g, l->slot, seq, "of an older version");
         seq = l->list[at].prev;
     }
-    return g->before[i] == NUMBER_NONE || seq == g->before[i] ||
-           err_set(g->e, EX_DATAERR,
-                   "%s: the batches of writer %s do not follow on each other: it was "
-                   "changed by hand, or restored",
-                   mongo_client_name(g->m->client), l->slot);
+    return seq == g->before[i] || err_set(g->e, EX_DATAERR,
+                                          "%s: the batches of writer %s do not follow on each other: it was "
+                                          "changed by hand, or restored",
+                                          mongo_client_name(g->m->client), l->slot);
 }
 
 struct copying_log {
@@ -469,10 +476,10 @@ static bool copy_held(struct backing *g)
         good = hold(g, false, &g->ledger) && copy_logs(g);
     else
         bson_init(&g->ledger);
-    struct err own = *g->e;
+    const struct err failure = good ? (struct err){0} : *g->e;
     bool released = release(g, &g->ledger); /* also of a backup that failed */
     if (!good)
-        *g->e = own;
+        *g->e = failure;
     return good && released;
 }
 

@@ -99,26 +99,30 @@ static bool check_target(struct restoring *r)
     return good;
 }
 
+static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
+{
+    bool matched;
+    bson_t *undo = BCON_NEW("$unset", "{", "restoring", "", "}");
+    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e) &&
+                err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
+                                  mongo_client_name(r->m->client));
+    bson_destroy(undo);
+    return good;
+}
+
 /* From here on no slot is taken. One that was taken meanwhile is found by its lease. */
 static bool mark_ledger(struct restoring *r)
 {
     char living[MONGO_SLOT_BYTES];
     bool matched;
-    bson_t ledger;
+    bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since",
                               BCON_DATE_TIME(clock_wall_ms(&clock_system)), "}", "}");
-    bson_t *undo = BCON_NEW("$unset", "{", "restoring", "", "}");
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
                 mongo_read_ledger(r->m, &ledger, r->e);
-    if (good && mongo_find_living(&ledger, living)) {
-        good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e) &&
-               err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
-                                 mongo_client_name(r->m->client));
-    }
-    if (good)
-        bson_destroy(&ledger);
-    bson_destroy(undo);
+    good = good && (!mongo_find_living(&ledger, living) || refuse_newcomer(r, filter));
+    bson_destroy(&ledger);
     bson_destroy(update);
     bson_destroy(filter);
     return good;
