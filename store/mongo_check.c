@@ -15,11 +15,18 @@
 
 #define PROBLEM_BYTES 2048
 
-/* The highest number of each slot in a collection, and one document that has it. */
+/* Of each slot in a collection. */
 struct seen {
-    int64_t seq[MONGO_SLOTS]; /* -1: none */
-    char ids[MONGO_SLOTS][256];
+    int64_t seq[MONGO_SLOTS];   /* the highest number; -1: none … */
+    char ids[MONGO_SLOTS][256]; /* … and one document that has it */
+    uint64_t lost[MONGO_SLOTS]; /* documents with a number that its writer left out */
+    char lost_ids[MONGO_SLOTS][256];
     int64_t fence; /* of what is rolled up */
+};
+
+/* Numbers between these were never given by the ledger's last writer of a slot, nor before. */
+struct gap {
+    int64_t after, before;
 };
 
 struct checking {
@@ -27,6 +34,7 @@ struct checking {
     check_fn *problem;
     void *context;
     bson_t before; /* the ledger */
+    struct gap gaps[MONGO_SLOTS];
     struct text key, id;
     const struct mongo_collection *collection;
     struct seen *seen;        /* in the collection */
@@ -62,13 +70,18 @@ static const char *id_of(const bson_t *document)
                                                                                   : "(no text)";
 }
 
-static void note_applied(struct seen *seen, const char *key, int64_t seq, const char *id)
+static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
 {
+    struct seen *seen = g->seen;
     char *end;
     long slot = key[0] == 'w' ? strtol(key + 1, &end, 10) : -1;
     if (strcmp(key, "rollup") == 0)
         seen->fence = seq > seen->fence ? seq : seen->fence;
-    if (slot < 0 || slot >= MONGO_SLOTS || *end != '\0' || seq <= seen->seq[slot])
+    if (slot < 0 || slot >= MONGO_SLOTS || *end != '\0')
+        return;
+    if (seq > g->gaps[slot].after && seq < g->gaps[slot].before && seen->lost[slot]++ == 0)
+        snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
+    if (seq <= seen->seq[slot])
         return;
     seen->seq[slot] = seq;
     snprintf(seen->ids[slot], sizeof seen->ids[slot], "%s", id);
@@ -107,7 +120,7 @@ static bool see_document(void *context, const bson_t *document)
     if (bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
         bson_iter_recurse(&applied, &at)) {
         while (bson_iter_next(&at))
-            note_applied(g->seen, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
+            note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
     }
     bool is_series =
         g->collection->holds == HOLDS_SERIES &&
@@ -181,6 +194,19 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
                  name, count, s->ids[slot], s->seq[slot], slot, seq);
     }
     return true;
+}
+
+static void check_lost(struct checking *g, size_t i)
+{
+    const struct seen *s = &g->collections[i];
+    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
+        if (s->lost[slot] > 0)
+            tell(g,
+                 "%s: %" PRIu64
+                 " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
+                 "never known: they are of what was counted before it was put back",
+                 g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
+    }
 }
 
 /* Each batch is in the books of its partitions. */
@@ -290,6 +316,17 @@ static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e
     return true;
 }
 
+static void read_gaps(struct checking *g)
+{
+    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
+        char path[64];
+        snprintf(path, sizeof path, "writers.w%d.gap.after", slot);
+        g->gaps[slot].after = mongo_number_at(&g->before, path, 0);
+        snprintf(path, sizeof path, "writers.w%d.gap.before", slot);
+        g->gaps[slot].before = mongo_number_at(&g->before, path, 0);
+    }
+}
+
 static bool check_all(struct checking *g, struct err *e)
 {
     bson_t after = BSON_INITIALIZER;
@@ -299,8 +336,10 @@ static bool check_all(struct checking *g, struct err *e)
         bson_destroy(&after);
         good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e);
     }
-    for (size_t i = 0; good && i < g->count; i++)
+    for (size_t i = 0; good && i < g->count; i++) {
+        check_lost(g, i);
         good = check_ahead(g, i, &after, e) && check_fence(g, i, e);
+    }
     if (good)
         check_behind(g);
     bson_destroy(&after);
@@ -310,7 +349,9 @@ static bool check_all(struct checking *g, struct err *e)
 bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e)
 {
     struct checking g = {.m = mongo_of(st), .problem = problem, .context = context};
-    bool good = mongo_read_ledger(g.m, &g.before, e) && check_all(&g, e);
+    bool good = mongo_read_ledger(g.m, &g.before, e);
+    read_gaps(&g);
+    good = good && check_all(&g, e);
     bson_destroy(&g.before);
     text_fini(&g.key);
     text_fini(&g.id);

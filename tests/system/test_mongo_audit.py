@@ -123,6 +123,10 @@ class OfOneImport(Audit):
         self.found(r"have batches of writer w0, which the ledger does not know")
         self.found(r"ledger: the partition .* is of writer w0, which it does not know")
         self.put_back(after)
+        last = after["ledger"][0]["writers"]["w0"]["seq"]
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.gap": {"after": last - 1, "before": last + 1}}})
+        self.found(r"pages.day: \d+ documents, one of them .* have batches of writer w0 that the ledger has never known")
+        self.put_back(after)
         self.healthy()
 
     def test_batch_under_way_without_its_log(self):
