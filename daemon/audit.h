@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-#define AUDIT_CELLS_MAX   ((size_t)4 << 20)
+#define AUDIT_CELLS_MAX   ((size_t)1 << 20)
 #define AUDIT_PRINTED_MAX 20 /* of each comparison */
 
 struct audit {

@@ -11,7 +11,7 @@ from mongocase import MongoCase, main, mongo
 # By server: it is they that take the time.
 PROGRAMS = (("test_store_random", "test_query_random"),
             ("test_store_contract", "test_store_disk", "test_store_ranges", "test_store_series",
-             "test_values", "test_ranking", "test_expire", "test_expire_marks"))
+             "test_values", "test_ranking", "test_expire", "test_expire_marks", "test_audit"))
 END_S = 600
 KINDS = ("mongodb", "mongodb of hours", "mongodb of minutes")
 
@@ -26,7 +26,7 @@ class Contract(MongoCase):
     def run_program(self, name, url):
         """(its exit status, what it said) with a server there."""
         environment = {**os.environ, "TALLYD_TEST_MONGODB": url, "TALLYD_TEST_REPLICA_SET": self.server.REPLICA_SET}
-        if self.only is not None and name.endswith(("_random", "_series", "_values", "_ranking", "_expire", "_marks")):
+        if self.only is not None and name.endswith(("_random", "_series", "_values", "_ranking", "_expire", "_marks", "_audit")):
             environment["TALLYD_TEST_KIND"] = self.only
         done = subprocess.run([os.path.join(ROOT, "build", "tests", name)], stdin=subprocess.DEVNULL, cwd=self.dir,
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=END_S,
