@@ -57,6 +57,16 @@ void scratch_append(const char *path, struct slice bytes)
     write_to(path, "a", bytes);
 }
 
+void scratch_read(const char *path, struct text *bytes)
+{
+    char buf[65536];
+    FILE *f = fopen(path, "r");
+    ASSERT(f != NULL);
+    for (size_t n; (n = fread(buf, 1, sizeof buf, f)) > 0;)
+        text_add(bytes, buf, n);
+    ASSERT(fclose(f) == 0);
+}
+
 void scratch_write_gzip(const char *path, struct slice bytes)
 {
     gzFile f = gzopen(path, "wb");

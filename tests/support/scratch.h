@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 
@@ -17,5 +18,7 @@ const char *scratch_path(const struct scratch *s, const char *name);
 
 void scratch_write(const char *path, struct slice bytes);
 void scratch_append(const char *path, struct slice bytes);
+/* Adds what the file holds. */
+void scratch_read(const char *path, struct text *bytes);
 /* A gzip file of one member. */
 void scratch_write_gzip(const char *path, struct slice bytes);
