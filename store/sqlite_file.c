@@ -87,7 +87,7 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
     return sqlite_check_log(st, mode, e);
 }
 
-/* A file of a version before gets a checksum in each page: SQLite writes it anew, with room for them. */
+/* Give each page of a file of an older format a checksum: SQLite rewrites the file, with room for them. */
 static bool seal(struct sqlite_store *st, struct err *e)
 {
     char pragma[64];

@@ -1,5 +1,5 @@
-/* The files of an embedded store: pages at another place, logs that a crash left, formats of before, other programs,
- * and the locks that a process must not lose. */
+/* The files of an embedded store: pages at another place, logs that a crash left, older formats, other
+ * programs, and the locks that a process must not lose. */
 #include "store/sqlite_vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/disk.h"
