@@ -2,8 +2,8 @@
 """A bit of a store that flips gives an error or changes nothing: never another answer with exit status 0.
 
 Each round copies a store, flips one bit of its file or of its log (-wal) and asks questions; every third counts the
-source from where the store says, and asks once more. TALLYD_ROUNDS says how many rounds (45 by default); the bits are random, by a seed
-that is printed.
+source from where the store says, and asks once more. TALLYD_ROUNDS says how many rounds (18 by default); the bits are random, by a seed
+that is printed. tests/unit/test_sqlite_flips.c does many more.
 """
 
 import os
@@ -11,7 +11,7 @@ import unittest
 
 from harness import EX_DATAERR, EX_OK, DaemonCase, dice, traffic
 
-ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 45)
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 18)
 CONFIG = b"sources: {access: {path: access.log}}\nhttp: {listen: '127.0.0.1:0'}\nstore: {url: 'sqlite:tallyd.db'}\n"
 SPAN = ("--from", "2026-01-01", "--to", "2026-03-01")
 QUESTIONS = (("site", "--step", "minute", "--measure", "all"), ("pages", "--step", "day", "--measure", "bytes"),

@@ -99,15 +99,10 @@ static void make_store(void)
     store_close(st);
 }
 
-static struct text read_file(const char *from)
+static struct text read_file(const char *path)
 {
     struct text t = {0};
-    char buf[65536];
-    FILE *in = fopen(from, "r");
-    assert_non_null(in);
-    for (size_t n; (n = fread(buf, 1, sizeof buf, in)) > 0;)
-        text_add(&t, buf, n);
-    fclose(in);
+    scratch_read(path, &t);
     return t;
 }
 

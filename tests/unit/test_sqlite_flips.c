@@ -1,4 +1,4 @@
-/* Any bit of a store's file, or of the log that a crash left, may flip: the store tells the truth or an error.
+/* A bit of a store's file, or of the log that a crash left, flips: the store answers rightly or refuses.
  * TALLYD_ROUNDS says how many bits (300 by default); tests/system/test_flips.py does it with the program. */
 #include "tests/support/dice.h"
 #include "tests/support/disk.h"
