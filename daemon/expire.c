@@ -14,7 +14,7 @@
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e)
 {
     int64_t wall_ms = clock_wall_ms(&clock_system);
-    *by = (struct event_time){wall_ms, wall_ms, wall_ms};
+    *by = (struct event_time){.now_ms = wall_ms, .newest_ms = wall_ms, .wall_ms = wall_ms};
     return by_clock || event_time(st, wall_ms, by, e);
 }
 

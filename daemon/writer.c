@@ -234,11 +234,66 @@ static void tell_ahead(struct writer *w, const struct event_time *by)
     w->clock_is_ahead = is_ahead;
 }
 
-static bool limits_anything(const struct store *st)
+/* No event is as new: a wrong clock moved it, maybe that of an earlier version. What comes would be left out
+ * of the span until events are as new. */
+static bool is_ahead(const struct report *r, const struct marks *marks, const struct event_time *by)
+{
+    return by->newest_ms > 0 && marks->before_ms[report_cell(r)] > by->end_ms;
+}
+
+static void log_restored(const struct report *r, const struct marks *before, const struct marks *after)
+{
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
+        if (after->before_ms[s] < before->before_ms[s])
+            log_warn("watermark_restored",
+                     "report=%s span=%s from=%s to=%s reason=\"no event was as new: a clock was ahead\" "
+                     "next=\"%ss are counted again from then on\"",
+                     r->name, span_name((enum span)s), civil_iso(before->before_ms[s], from),
+                     civil_iso(after->before_ms[s], to), span_name((enum span)s));
+    }
+}
+
+static bool restore_one(struct writer *w, size_t report, struct marks *marks, int64_t now_ms, struct err *e)
+{
+    const struct marks before = *marks;
+    w->restore_at_ms = clock_mono_ms(w->clock) + WRITER_RESTORE_MS;
+    if (!store_restore(w->store, report, now_ms, e) || !store_marks(w->store, report, marks, e))
+        return false;
+    log_restored(&w->store->reports[report], &before, marks);
+    return true;
+}
+
+/* Watermarks that are ahead of all events move back; `marks`: to where they are then. */
+static bool restore_marks(struct writer *w, struct marks *marks, const struct event_time *by, struct err *e)
+{
+    const struct report *ahead = NULL;
+    bool is_due = clock_mono_ms(w->clock) >= w->restore_at_ms;
+    for (size_t r = 0; r < w->store->report_count; r++) {
+        const struct report *report = &w->store->reports[r];
+        if (!is_ahead(report, &marks[r], by))
+            continue;
+        if (is_due && !restore_one(w, r, &marks[r], by->now_ms, e))
+            return false;
+        if (is_ahead(report, &marks[r], by))
+            ahead = report;
+    }
+    if (ahead != NULL && !w->mark_is_ahead)
+        log_warn("watermark_ahead",
+                 "report=%s next=\"what comes before it is left out of short spans until events are as new; "
+                 "tallyd_events_expired_total tells of how many\"",
+                 ahead->name);
+    w->mark_is_ahead = ahead != NULL;
+    return true;
+}
+
+static bool limits_anything(const struct store *st, const struct marks *marks)
 {
     bool limits = st->raw_count > 0;
-    for (size_t r = 0; r < st->report_count; r++)
-        limits |= keep_is_limited(&st->reports[r]);
+    for (size_t r = 0; r < st->report_count; r++) {
+        const struct report *report = &st->reports[r];
+        limits |= keep_is_limited(report) || marks[r].before_ms[report_cell(report)] > 0;
+    }
     return limits;
 }
 
@@ -250,7 +305,8 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
     struct err later;
     bool trusts_clock = is_clock_trusted(w);
     if (!read_marks(w, before, e) ||
-        (limits_anything(w->store) && !event_time(w->store, clock_wall_ms(w->clock), &by, e)))
+        (limits_anything(w->store, before) && !event_time(w->store, clock_wall_ms(w->clock), &by, e)) ||
+        !restore_marks(w, before, &by, e))
         return false;
     tell_ahead(w, &by);
     bool waits = !trusts_clock && find_leap(w, before, by.now_ms);

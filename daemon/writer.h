@@ -24,6 +24,8 @@
  * they stay until the daemon has run for TRUST: by then its clock was set. */
 #define WRITER_EXPIRE_LEAP_MS  ((int64_t)DAY_MS)
 #define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
+/* From one attempt to move a watermark that is ahead back to the next. */
+#define WRITER_RESTORE_MS      (5 * (int64_t)MINUTE_MS)
 /* A clock that is ahead of the newest events by more is told. */
 #define WRITER_EXPIRE_AHEAD_MS ((int64_t)DAY_MS)
 /* A connection may have broken since it was last used, and others in its pool with it. */
@@ -50,6 +52,8 @@ struct writer {
     int64_t ahead_ms;       /* of the monotonic clock the wall clock, when it was looked at last; 0: never */
     bool expire_waits;      /* and that was said */
     bool clock_is_ahead;    /* of the newest events, and that was said */
+    int64_t restore_at_ms;  /* monotonic: when the next attempt is due */
+    bool mark_is_ahead;     /* of all events, and that was said */
     struct expired expired; /* deleted since that was last said */
     struct marks *marks;    /* by report, as they were read last; NULL: never */
 };

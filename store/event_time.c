@@ -12,7 +12,7 @@ bool event_time(struct store *st, int64_t wall_ms, struct event_time *by, struct
     *by = (struct event_time){.wall_ms = wall_ms};
     for (size_t r = 0; r < st->report_count; r++) {
         struct newest newest;
-        if (!store_newest(st, r, &newest, e))
+        if (!store_newest(st, r, CIVIL_END_MS, &newest, e))
             return false;
         if (newest.start_ms < 0)
             continue;
@@ -23,6 +23,7 @@ bool event_time(struct store *st, int64_t wall_ms, struct event_time *by, struct
             continue;
         by->now_ms = now_ms;
         by->newest_ms = from_ms;
+        by->end_ms = span_next(newest.span, from_ms);
     }
     return true;
 }

@@ -18,6 +18,7 @@
 struct event_time {
     int64_t now_ms;    /* what expiry goes by; never after wall_ms; 0: nothing was counted yet */
     int64_t newest_ms; /* start of the hour (or day) of events that it was found by; 0: the same */
+    int64_t end_ms;    /* of that hour; 0: the same */
     int64_t wall_ms;
 };
 

@@ -328,13 +328,16 @@ static bool mem_marks(struct store *st, size_t report, struct marks *marks, stru
     return true;
 }
 
-static bool mem_newest(struct store *st, size_t report, struct newest *newest, struct err *e)
+static bool mem_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
+                       struct err *e)
 {
     const struct cells *cells = &((struct mem *)st)->tables[report].cells;
     (void)e;
     for (size_t i = 0; i < cells->count; i++) {
         int64_t at_ms = cells_at(cells, i)->time * report_cell_ms(&st->reports[report]);
         int64_t start_ms = span_floor(SPAN_HOUR, at_ms);
+        if (start_ms >= before_ms)
+            continue;
         if (start_ms > newest->start_ms) {
             newest->before_ms = newest->start_ms;
             newest->start_ms = start_ms;
@@ -342,6 +345,17 @@ static bool mem_newest(struct store *st, size_t report, struct newest *newest, s
             newest->before_ms = start_ms;
         }
     }
+    return true;
+}
+
+static bool mem_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+{
+    struct marks *marks = &((struct mem *)st)->tables[report].marks;
+    const struct report *r = &st->reports[report];
+    int64_t end_ms;
+    if (!store_newest_end(st, report, marks, marks->before_ms[report_cell(r)], &end_ms, e))
+        return false;
+    (void)store_lower_marks(st, r, end_ms, now_ms, marks);
     return true;
 }
 
@@ -448,6 +462,7 @@ static const struct store_ops mem_ops = {
     .expire = mem_expire,
     .marks = mem_marks,
     .newest = mem_newest,
+    .restore = mem_restore,
     .hold = mem_hold,
     .scan = mem_scan,
     .series_find = mem_series_find,

@@ -23,6 +23,11 @@
  * was deleted. */
 #define SEEN_MS 1000
 
+/* Whoever lets events in, or deletes, goes by marks that were read so long ago at most. They move back to a
+ * time that is ahead by more: until then whoever counts or deletes has read them again. */
+#define STALE_MS          60000
+#define RESTORE_MARGIN_MS (10 * (int64_t)MINUTE_MS)
+
 /* Documents per request: measured with SecantusDB, 50 ms; with FerretDB 4 ms. */
 #define PAGE 100
 
@@ -56,8 +61,19 @@ static bool take_marks(void *context, const bson_t *document)
     return true;
 }
 
+static bool has_lower(const struct marks *marks, const struct marks *before)
+{
+    bool has = false;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        has |= marks->before_ms[s] < before->before_ms[s];
+    return has;
+}
+
+/* After one that moved back, sweeps begin anew. */
 static void know_marks(struct mongo_report *more, const struct marks *marks)
 {
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at) && has_lower(marks, &more->marks); k++)
+        text_clear(&more->sweep_at[k]);
     if (memcmp(&more->marks, marks, sizeof *marks) != 0)
         more->known_ms = clock_mono_ms(&clock_system);
     more->marks = *marks;
@@ -171,6 +187,67 @@ static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, str
     return true;
 }
 
+/* Documents of before this may be there, or come: daemons have read events of them, knowing the marks as they
+ * were. By the server's clock, too, since ours may be behind. */
+static bool find_safe(struct mongo_store *m, size_t report, const struct marks *marks, int64_t *safe_ms,
+                      struct err *e)
+{
+    int64_t before_ms = marks->before_ms[report_cell(&m->reports[report])];
+    int64_t times_ms[4] = {clock_wall_ms(&clock_system)};
+    if (!mongo_ttl_read_clock(m, &times_ms[1], e) ||
+        !store_newest_end(&m->store, report, marks, before_ms, &times_ms[2], e) ||
+        !mongo_documents_end(m, report, before_ms, &times_ms[3], e))
+        return false;
+    *safe_ms = 0;
+    for (size_t i = 0; i < COUNT_OF(times_ms); i++)
+        *safe_ms = times_ms[i] > *safe_ms ? times_ms[i] : *safe_ms;
+    *safe_ms += RESTORE_MARGIN_MS;
+    return true;
+}
+
+/* Marks and what is swept, of those that are lower; if both are still as they were read. */
+static bool put_lower(struct mongo_store *m, size_t report, const struct marks *before,
+                      const struct marks *marks, bool *matched, struct err *e)
+{
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    BSON_APPEND_UTF8(&filter, "_id", m->more[report].key);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        if (marks->before_ms[s] >= before->before_ms[s])
+            continue;
+        snprintf(path, sizeof path, "expired.%s", span_name((enum span)s));
+        BSON_APPEND_DATE_TIME(&filter, path, before->before_ms[s]);
+        BSON_APPEND_DATE_TIME(&set, path, marks->before_ms[s]);
+        snprintf(path, sizeof path, "swept.%s", span_name((enum span)s));
+        if (m->more[report].swept.before_ms[s] > marks->before_ms[s])
+            BSON_APPEND_DATE_TIME(&set, path, marks->before_ms[s]);
+    }
+    bson_append_document_end(&update, &set);
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    return good;
+}
+
+bool mongo_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    int64_t safe_ms;
+    bool matched;
+    if (!mongo_refresh_marks(m, e))
+        return false;
+    const struct marks before = m->more[report].marks;
+    struct marks marks = before;
+    if (!find_safe(m, report, &before, &safe_ms, e))
+        return false;
+    if (!store_lower_marks(st, &m->reports[report], safe_ms, now_ms, &marks))
+        return true;
+    if (!put_lower(m, report, &before, &marks, &matched, e))
+        return false;
+    return mongo_refresh_marks(m, e); /* not matched: another daemon moved them */
+}
+
 static bool delete_page(struct mongo_store *m, const struct mongo_range *range, const struct mongo_page *p,
                         int64_t *count, struct err *e)
 {
@@ -228,10 +305,13 @@ static bool is_over(struct expiring *x)
     return x->expired->more;
 }
 
-/* Does everybody know that it is gone? */
+/* Does everybody know that it is gone, and is it so by now? Asked when documents were found, before they are
+ * deleted. */
 static bool is_known(struct expiring *x)
 {
-    bool is = clock_mono_ms(&clock_system) - x->m->more[x->report].known_ms >= MONGO_KNOWN_MS;
+    const struct mongo_report *more = &x->m->more[x->report];
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    bool is = now_ms - more->known_ms >= MONGO_KNOWN_MS && now_ms - more->asked_ms < STALE_MS;
     x->expired->more = x->expired->more || !is;
     return is;
 }
@@ -311,11 +391,12 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
         mongo_time(x->kind->span, from_ms, from);
     mongo_time(x->kind->span, more->marks.before_ms[span], to);
     const struct mongo_range range = {x->collection, goes_on ? x->sweep_at->ptr : from, to, goes_on, NULL};
-    bool good = mongo_page_find(x->m, &range, PAGE, &p, e) &&
-                (p.count == 0 || unset_page(x->m, x->report, x->collection, span, &p, &changed, e));
-    *is_last = p.count < PAGE;
+    bool good = mongo_page_find(x->m, &range, PAGE, &p, e);
+    bool goes = good && p.count > 0 && is_known(x);
+    *is_last = p.count < PAGE && (goes || p.count == 0);
+    good = good && (!goes || unset_page(x->m, x->report, x->collection, span, &p, &changed, e));
     x->expired->rows += (uint64_t)changed;
-    if (good && p.count > 0) {
+    if (good && goes) {
         text_clear(x->sweep_at);
         text_puts(x->sweep_at, p.last.ptr);
     }

@@ -434,7 +434,12 @@ void mongo_append_dates(bson_t *update, const char *member, const struct marks *
                         const struct marks *marks);
 /* All of them, into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
-bool mongo_newest(struct store *st, size_t report, struct newest *newest, struct err *e);
+bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
+/* The end of the last document that begins before a time, though it was made ahead and has no counts; of
+ * documents of months nothing is said. 0: there is none. */
+bool mongo_documents_end(struct mongo_store *m, size_t report, int64_t before_ms, int64_t *end_ms,
+                         struct err *e);
+bool mongo_restore(struct store *st, size_t report, int64_t now_ms, struct err *e);
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e);
 

@@ -36,9 +36,10 @@ static int64_t time_ms(const char *text)
     return civil_to_ms(&c);
 }
 
-/* The start of the last document of a kind that begins before `end_ms` and has counts; -1: there is none. */
+/* The start of the last document of a kind that begins before `end_ms`, and unless shells are meant, too, has
+ * counts; -1: there is none. */
 static bool find_last(struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t end_ms,
-                      int64_t *start_ms, struct err *e)
+                      bool with_shells, int64_t *start_ms, struct err *e)
 {
     char collection[MONGO_NAME_BYTES], before[MONGO_TIME_BYTES];
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "sort", "{", "_id",
@@ -47,10 +48,13 @@ static bool find_last(struct mongo_store *m, size_t report, const struct mongo_k
     bool good = true;
     mongo_collection(m, report, span_name(k->span), collection);
     *start_ms = -1;
+    end_ms = end_ms > 0 ? span_next(k->span, span_floor(k->span, end_ms - 1)) : 0;
+    end_ms = end_ms < CIVIL_END_MS ? end_ms : CIVIL_END_MS - 1; /* of four digits */
     for (int i = 0; good && !last.has_counts && i < SHELLS_MAX; i++) {
         bson_t *filter = BCON_NEW("_id", "{", "$lt", BCON_UTF8(mongo_time(k->span, end_ms, before)), "}");
         last = (struct last){.has_counts = true};
         good = mongo_find(m->client, collection, filter, options, take_last, &last, e);
+        last.has_counts |= with_shells;
         end_ms = time_ms(last.time);
         bson_destroy(filter);
         if (end_ms < 0)
@@ -67,14 +71,30 @@ static enum span at_least_hours(const struct mongo_kind *k)
     return k->span < SPAN_HOUR ? SPAN_HOUR : k->span;
 }
 
-bool mongo_newest(struct store *st, size_t report, struct newest *newest, struct err *e)
+bool mongo_documents_end(struct mongo_store *m, size_t report, int64_t before_ms, int64_t *end_ms,
+                         struct err *e)
+{
+    size_t count;
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
+    *end_ms = 0;
+    for (size_t k = 0; k < count && kinds[k].span < SPAN_MONTH; k++) {
+        int64_t start_ms;
+        if (!find_last(m, report, &kinds[k], before_ms, true, &start_ms, e))
+            return false;
+        if (start_ms >= 0 && span_next(kinds[k].span, start_ms) > *end_ms)
+            *end_ms = span_next(kinds[k].span, start_ms);
+    }
+    return true;
+}
+
+bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     size_t count;
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count), *finest = NULL;
     for (size_t k = count; k-- > 0;) {
         int64_t start_ms;
-        if (!find_last(m, report, &kinds[k], CIVIL_END_MS - 1, &start_ms, e))
+        if (!find_last(m, report, &kinds[k], before_ms, false, &start_ms, e))
             return false;
         if (start_ms < newest->start_ms || start_ms < 0)
             continue; /* the report left these out of documents as short */
@@ -84,7 +104,7 @@ bool mongo_newest(struct store *st, size_t report, struct newest *newest, struct
     }
     if (finest == NULL)
         return true;
-    if (!find_last(m, report, finest, newest->start_ms, &newest->before_ms, e))
+    if (!find_last(m, report, finest, newest->start_ms, false, &newest->before_ms, e))
         return false;
     if (newest->before_ms >= 0)
         newest->before_ms = span_floor(newest->span, newest->before_ms);

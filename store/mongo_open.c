@@ -369,6 +369,7 @@ static const struct store_ops mongo_ops = {
     .expire = mongo_expire,
     .marks = mongo_marks,
     .newest = mongo_newest,
+    .restore = mongo_restore,
     .goes_by = mongo_goes_by,
     .hold = mongo_hold,
     .scan = mongo_scan,

@@ -77,7 +77,7 @@ static bool has_any(const int64_t age_ms[SPAN_COUNT])
 }
 
 /* The server ends documents by its own clock. */
-static bool read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
+bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
 {
     bson_t reply;
     bson_iter_t it;
@@ -95,7 +95,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 {
     int64_t age_ms[SPAN_COUNT], now_ms;
     bool matched;
-    if (!read_clock(m, &now_ms, e))
+    if (!mongo_ttl_read_clock(m, &now_ms, e))
         return false;
     bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER, set;
     find_ages(m, report, age_ms);
@@ -217,7 +217,7 @@ struct opening {
 static bool wait_until_known(const struct opening *o, struct err *e)
 {
     int64_t now_ms;
-    if (!read_clock(o->m, &now_ms, e))
+    if (!mongo_ttl_read_clock(o->m, &now_ms, e))
         return false;
     int64_t wait_ms = o->told_ms + MONGO_KNOWN_MS - now_ms;
     if (wait_ms > 0 && wait_ms <= MONGO_KNOWN_MS)
@@ -348,7 +348,7 @@ bool mongo_ttl_settle(struct mongo_store *m, size_t report, struct err *e)
     find_ages(m, report, wanted.age_ms);
     if (!more->ttl_waits || memcmp(&wanted, &more->ttl, sizeof wanted) == 0)
         return true;
-    if (!read_clock(m, &now_ms, e))
+    if (!mongo_ttl_read_clock(m, &now_ms, e))
         return false;
     if (now_ms < more->ttl.since_ms + MONGO_TTL_SETTLE_MS)
         return true;

@@ -29,6 +29,8 @@ int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mon
 int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct mongo_kind *k,
                        int64_t now_ms);
 
+/* The server's. */
+bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e);
 /* What a document of `reports` says: store_move_marks() by these ages is where readers have the marks. */
 void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl);
 

@@ -56,6 +56,15 @@ static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int
     return sqlite_run(st, s, e, "writing what is let go");
 }
 
+static bool put_marks(struct sqlite_store *st, size_t report, const struct marks *marks, struct err *e)
+{
+    for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {
+        if (marks->before_ms[s] > 0 && !put_mark(st, report, (enum span)s, marks->before_ms[s], e))
+            return false;
+    }
+    return true;
+}
+
 /* Within a transaction; *moved: it has something to commit. */
 static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
 {
@@ -64,10 +73,8 @@ static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, str
         if (!store_move_marks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, marks))
             continue;
         *moved = true;
-        for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {
-            if (marks->before_ms[s] > 0 && !put_mark(st, r, (enum span)s, marks->before_ms[s], e))
-                return false;
-        }
+        if (!put_marks(st, r, marks, e))
+            return false;
     }
     if (*moved)
         failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
@@ -201,4 +208,28 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
     if (expired->rows > 0)
         failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
     return expired->more || give_back(st, expired, e);
+}
+
+/* There is one writer: what it counted is all that any batch left out. */
+bool sqlite_restore(struct store *base, size_t report, int64_t now_ms, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    const struct report *r = &st->reports[report];
+    ASSERT(st->lock_fd >= 0);
+    struct marks marks = st->tables[report].marks;
+    int64_t end_ms;
+    if (!store_newest_end(base, report, &marks, marks.before_ms[SPAN_MINUTE], &end_ms, e))
+        return false;
+    if (!store_lower_marks(base, r, end_ms, now_ms, &marks))
+        return true;
+    if (!sqlite_begin(st, e))
+        return false;
+    if (!put_marks(st, report, &marks, e)) {
+        sqlite_undo(st);
+        return false;
+    }
+    if (!commit(st, e))
+        return false;
+    st->tables[report].marks = marks;
+    return true;
 }

@@ -2,14 +2,15 @@
 #include "base/check.h"
 #include "store/sqlite_internal.h"
 
-/* Of the rows of a level that lie before `end_ms`, the bucket of the last one; *start_ms is raised to it. */
+/* Of the rows of a level whose buckets begin before `end_ms`, the bucket of the last one; *start_ms is raised
+ * to it. */
 static bool find_last(struct sqlite_store *st, size_t report, enum level level, int64_t end_ms,
                       int64_t *start_ms, struct err *e)
 {
     sqlite3_stmt *s;
     if (!sqlite_prepare(st, &s, e, "SELECT at FROM %s_%lld WHERE at < %lld ORDER BY at DESC LIMIT 1",
                         sqlite_level_names[level], (long long)st->tables[report].id,
-                        (long long)(sqlite_bucket(level, end_ms) << BLOCK_SHIFT)))
+                        (long long)((sqlite_bucket(level, end_ms - 1) + 1) << BLOCK_SHIFT)))
         return false;
     int rc = sqlite3_step(s);
     int64_t bucket = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) >> BLOCK_SHIFT : -1;
@@ -40,18 +41,18 @@ static bool find_last_of(struct sqlite_store *st, size_t report, enum span span,
     return good;
 }
 
-bool sqlite_newest(struct store *base, size_t report, struct newest *newest, struct err *e)
+bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     for (int span = SPAN_MONTH; span >= SPAN_HOUR; span--) {
         int64_t start_ms;
-        if (!find_last_of(st, report, (enum span)span, CIVIL_END_MS, &start_ms, e))
+        if (!find_last_of(st, report, (enum span)span, before_ms, &start_ms, e))
             return false;
         if (start_ms >= newest->start_ms) { /* else the report left these out of rows as short */
             newest->span = (enum span)span;
             newest->start_ms = start_ms;
         }
     }
-    return newest->start_ms < 0 ||
+    return newest->start_ms <= 0 ||
            find_last_of(st, report, newest->span, newest->start_ms, &newest->before_ms, e);
 }

@@ -372,6 +372,7 @@ static const struct store_ops ops = {
     .expire = sqlite_expire,
     .marks = sqlite_marks,
     .newest = sqlite_newest,
+    .restore = sqlite_restore,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
     .series_find = sqlite_series_find,

@@ -144,11 +144,83 @@ bool store_marks(struct store *st, size_t report, struct marks *marks, struct er
     return st->ops->marks(st, report, marks, e);
 }
 
-bool store_newest(struct store *st, size_t report, struct newest *newest, struct err *e)
+bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
 {
     ASSERT(report < st->report_count);
     *newest = (struct newest){.span = SPAN_HOUR, .start_ms = -1, .before_ms = -1};
-    return st->ops->newest(st, report, newest, e);
+    return st->ops->newest(st, report, before_ms, newest, e);
+}
+
+struct last_slot {
+    int64_t before_ms, last_ms;
+};
+
+static void take_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct last_slot *l = context;
+    (void)series, (void)values;
+    if (slot_ms < l->before_ms && slot_ms > l->last_ms)
+        l->last_ms = slot_ms;
+}
+
+/* Of the slots in [from_ms, to_ms) that begin before a time, the start of the last one; -1: there is none. */
+static bool find_last_slot(struct store *st, size_t report, enum span slot, int64_t from_ms, int64_t to_ms,
+                           struct last_slot *last, struct err *e)
+{
+    struct scan_stats stats = {0};
+    struct scan scan = {report, slot, from_ms, to_ms, {.kind = SERIES_ALL}, UINT64_MAX, 0};
+    last->last_ms = -1;
+    return from_ms >= to_ms || store_scan(st, &scan, take_slot, last, &stats, e);
+}
+
+/* From months, which have every event, to hours, as far as all slots of the one before are there. */
+bool store_newest_end(struct store *st, size_t report, const struct marks *marks, int64_t before_ms,
+                      int64_t *end_ms, struct err *e)
+{
+    struct newest n;
+    struct last_slot last = {.before_ms = before_ms};
+    *end_ms = 0;
+    if (!store_newest(st, report, before_ms, &n, e))
+        return false;
+    int64_t from_ms = n.start_ms > 0 ? span_floor(SPAN_MONTH, n.start_ms) : 0;
+    int64_t to_ms = before_ms > 0 ? span_next(SPAN_MONTH, span_floor(SPAN_MONTH, before_ms - 1)) : 0;
+    if (from_ms < marks->before_ms[SPAN_MONTH])
+        from_ms = marks->before_ms[SPAN_MONTH];
+    for (int slot = SPAN_MONTH; slot >= SPAN_HOUR && marks->before_ms[slot] <= from_ms; slot--) {
+        if (!find_last_slot(st, report, (enum span)slot, from_ms, to_ms, &last, e))
+            return false;
+        if (last.last_ms < 0)
+            break;
+        from_ms = last.last_ms;
+        *end_ms = to_ms = span_next((enum span)slot, from_ms);
+    }
+    return true;
+}
+
+bool store_lower_marks(const struct store *st, const struct report *r, int64_t safe_ms, int64_t now_ms,
+                       struct marks *marks)
+{
+    int64_t longer_ms = 0;
+    bool moved = false;
+    for (int s = SPAN_MONTH; s >= (int)report_cell(r); s--) {
+        enum span by = st->ops->goes_by != NULL ? st->ops->goes_by(r, (enum span)s) : (enum span)s;
+        int64_t to_ms = span_floor(by, safe_ms), keep_ms = keep_from(r, (enum span)s, now_ms);
+        to_ms = to_ms < safe_ms ? span_next(by, to_ms) : to_ms;
+        to_ms = to_ms < keep_ms ? keep_ms : to_ms;
+        to_ms = to_ms < longer_ms ? longer_ms : to_ms;
+        if (to_ms < marks->before_ms[s]) {
+            marks->before_ms[s] = to_ms;
+            moved = true;
+        }
+        longer_ms = marks->before_ms[s];
+    }
+    return moved;
+}
+
+bool store_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->ops->restore(st, report, now_ms, e);
 }
 
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e)

@@ -9,9 +9,10 @@
  *          number means nothing before a call has given it. 0 is the series `other`, which takes what
  *          arrives for new series once `report.series_max` exist.
  * Expiry : a report need not keep the slots of each span for ever (keep.h). How far those of a span are gone
- *          is in the store, and only grows: its *marks*. First a mark is moved, durably; from then on scans
+ *          is in the store: its *marks*. First a mark is moved, durably; from then on scans
  *          that begin before it are refused; then what lies before it is deleted, step by step. So no scan
- *          ever takes what is gone for zeros. A batch leaves slots before the marks out, except those of
+ *          ever takes what is gone for zeros. A mark moves back only over time that never had any events
+ *          (store_restore()). A batch leaves slots before the marks out, except those of
  *          months, so that what was let into it is counted: who lets events in looks at the mark of months.
  * Values : rows of a report's columns (measure.h), merged by report_merge().
  * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
@@ -196,7 +197,8 @@ struct store_ops {
     bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
-    bool (*newest)(struct store *st, size_t report, struct newest *newest, struct err *e);
+    bool (*newest)(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
+    bool (*restore)(struct store *st, size_t report, int64_t now_ms, struct err *e);
     /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
@@ -272,7 +274,14 @@ bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
-bool store_newest(struct store *st, size_t report, struct newest *newest, struct err *e) MUST_CHECK;
+/* Of buckets that begin before a time. */
+bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
+                  struct err *e) MUST_CHECK;
+/* Move marks of a report that are ahead of its events back to where nothing was deleted or left out yet: the
+ * end of the newest hour or day that has events, in a server not before events may come that others have
+ * read already. Never before what reports need not keep at `now_ms`. The caller knows that the marks are
+ * wrong. */
+bool store_restore(struct store *st, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
 
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
  * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way
@@ -335,6 +344,12 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
     return 1;
 }
 
+/* The end of the newest hour (day, month) with counts that begins before a time; 0: there is none. */
+bool store_newest_end(struct store *st, size_t report, const struct marks *marks, int64_t before_ms,
+                      int64_t *end_ms, struct err *e) MUST_CHECK;
+/* Where marks are to be that are behind `safe_ms`. True: one moved. */
+bool store_lower_marks(const struct store *st, const struct report *r, int64_t safe_ms, int64_t now_ms,
+                       struct marks *marks);
 /* Of a batch, the events that come too late for the slots of a span, since these have expired: they are
  * counted in longer spans only. Events are told as by store_cell_count(); those too late for months are not
  * let into a batch. False: there are none. */

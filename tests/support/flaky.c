@@ -40,9 +40,9 @@ static bool marks(struct store *st, size_t report, struct marks *found, struct e
     return store_marks(under(st), report, found, e);
 }
 
-static bool newest(struct store *st, size_t report, struct newest *found, struct err *e)
+static bool newest(struct store *st, size_t report, int64_t before_ms, struct newest *found, struct err *e)
 {
-    return store_newest(under(st), report, found, e);
+    return store_newest(under(st), report, before_ms, found, e);
 }
 
 static bool positions(struct store *st, position_fn *fn, void *context, struct err *e)

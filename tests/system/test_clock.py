@@ -8,12 +8,13 @@ held against a recount of the lines. The seed is printed; TALLYD_SEED repeats a 
 import json
 import os
 import re
+import sqlite3
 import sys
 import time
 import unittest
 
-from harness import OTHER_DAY, DaemonCase, dice, other_day
-from test_expire import DAY, HOUR, Expiring, config
+from harness import EX_UNAVAILABLE, OTHER_DAY, DaemonCase, dice, other_day, store_url
+from test_expire import DAY, HOUR, Expiring, config, iso
 
 KEPT, WRITTEN, AHEAD = 48 * HOUR, 60 * HOUR, 6 * DAY
 KEEP = "keep: {minute: 48h}"
@@ -74,6 +75,30 @@ class WrongClock(Expiring, DaemonCase):
         self.go_on()
         self.assertEqual(2, len(re.findall(r"event=expiring", self.read("log").decode())))  # site and pages, before
         self.stop()
+
+    def test_watermark_that_is_ahead(self):
+        """As a version before left it, of four days after all events: it moves back to the end of the newest hour."""
+        ahead = 1000 * (self.hour + 4 * DAY)
+        with sqlite3.connect(self.path("tallyd.db")) as connection:
+            connection.executemany("INSERT INTO book VALUES ('', '', ?, 'expired.minute', ?)",
+                                   ((report, ahead) for report in (1, 2)))
+            connection.execute("DELETE FROM hour_1")
+            connection.execute("DELETE FROM hour_2")
+        connection.close()
+        self.launch("-c", "tallyd.yaml")
+        said = self.wait_for_log(r"event=watermark_restored report=site span=minute from=(\S+) to=(\S+)")
+        restored = (self.at[-1] // HOUR + 1) * HOUR
+        self.assertEqual((iso(self.hour + 4 * DAY), iso(restored)), said.groups())
+        more = [restored + 60 * self.dice.randrange(60) for _ in range(50)]  # of the next hour: within limits.future_max
+        self.append("a.log", b"".join(self.line(at) for at in more))
+        self.at += more
+        whole = len(self.read("a.log"))
+        self.wait_for(lambda: json.loads(self.get("/api/v1/status")), lambda status: status["stored"] == whole)
+        self.assertEqual(self.recount(restored, restored + HOUR, 60), self.ask(restored, restored + HOUR, "minute"))
+        self.tallyd("query", "site", "--step", "minute", "--from", iso(restored - HOUR), "--to", iso(restored),
+                    "--store", store_url("tallyd.db"), status=EX_UNAVAILABLE)
+        self.stop()
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
 
 
 if __name__ == "__main__":

@@ -152,6 +152,46 @@ static void test_events_that_are_alone_confirm_no_clock(void **state)
     assert_int_equal(now_by(w, "2026-03-23T10:20"), fixture_ms("2026-03-23T10:20"));
 }
 
+/* As an earlier version left it behind. */
+static void test_watermark_that_is_ahead_moves_back(void **state)
+{
+    struct world *w = *state;
+    struct clock clock = clock_fake(0);
+    struct err e;
+    expiring_open(w, "minute=48h hour=10d day=62d");
+    hit_until(w, fixture_ms("2026-03-17T10:05"));
+    (void)expiring_run(w, fixture_ms("2026-03-23T10:20"));
+    hit_until(w, fixture_ms("2026-03-17T10:25")); /* left out of minutes */
+    assert_true(store_tidy(w->store, true, &e));
+    if (world_kind->on_disk)
+        world_reopen(w);
+    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE],
+                     expiring_minutes_from(w, "2026-03-23T10:20"));
+    struct writer writer = {.store = w->store, .clock = &clock};
+    struct marks after = marks_by(&writer, "2026-03-17T10:30", 0, &clock);
+    if (world_is_in_server()) { /* whose clock is the real one: not before what it says */
+        assert_true(writer.mark_is_ahead);
+        assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-23T10:20"));
+    } else {
+        assert_false(writer.mark_is_ahead);
+        assert_int_equal(after.before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T11:00"));
+        assert_int_equal(after.before_ms[SPAN_HOUR], fixture_ms("2026-03-13"));
+        world_hit(w, PAGES, "/a", "2026-03-17T11:00", 1);
+        world_hit(w, PAGES, "/a", "2026-03-17T12:05", 1);
+        world_apply(w, 2);
+        for (int tidy = 0; tidy < 2; tidy++) {
+            assert_int_equal(world_sum(w->store, PAGES, SPAN_MINUTE, world_every_series,
+                                       fixture_ms("2026-03-17T11:00"), fixture_ms("2026-04-01"), 0),
+                             2);
+            assert_int_equal(world_sum(w->store, PAGES, SPAN_HOUR, world_every_series,
+                                       fixture_ms("2026-03-13"), fixture_ms("2026-04-01"), 0),
+                             10);
+            assert_true(store_tidy(w->store, true, &e));
+        }
+    }
+    writer_fini(&writer);
+}
+
 static void test_wrong_clock_expires_nothing(void **state)
 {
     struct world *w = *state;
@@ -308,6 +348,7 @@ int main(void)
         TEST(test_clock_is_right_only_within_the_newest_events),
         TEST(test_events_that_are_alone_confirm_no_clock),
         TEST(test_wrong_clock_expires_nothing),
+        TEST(test_watermark_that_is_ahead_moves_back),
         TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
         TEST(test_rows_that_stay_are_damage),
         TEST(test_mark_by_another_hand_is_of_whole_slots),
