@@ -449,6 +449,7 @@ static void init(struct consume *c)
                                 .tick = tick,
                                 .context = c,
                                 .late_ms = c->late_ms,
+                                .broker_ms = &c->shared.broker_ms,
                                 .trust_at_ms = clock_mono_ms(&clock_system) + WRITER_EXPIRE_TRUST_MS};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);

@@ -71,6 +71,15 @@ static void add_events(struct intake *in)
     in->is_full_of_raw = shard_is_full_of_raw(in->shard);
 }
 
+/* Of the last record of a run: brokers, where they tell the time, do so in order. */
+static void note_broker_time(struct intake_shared *sh, int64_t at_ms)
+{
+    int64_t newest_ms = atomic_load_explicit(&sh->broker_ms, memory_order_relaxed);
+    at_ms = at_ms >= 0 ? at_ms : INT64_MAX; /* it says nothing */
+    while (at_ms > newest_ms && !atomic_compare_exchange_weak(&sh->broker_ms, &newest_ms, at_ms))
+        continue;
+}
+
 static void advance(struct intake_range *r, int64_t to, uint64_t tail_hash, int64_t tail_distance)
 {
     r->range.to = to;
@@ -112,8 +121,10 @@ static void end_run(struct intake *in)
         return;
     add_events(in);
     shard_take_books(in->shard, &r->books);
-    if (in->current_last != NULL)
+    if (in->current_last != NULL) {
+        note_broker_time(in->shared, kafka_timestamp(in->current_last));
         advance(r, in->current_last->offset + 1, compare_hash(in->current_last), 1);
+    }
     add_witness(r, false);
     in->current = NULL;
     in->current_last = NULL;

@@ -65,9 +65,10 @@ struct intake_shared {
     struct shard_limits shard;
     size_t line_max;
     bool keeps_letters;
-    bool is_group;       /* its members are given partitions and lose them; else they are assigned once */
-    atomic_bool end;     /* finish what was read, then end */
-    atomic_bool abandon; /* the writer has failed: nothing more will be applied */
+    bool is_group; /* its members are given partitions and lose them; else they are assigned once */
+    _Atomic int64_t broker_ms; /* the newest timestamp of records read; 0: none, INT64_MAX: some had none */
+    atomic_bool end;           /* finish what was read, then end */
+    atomic_bool abandon;       /* the writer has failed: nothing more will be applied */
 };
 
 struct intake {

@@ -297,6 +297,17 @@ static bool limits_anything(const struct store *st, const struct marks *marks)
     return limits;
 }
 
+/* By events, and by records: where their broker sets the time, no producer's clock moves it. */
+static bool find_time(struct writer *w, struct event_time *by, struct err *e)
+{
+    int64_t broker_ms = w->broker_ms != NULL ? atomic_load(w->broker_ms) : 0;
+    if (!event_time(w->store, clock_wall_ms(w->clock), by, e))
+        return false;
+    if (broker_ms > 0 && broker_ms < by->now_ms)
+        by->now_ms = broker_ms;
+    return true;
+}
+
 /* w->marks, before: where the watermarks were. */
 static bool expire_some(struct writer *w, struct marks *before, struct expired *expired, struct err *e)
 {
@@ -304,8 +315,7 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
     struct event_time by = {0};
     struct err later;
     bool trusts_clock = is_clock_trusted(w);
-    if (!read_marks(w, before, e) ||
-        (limits_anything(w->store, before) && !event_time(w->store, clock_wall_ms(w->clock), &by, e)) ||
+    if (!read_marks(w, before, e) || (limits_anything(w->store, before) && !find_time(w, &by, e)) ||
         !restore_marks(w, before, &by, e))
         return false;
     tell_ahead(w, &by);

@@ -47,6 +47,8 @@ struct writer {
     bool tidy_is_failing, expire_is_failing; /* and that was said */
     /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
     _Atomic int64_t *late_ms;
+    /* NULL, or the newest timestamp of the records read, by their broker or producer; 0: not known. */
+    const _Atomic int64_t *broker_ms;
     int64_t expire_at_ms;   /* monotonic: when it is due again */
     int64_t trust_at_ms;    /* monotonic: from when on the wall clock is believed whatever it says */
     int64_t ahead_ms;       /* of the monotonic clock the wall clock, when it was looked at last; 0: never */

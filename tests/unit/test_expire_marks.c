@@ -152,6 +152,24 @@ static void test_events_that_are_alone_confirm_no_clock(void **state)
     assert_int_equal(now_by(w, "2026-03-23T10:20"), fixture_ms("2026-03-23T10:20"));
 }
 
+/* Clock and events are ahead together, for hours: records still have the time of their broker. */
+static void test_broker_knows_the_time(void **state)
+{
+    struct world *w = *state;
+    struct clock clock = clock_fake(0);
+    _Atomic int64_t broker_ms = fixture_ms("2026-03-17T10:20");
+    expiring_open(w, "minute=48h hour=10d day=62d");
+    hit_until(w, fixture_ms("2026-03-17T10:05"));
+    hit_until(w, fixture_ms("2026-03-23T10:05"));
+    struct writer writer = {.store = w->store, .clock = &clock, .broker_ms = &broker_ms};
+    struct marks after = marks_by(&writer, "2026-03-23T10:20", 0, &clock);
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-17T10:20"));
+    atomic_store(&broker_ms, INT64_MAX); /* not all say it */
+    after = marks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
+    assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-23T10:20"));
+    writer_fini(&writer);
+}
+
 /* As an earlier version left it behind. */
 static void test_watermark_that_is_ahead_moves_back(void **state)
 {
@@ -348,6 +366,7 @@ int main(void)
         TEST(test_clock_is_right_only_within_the_newest_events),
         TEST(test_events_that_are_alone_confirm_no_clock),
         TEST(test_wrong_clock_expires_nothing),
+        TEST(test_broker_knows_the_time),
         TEST(test_watermark_that_is_ahead_moves_back),
         TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
         TEST(test_rows_that_stay_are_damage),
