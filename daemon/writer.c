@@ -258,7 +258,7 @@ static bool restore_one(struct writer *w, size_t report, struct marks *marks, in
 {
     const struct marks before = *marks;
     w->restore_at_ms = clock_mono_ms(w->clock) + WRITER_RESTORE_MS;
-    if (!store_restore(w->store, report, now_ms, e) || !store_marks(w->store, report, marks, e))
+    if (!store_move_back(w->store, report, now_ms, e) || !store_marks(w->store, report, marks, e))
         return false;
     log_restored(&w->store->reports[report], &before, marks);
     return true;

@@ -348,7 +348,7 @@ static bool mem_newest(struct store *st, size_t report, int64_t before_ms, struc
     return true;
 }
 
-static bool mem_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+static bool mem_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
 {
     struct marks *marks = &((struct mem *)st)->tables[report].marks;
     const struct report *r = &st->reports[report];
@@ -462,7 +462,7 @@ static const struct store_ops mem_ops = {
     .expire = mem_expire,
     .marks = mem_marks,
     .newest = mem_newest,
-    .restore = mem_restore,
+    .move_back = mem_move_back,
     .hold = mem_hold,
     .scan = mem_scan,
     .series_find = mem_series_find,

@@ -230,7 +230,7 @@ static bool put_lower(struct mongo_store *m, size_t report, const struct marks *
     return good;
 }
 
-bool mongo_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     int64_t safe_ms;

@@ -112,16 +112,16 @@ struct mongo_store {
     /* of a writer */
     char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
     int64_t epoch;                       /* … raised when that is restored: mongo_identity.c */
-    struct err refused;          /* code 0: it is still that; else it is no more, and nothing is done */
+    struct err refused; /* code 0: it is still that; else it is no more, and nothing is done */
     struct store_writer writer;
-    int64_t since_ms;            /* it was let in: mongo_peers.h; 0: not yet */
-    char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
-    int64_t inc, sealed, number; /* of the last seal; the last number used */
-    int64_t before;              /* of the seal before the last */
-    bool is_done;                /* the ledger says so of the last seal, too */
-    int64_t applied_at_ms;       /* the last one, by the monotonic clock */
-    int64_t kept_ms;             /* when the slot was looked after, monotonic */
-    int64_t logs_deleted;        /* before this number */
+    int64_t since_ms;                   /* it was let in: mongo_peers.h; 0: not yet */
+    char slot[MONGO_SLOT_BYTES];        /* "": none yet, or it was lost */
+    int64_t inc, sealed, number;        /* of the last seal; the last number used */
+    int64_t before;                     /* of the seal before the last */
+    bool is_done;                       /* the ledger says so of the last seal, too */
+    int64_t applied_at_ms;              /* the last one, by the monotonic clock */
+    int64_t kept_ms;                    /* when the slot was looked after, monotonic */
+    int64_t logs_deleted;               /* before this number */
     struct mongo_partition *partitions; /* whatever it ever claimed, … */
     size_t partition_count, partition_capacity;
     int batches_to_ask;                 /* since the last claim: mongo_torn.c */
@@ -439,7 +439,7 @@ bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct new
  * documents of months nothing is said. 0: there is none. */
 bool mongo_documents_end(struct mongo_store *m, size_t report, int64_t before_ms, int64_t *end_ms,
                          struct err *e);
-bool mongo_restore(struct store *st, size_t report, int64_t now_ms, struct err *e);
+bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e);
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e);
 

@@ -211,7 +211,7 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
 }
 
 /* There is one writer: what it counted is all that any batch left out. */
-bool sqlite_restore(struct store *base, size_t report, int64_t now_ms, struct err *e)
+bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     const struct report *r = &st->reports[report];

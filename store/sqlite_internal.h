@@ -216,7 +216,7 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
 bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
 bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct newest *newest,
                    struct err *e);
-bool sqlite_restore(struct store *base, size_t report, int64_t now_ms, struct err *e);
+bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e);
 bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);

@@ -217,10 +217,10 @@ bool store_lower_marks(const struct store *st, const struct report *r, int64_t s
     return moved;
 }
 
-bool store_restore(struct store *st, size_t report, int64_t now_ms, struct err *e)
+bool store_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
 {
     ASSERT(report < st->report_count);
-    return st->ops->restore(st, report, now_ms, e);
+    return st->ops->move_back(st, report, now_ms, e);
 }
 
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e)

@@ -12,7 +12,7 @@
  *          is in the store: its *marks*. First a mark is moved, durably; from then on scans
  *          that begin before it are refused; then what lies before it is deleted, step by step. So no scan
  *          ever takes what is gone for zeros. A mark moves back only over time that never had any events
- *          (store_restore()). A batch leaves slots before the marks out, except those of
+ *          (store_move_back()). A batch leaves slots before the marks out, except those of
  *          months, so that what was let into it is counted: who lets events in looks at the mark of months.
  * Values : rows of a report's columns (measure.h), merged by report_merge().
  * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
@@ -198,7 +198,7 @@ struct store_ops {
                    struct err *e);
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
     bool (*newest)(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
-    bool (*restore)(struct store *st, size_t report, int64_t now_ms, struct err *e);
+    bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
     /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
@@ -281,7 +281,7 @@ bool store_newest(struct store *st, size_t report, int64_t before_ms, struct new
  * end of the newest hour or day that has events, in a server not before events may come that others have
  * read already. Never before what reports need not keep at `now_ms`. The caller knows that the marks are
  * wrong. */
-bool store_restore(struct store *st, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
+bool store_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
 
 /* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
  * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way

@@ -255,7 +255,7 @@ static void test_what_is_left_equals_a_naive_recount(void **state)
         if (roll(&g, 3) == 0)
             (void)expiring_run(g.world, now_ms + (roll(&g, 6) == 0 ? roll(&g, 40LL * DAY_MS) : 0));
         if (roll(&g, 3) == 0)
-            assert_true(store_restore(g.world->store, PAGES, now_ms, &e));
+            assert_true(store_move_back(g.world->store, PAGES, now_ms, &e));
         if (world_kind->on_disk && roll(&g, 20) == 0)
             world_reopen(g.world);
         for (int i = 0; i < 6; i++)
