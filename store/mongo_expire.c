@@ -2,11 +2,11 @@
  *
  *   reports   { _id: "pages", …, expired: { minute: ISODate(…), hour: … }, swept: { minute: … } }
  *
- * Both only grow ($max), and whatever is done to documents before a mark may be done twice, at once or by
- * several: so daemons need not agree. A batch that was logged before a mark may make a document anew before
- * it, or bring back what was taken out: nobody reads it. Documents that may go are looked for from the first
- * one on, so it goes the next time; spans that were taken out, from a while before where the last sweep
- * ended. */
+ * Both only grow ($max), but where no event ever was (mongo_restore()), and whatever is done to documents
+ * before a mark may be done twice, at once or by several: so daemons need not agree. A batch that was logged
+ * before a mark may make a document anew before it, or bring back what was taken out: nobody reads it.
+ * Documents that may go are looked for from the first one on, so it goes the next time; spans that were taken
+ * out, from a while before where the last sweep ended. */
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"

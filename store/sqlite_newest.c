@@ -8,9 +8,9 @@ static bool find_last(struct sqlite_store *st, size_t report, enum level level, 
                       int64_t *start_ms, struct err *e)
 {
     sqlite3_stmt *s;
+    long long end_at = (sqlite_bucket(level, end_ms - 1) + 1) << BLOCK_SHIFT;
     if (!sqlite_prepare(st, &s, e, "SELECT at FROM %s_%lld WHERE at < %lld ORDER BY at DESC LIMIT 1",
-                        sqlite_level_names[level], (long long)st->tables[report].id,
-                        (long long)((sqlite_bucket(level, end_ms - 1) + 1) << BLOCK_SHIFT)))
+                        sqlite_level_names[level], (long long)st->tables[report].id, end_at))
         return false;
     int rc = sqlite3_step(s);
     int64_t bucket = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) >> BLOCK_SHIFT : -1;
