@@ -155,7 +155,7 @@ RUN_LONG   := --timeout=1500 'TALLYD_ROUNDS=200 tests/system/test_kill.py' 'TALL
               'TALLYD_ROUNDS=300 tests/system/test_kafka.py' 'TALLYD_ROUNDS=20 tests/system/test_mongo.py' \
               'TALLYD_ROUNDS=40 tests/system/test_mongo_kafka.py' 'TALLYD_ROUNDS=60 tests/system/test_mongo_fleet.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
-              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_passing mongo_apply mongo_expire mongo_ttl mongo_kafka mongo_fleet mongo_contract mongo_rollup mongo_top mongo_prealloc mongo_raw mongo_raw_growth mongo_raw_kafka mongo_monitoring, \
+              $(foreach s,secantus ferretdb,$(foreach t,mongo mongo_passing mongo_apply mongo_expire mongo_ttl mongo_kafka mongo_fleet mongo_peers mongo_contract mongo_rollup mongo_top mongo_prealloc mongo_raw mongo_raw_growth mongo_raw_kafka mongo_monitoring, \
                 'TALLYD_MONGO=$s TALLYD_ROUNDS=12 tests/system/test_$t.py')) \
               $(filter-out $(addprefix %/test_,kill.py faults.py kafka.py mongo.py mongo_kafka.py mongo_fleet.py flips.py),$(SYSTEM_TESTS)) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=2 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' 'tests/model/model.py --deep' \
