@@ -143,6 +143,10 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
     }
     if (l.fd >= 0)
         close(l.fd);
+    if (end != LOG_WHOLE && mode == STORE_READ && lock < 0)
+        lock = lock_out_writers(st); /* did one make the lock, and begin to write, meanwhile? */
+    if (lock == -2)
+        return true;
     if (lock >= 0)
         close(lock);
     return judge(&l, end, damaged, mode, e);

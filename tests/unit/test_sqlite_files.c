@@ -122,8 +122,10 @@ static void test_last_transaction_that_is_torn_is_counted_again(void **state)
     struct crashed c = make_crashed();
     (void)state;
     for (int round = 0; round < 10; round++) {
-        size_t first = c.ends[DISK_BATCHES - 2],
-               at = first + (size_t)dice_roll(&d, (int64_t)(c.log.len - first));
+        size_t first = c.ends[DISK_BATCHES - 2];
+        size_t frames =
+            (c.log.len - first) / FRAME; /* of these, a byte of the page: no header says otherwise */
+        size_t at = first + (size_t)dice_roll(&d, (int64_t)frames) * FRAME + 24 + (size_t)dice_roll(&d, PAGE);
         flip(&c.log, at, 3);
         put_down(&c);
         assert_refused(STORE_READ, "the last transaction is damaged");
@@ -172,6 +174,7 @@ static void test_page_of_another_place_is_damage(void **state)
     assert_non_null(strstr(e.text, "does not match its checksum"));
 }
 
+/* As another program does. */
 static void run_sql(const char *path, const char *sql)
 {
     sqlite3 *db;
