@@ -29,10 +29,9 @@ static const char usage[] =
     "      --store-only needs no source: compares books, spans, and what else the store says twice\n"
     "  -h, --help       this text\n"
     "\n"
-    "Exit status: 0 all equal; 1 differences, which are printed; else 2 a source was not given, or "
-    "--store-only\n"
-    "could not judge all of it, since it was written all the while; else 3 records of a topic are there no\n"
-    "more, and what is left agrees with the store.\n";
+    "Exit status: 0 all equal; 1 differences, which are printed; else 2 a source was not given, or, with\n"
+    "--store-only, not all of it could be judged, since it was written all the while; else 3 records of a\n"
+    "topic are there no more, and what is left agrees with the store.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2

@@ -39,7 +39,10 @@ class BackupCase(MongoCase):
     def restore(self, copy, *arguments, **options):
         """Into a database of its own, which is the one from then on."""
         self.anew()
-        return self.admin("restore", copy, *arguments, **options)
+        said = self.admin("restore", copy, *arguments, **options)
+        if options.get("status", EX_OK) == EX_OK:
+            self.assertIn(" 0 differences", self.tallyd("verify", "--store-only", "--store", self.store))
+        return said
 
     def ledger(self):
         return self.base.ledger.find_one({"_id": "ledger"})
