@@ -1,6 +1,7 @@
-/* An audit finds the same in a store however few cells it takes at a time, and nothing in one that is whole. */
+/* An audit finds the same in a store however few cells it takes at a time, and nothing in a whole one. */
 #include "base/check.h"
 #include "daemon/audit.h"
+#include "store/sqlite_vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/world.h"
 
@@ -91,7 +92,9 @@ static void test_pieces_of_any_size_find_the_same(void **state)
 static void run_sql(struct world *w, const char *sql)
 {
     sqlite3 *db;
-    assert_int_equal(sqlite3_open(w->url + strlen("sqlite:"), &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_open_v2(w->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()),
+        SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_true(sqlite3_total_changes(db) > 0);
     sqlite3_close(db);
