@@ -62,10 +62,13 @@ static void tick(void *context)
         bytes += c->intakes[i].bytes;
         queued_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
     }
-    int64_t partitions = note_partitions(c);
+    int64_t partitions = note_partitions(c), unproven = c->unproven;
+    for (size_t i = 0; i < c->topic_count; i++)
+        unproven += c->topics[i].unproven;
     status_note(&sv->status, &(struct status_figures){
                                  .partitions = partitions,
                                  .rebalances = c->rebalances,
+                                 .unproven = unproven,
                                  .state = is_stopping(c) ? STATUS_STOPPING : c->state,
                                  .books = &c->books,
                                  .messages = c->messages,

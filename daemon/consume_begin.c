@@ -4,11 +4,11 @@
 #include "base/mem.h"
 #include "daemon/consume_internal.h"
 
-/* Of a witness only the record itself is wanted; what is behind it comes, too. */
-#define READER_FETCH_BYTES 1024
-
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Of a witness only the record itself is wanted; what is behind it comes, too. */
+#define READER_FETCH_BYTES 1024
 
 /* Each has a place in its group: an instance's name and the intake's number. */
 static void name_instance(const struct consume *c, size_t intake, char name[KAFKA_INSTANCE_BYTES])

@@ -119,7 +119,13 @@ static bool had_trouble(struct consume *c, const struct intake *in)
     return had;
 }
 
-static bool ask_before(struct consume *c, const struct intake *in, const struct delivery *d, int timeout_ms,
+static int left_ms(int64_t until_ms)
+{
+    int64_t left = until_ms - clock_mono_ms(&clock_system);
+    return left > 0 ? (int)left : 0;
+}
+
+static bool ask_before(struct consume *c, const struct intake *in, const struct delivery *d, int64_t until_ms,
                        struct err *e)
 {
     struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
@@ -135,13 +141,13 @@ static bool ask_before(struct consume *c, const struct intake *in, const struct 
     }
     for (size_t i = asked; i < count; i++)
         leave_unproven(questions[i].partition, questions[i].witness);
-    bool good = ask(c, questions, asked, timeout_ms, e);
+    bool good = ask(c, questions, asked, left_ms(until_ms), e);
     free(questions);
     return good;
 }
 
 /* The n-th edge of each partition that has so many. */
-static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int timeout_ms, struct err *e)
+static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int64_t until_ms, struct err *e)
 {
     struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
     size_t count = 0;
@@ -149,7 +155,7 @@ static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int
         if (d->ranges[i].edge_count > n)
             questions[count++] = (struct question){d->ranges[i].partition, d->ranges[i].edges[n]};
     }
-    bool good = ask(c, questions, count, timeout_ms, e);
+    bool good = count == 0 || ask(c, questions, count, left_ms(until_ms), e);
     free(questions);
     return good;
 }
@@ -157,9 +163,10 @@ static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int
 bool recheck_delivery(struct consume *c, const struct intake *in, const struct delivery *d, struct err *e)
 {
     int timeout_ms = atomic_load(c->options->service->stop) ? RECHECK_STOP_TIMEOUT_MS : RECHECK_TIMEOUT_MS;
-    bool good = ask_before(c, in, d, timeout_ms, e);
+    int64_t until_ms = clock_mono_ms(&clock_system) + timeout_ms;
+    bool good = ask_before(c, in, d, until_ms, e);
     for (size_t n = 0; n < INTAKE_EDGES_MAX; n++)
-        good = good && ask_edges(c, d, n, timeout_ms, e);
+        good = good && ask_edges(c, d, n, until_ms, e);
     return good;
 }
 

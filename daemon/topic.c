@@ -167,6 +167,7 @@ static bool refuse_unproven(const struct partition *p, struct err *e)
 
 static bool warn_unproven(const struct partition *p, const char *why)
 {
+    p->topic->unproven++;
     log_limited(LOG_LEVEL_WARN, "topic_unproven",
                 "topic=%s partition=%d next=%" PRId64
                 " reason=\"%s\" note=\"no record is left that was counted: "
@@ -413,6 +414,7 @@ bool topic_prove(struct topic *t, struct topic *copy, struct kafka *reader, stru
 {
     struct topic *other;
     bool good = begin_topic(copy, reader, &other, e) && compare_topics(copy, 1, reader, &other, e);
+    t->unproven += copy->unproven;
     if (!good && other != NULL && t->is_accepted)
         (void)!renew(t, e);
     return good;

@@ -74,7 +74,8 @@ struct topic {
     int refuted;                     /* this incarnation is not what Kafka has; 0: none is known not to be */
     struct partition *partitions;
     int32_t count, capacity;
-    int32_t known; /* so many, at least, the store has seen */
+    int64_t unproven; /* so often it was gone on with though no record was left to compare */
+    int32_t known;    /* so many, at least, the store has seen */
 };
 
 /* Of every source of type kafka. `accepted`: topics named by --accept. */

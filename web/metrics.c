@@ -290,6 +290,8 @@ void metrics_write(struct status *s, struct text *out)
     add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
     add_one(out, "rebalances_total", "counter", s->figures.rebalances,
             "How often the consumer group gave this daemon partitions.");
+    add_one(out, "unproven_total", "counter", s->figures.unproven,
+            "How often counting went on though no counted record could be compared with its topic.");
     add_one(out, "lag_messages", "gauge", status_lag_locked(s), "Messages there and not counted, of all.");
     add_store(s, out);
     add_jobs(s, out);

@@ -50,6 +50,7 @@ struct status_figures {
     int64_t messages;               /* consumed since the start; of a source that has none, lines */
     int64_t dead_letters;           /* rejected records written elsewhere, since the start */
     int64_t partitions, rebalances; /* consumed here; how often a group gave some since the start */
+    int64_t unproven;               /* gone on with though no counted record could be compared */
     int64_t offset, stored;         /* of a file: read, durable */
     int64_t shard_bytes;            /* what the ingest threads hold, … */
     int64_t queue_bytes;            /* … and what was fetched ahead for them */

@@ -14,6 +14,7 @@ be had raises Missing with the reason.
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -108,10 +109,13 @@ class Broker(Program, rdkafka.Cluster):
         port, control = free_ports(2)
         properties = os.path.join(self.home, "server.properties")
         with open(properties, "w", encoding="ascii") as file:
-            file.write(PROPERTIES.format(port=port, control=control, dir=self.home))
+            file.write(self.properties(port, control))
         run(java("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", CLUSTER, "-c", properties),
             "formatting the broker's data", FORMAT_S)
         return port
+
+    def properties(self, port, control):
+        return PROPERTIES.format(port=port, control=control, dir=self.home)
 
     def start(self, *options):
         """Begin or begin again, and wait until it serves."""
@@ -127,6 +131,27 @@ class Broker(Program, rdkafka.Cluster):
     def stop(self):
         self.close()
         super().stop()
+
+
+class Member(Broker):
+    """One more broker, of the cluster whose controller is `first`."""
+
+    def __init__(self, home, number, first, heap_mib=256):
+        self.number, self.first = number, first
+        super().__init__(home, heap_mib)
+
+    def properties(self, port, control):
+        with open(os.path.join(self.first.home, "server.properties"), encoding="ascii") as file:
+            control = re.search(r"quorum.voters=1@127.0.0.1:(\d+)", file.read()).group(1)
+        text = PROPERTIES.format(port=port, control=control, dir=self.home).replace("node.id=1\n", f"node.id={self.number}\n")
+        return (text.replace("roles=broker,controller", "roles=broker")
+                .replace(f",CONTROLLER://127.0.0.1:{control}\nadvertised", "\nadvertised"))
+
+    def ready(self):
+        """Do the others know it?"""
+        argv = ["kcat", "-L", "-b", self.address, "-m", "2"]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return f"broker {self.number} at {self.address}".encode() in done.stdout
 
 
 def main():

@@ -125,6 +125,7 @@ FUNCTIONS = {
     "AdminOptions_destroy": (None, [pointer]),
     "AdminOptions_set_operation_timeout": (c_int, [pointer, c_int, text, size_t]),
     "NewTopic_new": (pointer, [text, c_int, c_int, text, size_t]),
+    "NewTopic_set_replica_assignment": (c_int, [pointer, int32, ctypes.POINTER(int32), size_t, text, size_t]),
     "NewTopic_set_config": (c_int, [pointer, text, text]),
     "NewTopic_destroy": (None, [pointer]),
     "CreateTopics": (None, [pointer, ctypes.POINTER(pointer), size_t, pointer, pointer]),
@@ -338,13 +339,13 @@ class Cluster:
 
         return judge
 
-    def create_topic(self, name, partitions=4, **config):
-        """`config` is Kafka's, with _ for a dot or by dictionary: cleanup_policy="compact". A broker that was slow to say that it
-        lives is fenced for a moment."""
+    def create_topic(self, name, partitions=4, replicas=(), **config):
+        """`config` is Kafka's, with _ for a dot or by dictionary: cleanup_policy="compact"; `replicas` are brokers, the preferred
+        leader first. A broker that was slow to say that it lives is fenced for a moment."""
         until = time.monotonic() + WAIT_MS / 1000
         while True:
             try:
-                self._create_topic(name, partitions, config)
+                self._create_topic(name, partitions, replicas, config)
                 break
             except Failed as error:
                 if "fenced" not in str(error) or time.monotonic() > until:
@@ -352,11 +353,14 @@ class Cluster:
             time.sleep(0.1)
         self.wait_for_leaders(name, partitions)
 
-    def _create_topic(self, name, partitions, config):
+    def _create_topic(self, name, partitions, replicas, config):
         said = ctypes.create_string_buffer(512)
-        new = rk.NewTopic_new(name.encode(), partitions, 1, said, len(said))
+        new = rk.NewTopic_new(name.encode(), partitions, -1 if replicas else 1, said, len(said))
         if not new:
             raise Failed(said.value.decode())
+        for partition in range(partitions if replicas else 0):
+            check(rk.NewTopic_set_replica_assignment(new, partition, (ctypes.c_int32 * len(replicas))(*replicas),
+                                                     len(replicas), said, len(said)))
         for key, value in config.items():
             check(rk.NewTopic_set_config(new, key.replace("_", ".").encode(), str(value).encode()))
         self._admin(rk.CreateTopics, new, rk.NewTopic_destroy,

@@ -4,8 +4,9 @@ counted as if it were. The daemon stops and says why, and what it has stored is 
 
 import glob
 import os
+import re
 import signal
-import time
+import urllib.request
 
 from harness import EX_DATAERR, TIMEOUT_S, dice
 from kafkacase import KafkaCase, main
@@ -145,6 +146,9 @@ class Again(KafkaCase):
         self.run_daemon()
         self.wait_consumed(f"kafka:{topic}", OLD + 1)
         self.assertIn("event=topic_unproven", self.said())
+        address = re.search(r"listen=(\S+)", self.said())[1]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=TIMEOUT_S) as page:
+            self.assertRegex(page.read().decode(), r"(?m)^tallyd_unproven_total [1-9]$")
         self.stop()
 
 

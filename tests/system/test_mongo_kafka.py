@@ -16,7 +16,7 @@ import urllib.request
 
 import kafkacase
 import mongocase
-from harness import EX_CONFIG, EX_OK, TIMEOUT_S, failpoints
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, failpoints
 from kafkacase import Feed, in_envelope
 from mongokafkacase import MongoKafkaCase
 from process import free_ports
@@ -165,6 +165,28 @@ class MongoKafka(MongoKafkaCase):
         self.send(300)
         self.one_ends(first, second)
         self.check_all(*self.feeds)
+
+    def test_topic_created_again_while_it_is_paused(self):
+        """In a group, too: nothing of the new topic is counted as if it were the old one's."""
+        feed = self.feeds[0]
+        self.send(300)
+        self.run_daemon()
+        self.wait_counted(*self.feeds)
+        before = self.nexts(feed.source)
+        self.process.send_signal(signal.SIGSTOP)
+        feed.create_anew()
+        feed.send(3000, seconds=60)  # in each partition more than was counted of the old one
+        feed.flush()
+        self.process.send_signal(signal.SIGCONT)
+        self.assertEqual(EX_DATAERR, self.process.wait(TIMEOUT_S), self.said())
+        self.assertIn(f"tallyd run --accept {feed.topic}", self.said())
+        self.assertEqual(before, self.nexts(feed.source))
+        self.run_daemon("--accept", feed.topic)
+        self.wait_for(lambda: self.nexts(f"{feed.source}~2"), lambda found: found == feed.lengths())
+        self.stop()
+        self.assertEqual(600, sum(self.book(of.source, "consumed") for of in self.feeds))
+        self.assertEqual(3000, self.book(f"{feed.source}~2", "consumed"))
+        self.check_books()
 
 
 if __name__ == "__main__":
