@@ -190,6 +190,7 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     if (!mongo_resolve(m, batch, e))
         return false;
     m->number++;
+    m->before = m->sealed;
     mongo_write_updates(m, batch, &m->log);
     m->ranges = xrealloc(m->ranges, (batch->range_count + 1) * sizeof *m->ranges);
     memcpy(m->ranges, batch->ranges, batch->range_count * sizeof *m->ranges);
@@ -219,7 +220,6 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
 static void note_sealed(struct mongo_store *m)
 {
     m->batches_to_ask -= m->batches_to_ask > 0;
-    m->before = m->sealed;
     m->sealed = m->number;
     m->is_done = false;
     for (size_t i = 0; i < m->range_count; i++) {

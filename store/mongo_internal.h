@@ -117,7 +117,7 @@ struct mongo_store {
     int64_t since_ms;                   /* it was let in: mongo_peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES];        /* "": none yet, or it was lost */
     int64_t inc, sealed, number;        /* of the last seal; the last number used */
-    int64_t before;                     /* of the seal before the last */
+    int64_t before;                     /* of the seal before that of the batch under way */
     bool is_done;                       /* the ledger says so of the last seal, too */
     int64_t applied_at_ms;              /* the last one, by the monotonic clock */
     int64_t kept_ms;                    /* when the slot was looked after, monotonic */

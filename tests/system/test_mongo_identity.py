@@ -53,8 +53,8 @@ class Identity(MongoCase, DaemonCase):
         self.dice.shuffle(names)
         for name in names:
             self.base[name].delete_many({})
-            if copy.get(name):
-                self.base[name].insert_many(copy[name])
+            for document in copy.get(name, []):  # which the daemon may have made anew by then
+                self.base[name].replace_one({"_id": document["_id"]}, document, upsert=True)
 
     def check_refused(self, reason):
         """The daemon ends, and says why; systemd does not start one again that ends so."""
