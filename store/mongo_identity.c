@@ -94,7 +94,7 @@ bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
     char what[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof what, format, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
     va_end(args);
     err_set(e, EX_DATAERR,
             "%s is not what this tallyd counted into: %s. It was restored, replaced, or has lost what it had "
