@@ -6,6 +6,7 @@ copy is taken at a random moment. The seed is printed; TALLYD_SEED repeats a run
 repeated.
 """
 
+import collections
 import datetime
 import os
 import re
@@ -13,7 +14,7 @@ import signal
 import time
 
 from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, failpoints
-from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main
+from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main, recount
 
 try:
     import bson
@@ -245,6 +246,28 @@ class Refused(BackupCase):
 
 class Kept(BackupCase):
     """What is in a database beside counts."""
+
+    BATCHES = 2
+
+    def roll_up(self):
+        self.tallyd("job", "run", "rollup", "--now", "-c", "tallyd.yaml", "--store", self.store)
+
+    def test_documents_of_weeks(self):
+        """They were rolled up before and after they were copied: they are set again, and by the newest counts."""
+        self.write("tallyd.yaml", CONFIG + b"jobs: {weeks: true}\n")
+        self.count("a.log")
+        self.roll_up()
+        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
+        self.count("b.log")
+        self.roll_up()
+        self.go_on(backup)
+        self.restore("copy")
+        self.assertEqual([], [one["_id"] for one in self.base.jobs.find() if "rolled" in one or "until" in one])
+        self.check_all()
+        hits = collections.Counter()
+        for (_, path), (count, _) in recount(*self.logs).items():
+            hits[path] += count
+        self.assertEqual(hits, {one["metadata"]["path"]: one["weekly"] for one in self.base["pages.week"].find()})
 
     def test_indexes_documents_of_others_and_raw_events(self):
         self.write("c.log", self.logs[0][:20000])
