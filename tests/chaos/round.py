@@ -10,7 +10,7 @@ import proxy
 import schedule
 from schedule import DAEMONS, TURN_S
 from stores import Mongo, Sqlite
-from world import AGAIN_TURNS, Daemon, LogFile, Topic
+from world import AGAIN_TURNS, DEFINITION, Daemon, LogFile, Topic
 
 RATE = 400  # events a second, into the topic; into the file a quarter of that
 DRAIN_S, STOP_S = 60, 40
@@ -31,7 +31,7 @@ class Round:
         self.topic = Topic(dice, broker, f"chaos{Round.rounds}_{os.getpid()}")
         self.file = LogFile(dice, os.path.join(home, "followed.log"))
         self.flush = 100
-        self.daemons = [Daemon(home, number, self.configure) for number in range(DAEMONS)]
+        self.daemons = [Daemon(home, number, self.configure, self.topic) for number in range(DAEMONS)]
         self.between = proxy.Proxy(server.port) if self.is_mongo else None
         self.stores = self.make_stores(f"chaos{Round.rounds}")
         self.ends = []  # (turn, what to do then)
@@ -71,6 +71,7 @@ class Round:
         for store in self.stores:
             told = self.told[id(store)]
             told.setdefault((what, self.topic.incarnation), store.told(pattern))
+            told.setdefault(("unproven", self.topic.incarnation), store.told(judge.UNPROVEN))
             of_topic = [at for name, found in store.positions().items() if name.startswith("kafka:") for at in found.values()]
             if what == "recreate" and not any(of_topic):
                 told["unseen", self.topic.incarnation] = 1
@@ -136,7 +137,7 @@ class Round:
 
     def roll_out(self, daemon):
         """It refuses to count beside another definition: an operator gives all daemons of the store the new one."""
-        if daemon.refusal is not None and judge.DEFINITION.search(daemon.refusal):
+        if daemon.refusal is not None and DEFINITION.search(daemon.refusal):
             for one in self.store_of(daemon).daemons:
                 one.redefine()
                 if one.refusal is not None:

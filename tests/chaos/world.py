@@ -26,6 +26,8 @@ LATE_DAYS, ANCIENT_DAYS = (5, 30), 5 * 365
 # What does not pass by itself. A daemon that ends so is started again only as its words say (--accept).
 FINAL = (EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG)
 AGAIN_TURNS = 5
+ACCEPT, AGAIN = re.compile(r"`tallyd run --accept (\S+)`"), re.compile("start tallyd again to count on")
+DEFINITION = re.compile(r"generation \d+ of report|is generation \d+ in ")
 
 
 class Lines:
@@ -64,7 +66,7 @@ class Topic(Lines):
     def __init__(self, dice, broker, name, partitions=4):
         super().__init__(dice, "t")
         self.broker, self.topic, self.partitions, self.incarnation = broker, name, partitions, 1
-        self.there, self.gone = {}, {}
+        self.there, self.gone, self.was_recreated = {}, {}, False
         broker.create_topic(name, partitions)
         self.producer = broker.producer()
 
@@ -86,10 +88,12 @@ class Topic(Lines):
         self.broker.create_topic(self.topic, self.partitions)
         self.producer = self.broker.producer()
         self.incarnation += 1
+        self.was_recreated = True
 
     def expire(self, share):
         """As retention does: so much of each partition."""
         self.note()
+        self.was_recreated = False  # what was done last
         before = {}
         for partition, (low, high) in self.broker.watermarks(self.topic).items():
             before[partition] = low + int((high - low) * share)
@@ -145,8 +149,8 @@ class LogFile(Lines):
 class Daemon:
     """One that is started, killed, paused, and started again; what it ever said is in `log.*` of its folder."""
 
-    def __init__(self, home, number, configure):
-        self.home, self.number, self.configure = os.path.join(home, f"d{number}"), number, configure
+    def __init__(self, home, number, configure, topic):
+        self.topic, self.home, self.number, self.configure = topic, os.path.join(home, f"d{number}"), number, configure
         self.process, self.starts, self.accepts, self.again_at, self.failpoint = None, 0, (), 0, None
         self.refusal, self.variant, self.follows = None, 1, "f" if number == DAEMONS - 1 else "t"
         os.makedirs(self.path("disk"))
@@ -200,14 +204,19 @@ class Daemon:
             self.again_at = 0
             self.start()
 
+    def answer(self, asked):
+        """Of TOPIC (go on) and TOPIC~ (it is another), where it asks which: an operator knows what was done to the topic."""
+        return asked[-1] if self.topic.was_recreated else asked[0]
+
     def heed(self, status):
         with open(self.path(f"log.{self.starts}"), encoding="utf-8", errors="replace") as log:
             last = log.read()[-2000:]
-        asked = re.search(r"`tallyd run --accept (\S+)`", last) if status == EX_DATAERR else None
-        self.accepts = ("--accept", asked[1]) if asked else ()
+        asked = ACCEPT.findall(last) if status == EX_DATAERR else []
+        self.accepts = ("--accept", self.answer(asked)) if asked else ()
+        asked = asked or AGAIN.search(last)
         if status in FINAL and self.starts == 1 and self.variant == 1 and "event=" not in last:
             raise RuntimeError(f"{self.home}: {last}")
-        if status in FINAL and not asked:
+        if (status in FINAL or status > 0 and DEFINITION.search(last)) and not asked:
             self.refusal = last.strip().splitlines()[-1] if last.strip() else f"exit status {status}"
 
     def redefine(self):
