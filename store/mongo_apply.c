@@ -37,7 +37,7 @@ static bool insert_part(struct mongo_store *m, const char *id, struct slice data
     bson_t part;
     bson_init(&part);
     BSON_APPEND_UTF8(&part, "_id", id);
-    BSON_APPEND_INT64(&part, "prev", m->sealed);
+    BSON_APPEND_INT64(&part, "prev", m->before);
     BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
     bool good = mongo_make(m->client, MONGO_BATCHES, &part, e);
     bson_destroy(&part);

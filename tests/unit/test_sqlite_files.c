@@ -153,6 +153,12 @@ static void test_log_that_ends_within_a_transaction_is_read_up_to_it(void **stat
     crashed_fini(&c);
 }
 
+static void note_problem(void *context, const char *text)
+{
+    bool *found = context;
+    *found |= strstr(text, "does not match its checksum") != NULL;
+}
+
 static void test_page_of_another_place_is_damage(void **state)
 {
     struct err e = {0};
@@ -168,10 +174,13 @@ static void test_page_of_another_place_is_damage(void **state)
     disk_clean(NULL);
     scratch_write(disk_path, text_slice(&file));
     text_fini(&file);
-    struct store *st = store_open(disk_url, STORE_WRITE, disk_reports, FIXTURE_COUNT, &e);
-    assert_null(st);
-    assert_int_equal(e.code, EX_DATAERR);
-    assert_non_null(strstr(e.text, "does not match its checksum"));
+    /* The open reads some pages, the check all of them. */
+    struct store *st = store_open(disk_url, STORE_READ, NULL, 0, &e);
+    bool found = st == NULL && e.code == EX_DATAERR && strstr(e.text, "does not match its checksum") != NULL;
+    if (st != NULL && !store_check(st, note_problem, &found, &e))
+        found = e.code == EX_DATAERR && strstr(e.text, "does not match its checksum") != NULL;
+    store_close(st);
+    assert_true(found);
 }
 
 /* As another program does. */
