@@ -2,9 +2,11 @@
 
 #include "aggregate/keep.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "daemon/account.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,12 +20,38 @@ bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct 
     return by_clock || event_time(st, wall_ms, by, e);
 }
 
+bool expire_has_limits(const struct store *st, const struct marks *marks)
+{
+    bool has = st->raw_count > 0;
+    for (size_t r = 0; r < st->report_count; r++) {
+        const struct report *report = &st->reports[r];
+        has |= keep_is_limited(report) || marks[r].before_ms[report_cell(report)] > 0;
+    }
+    return has;
+}
+
+static bool find_limits(struct store *st, bool *has, struct err *e)
+{
+    struct marks *marks = xcalloc(st->report_count + 1, sizeof *marks);
+    bool good = true;
+    for (size_t r = 0; good && r < st->report_count; r++)
+        good = store_marks(st, r, &marks[r], e);
+    *has = good && expire_has_limits(st, marks);
+    free(marks);
+    return good;
+}
+
 bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool quiet, uint64_t *rows,
                 struct err *e)
 {
     struct expired expired = {.more = true};
     struct event_time by;
-    bool good = expire_time(st, by_clock, &by, e), shows = !quiet && isatty(STDERR_FILENO);
+    bool has_limits, shows = !quiet && isatty(STDERR_FILENO);
+    if (!find_limits(st, &has_limits, e))
+        return false;
+    if (!has_limits)
+        return true;
+    bool good = expire_time(st, by_clock, &by, e);
     int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
     while (good && expired.more && !atomic_load(stop)) {
         char number[ACCOUNT_NUMBER_BYTES];

@@ -14,6 +14,9 @@
 /* What it is by now. */
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e);
 
+/* Does anything of the store expire? `marks`: by report, its watermarks. */
+bool expire_has_limits(const struct store *st, const struct marks *marks);
+
 /* Of a handle that writes, until nothing is left, or it is told to stop; `rows` are added to. On a terminal
  * it shows how far it is, unless `quiet`. */
 bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool quiet, uint64_t *rows,

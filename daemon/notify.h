@@ -20,7 +20,7 @@
 #define NOTIFY_STATUS_MS    2000
 #define NOTIFY_STATUS_BYTES 160
 #define NOTIFY_EXTEND_MS    10000
-#define NOTIFY_EXTENDED_MS  120000 /* longer than a store takes that is there, and slow */
+#define NOTIFY_EXTENDED_MS  1800000 /* longer than a store takes that is opened: it may be converted */
 
 struct notify {
     const struct clock *clock;

@@ -68,15 +68,21 @@ static bool take_result(struct consume *c, const struct question *q, enum compar
                         struct err *e)
 {
     struct partition *p = q->partition;
-    if (result == COMPARISON_SAME || (result != COMPARISON_OPEN && look_closely(c, q, e))) {
-        p->unproven.offset = -1;
+    if (result == COMPARISON_OPEN) {
+        leave_unproven(p, q->witness);
         return true;
     }
-    if (result != COMPARISON_OPEN && (!e->retryable || p->topic->is_outdated))
-        return false;
-    if (result != COMPARISON_OPEN)
-        warn(c, e);
-    leave_unproven(p, q->witness);
+    if (result != COMPARISON_SAME) {
+        writer_turn(&c->writer);
+        if (!look_closely(c, q, e)) {
+            p->topic->is_outdated |= e->retryable; /* the next session finds out before it counts */
+            return false;
+        }
+        p->settled_offset = q->witness.offset;
+    }
+    /* A newer record that is the same says nothing of an older one that was not read. */
+    if (is_unproven(p) && p->unproven.offset == q->witness.offset)
+        p->unproven.offset = -1;
     return true;
 }
 
@@ -152,7 +158,7 @@ static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int
     struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
     size_t count = 0;
     for (size_t i = 0; i < d->range_count; i++) {
-        if (d->ranges[i].edge_count > n)
+        if (d->ranges[i].edge_count > n && !is_unproven(d->ranges[i].partition))
             questions[count++] = (struct question){d->ranges[i].partition, d->ranges[i].edges[n]};
     }
     bool good = count == 0 || ask(c, questions, count, left_ms(until_ms), e);
@@ -187,7 +193,8 @@ static size_t list_idle(struct consume *c, int64_t now_ms, struct question *ques
             struct partition *p = &c->topics[i].partitions[n];
             questions[count].partition = p;
             if (p->kafka != NULL && now_ms - p->checked_ms >= RECHECK_IDLE_MS)
-                count += find_witness(p, &questions[count].witness);
+                count += find_witness(p, &questions[count].witness) &&
+                         questions[count].witness.offset != p->settled_offset;
         }
     }
     pthread_mutex_unlock(&c->shared.lock);

@@ -6,7 +6,8 @@
  * was fetched before the delivery's records and is read after them: if it is the same, they are of one log.
  *
  *   the same      the delivery is stored
- *   not the same  as at the begin of a session (topic.h); nothing of the delivery is stored
+ *   not the same  as at the begin of a session (topic.h); nothing of the delivery is stored. Nor is it where
+ *                 the reason cannot be found out by now: the next session compares before it counts
  *   out of reach  for RECHECK_TIMEOUT_MS: the delivery is stored, with a warning, and the same witness is
  *                 asked again before the next one
  *

@@ -48,6 +48,7 @@ struct partition {
     int64_t stored;                    /* all before is counted and durable */
     struct witnesses stored_witnesses; /* before `stored` */
     struct witness unproven;           /* stored after this one without comparing it; offset -1: none */
+    int64_t settled_offset;            /* of a witness that expired, as was found out; -1: none */
     int64_t checked_ms;                /* a witness was compared; monotonic */
 
     int64_t latest_ms, latest_from; /* of its last range; 0: none yet */

@@ -3,6 +3,7 @@
 #include "aggregate/keep.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/expire.h"
 #include "store/event_time.h"
 
 #include <inttypes.h>
@@ -224,13 +225,14 @@ static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_m
 static void tell_ahead(struct writer *w, const struct event_time *by)
 {
     bool is_ahead = w->retry && by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
-    char now[CIVIL_ISO_BYTES], newest[CIVIL_ISO_BYTES];
+    char now[CIVIL_ISO_BYTES], newest[CIVIL_ISO_BYTES], expiry[CIVIL_ISO_BYTES];
     if (is_ahead && !w->clock_is_ahead)
         log_warn(
             "clock_ahead",
-            "clock=%s newest_events=%s next=\"expiry goes by the newest events: is the clock right? If no "
-            "events come any more, `tallyd job run expire --now` goes by the clock\"",
-            civil_iso(by->wall_ms, now), civil_iso(by->newest_ms, newest));
+            "clock=%s newest_events=%s expiry=%s by=\"%s\" next=\"is the clock right? If no events come any "
+            "more, `tallyd job run expire --now` goes by the clock\"",
+            civil_iso(by->wall_ms, now), civil_iso(by->newest_ms, newest), civil_iso(by->now_ms, expiry),
+            by->now_ms < by->newest_ms ? "timestamps of records" : "newest events");
     w->clock_is_ahead = is_ahead;
 }
 
@@ -287,16 +289,6 @@ static bool restore_marks(struct writer *w, struct marks *marks, const struct ev
     return true;
 }
 
-static bool limits_anything(const struct store *st, const struct marks *marks)
-{
-    bool limits = st->raw_count > 0;
-    for (size_t r = 0; r < st->report_count; r++) {
-        const struct report *report = &st->reports[r];
-        limits |= keep_is_limited(report) || marks[r].before_ms[report_cell(report)] > 0;
-    }
-    return limits;
-}
-
 /* By events, and by records: where their broker sets the time, no producer's clock moves it. */
 static bool find_time(struct writer *w, struct event_time *by, struct err *e)
 {
@@ -315,8 +307,14 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
     struct event_time by = {0};
     struct err later;
     bool trusts_clock = is_clock_trusted(w);
-    if (!read_marks(w, before, e) || (limits_anything(w->store, before) && !find_time(w, &by, e)) ||
-        !restore_marks(w, before, &by, e))
+    if (!read_marks(w, before, e))
+        return false;
+    if (w->broker_ms != NULL && atomic_load(w->broker_ms) == 0) { /* nothing was read yet that bounds it */
+        memcpy(after, before, w->store->report_count * sizeof *after);
+        note_late(w, after);
+        return true;
+    }
+    if ((expire_has_limits(w->store, before) && !find_time(w, &by, e)) || !restore_marks(w, before, &by, e))
         return false;
     tell_ahead(w, &by);
     bool waits = !trusts_clock && find_leap(w, before, by.now_ms);

@@ -30,8 +30,9 @@ bool kafka_read(struct kafka *k, const struct kafka_offset *offsets, size_t coun
         rd_kafka_topic_t *rkt = read_topic(k, offsets[i].topic);
         if (rkt == NULL ||
             rd_kafka_consume_start_queue(rkt, offsets[i].partition, offsets[i].offset, k->queue) != 0) {
+            rd_kafka_resp_err_t error = rd_kafka_last_error(); /* before what ends the others sets it */
             kafka_read_end(k);
-            return kafka_fail(rd_kafka_last_error(), e, "reading", offsets[i].topic);
+            return kafka_fail(error, e, "reading", offsets[i].topic);
         }
         k->readings = xgrow(k->readings, &k->reading_capacity, k->reading_count + 1, sizeof *k->readings);
         k->readings[k->reading_count++] = (struct kafka_reading){rkt, offsets[i].partition};

@@ -324,6 +324,10 @@ static void read_gaps(struct checking *g)
         g->gaps[slot].after = mongo_number_at(&g->before, path, 0);
         snprintf(path, sizeof path, "writers.w%d.gap.before", slot);
         g->gaps[slot].before = mongo_number_at(&g->before, path, 0);
+        snprintf(path, sizeof path, "w%d", slot);
+        int64_t seq = mongo_seq_of(&g->before, path);
+        if (seq > g->gaps[slot].after && seq < g->gaps[slot].before) /* an older version has used it */
+            g->gaps[slot].before = g->gaps[slot].after;
     }
 }
 

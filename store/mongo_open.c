@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo_chunk.h"
+#include "store/mongo_copy.h"
 #include "store/mongo_peers.h"
 #include "store/mongo_raw.h"
 #include "store/mongo_roll.h"
@@ -252,7 +253,8 @@ bool mongo_take_limits(struct mongo_store *m, struct err *e)
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_may_begin(m, reports, count, &ledger, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
+                mongo_may_begin(m, reports, count, &ledger, e);
     bson_destroy(&ledger);
     return good;
 }

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TRIES        5
-#define TRY_AGAIN_MS 500
+#define TRIES         5
+#define TRY_AGAIN_MS  500
 
 /* Documents on their way, into one collection. */
 struct loading {
@@ -37,6 +37,8 @@ struct restoring {
     struct loading loading;
     uint64_t documents, total;
     size_t batches;
+    bool was_marked;       /* by a restore that did not end */
+    int64_t epoch;         /* of the ledger that is replaced */
     int64_t rolled_up;     /* the largest fence that a document of years or weeks has */
     struct mongo_open log; /* of the batch at hand; seq 0: none */
     struct text packed;
@@ -86,6 +88,8 @@ static bool check_target(struct restoring *r)
         return false;
     }
     bool good = mongo_read_ledger(r->m, &ledger, r->e);
+    r->was_marked = good && bson_has_field(&ledger, "restoring");
+    r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
     if (good && mongo_find_living(&ledger, living))
         good = err_set_retryable(r->e, EX_TEMPFAIL,
                                  "%s: a tallyd counts into it (writer %s of its ledger): stop all of them; "
@@ -99,26 +103,31 @@ static bool check_target(struct restoring *r)
     return good;
 }
 
+/* The mark of a restore that was interrupted stays: its database is not whole. */
 static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
 {
     bool matched;
     bson_t *undo = BCON_NEW("$unset", "{", "restoring", "", "}");
-    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e) &&
+    bool good = (r->was_marked ||
+                 mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e)) &&
                 err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
                                   mongo_client_name(r->m->client));
     bson_destroy(undo);
     return good;
 }
 
-/* From here on no slot is taken. One that was taken meanwhile is found by its lease. */
+/* From here on no slot is taken, and by the epoch no writer of before writes to the ledger any more, such as
+ * one that slept. One that took a slot meanwhile is found by its lease. */
 static bool mark_ledger(struct restoring *r)
 {
     char living[MONGO_SLOT_BYTES];
     bool matched;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
     bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since",
-                              BCON_DATE_TIME(clock_wall_ms(&clock_system)), "}", "}");
+    bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since", BCON_DATE_TIME(now_ms), "}", "epoch",
+                              BCON_INT64(epoch), "}");
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
                 mongo_read_ledger(r->m, &ledger, r->e);
     good = good && (!mongo_find_living(&ledger, living) || refuse_newcomer(r, filter));
@@ -190,6 +199,18 @@ static void begin_load(struct restoring *r)
     r->loading.bytes = 0;
 }
 
+static bool has_duplicate(const bson_t *reply)
+{
+    bson_iter_t errors, at, code;
+    bool has = false;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return false;
+    while (!has && bson_iter_next(&at))
+        has = bson_iter_recurse(&at, &code) && bson_iter_find(&code, "code") &&
+              bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY;
+    return has;
+}
+
 /* Sent again where no reply came: what is there by then is ours. */
 static bool send_load(struct restoring *r)
 {
@@ -204,7 +225,12 @@ static bool send_load(struct restoring *r)
                                    "documents", BCON_ARRAY(&l->documents));
         good = mongo_write_in(r->m->client, l->place.database, command, NULL, &reply, r->e);
         bool goes_again = !good && r->e->retryable;
-        if (good && bson_iter_init_find(&errors, &reply, "writeErrors"))
+        if (good && tries == 0 && has_duplicate(&reply))
+            good =
+                err_set(r->e, EX_TEMPFAIL,
+                        "%s: somebody writes into %s while it is restored: stop all daemons and begin anew",
+                        mongo_client_name(r->m->client), l->place.collection);
+        else if (good && bson_iter_init_find(&errors, &reply, "writeErrors"))
             good = mongo_check_inserts(r->m->client, &reply, l->place.collection, r->e);
         bson_destroy(&reply);
         bson_destroy(command);

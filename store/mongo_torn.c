@@ -28,6 +28,11 @@ struct asking {
     } found[MONGO_SLOTS]; /* which document has `most` */
 };
 
+static bool is_in_gap(const struct numbers *n, int64_t number)
+{
+    return number > n->after && number < n->before;
+}
+
 static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 {
     char slot[MONGO_SLOT_BYTES], path[64];
@@ -37,11 +42,8 @@ static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
     n->after = mongo_number_at(ledger, path, 0);
     snprintf(path, sizeof path, "writers.%s.gap.before", slot);
     n->before = mongo_number_at(ledger, path, 0);
-}
-
-static bool is_in_gap(const struct numbers *n, int64_t number)
-{
-    return number > n->after && number < n->before;
+    if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used it */
+        n->before = n->after;
 }
 
 static bool refuse(const struct asking *a, int i, int64_t seq)

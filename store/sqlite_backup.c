@@ -224,10 +224,13 @@ static bool remove_beside(const char *path, struct err *e)
 static bool close_old(const char *path, struct err *e)
 {
     struct sqlite_store old = {.path = (char *)(uintptr_t)path};
-    int rc = sqlite3_open_v2(path, &old.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    int rc = sqlite3_open_v2(path, &old.db, flags, sqlite_vfs_name());
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(old.db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-    bool is_damaged = (rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT;
+    int code = old.db != NULL ? sqlite3_extended_errcode(old.db) : rc;
+    bool is_damaged =
+        (rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT || code == SQLITE_IOERR_DATA;
     bool is_busy = (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
     if (is_busy)
         err_set_retryable(e, EX_TEMPFAIL, "%s is open in another program: close it, then restore", path);

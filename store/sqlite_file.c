@@ -90,7 +90,7 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
 /* Give each page of a file of an older format a checksum: SQLite rewrites the file, with room for them. */
 static bool seal(struct sqlite_store *st, struct err *e)
 {
-    char pragma[64];
+    char pragma[64], quoted[LOG_QUOTE_BYTES];
     int64_t page, pages;
     int reserve = SQLITE_VFS_RESERVED;
     if (!sqlite_read_int(st, &page, e, "PRAGMA page_size") ||
@@ -105,9 +105,16 @@ static bool seal(struct sqlite_store *st, struct err *e)
     log_info("store_gets_checksums", "file=%s bytes=%lld", st->path, (long long)(page * pages));
     snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
     sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
-    st->is_unsealed = !sqlite_execute(st, "VACUUM", "giving pages checksums", e) ||
-                      !sqlite_execute(st, pragma, "giving pages checksums", e);
-    return !st->is_unsealed;
+    /* VACUUM makes a second file of this size: not in memory. */
+    bool good = sqlite_execute(st, "PRAGMA temp_store=FILE; VACUUM", "giving pages checksums", e) &&
+                sqlite_execute(st, pragma, "giving pages checksums", e);
+    st->is_unsealed = !good;
+    if (!good && e->code != EX_DATAERR) /* no room: it counts as before */
+        log_warn("store_without_checksums", "file=%s error=%s next=\"trying again at the next start\"",
+                 st->path, log_quote(e->text, quoted));
+    struct err ignored;
+    return (good || e->code != EX_DATAERR) &&
+           sqlite_execute(st, "PRAGMA temp_store=MEMORY", "opening", &ignored);
 }
 
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)

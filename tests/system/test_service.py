@@ -122,7 +122,7 @@ class ServiceTest(DaemonCase):
         self.wait_for_log("event=waiting")
         for _ in range(2):
             self.assertIsNotNone(self.manager.wait_for("WATCHDOG=1", 12), self.read("log"))
-        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=120000000"))  # or TimeoutStartSec would end it
+        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=1800000000"))  # or TimeoutStartSec would end it
         self.assertEqual(0, self.manager.count("READY=1"))
         self.assertEqual((503, "not consuming yet: no partition is assigned\n"), self.code_of("/readyz"))
         self.assertEqual((200, "ok\n"), self.code_of("/healthz"))
@@ -143,7 +143,7 @@ class ServiceTest(DaemonCase):
         code, why = self.code_of("/readyz")
         self.assertEqual((503, "waiting for the store: "), (code, why[:23]))
         self.assertEqual("opening", json.loads(self.get("/api/v1/status"))["state"])
-        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=120000000"))
+        self.assertIsNotNone(self.manager.wait_for("EXTEND_TIMEOUT_USEC=1800000000"))
         self.assertIsNotNone(self.manager.wait_for("STATUS=opening, .*the store is away"))
         self.assertEqual(0, self.manager.count("READY=1"))
         self.stop()
