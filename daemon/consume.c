@@ -251,8 +251,10 @@ static void init_intakes(struct consume *c)
 {
     atomic_store(&c->shared.end, false);
     atomic_store(&c->shared.abandon, false);
-    for (size_t i = 0; i < c->intake_count; i++)
+    for (size_t i = 0; i < c->intake_count; i++) {
         intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count, c->intakes[i].beat);
+        c->troubles[i] = 0; /* its consumer is a new one */
+    }
 }
 
 static void fini_intakes(struct consume *c)

@@ -28,7 +28,7 @@ static bool open_consumers(struct consume *c, struct err *e)
         struct kafka_options options = c->kafka_options;
         name_instance(c, i, options.instance);
         options.on_stand = consume_note_stand;
-        options.context = c;
+        options.context = &c->intakes[i];
         c->intakes[i].kafka = kafka_open(&options, e);
         if (c->intakes[i].kafka == NULL)
             return false;

@@ -52,7 +52,7 @@ void consume_close(struct consume *c);
 
 /* ---- consume_stand.c */
 
-/* A kafka_stand_fn, of a struct consume: the housekeeper's. */
+/* A kafka_stand_fn, of a struct intake: the housekeeper's. */
 void consume_note_stand(void *context, const struct kafka_stand *stand);
 /* For so many seconds an open transaction has held back what is behind it; 0: none does. */
 int64_t consume_stands_s(const struct partition *p);

@@ -5,14 +5,19 @@
 
 #include <inttypes.h>
 
-static struct partition *find(struct consume *c, const struct kafka_stand *s)
+/* NULL: this consumer does not read it, or no more. Its statistics go on about what it had. */
+static struct partition *find(struct intake *in, const struct kafka_stand *s)
 {
-    for (size_t i = 0; i < c->topic_count; i++) {
-        struct topic *t = &c->topics[i];
-        if (slice_is(s->topic, t->name))
-            return s->partition < t->count ? &t->partitions[s->partition] : NULL;
+    struct partition *found = NULL;
+    pthread_mutex_lock(&in->shared->lock);
+    for (size_t i = 0; i < in->topic_count; i++) {
+        struct topic *t = &in->topics[i];
+        if (slice_is(s->topic, t->name) && s->partition < t->count &&
+            t->partitions[s->partition].kafka == in->kafka)
+            found = &t->partitions[s->partition];
     }
-    return NULL;
+    pthread_mutex_unlock(&in->shared->lock);
+    return found;
 }
 
 static void tell(const struct partition *p, const struct kafka_stand *s, int64_t since_ms, int64_t now_ms)
@@ -25,8 +30,7 @@ static void tell(const struct partition *p, const struct kafka_stand *s, int64_t
 
 void consume_note_stand(void *context, const struct kafka_stand *s)
 {
-    struct consume *c = context;
-    struct partition *p = find(c, s);
+    struct partition *p = find(context, s);
     if (p == NULL)
         return;
     int64_t now_ms = clock_mono_ms(&clock_system), since_ms = atomic_load(&p->stands_ms);

@@ -79,8 +79,10 @@ static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct er
     pthread_mutex_lock(&in->shared->lock);
     for (size_t i = 0; i < r->count; i++) {
         struct topic *t = intake_topic(in, r->partitions[i].topic);
-        if (t != NULL && r->partitions[i].number < t->count)
+        if (t != NULL && r->partitions[i].number < t->count) {
             t->partitions[r->partitions[i].number].kafka = NULL;
+            atomic_store(&t->partitions[r->partitions[i].number].stands_ms, 0);
+        }
     }
     pthread_mutex_unlock(&in->shared->lock);
     in->drops = is_lost;
