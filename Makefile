@@ -230,6 +230,13 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
+# The build/ of another checkout, and what it is.
+OLD      ?= ../old/build
+OLD_NAME ?=
+
+bench-ab: all build/traffic $(KAFKA_TOOLS) ## compare with another build, OLD=../old/build, pair by pair, into the same file
+	@python3 bench/ab.py --old $(OLD) --old-name '$(OLD_NAME)'
+
 bench-kafka: all build/traffic $(KAFKA_TOOLS) ## measure the daemon with a real Kafka broker, into the same file
 	@python3 bench/kafka/run.py
 
@@ -318,7 +325,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak chaos asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak chaos asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

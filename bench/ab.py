@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
-"""bench/ab.py OLD NEW: what a change costs: two builds of tallyd, in turn, in one run.
+"""make bench-ab OLD=DIRECTORY: what a change costs: two builds of tallyd, in turn, in one run.
 
-OLD and NEW are directories that hold a built tallyd each (`make` writes build/). One machine's speed drifts, so each
-figure is the ratio NEW : OLD of one pair of runs that follow each other; the table has the median of the ratios, the
-lowest and the highest. Processor time is what a noisy machine disturbs least.
-
-    git worktree add ../old v1 && make -C ../old && bench/ab.py ../old/build build
+DIRECTORY is the build/ of another checkout. A machine's speed drifts, so each figure is the ratio new : old of two runs
+that follow each other; the table has the median of the ratios, the least and the most. Processor time is what
+a noisy machine disturbs least.
 """
 
 import argparse
@@ -13,7 +10,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,6 +19,7 @@ sys.path[:0] = [os.path.join(HERE, "kafka"), HERE, os.path.join(ROOT, "tests", "
 import kafka  # noqa: E402
 import measure  # noqa: E402
 
+NAME = "bench-ab"
 QUERIES = (("a page by minute", ("pages", "--filter", "path=/", "--step", "minute")),
            ("the site by hour", ("site", "--step", "hour")),
            ("the top of a day", ("pages", "--top", "20")))
@@ -31,11 +28,12 @@ DAY = ("--from", "2026-01-05", "--to", "2026-01-07")
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Compare two builds of tallyd, pair by pair.")
-    parser.add_argument("old")
-    parser.add_argument("new")
+    parser.add_argument("--old", required=True, help="where the programs to compare with are")
+    parser.add_argument("--old-name", default="", help="what they are, for the results")
     parser.add_argument("--pairs", type=int, default=7, help="pairs of runs of each figure (default 7)")
     parser.add_argument("--lines", type=int, default=3_000_000, help="lines, and messages (default 3,000,000)")
     parser.add_argument("--questions", type=int, default=40, help="times that a question is asked in a run (default 40)")
+    measure.add_arguments(parser)
     return parser.parse_args()
 
 
@@ -59,15 +57,14 @@ def pair(run, sides, pairs):
     return ratios
 
 
-def show(what, ratios):
-    cells = []
-    for values in zip(*ratios):
-        cells.append(f"{statistics.median(values):.3f} ({min(values):.3f}–{max(values):.3f})")
-    print(f"| {what} | {cells[1]} | {cells[0]} |", flush=True)
+def row(what, ratios):
+    wall, processor = (f"{statistics.median(values):.3f} ({min(values):.3f}–{max(values):.3f})" for values in zip(*ratios))
+    measure.say(NAME, f"{what}: {processor}, {wall}")
+    return [what, processor, wall]
 
 
 def fresh(work, side):
-    directory = os.path.join(work, os.path.basename(side.rstrip("/")) + str(abs(hash(side))))
+    directory = os.path.join(work, side.strip("/").replace("/", "-"))
     os.makedirs(directory, exist_ok=True)
     for name in os.listdir(directory):
         os.remove(os.path.join(directory, name))
@@ -75,22 +72,24 @@ def fresh(work, side):
 
 
 def compare_files(arguments, sides, work):
+    """Rows of the table."""
     log = os.path.join(work, "access.log")
     with open(log, "wb") as file:
-        subprocess.run([os.path.join(arguments.new, "traffic"), "--lines", str(arguments.lines), "--seed", "1", "--start",
+        subprocess.run([os.path.join(arguments.build, "traffic"), "--lines", str(arguments.lines), "--seed", "1", "--start",
                         "2026-01-05T00:00:00Z"], stdout=file, check=True)
     measure.warm(log)
 
     def imported(side):
         return timed([os.path.join(side, "tallyd"), "import", "-q", log], fresh(work, side))
-    show(f"import of {arguments.lines:,} lines", pair(imported, sides, arguments.pairs))
+    rows = [row(f"import of {arguments.lines:,} lines", pair(imported, sides, arguments.pairs))]
     stores = {side: fresh(work, side) for side in sides}
     for side in sides:
         timed([os.path.join(side, "tallyd"), "import", "-q", log], stores[side])
     for what, question in QUERIES:
         def asked(side, question=question):
             return timed([os.path.join(side, "tallyd"), "query", *question, *DAY], stores[side], arguments.questions)
-        show(f"query: {what}", pair(asked, sides, arguments.pairs))
+        rows.append(row(f"query: {what}", pair(asked, sides, arguments.pairs)))
+    return rows
 
 
 def compare_topic(arguments, sides, work):
@@ -98,7 +97,7 @@ def compare_topic(arguments, sides, work):
     kafka.install()
     broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start()
     try:
-        bench_kafka.load(arguments.new, broker, "lines", arguments.lines, "none")
+        bench_kafka.load(arguments.build, broker, "lines", arguments.lines, "none")
         used = iter(range(1000))
 
         def counted(side):
@@ -110,21 +109,25 @@ def compare_topic(arguments, sides, work):
             finally:
                 cpu_s = tallyd.end()
             return seconds, cpu_s
-        show(f"{arguments.lines:,} messages of 4 partitions, until durable", pair(counted, sides, arguments.pairs))
+        what = f"{arguments.lines:,} messages of 4 partitions, until durable"
+        return [row(what, pair(counted, sides, arguments.pairs))]
     finally:
         broker.kill()
 
 
-def main():
-    arguments = parse_arguments()
-    arguments.old, arguments.new = os.path.abspath(arguments.old), os.path.abspath(arguments.new)
-    print("| new : old | processor time | wall time |\n|---|---|---|", flush=True)
-    os.makedirs(measure.CACHE, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=measure.CACHE, prefix="ab-") as work:
-        sides = (arguments.old, arguments.new)
-        compare_files(arguments, sides, work)
-        compare_topic(arguments, sides, work)
+def run_all(arguments, work):
+    sides = (os.path.abspath(arguments.old), os.path.abspath(arguments.build))
+    rows = [["new : old", "processor time", "wall time"]]
+    rows += compare_files(arguments, sides, work) + compare_topic(arguments, sides, work)
+    return [], f"""
+{measure.table(rows)}
+
+Ratios of {arguments.pairs} pairs of runs: the median, the least and the most. Old is {arguments.old_name or "another build"}. A question is
+asked {arguments.questions} times in a run.
+
+{measure.about(work)}
+"""
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all, (kafka.Missing, kafka.rdkafka.Failed)))
