@@ -363,7 +363,8 @@ class Daemon(TopCase):
     def test_the_daemon_does_it_and_lets_go(self):
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
         old, lately = now.replace(minute=0, second=0) - 30 * DAY, now - 26 * HOUR
-        self.events = [Event(at, "GET", path, 7) for at in (old, lately) for path in self.dice.sample(PATHS, 5)]
+        times = old, lately - HOUR, lately  # two hours in turn, since expiry does not believe one alone
+        self.events = [Event(at, "GET", path, 7) for at in times for path in self.dice.sample(PATHS, 5)]
         following = FOLLOWING % (REPORTS, self.server.port, self.name, "")
         self.write("a.log", lines_of(self.events))
         self.write("tallyd.yaml", (following + "jobs: {rollup_after: 1s}\n").encode())
