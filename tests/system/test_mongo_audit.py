@@ -124,7 +124,8 @@ class OfOneImport(Audit):
         self.found(r"ledger: the partition .* is of writer w0, which it does not know")
         self.put_back(after)
         last = after["ledger"][0]["writers"]["w0"]["seq"]
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.gap": {"after": last - 1, "before": last + 1}}})
+        later = {"writers.w0.seq": last + 2, "writers.w0.gap": {"after": last - 1, "before": last + 2}}
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": later})
         self.found(r"pages.day: \d+ documents, one of them .* have batches of writer w0 that the ledger has never known")
         self.put_back(after)
         self.healthy()
