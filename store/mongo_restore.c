@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TRIES         5
-#define TRY_AGAIN_MS  500
+#define TRIES        5
+#define TRY_AGAIN_MS 500
 
 /* Documents on their way, into one collection. */
 struct loading {
