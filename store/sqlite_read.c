@@ -46,11 +46,11 @@ int64_t sqlite_bucket(enum level level, int64_t ms)
     }
 }
 
-int64_t sqlite_bucket_start(enum level level, int64_t index)
+int64_t sqlite_bucket_start(enum level level, int64_t bucket)
 {
     static const int64_t lengths[] = {MINUTE_MS, HOUR_MS, DAY_MS};
-    return level < LEVEL_MONTH ? index * lengths[level]
-                               : civil_month_start(level == LEVEL_MONTH ? index : index * 12);
+    return level < LEVEL_MONTH ? bucket * lengths[level]
+                               : civil_month_start(level == LEVEL_MONTH ? bucket : bucket * 12);
 }
 
 /* Rows come by bucket, so this is rarely done. */

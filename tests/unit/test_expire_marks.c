@@ -80,7 +80,7 @@ static void test_clock_that_leaps_is_believed_later(void **state)
                 /* … and once more, when it has run for long */
                 {"2036-05-05T10:40", 2 * trust_ms + 5 * MINUTE_MS, false},
                 {"2026-05-06T10:30", 2 * trust_ms + 10 * MINUTE_MS, true}};
-    struct world *w = *state;
+    struct world *w;
     struct clock clock = clock_fake(0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         world_teardown(state);
