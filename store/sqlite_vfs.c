@@ -71,10 +71,24 @@ static uint32_t get_be32(const unsigned char *p)
 
 /* ---- pages of the database */
 
+/* The header of page 1 counts changes of the file and of its schema, and names the version that wrote it.
+ * Programs that copy the file page by page (`sqlite3 FILE .backup`) count on there. No answer depends on
+ * these bytes: SQLite only compares them with what it remembers. */
+static uint64_t first_page_sum(const unsigned char *page)
+{
+    unsigned char copy[SUMMED];
+    memcpy(copy, page, sizeof copy);
+    memset(copy + 24, 0, 4); /* changes */
+    memset(copy + 40, 0, 4); /* changes of the schema */
+    memset(copy + 92, 0, 8); /* changes when the version that follows wrote */
+    return XXH3_64bits(copy, sizeof copy);
+}
+
 /* Never 0: that is a page without one. */
 static uint64_t page_sum(const unsigned char *page, int64_t number)
 {
-    uint64_t sum = XXH3_64bits(page, SUMMED) ^ (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = number == 1 ? first_page_sum(page) : XXH3_64bits(page, SUMMED);
+    uint64_t sum = hash ^ (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15);
     return sum != 0 ? sum : 1;
 }
 

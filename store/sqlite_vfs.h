@@ -8,8 +8,8 @@
  * Zero    : pages in memory and in the log have zeros there. A page of the file has zeros if
  *           another program moved it from the log, or wrote it by VACUUM: such a page is read unchecked.
  *           No single flipped bit turns a checksum into zeros.
- * Others  : other programs can read the file. A page that they change keeps its old checksum: it
- *           is damaged.
+ * Others  : other programs can read the file, and copy it by SQLite's backup API: counters in the header of
+ *           page 1 are not summed. A page that they change keeps its old checksum: it is damaged.
  * Errors  : SQLITE_IOERR_DATA; sqlite_vfs_damage() says where.
  */
 #pragma once

@@ -130,6 +130,18 @@ class Embedded(DaemonCase):
         pages = self.read("copy.db")
         self.assertEqual([], [at // 8192 for at in range(0, len(pages), 8192) if pages[at + 8184:at + 8192] == bytes(8)])
 
+    def test_a_copy_by_another_program_is_as_good(self):
+        """SQLite's backup API counts on in the header of page 1, which has a checksum once it was moved from the log."""
+        self.count()
+        self.admin("backup", "whole.db")  # all of its pages have checksums
+        with contextlib.closing(sqlite3.connect(self.path("whole.db"))) as base, \
+                contextlib.closing(sqlite3.connect(self.path("copy.db"))) as copy:
+            base.backup(copy)
+        self.assertNotEqual(self.read("whole.db")[:8192], self.read("copy.db")[:8192])
+        self.check(self.read("a.log"), store="copy.db")
+        self.admin("restore", "--force", "copy.db")
+        self.check(self.read("a.log"))
+
     def test_into_a_place_where_no_store_was(self):
         self.count()
         self.admin("backup", "copy.db")
