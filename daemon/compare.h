@@ -36,5 +36,5 @@ struct comparison {
 /* Each partition at most once. Those that are OPEN afterwards, with an error, are out of reach. */
 bool compare(struct kafka *reader, struct comparison *comparisons, size_t count, int timeout_ms,
              struct err *e) MUST_CHECK;
-/* What tells a record from others: key, value and time. */
+/* The hash of a record: of its key, value and time. */
 uint64_t compare_hash(const rd_kafka_message_t *m);

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* What it is by now. */
+/* The time that expiry goes by now. */
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e);
 
 /* Does anything of the store expire? `marks`: by report, its watermarks. */

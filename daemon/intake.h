@@ -118,7 +118,7 @@ void intake_init(struct intake *in, struct intake_shared *shared, uint32_t numbe
                  size_t topic_count, struct beat *beat);
 /* Its beat stays. */
 void intake_fini(struct intake *in);
-/* What the writer is to do for it next, at a time (monotonic): it takes that in hand. Pre: shared->lock. */
+/* The writer takes the next need of the intake in hand, at a monotonic time. Pre: shared->lock. */
 enum intake_need { INTAKE_NEEDS_NOTHING, INTAKE_NEEDS_BEGINNING, INTAKE_NEEDS_APPLYING };
 enum intake_need intake_take_need(struct intake *in, int64_t now_ms) MUST_CHECK;
 /* All that was polled becomes durable; false: not until then (monotonic), or never. */

@@ -27,7 +27,7 @@ struct notify {
     struct beats beats;
     int64_t watchdog_ms;              /* 0: no watchdog */
     int64_t fed_ms, told_ms;          /* when last; monotonic */
-    int64_t extended_ms;              /* likewise; 0: never */
+    int64_t extended_ms;              /* when the start was extended last; monotonic; 0: never */
     bool is_ready, is_stopping;       /* said so */
     bool is_stuck;                    /* and logged */
     char status[NOTIFY_STATUS_BYTES]; /* said last */

@@ -267,6 +267,10 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 /* … in all of them; how many. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
+/* Adds a condition to a query of the ledger: nothing is at `path`; … */
+void mongo_match_nothing(bson_t *query, const char *path);
+/* … or the number there is this one, if one is there. */
+void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is_there);
 /* The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 

@@ -122,6 +122,22 @@ bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open 
 
 /* ---- seal */
 
+void mongo_match_nothing(bson_t *query, const char *path)
+{
+    bson_t none;
+    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(query, &none);
+}
+
+void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is_there)
+{
+    if (is_there)
+        BSON_APPEND_INT64(query, path, number);
+    else
+        mongo_match_nothing(query, path);
+}
+
 /* A path may hold any bytes, and end within a character. */
 static void add_label(bson_t *set, const char *path, const char *label)
 {
@@ -146,14 +162,7 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
     const struct mongo_partition *p = mongo_find_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    if (p->is_new) {
-        bson_t none;
-        BSON_APPEND_DOCUMENT_BEGIN(query, mongo_partition_member(m, p, "next"), &none);
-        BSON_APPEND_BOOL(&none, "$exists", false);
-        bson_append_document_end(query, &none);
-    } else {
-        BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), range->from);
-    }
+    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "next"), range->to);
     add_label(set, mongo_partition_member(m, p, "label"), range->label);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_hash"), (int64_t)range->tail_hash);
@@ -195,17 +204,14 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 static void add_nothing_open(const struct mongo_store *m, bson_t *query)
 {
     char path[64];
-    bson_t none;
     snprintf(path, sizeof path, "writers.%s.open", m->slot);
-    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(query, &none);
+    mongo_match_nothing(query, path);
 }
 
 void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
 {
     char path[64];
-    bson_t set, none;
+    bson_t set;
     bson_destroy(m->seal_filter);
     bson_destroy(m->seal_update);
     bson_t *query = m->seal_filter = bson_new();
@@ -213,13 +219,7 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     snprintf(path, sizeof path, "writers.%s.inc", m->slot);
     BSON_APPEND_INT64(query, path, m->inc);
     snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-    if (m->sealed > 0) {
-        BSON_APPEND_INT64(query, path, m->sealed);
-    } else {
-        BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
-        BSON_APPEND_BOOL(&none, "$exists", false);
-        bson_append_document_end(query, &none);
-    }
+    mongo_match_number(query, path, m->sealed, m->sealed > 0);
     if (m->is_done)
         add_nothing_open(m, query);
     bson_init(&set);

@@ -64,10 +64,7 @@ bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct er
 
 void mongo_add_restored(bson_t *filter)
 {
-    bson_t none;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "restoring", &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(filter, &none);
+    mongo_match_nothing(filter, "restoring");
 }
 
 static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)

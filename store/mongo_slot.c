@@ -126,16 +126,9 @@ static int64_t fresh(int64_t last)
 static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
 {
     char path[64];
-    bson_t none;
     m->sealed = mongo_seq_of(ledger, m->slot);
     snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-    if (m->sealed > 0) {
-        BSON_APPEND_INT64(query, path, m->sealed);
-    } else {
-        BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
-        BSON_APPEND_BOOL(&none, "$exists", false);
-        bson_append_document_end(query, &none);
-    }
+    mongo_match_number(query, path, m->sealed, m->sealed > 0);
     return fresh(m->sealed);
 }
 
@@ -159,14 +152,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     m->inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
     mongo_add_ledger(m, &query);
-    if (m->inc > 0) {
-        BSON_APPEND_INT64(&query, inc, m->inc);
-    } else {
-        bson_t none;
-        BSON_APPEND_DOCUMENT_BEGIN(&query, inc, &none);
-        BSON_APPEND_BOOL(&none, "$exists", false);
-        bson_append_document_end(&query, &none);
-    }
+    mongo_match_number(&query, inc, m->inc, m->inc > 0);
     m->number = add_seq(m, ledger, &query);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
