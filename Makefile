@@ -11,8 +11,10 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
 endif
 
-# Lowest first: a stage includes itself and what is before it.
-STAGES   := base ingest aggregate store query prom web config daemon
+# Lowest first: a folder includes itself and the folders before it.
+FOLDERS  := base ingest ingest/file ingest/decode ingest/kafka aggregate store store/sqlite store/mongo store/backend \
+            stats query prom web config daemon/service daemon/count daemon daemon/topic verify cli/top cli
+STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
 LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# by whoever needs them: base/library.h
 
@@ -32,13 +34,13 @@ COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags -std=c11 -pthrea
 LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) $(LDFLAGS) \
             -o $@ $(filter %.o,$^) @build/packages.libs $(LIBS) -lm
 
-SOURCES := $(wildcard $(STAGES:%=%/*.c))
+SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(if $(filter tsan,$(FLAVOUR)),$(BUILD)/obj/tests/tsan/threads.o)
 # Everything but main(): what tests, fuzzers and benchmarks link.
-LIBRARY := $(filter-out $(BUILD)/obj/daemon/main.o,$(OBJECTS))
+LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 # What format, lint and compile_commands.json look at.
-ALL_C   := $(wildcard $(STAGES:%=%/*.c) bench/*.c bench/kafka/*.c bench/mongo/*.c tests/*/*.c)
-ALL_H   := $(wildcard $(STAGES:%=%/*.h) bench/*.h bench/kafka/*.h bench/mongo/*.h tests/*/*.h)
+ALL_C   := $(wildcard $(FOLDERS:%=%/*.c) bench/*.c bench/kafka/*.c bench/mongo/*.c tests/*/*.c)
+ALL_H   := $(wildcard $(FOLDERS:%=%/*.h) bench/*.h bench/kafka/*.h bench/mongo/*.h tests/*/*.h)
 SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh bench/*.sh)
 
 all: $(BUILD)/tallyd ## build build/tallyd (the default)
@@ -144,7 +146,7 @@ unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
 # The longest first, so that none is left to run alone at the end.
 LONGEST      := $(patsubst %,tests/system/test_%.py,mongo mongo_rollup mongo_weeks mongo_fleet kafka kafka_topics service mongo_contract mongo_ttl mongo_kafka mongo_apply)
 SYSTEM_TESTS := $(LONGEST) $(filter-out $(LONGEST),$(wildcard tests/system/test_*.py tests/system/test_*.sh))
-RUN_RULES  := --timeout=60 'tests/lint/layers.py $(STAGES)' 'tests/lint/sizes.py $(STAGES) bench tests' \
+RUN_RULES  := --timeout=60 'tests/lint/layers.py $(FOLDERS)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               tests/lint/docs.sh
 RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
 RUN_LINT   := --timeout=1800 tests/lint/tidy.sh --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh \
@@ -270,7 +272,7 @@ lint: compile_commands.json ## clang-tidy, shellcheck, and what checks manual pa
 	@tests/run.py $(RUN_LINT)
 
 deps-check: ## do includes go one way only, and does each header compile alone?
-	@tests/lint/layers.py $(STAGES)
+	@tests/lint/layers.py $(FOLDERS)
 
 size-check: ## are functions <= 70 and files <= 600 lines long?
 	@tests/lint/sizes.py $(STAGES) bench tests
@@ -330,4 +332,4 @@ help: ## list the targets
 .SECONDARY:
 .DELETE_ON_ERROR:
 
--include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)

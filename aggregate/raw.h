@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "ingest/decode.h"
+#include "ingest/decode/decode.h"
 
 #define RAW_SOURCES_MAX 64
 #define RAW_FIELDS_MAX  32

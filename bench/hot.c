@@ -4,7 +4,7 @@
 #include "aggregate/shard.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ingest/clf.h"
+#include "ingest/decode/clf.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* json.c - what one JSON event costs: decodes the same message N times, as a log event and as a metric. Run
  * it under callgrind with N and 2N: the difference is what N events cost. */
 #include "base/text.h"
-#include "ingest/chain.h"
+#include "ingest/decode/chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -75,7 +75,7 @@ def rows_of_a_day():
 
 
 def day_document(half_hours):
-    """As store/mongo.h has it."""
+    """As store/mongo/mongo.h has it."""
     hours = range(-(-half_hours // 2))
     return {"_id": "20260105/d00000000", "metadata": {"date": DAY, "device": "d00000000"}, "daily": Int64(1),
             "hourly": {str(hour): Int64(1) for hour in hours},

@@ -1,7 +1,7 @@
 #include "config/address.h"
 
-#include "ingest/kafka_conf.h"
-#include "store/sqlite.h"
+#include "ingest/kafka/conf.h"
+#include "store/sqlite/sqlite.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -20,8 +20,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "ingest/decode.h"
-#include "ingest/kafka_conf.h"
+#include "ingest/decode/decode.h"
+#include "ingest/kafka/conf.h"
 #include "store/store.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "config/expand.h"
-#include "ingest/kafka_conf.h"
+#include "ingest/kafka/conf.h"
 
 #include <stdarg.h>
 #include <stdio.h>

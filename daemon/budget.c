@@ -1,9 +1,9 @@
 #include "daemon/budget.h"
 
-#include "daemon/letters.h"
+#include "daemon/count/letters.h"
 #include "daemon/setup.h"
-#include "store/mongo.h"
-#include "store/sqlite.h"
+#include "store/mongo/mongo.h"
+#include "store/sqlite/sqlite.h"
 #include "web/server.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "config/config.h"
-#include "daemon/pipeline.h"
-#include "ingest/kafka.h"
+#include "daemon/count/pipeline.h"
+#include "ingest/kafka/kafka.h"
 
 /* For import; `run` changes what differs. threads 0: as configured, or one per processor, at most 8. */
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);

@@ -1,7 +1,7 @@
 #include "daemon/source.h"
 
 #include "base/check.h"
-#include "ingest/identity.h"
+#include "ingest/file/identity.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "ingest/reader.h"
+#include "ingest/file/reader.h"
 #include "store/store.h"
 
 struct source {

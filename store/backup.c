@@ -1,35 +1,10 @@
 #include "store/backup.h"
 
-#include "store/mongo.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char sqlite_prefix[] = "sqlite:";
-
-static bool refuse(const char *url, struct err *e)
-{
-    char shown[STORE_URL_BYTES];
-    return err_set(e, EX_USAGE, "found the store %s, expected sqlite:PATH or mongodb://HOST/DATABASE",
-                   store_show(url, shown));
-}
-
-bool store_backup(const struct backup *b, struct text *said, struct err *e)
-{
-    if (strncmp(b->url, sqlite_prefix, strlen(sqlite_prefix)) == 0)
-        return sqlite_backup(b->url + strlen(sqlite_prefix), b, said, e);
-    return mongo_is_url(b->url) ? mongo_backup(b, said, e) : refuse(b->url, e);
-}
-
-bool store_restore(const struct backup *b, struct text *said, struct err *e)
-{
-    if (strncmp(b->url, sqlite_prefix, strlen(sqlite_prefix)) == 0)
-        return sqlite_restore(b->url + strlen(sqlite_prefix), b, said, e);
-    return mongo_is_url(b->url) ? mongo_restore(b, said, e) : refuse(b->url, e);
-}
 
 bool backup_partial(const char *path, char partial[BACKUP_PATH_BYTES], struct err *e)
 {

@@ -1,6 +1,6 @@
 /* backup.h - a copy of a whole store, made beside the daemons that write it, and put back.
  *
- * Copy   : of SQLite one file, of MongoDB a directory as mongodump makes it (mongo_dump.h). It holds what was
+ * Copy   : of SQLite one file, of MongoDB a directory as mongodump makes it (mongo/dump.h). It holds what was
  *          counted up to one moment, with the positions of that moment: whoever goes on from a restored store
  *          reads what came later from its sources again, so nothing is lost or counted twice.
  * Backup : writes under a temporary name ("PATH-partial"), reads it again, makes it durable, and renames it.
@@ -14,7 +14,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/text.h"
 
 #include <stdint.h>
 
@@ -27,18 +26,7 @@ struct backup {
     void *context;
 };
 
-/* `said`: what was done, for a person. */
-bool store_backup(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-bool store_restore(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-
-/* ---- what the stores do */
-
-bool sqlite_backup(const char *store, const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-bool sqlite_restore(const char *store, const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-bool mongo_backup(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-bool mongo_restore(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-
-/* ---- what they share */
+/* ---- what the kinds of store share */
 
 #define BACKUP_PATH_BYTES 4096
 

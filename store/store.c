@@ -2,61 +2,11 @@
 
 #include "aggregate/keep.h"
 #include "base/clock.h"
-#include "store/mem.h"
-#include "store/mongo.h"
-#include "store/sqlite.h"
 #include "store/values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct store *open_store(const char *url, enum store_mode mode, const struct store_options *options,
-                                const struct report *reports, size_t report_count, struct err *e)
-{
-    static const char sqlite[] = "sqlite:";
-    const size_t prefix = strlen(sqlite);
-    if (options->raw_count > 0 && !mongo_is_url(url)) {
-        err_set(e, EX_CONFIG,
-                "found raw events (sources.%s.raw) with a store that takes none, expected store.url to be "
-                "mongodb://HOST/DATABASE, or raw: off",
-                options->raws[options->raw_count - 1]->source);
-        return NULL;
-    }
-    if (options->ttl && !mongo_is_url(url)) {
-        err_set(e, EX_CONFIG,
-                "found store.ttl: true with a store whose server ends nothing, expected store.url to be "
-                "mongodb://HOST/DATABASE, or ttl: false");
-        return NULL;
-    }
-    if (strcmp(url, "mem:") == 0)
-        return mem_open(mode, reports, report_count, e);
-    if (strncmp(url, sqlite, prefix) == 0 && sqlite_is_path(slice_text(url + prefix))) {
-        if (mode == STORE_WORK)
-            mode = STORE_READ; /* batches do what jobs are for */
-        return sqlite_open(url + prefix, mode, reports, report_count, e);
-    }
-    if (mongo_is_url(url))
-        return mongo_open(url, mode, options, reports, report_count, e);
-    err_set(e, EX_USAGE,
-            "unknown store '%s': expected sqlite:PATH (of a file: no URI and not :memory:), "
-            "mongodb://HOST/DATABASE or mem:",
-            url);
-    return NULL;
-}
-
-struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
-                         size_t report_count, struct err *e)
-{
-    const struct store_options none = {0};
-    return open_store(url, mode, &none, reports, report_count, e);
-}
-
-struct store *store_open_with(const char *url, const struct store_options *options,
-                              const struct report *reports, size_t report_count, struct err *e)
-{
-    return open_store(url, STORE_WRITE, options, reports, report_count, e);
-}
 
 void store_close(struct store *st)
 {

@@ -240,14 +240,6 @@ struct store {
     size_t raw_count;
 };
 
-/* `url` is "sqlite:PATH", "mongodb://…" (store/mongo.h) or "mem:". STORE_WRITE creates what is missing and
- * takes `reports` (not kept) as what to count, in this order; STORE_READ ignores them and finds its reports
- * in the store. */
-struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
-                         size_t report_count, struct err *e) MUST_CHECK;
-/* The same for writing, with options. */
-struct store *store_open_with(const char *url, const struct store_options *options,
-                              const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 void store_close(struct store *st);
 /* The URL as it may be shown: without user and password. */
 #define STORE_URL_BYTES 256

@@ -3,7 +3,7 @@
 #include "query/ranking.h"
 #include "query/unknown.h"
 #include "query/values.h"
-#include "web/metrics.h"
+#include "stats/metrics.h"
 
 #define TYPE_JSON   "application/json"
 #define TYPE_STREAM "text/event-stream"

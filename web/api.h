@@ -18,9 +18,9 @@
 #pragma once
 
 #include "query/query.h"
+#include "stats/status.h"
 #include "web/readers.h"
 #include "web/reply.h"
-#include "web/status.h"
 #include "web/streams.h"
 
 struct api {

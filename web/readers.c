@@ -1,4 +1,5 @@
 #include "web/readers.h"
+#include "store/backend/backend.h"
 
 void readers_init(struct readers *r, const char *store_url)
 {

@@ -16,8 +16,8 @@
 
 #include "base/err.h"
 #include "query/query.h"
+#include "stats/status.h"
 #include "web/readers.h"
-#include "web/status.h"
 
 #define SERVER_REQUEST_BYTES  16384
 #define SERVER_PARAMETERS_MAX 64

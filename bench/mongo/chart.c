@@ -11,6 +11,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "bench/mongo/visits.h"
+#include "store/backend/backend.h"
 #include "store/store.h"
 
 #include <inttypes.h>

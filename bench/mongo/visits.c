@@ -1,7 +1,7 @@
 #include "bench/mongo/visits.h"
 
 #include "bench/site.h"
-#include "ingest/clf.h"
+#include "ingest/decode/clf.h"
 
 #include <errno.h>
 #include <stdio.h>

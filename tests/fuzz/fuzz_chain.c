@@ -2,7 +2,7 @@
  * there, numbers are within their limits, rejects have a reason and a column, and it comes to an end. */
 #include "base/check.h"
 #include "base/civil.h"
-#include "ingest/chain.h"
+#include "ingest/decode/chain.h"
 #include "ingest/scan.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * cached time changes nothing, nor do short cuts, and both scanners stop at the same bytes. */
 #include "base/check.h"
 #include "base/civil.h"
-#include "ingest/clf.h"
+#include "ingest/decode/clf.h"
 #include "ingest/scan.h"
 #include "tests/fuzz/fuzz.h"
 

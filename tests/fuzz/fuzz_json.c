@@ -16,9 +16,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ingest/decimal.h"
+#include "ingest/decode/json.h"
+#include "ingest/decode/json_scan.h"
 #include "ingest/event.h"
-#include "ingest/json.h"
-#include "ingest/json_scan.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

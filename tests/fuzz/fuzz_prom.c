@@ -3,6 +3,7 @@
 #include "prom/eval.h"
 #include "prom/list.h"
 #include "prom/write.h"
+#include "store/backend/backend.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/batcher.h"
 

@@ -4,7 +4,7 @@
 #include "aggregate/report.h"
 #include "base/zone.h"
 #include "config/config.h"
-#include "ingest/decode.h"
+#include "ingest/decode/decode.h"
 
 enum {
     FIXTURE_SITE,    /* by nothing */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/store.h"
+#include "store/backend/backend.h"
 #include "tests/support/batcher.h"
 #include "tests/support/fixture.h"
 

@@ -1,9 +1,9 @@
 /* An audit finds the same in a store however few cells it takes at a time, and nothing in a whole one. */
 #include "base/check.h"
-#include "daemon/audit.h"
-#include "store/sqlite_vfs.h"
+#include "store/sqlite/vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/world.h"
+#include "verify/audit.h"
 
 #include <setjmp.h>
 #include <sqlite3.h>

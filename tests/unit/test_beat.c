@@ -1,5 +1,5 @@
 /* Who is stuck: a thread that was not at rest and made no turn for too long; of several the longest. */
-#include "daemon/beat.h"
+#include "stats/beat.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "ingest/chain.h"
+#include "ingest/decode/chain.h"
 #include "tests/support/golden.h"
 
 #include <inttypes.h>

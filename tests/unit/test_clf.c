@@ -1,7 +1,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "ingest/clf.h"
+#include "ingest/decode/clf.h"
 #include "ingest/scan.h"
 #include "tests/support/dice.h"
 #include "tests/support/golden.h"

@@ -1,4 +1,4 @@
-#include "ingest/decode.h"
+#include "ingest/decode/decode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 /* Marks of what is let go: by a clock that leaps, damaged, or of many reports. */
 #include "base/clock.h"
-#include "daemon/writer.h"
+#include "daemon/count/writer.h"
+#include "store/backend/backend.h"
 #include "store/event_time.h"
-#include "store/mongo_client.h"
+#include "store/mongo/client.h"
 #include "tests/support/expiring.h"
 
 #include <setjmp.h>

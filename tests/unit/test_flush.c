@@ -1,5 +1,5 @@
 /* How long is gathered follows what the store can take, within limits; and the writer is who tells. */
-#include "daemon/writer.h"
+#include "daemon/count/writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,6 +6,7 @@
 #include "query/match.h"
 #include "query/plan.h"
 #include "query/query.h"
+#include "store/backend/backend.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"

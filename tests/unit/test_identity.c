@@ -1,4 +1,4 @@
-#include "ingest/identity.h"
+#include "ingest/file/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "base/text.h"
-#include "ingest/input.h"
-#include "ingest/input_unpack.h"
+#include "ingest/file/input.h"
+#include "ingest/file/input_unpack.h"
 
 #include <archive.h>
 #include <archive_entry.h>

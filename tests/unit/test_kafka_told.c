@@ -1,5 +1,5 @@
 /* What librdkafka tells: texts without guesses, and the figures of its statistics. */
-#include "ingest/kafka_internal.h"
+#include "ingest/kafka/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers. */
-#include "daemon/member.h"
+#include "daemon/topic/member.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ingest/kafka_internal.h"
+#include "ingest/kafka/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,14 +1,15 @@
 /* Whatever the threads, the stripes and the store do: every line is counted once, and a run that was broken
  * off is completed by the next. What was counted is judged by verify.h. */
 #include "base/log.h"
-#include "daemon/pipeline.h"
+#include "daemon/count/pipeline.h"
+#include "daemon/count/writer.h"
 #include "daemon/source.h"
-#include "daemon/verify.h"
-#include "daemon/writer.h"
+#include "store/backend/backend.h"
 #include "tests/support/fixture.h"
 #include "tests/support/flaky.h"
 #include "tests/support/lines.h"
 #include "tests/support/scratch.h"
+#include "verify/verify.h"
 
 #include <pthread.h>
 #include <setjmp.h>

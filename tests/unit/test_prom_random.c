@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "prom/eval.h"
 #include "prom/fetch.h"
+#include "store/backend/backend.h"
 #include "tests/support/batcher.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"

@@ -1,6 +1,6 @@
 /* However the bytes come: the lines are those of a naive split, and every offset is exact. */
 #include "base/text.h"
-#include "ingest/reader.h"
+#include "ingest/file/reader.h"
 #include "tests/support/dice.h"
 #include "tests/support/scratch.h"
 

@@ -2,8 +2,8 @@
 #include "aggregate/dimension.h"
 #include "aggregate/shard.h"
 #include "base/civil.h"
-#include "daemon/recount.h"
 #include "tests/support/dice.h"
+#include "verify/recount.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /* Which file is this, and where does its counting go on? */
 #include "base/check.h"
 #include "daemon/source.h"
-#include "ingest/identity.h"
+#include "ingest/file/identity.h"
+#include "store/backend/backend.h"
 #include "tests/support/batcher.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"

@@ -1,6 +1,6 @@
 /* A file that is damaged, another's, or not there: an error that a user can act on, or an answer, and never a
  * crash. */
-#include "store/sqlite_vfs.h"
+#include "store/sqlite/vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/disk.h"
 #include "tests/support/fault_vfs.h"

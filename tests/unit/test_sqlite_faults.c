@@ -1,5 +1,6 @@
 /* The embedded store on a disk that fills up, fails or loses its power: an error that a user can act on,
  * nothing lost, nothing counted twice. */
+#include "store/backend/backend.h"
 #include "tests/support/dice.h"
 #include "tests/support/disk.h"
 #include "tests/support/fault_vfs.h"

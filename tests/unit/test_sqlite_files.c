@@ -1,6 +1,7 @@
 /* The files of an embedded store: pages at another place, logs that a crash left, older formats, other
  * programs, and the locks that a process must not lose. */
-#include "store/sqlite_vfs.h"
+#include "store/backend/backend.h"
+#include "store/sqlite/vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/disk.h"
 #include "tests/support/fault_vfs.h"

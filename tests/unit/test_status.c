@@ -1,7 +1,7 @@
 /* What the status says to those who ask: metrics, readiness, lag, rate. */
 #include "base/mem.h"
+#include "stats/metrics.h"
 #include "web/api.h"
-#include "web/metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

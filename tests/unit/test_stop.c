@@ -1,5 +1,5 @@
 /* What signals say to a process: the second one, of whichever kind, ends it at once. */
-#include "daemon/stop.h"
+#include "daemon/service/stop.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* What store.h promises of stores that stay: opened again, by a second one, by readers. */
-#include "store/mongo_internal.h"
-#include "store/sqlite.h"
+#include "store/mongo/internal.h"
+#include "store/sqlite/sqlite.h"
 #include "tests/support/world.h"
 
 #include <setjmp.h>

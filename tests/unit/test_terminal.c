@@ -1,6 +1,6 @@
 /* The terminal is given back as it was: its settings, and what signals do. */
 #include "base/check.h"
-#include "daemon/terminal.h"
+#include "cli/top/terminal.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

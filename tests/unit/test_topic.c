@@ -1,6 +1,6 @@
 /* Where a partition goes on: known, new, re-created, with lost records; and what each incarnation is called.
  */
-#include "daemon/topic.h"
+#include "daemon/topic/topic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

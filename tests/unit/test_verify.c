@@ -1,13 +1,14 @@
 /* Nothing that was changed in a store behind its back escapes verify, and it cries over nothing else. */
 #include "base/check.h"
-#include "daemon/pipeline.h"
+#include "daemon/count/pipeline.h"
 #include "daemon/source.h"
-#include "daemon/verify.h"
+#include "store/backend/backend.h"
 #include "store/body.h"
-#include "store/sqlite_vfs.h"
+#include "store/sqlite/vfs.h"
 #include "tests/support/fixture.h"
 #include "tests/support/lines.h"
 #include "tests/support/scratch.h"
+#include "verify/verify.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,11 +1,12 @@
-#include "daemon/worker.h"
+#include "daemon/count/worker.h"
 
 #include "daemon/setup.h"
 #include "daemon/source.h"
-#include "daemon/verify.h"
+#include "store/backend/backend.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"
+#include "verify/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

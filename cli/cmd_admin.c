@@ -1,0 +1,179 @@
+#include "cli/commands.h"
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "daemon/service/stop.h"
+#include "daemon/setup.h"
+#include "store/backend/backend.h"
+#include "store/mongo/admin.h"
+#include "store/mongo/mongo.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tallyd admin indexes|shard|validator [OPTIONS]\n"
+    "       tallyd admin backup|restore [OPTIONS] PATH\n"
+    "\n"
+    "The first three say what a MongoDB database needs for what is configured, as commands for its shell,\n"
+    "each with the reason, and what of it is there already. What is there and differs is left alone.\n"
+    "\n"
+    "  indexes             those that charts are found by; `run` and `import` make them, too, and alone\n"
+    "                      those by which the server ends documents (store.ttl)\n"
+    "  shard               the shard keys of a sharded cluster\n"
+    "  validator           the $jsonSchema of each collection, as store.validation says; `run` and\n"
+    "                      `import` make them, too\n"
+    "  backup PATH         copy the store to PATH, while daemons go on counting into it: of SQLite a file,\n"
+    "                      of MongoDB a directory as mongodump makes it\n"
+    "  restore PATH        put such a copy in the place of the store, while no daemon runs; the next one\n"
+    "                      goes on from the positions in it, and counts again what came after the backup\n"
+    "\n"
+    "      --apply         of the first three: do it, instead of saying it; again, it changes nothing\n"
+    "      --force         backup: replace what is at PATH; restore: replace what the store holds\n"
+    "  -c, --config FILE   configuration (default: built in)\n"
+    "      --store URL     store (default: that of the configuration)\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "  tallyd admin shard -c tallyd.yaml\n"
+    "  tallyd admin indexes --apply -c tallyd.yaml\n"
+    "  tallyd admin backup -c tallyd.yaml /backup/tallyd-$(date +%F)\n"
+    "  tallyd admin restore -c tallyd.yaml /backup/tallyd-2026-11-23\n";
+
+enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE };
+
+struct arguments {
+    const char *config_file, *store_url;
+    enum what what;
+    const char *path; /* of a copy */
+    bool apply, force;
+};
+
+static bool is_copy(enum what what)
+{
+    return what >= WHAT_BACKUP;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    static const char *const names[] = {[WHAT_INDEXES] = "indexes",
+                                        [WHAT_SHARD] = "shard",
+                                        [WHAT_VALIDATOR] = "validator",
+                                        [WHAT_BACKUP] = "backup",
+                                        [WHAT_RESTORE] = "restore"};
+    size_t i = 0;
+    while (count > 0 && i < COUNT_OF(names) && strcmp(operands[0], names[i]) != 0)
+        i++;
+    if (count == 0 || i == COUNT_OF(names))
+        return options_bad_usage("admin", "expected one of indexes, shard, validator, backup and restore");
+    args->what = (enum what)i;
+    args->path = count > 1 ? operands[1] : NULL;
+    if (is_copy(args->what) && (count != 2 || args->path[0] == '\0'))
+        return options_bad_usage("admin", "backup and restore take one PATH: that of the copy");
+    if (!is_copy(args->what) && count != 1)
+        return options_bad_usage("admin", "indexes, shard and validator take no operand");
+    if (is_copy(args->what) ? args->apply : args->force)
+        return options_bad_usage("admin", "--apply is for indexes, shard and validator, --force for backup "
+                                          "and restore");
+    return 0;
+}
+
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    const struct option_word words[] = {{"apply", .flag = &args->apply},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"force", .flag = &args->force},
+                                        {"store", .text = &args->store_url}};
+    const struct command command = {"admin", usage, words, COUNT_OF(words), NULL};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
+}
+
+static bool print_shell(const struct arguments *args, const struct config *c, struct text *out, struct err *e)
+{
+    static const enum mongo_admin tasks[] = {
+        [WHAT_INDEXES] = ADMIN_INDEXES, [WHAT_SHARD] = ADMIN_SHARD, [WHAT_VALIDATOR] = ADMIN_VALIDATOR};
+    const struct store_options options = setup_store(c);
+    const struct mongo_task task = {.what = tasks[args->what],
+                                    .apply = args->apply,
+                                    .validation = c->store.validation,
+                                    .reports = c->reports,
+                                    .report_count = c->report_count,
+                                    .weeks = c->jobs.weeks,
+                                    .ttl = options.ttl,
+                                    .raws = options.raws,
+                                    .raw_count = options.raw_count};
+    char shown[STORE_URL_BYTES];
+    if (!mongo_is_url(c->store.url))
+        return err_set(e, EX_USAGE,
+                       "found the store %s, expected one in MongoDB: others need nothing of this",
+                       store_show(c->store.url, shown));
+    return mongo_admin(c->store.url, &task, out, e);
+}
+
+/* ---- copies */
+
+#define SHOW_EVERY_MS 200
+
+struct copying {
+    const atomic_bool *stop;
+    bool on_terminal;
+    int64_t shown_ms; /* monotonic */
+};
+
+static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    struct copying *c = context;
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    if (c->on_terminal && now_ms - c->shown_ms >= SHOW_EVERY_MS) {
+        c->shown_ms = now_ms;
+        fprintf(stderr, "\r%.60s", what);
+        if (done > 0)
+            fprintf(stderr, "  %" PRIu64, done);
+        if (total > 0)
+            fprintf(stderr, " of %" PRIu64 " (%d %%)", total, (int)(done * 100 / total));
+        fputs("\033[K", stderr);
+        fflush(stderr);
+    }
+    return !atomic_load(c->stop);
+}
+
+static bool copy_store(const struct arguments *args, const struct config *c, struct text *out, struct err *e)
+{
+    struct copying copying = {.stop = stop_catch(), .on_terminal = isatty(STDERR_FILENO)};
+    const struct backup b = {.url = c->store.url,
+                             .path = args->path,
+                             .force = args->force,
+                             .goes_on = goes_on,
+                             .context = &copying};
+    bool good = args->what == WHAT_BACKUP ? store_backup(&b, out, e) : store_restore(&b, out, e);
+    if (copying.on_terminal)
+        fputs("\r\033[K", stderr);
+    return good;
+}
+
+static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
+{
+    struct text out = {0};
+    bool good = is_copy(args->what) ? copy_store(args, c, &out, e) : print_shell(args, c, &out, e);
+    struct err unsaid;
+    if (out.len > 0 && !options_print(&out, good ? e : &unsaid))
+        good = false;
+    text_fini(&out);
+    return good;
+}
+
+int cmd_admin(int argc, char **argv)
+{
+    struct arguments args = {0};
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == OPTIONS_DONE ? EX_OK : code;
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    bool good = administrate(&args, c, &e);
+    config_free(c);
+    return good ? EX_OK : options_complain("admin", &e);
+}

@@ -1,0 +1,112 @@
+#include "cli/commands.h"
+
+#include "cli/options.h"
+#include "daemon/budget.h"
+#include "daemon/setup.h"
+#include "store/mongo/mongo.h"
+
+#include <stdio.h>
+
+static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
+                            "\n"
+                            "Says whether a configuration is good. If it is not, every problem is printed\n"
+                            "with its file, line and column, and the exit status is 78.\n"
+                            "\n"
+                            "  -c, --config FILE  the configuration; without it, the built-in one\n"
+                            "      --print        show what is in effect, defaults and all, as YAML,\n"
+                            "                     and how much memory its limits let `run` take\n"
+                            "  -h, --help         this text\n";
+
+static int finish(struct text *out)
+{
+    struct err e;
+    bool good = options_print(out, &e);
+    text_fini(out);
+    return good ? EX_OK : options_complain("check", &e);
+}
+
+/* Good for `import` and `verify`, but no set of sources that `run` could count. */
+static void note_sources(const struct config *c, const char *prefix, struct text *out)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < c->source_count; i++)
+        others += c->sources[i].type != SOURCE_KAFKA;
+    if (others > 1 || (others > 0 && setup_has_topics(c)))
+        text_printf(
+            out,
+            "%snote: `tallyd run` counts one file or standard input, or any number of topics: not these "
+            "%zu sources at once\n",
+            prefix, c->source_count);
+}
+
+/* Said and not refused: --store may name another one. */
+static void note_store(const struct config *c, const char *prefix, struct text *out)
+{
+    if (mongo_is_url(c->store.url))
+        return;
+    if (c->store.ttl)
+        text_printf(out,
+                    "%snote: store.ttl needs a store in MongoDB: `tallyd run` and `import` refuse it with "
+                    "store.url as it is\n",
+                    prefix);
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (c->sources[i].raw.kind != RAW_OFF)
+            text_printf(out,
+                        "%snote: raw events (sources.%s.raw) need a store in MongoDB: `tallyd run` and "
+                        "`import` refuse them with store.url as it is\n",
+                        prefix, c->sources[i].name);
+    }
+    for (size_t i = 0; i < c->report_count; i++) {
+        if (report_cell(&c->reports[i]) != SPAN_MINUTE)
+            text_printf(out,
+                        "%snote: seconds (reports.%s.layout) need a store in MongoDB: `tallyd run` and "
+                        "`import` refuse them with store.url as it is\n",
+                        prefix, c->reports[i].name);
+    }
+}
+
+static int check(const char *file, bool print)
+{
+    struct text out = {0};
+    int code = EX_OK;
+    struct config *c = options_load(file, NULL, &code);
+    if (c == NULL)
+        return code;
+    struct err e;
+    if (mongo_is_url(c->store.url) && !mongo_check_url(c->store.url, c->store.unsafe_write_concern, &e)) {
+        config_free(c);
+        return options_complain("check", &e);
+    }
+    if (print) {
+        config_print(c, &out);
+        note_sources(c, "# ", &out);
+        note_store(c, "# ", &out);
+        budget_print(c, &out);
+    } else {
+        text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
+        note_sources(c, "", &out);
+        note_store(c, "", &out);
+    }
+    config_free(c);
+    return finish(&out);
+}
+
+int cmd_check(int argc, char **argv)
+{
+    const char *file = NULL;
+    bool print = false, document = false;
+    /* --document, the page docs/CONFIG.md, is for `make docs` and not in the help. */
+    const struct option_word words[] = {
+        {"config", 'c', .text = &file}, {"print", .flag = &print}, {"document", .flag = &document}};
+    const struct command command = {"check", usage, words, COUNT_OF(words), NULL};
+    struct text out = {0};
+    int code = options_parse(&command, &argc, &argv);
+    if (code != 0)
+        return code == OPTIONS_DONE ? EX_OK : code;
+    if (argc > 0)
+        return options_bad_usage("check", "it takes options only: the file is --config");
+    if (!document)
+        return check(file, print);
+    config_document(&out);
+    return finish(&out);
+}

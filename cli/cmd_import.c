@@ -1,0 +1,314 @@
+#include "base/check.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "daemon/count/account.h"
+#include "daemon/count/expire.h"
+#include "daemon/service/stop.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+#include "store/backend/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tallyd import [OPTIONS] FILE…\n"
+    "\n"
+    "Counts the lines of log files: plain, gzip, zstd, bzip2 or xz, or - for standard input. A file is known "
+    "by\n"
+    "its content: what was counted before (also under another name, or before it was compressed) is not "
+    "counted\n"
+    "again, a file that has grown is continued, and an import that was interrupted goes on where it was.\n"
+    "\n"
+    "  -c FILE            configuration (default: built in)\n"
+    "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
+    "  -j, --threads N    threads (default: one per processor, at most 8)\n"
+    "      --dry-run      count, say what would be stored, store nothing\n"
+    "      --decode STEPS how lines become events, as combined or syslog,combined (default: as configured)\n"
+    "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
+    "      --last-line    count the last line of a plain file even if it has no line feed and may be "
+    "unfinished\n"
+    "      --source-id ID name the source by hand, not by its content (one FILE)\n"
+    "  -q, --quiet        no progress, no books: only what went wrong\n"
+    "  -h, --help         this text\n";
+
+struct import {
+    struct config *config;
+    struct store *store;     /* counted into */
+    struct store *positions; /* asked where sources stand: the same, or with --dry-run the real one or NULL */
+    struct pipeline *pipeline;
+    const atomic_bool *stop;
+    struct progress_bar bar;
+    const char *config_file, *store_url, *rejects, *source_id;
+    struct decode decode;
+    long threads;
+    struct rejects_file rejects_file;
+    bool dry_run, quiet, last_line, has_decode;
+};
+
+static bool take_threads(void *context, const char *name, const char *value, struct err *e)
+{
+    struct import *im = context;
+    char *end;
+    im->threads = strtol(value, &end, 10);
+    return (*end == '\0' && im->threads >= 1 && im->threads <= PIPELINE_THREADS_MAX) ||
+           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
+}
+
+static bool take_decode(void *context, const char *name, const char *value, struct err *e)
+{
+    struct import *im = context;
+    im->has_decode = true;
+    return setup_parse_decode(value, &im->decode, e) || err_prefix(e, "--%s", name);
+}
+
+static int parse_options(struct import *im, int *argc, char ***argv)
+{
+    const struct option_word words[] = {
+        {"config", 'c', .text = &im->config_file}, {"store", .text = &im->store_url},
+        {"threads", 'j', .take = take_threads},    {"dry-run", .flag = &im->dry_run},
+        {"decode", .take = take_decode},           {"rejects", .text = &im->rejects},
+        {"last-line", .flag = &im->last_line},     {"source-id", .text = &im->source_id},
+        {"quiet", 'q', .flag = &im->quiet}};
+    const struct command command = {"import", usage, words, COUNT_OF(words), im};
+    int code = options_parse(&command, argc, argv);
+    if (code != 0)
+        return code;
+    if (*argc == 0)
+        return options_bad_usage("import", "which FILE?");
+    if (im->source_id != NULL && *argc > 1)
+        return options_bad_usage("import", "--source-id names one FILE");
+    return 0;
+}
+
+static bool open_stores(struct import *im, struct err *e)
+{
+    const struct config *c = im->config;
+    struct store_options options = setup_store(c);
+    if (im->dry_run) {
+        options.raw_count = 0;
+        options.ttl = false;
+    }
+    im->store =
+        store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
+    if (im->store == NULL)
+        return false;
+    im->positions = im->store;
+    if (!im->dry_run)
+        return true;
+    im->positions = store_open(c->store.url, STORE_READ, NULL, 0, e);
+    return im->positions != NULL || e->code == EX_NOINPUT;
+}
+
+static bool open_rejects(struct import *im, struct err *e)
+{
+    return im->rejects == NULL || rejects_file_open(&im->rejects_file, im->rejects, e);
+}
+
+static void tick(void *context, const struct pipeline_progress *progress)
+{
+    struct import *im = context;
+    progress_bar_show(&im->bar, progress);
+}
+
+static void open_pipeline(struct import *im, const atomic_bool *stop)
+{
+    struct pipeline_options options = setup_pipeline(im->config, (size_t)im->threads);
+    options.decode = setup_decode(im->config, NULL, NULL);
+    options.rejects = im->rejects != NULL ? &im->rejects_file : NULL;
+    options.stop = stop;
+    options.tick = tick;
+    options.context = im;
+    options.tidy = im->store->is_shared; /* a server has logs to delete */
+    im->pipeline = pipeline_new(im->store, im->config->reports, im->config->report_count, &options);
+}
+
+static void report_file(const struct import *im, const struct source *src, const char *path, int64_t took_ms)
+{
+    const struct pipeline_progress *p = pipeline_progress(im->pipeline);
+    char lines[ACCOUNT_NUMBER_BYTES], rate[ACCOUNT_NUMBER_BYTES], from[ACCOUNT_NUMBER_BYTES];
+    char to[ACCOUNT_NUMBER_BYTES];
+    int64_t consumed = p->books.entries[BOOK_CONSUMED];
+    if (im->quiet)
+        return;
+    printf("%s: ", path);
+    if (src->note[0] != '\0')
+        printf("%s; ", src->note);
+    if (consumed == 0 && src->is_known)
+        printf("nothing new: all %s bytes are counted already\n", account_number(p->stored, to));
+    else
+        printf("%s %s lines, bytes %s to %s, in %.2f s (%s lines/s)\n",
+               im->dry_run ? "would count" : "counted", account_number(consumed, lines),
+               account_number(src->range.to, from), account_number(p->stored, to), (double)took_ms / 1000,
+               account_number(consumed * 1000 / (took_ms > 0 ? took_ms : 1), rate));
+    if (consumed > 0)
+        account_books(stdout, &p->books, im->config->reports);
+    account_rejects(stdout, p);
+    if (reader_left(src->reader) > 0)
+        printf("  %zu bytes of an unfinished last line are left for later (--last-line counts them)\n",
+               reader_left(src->reader));
+}
+
+/* What the store's books say of a file, of all its imports. */
+struct file_books {
+    const struct range *range; /* of this one */
+    int64_t rejected, parsed;
+};
+
+/* A report that was not configured for a while: its gap ends where this run began. */
+static bool look_at_book(void *context, const char *source, const char *partition, const char *report,
+                         const char *entry, int64_t value)
+{
+    struct file_books *f = context;
+    const struct range *r = f->range;
+    char from[ACCOUNT_NUMBER_BYTES], to[ACCOUNT_NUMBER_BYTES];
+    if (strcmp(source, r->source) != 0 || strcmp(partition, r->partition) != 0)
+        return true;
+    if (report[0] == '\0' && strcmp(entry, "parsed") == 0)
+        f->parsed += value;
+    if (report[0] == '\0' && strncmp(entry, "rejected.", strlen("rejected.")) == 0)
+        f->rejected += value;
+    if (value == r->to && strncmp(entry, "gap.", 4) == 0)
+        printf("  %-16s does not count bytes %s to %s: it was not configured when they were counted\n",
+               report, account_number(strtoll(entry + 4, NULL, 10), from), account_number(value, to));
+    return true;
+}
+
+static bool report_books(const struct import *im, const struct range *r, struct err *e)
+{
+    struct file_books f = {.range = r};
+    if (!store_books(im->store, look_at_book, &f, e))
+        return false;
+    if (f.parsed > 0 || f.rejected == 0)
+        return true;
+    puts("  no line of it was ever understood: is it of another format (--decode)?");
+    if (!im->dry_run)
+        puts("  what was read is read again only as a source of its own: --source-id NAME");
+    return true;
+}
+
+static bool import_file(struct import *im, const char *path, struct err *e)
+{
+    struct source src;
+    struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
+                                     .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
+                                     .source_id = im->source_id,
+                                     .stop = im->stop,
+                                     .later_positions = im->dry_run ? im->store : NULL};
+    int64_t begun_ms = clock_mono_ms(&clock_system);
+    if (!source_open(&src, path, im->positions, &options, e))
+        return false;
+    if (src.is_empty) {
+        if (!im->quiet)
+            printf("%s: empty, nothing to count\n", path);
+        source_close(&src);
+        return true;
+    }
+    pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL),
+                        im->dry_run ? NULL : setup_raw(im->config, path));
+    progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
+    bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
+    progress_bar_clear(&im->bar);
+    report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
+    if (good && !im->quiet)
+        good = report_books(im, &src.range, e);
+    source_close(&src);
+    return good;
+}
+
+/* What went to the series `other`, or came too late for a span, of all imports into this store. */
+static bool print_kept_out(void *context, const char *source, const char *partition, const char *report,
+                           const char *entry, int64_t value)
+{
+    char n[ACCOUNT_NUMBER_BYTES];
+    (void)context;
+    if (source[0] == '\0' && partition[0] == '\0' && strcmp(entry, "other") == 0)
+        printf("  %-16s holds %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
+               account_number(value, n));
+    if (source[0] == '\0' && partition[0] == '\0' && strncmp(entry, "late.", strlen("late.")) == 0)
+        printf("  %-16s has no %ss of %s events: these had expired when they came\n", report,
+               entry + strlen("late."), account_number(value, n));
+    return true;
+}
+
+/* A file that cannot be read does not keep the others from being counted; a store that fails does. */
+static int import_files(struct import *im, char **paths, const atomic_bool *stop)
+{
+    int status = 0;
+    for (; *paths != NULL && !atomic_load(stop); paths++) {
+        struct err e = {0};
+        if (import_file(im, *paths, &e))
+            continue;
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+        status = e.code;
+        if (pipeline_has_failed(im->pipeline))
+            break;
+    }
+    if (!atomic_load(stop))
+        return status;
+    fprintf(stderr,
+            "tallyd import: interrupted; what was read is stored, the same command goes on from there\n");
+    return 128 + stop_signal();
+}
+
+/* A run does so as time goes by; nobody may come back to this store. What was counted is counted: what may
+ * pass is for the next import, or a run. */
+static int expire_last(struct import *im, int status)
+{
+    struct err e;
+    uint64_t rows = 0;
+    char number[ACCOUNT_NUMBER_BYTES];
+    bool good = expire_all(im->store, false, im->stop, im->quiet, &rows, &e);
+    if (rows > 0 && !im->quiet)
+        printf("%s rows or documents have expired, as of the newest events\n",
+               account_number((int64_t)rows, number));
+    if (good)
+        return status;
+    fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
+    return status == 0 && !e.retryable ? e.code : status;
+}
+
+static int import_all(struct import *im, char **paths)
+{
+    struct err e = {0};
+    const atomic_bool *stop = stop_catch();
+    im->stop = stop;
+    int status;
+    if (open_rejects(im, &e) && open_stores(im, &e)) {
+        open_pipeline(im, stop);
+        status = import_files(im, paths, stop);
+        if (!pipeline_has_failed(im->pipeline))
+            status = expire_last(im, status);
+        if (!im->quiet)
+            account_raws(stdout, im->store->raws, im->store->raw_count);
+        if (!im->quiet && !store_books(im->store, print_kept_out, NULL, &e))
+            fprintf(stderr, "tallyd import: %s\n", e.text);
+    } else {
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+        status = e.code;
+    }
+    pipeline_free(im->pipeline);
+    if (im->positions != im->store)
+        store_close(im->positions);
+    store_close(im->store);
+    rejects_file_close(&im->rejects_file);
+    return status;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct import im = {.rejects_file = {.fd = -1}};
+    int status = parse_options(&im, &argc, &argv);
+    if (status != 0)
+        return status == OPTIONS_DONE ? EX_OK : status;
+    im.config = options_load(im.config_file, im.store_url, &status);
+    if (im.config == NULL)
+        return status;
+    log_set_level(im.config->log.level);
+    status = import_all(&im, argv);
+    config_free(im.config);
+    return status;
+}

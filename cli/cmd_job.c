@@ -1,0 +1,257 @@
+#include "cli/commands.h"
+
+#include "aggregate/keep.h"
+#include "base/clock.h"
+#include "cli/options.h"
+#include "daemon/count/account.h"
+#include "daemon/count/expire.h"
+#include "daemon/service/stop.h"
+#include "daemon/setup.h"
+#include "store/backend/backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: tallyd job list [OPTIONS]\n"
+    "       tallyd job run rollup|top [--now] [--dry-run] [OPTIONS]\n"
+    "       tallyd job run rollup|top --rebuild FROM TO [OPTIONS]\n"
+    "       tallyd job run expire [--dry-run] [OPTIONS]\n"
+    "\n"
+    "What `tallyd run` does beside counting, done by hand. Each may be killed, and another goes on. Of "
+    "several\n"
+    "daemons and commands, one at a time rolls up, or ranks, a report.\n"
+    "\n"
+    "  list                how each job stands: what waits, and who has it in hand\n"
+    "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
+    "                      charts of a year are read; and weeks likewise, with jobs.weeks. SQLite needs\n"
+    "                      none of it: batches do it there\n"
+    "  run top             in MongoDB: the largest series of hours, days and months that are over, from\n"
+    "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
+    "  run expire          what is older than `keep` of its report says, and raw events whose period is "
+    "over;\n"
+    "                      as of the newest events counted. SQLite: while no daemon runs on the store\n"
+    "\n"
+    "      --now           also periods that are not over; of `expire`: as of the computer's clock, though\n"
+    "                      no events are as new\n"
+    "      --dry-run       say what would be done\n"
+    "      --rebuild       those from FROM to TO again, though they are done: after documents were changed "
+    "or\n"
+    "                      brought in by hand, or counted by a version that did not say so; what was taken\n"
+    "                      away from months stays in their years.\n"
+    "                      Weeks that begin on another day than query.week_start are made anew, all of them\n"
+    "  -c, --config FILE   configuration (default: built in)\n"
+    "      --store URL     store (default: that of the configuration)\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "  tallyd job list -c tallyd.yaml\n"
+    "  tallyd job run expire --dry-run -c tallyd.yaml\n"
+    "  tallyd job run rollup --rebuild 2025-01-01 2026-01-01 -c tallyd.yaml\n";
+
+enum what { JOB_LIST, JOB_ROLLUP, JOB_TOP, JOB_EXPIRE, JOB_NONE };
+
+struct arguments {
+    const char *config_file, *store_url;
+    enum what what;
+    bool rebuild;
+    struct store_roll roll;
+};
+
+static int take_range(struct arguments *args, char **times)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    struct store_roll *roll = &args->roll;
+    if (!civil_parse(slice_text(times[0]), now_ms, &roll->from_ms) ||
+        !civil_parse(slice_text(times[1]), now_ms, &roll->to_ms) || roll->from_ms < 0 ||
+        roll->from_ms >= roll->to_ms)
+        return options_bad_usage(
+            "job", "--rebuild expects two times, as 2025-01-01 2026-01-01, the earlier one first");
+    return 0;
+}
+
+static enum what find_what(int count, char **operands)
+{
+    static const char *const names[] = {[JOB_ROLLUP] = "rollup", [JOB_TOP] = "top", [JOB_EXPIRE] = "expire"};
+    if (count == 1 && strcmp(operands[0], "list") == 0)
+        return JOB_LIST;
+    for (enum what what = JOB_ROLLUP; what < JOB_NONE; what++) {
+        if (count >= 2 && strcmp(operands[0], "run") == 0 && strcmp(operands[1], names[what]) == 0)
+            return what;
+    }
+    return JOB_NONE;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    args->what = find_what(count, operands);
+    if (args->what == JOB_NONE)
+        return options_bad_usage("job", "expected `list`, `run rollup`, `run top` or `run expire`");
+    if (args->what == JOB_LIST)
+        return args->rebuild || args->roll.now || args->roll.dry
+                   ? options_bad_usage("job", "`list` only tells")
+                   : 0;
+    if (args->what == JOB_EXPIRE && args->rebuild)
+        return options_bad_usage("job", "`run expire` takes --dry-run and --now: what expired stays so");
+    if (count != (args->rebuild ? 4 : 2))
+        return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
+                                                      : "only --rebuild takes times");
+    if (args->rebuild && args->roll.dry)
+        return options_bad_usage("job", "--rebuild and --dry-run do not go together");
+    return args->rebuild ? take_range(args, operands + 2) : 0;
+}
+
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    const struct option_word words[] = {{"now", .flag = &args->roll.now},
+                                        {"dry-run", .flag = &args->roll.dry},
+                                        {"rebuild", .flag = &args->rebuild},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url}};
+    const struct command command = {"job", usage, words, COUNT_OF(words), NULL};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
+}
+
+struct told {
+    bool is_dry, is_top;
+    size_t count, held;
+};
+
+static void tell_held(void *context, const char *report, const char *owner)
+{
+    struct told *told = context;
+    printf("%s is in hand of %s\n", report, owner[0] != '\0' ? owner : "another");
+    told->held++;
+}
+
+/* As much of a time as its span needs: "2026-11", "2026-11-22", "2026-11-22T15". */
+static void tell_period(void *context, const char *report, enum span span, int64_t start_ms, uint64_t count)
+{
+    struct told *told = context;
+    char iso[CIVIL_ISO_BYTES];
+    int len = span == SPAN_MONTH ? 7 : span == SPAN_HOUR ? 13 : 10;
+    const char *week = span == SPAN_WEEK ? "week " : "";
+    civil_iso(start_ms, iso);
+    if (told->is_dry)
+        printf("%s %s%.*s waits\n", report, week, len, iso);
+    else
+        printf("%s %s%.*s: %" PRIu64 " %s\n", report, week, len, iso, count,
+               told->is_top ? "series ranked" : "documents rolled up");
+    fflush(stdout);
+    told->count++;
+}
+
+static void tell_job(void *context, const struct store_job *job)
+{
+    size_t *count = context;
+    char iso[CIVIL_ISO_BYTES] = "never";
+    if ((*count)++ == 0)
+        printf("%-10s %-24s %10s  %-20s  %s\n", "job", "report", "waiting", "last run", "in hand");
+    if (job->last_run_ms > 0)
+        civil_iso(job->last_run_ms, iso);
+    printf("%-10s %-24s %10" PRIu64 "  %-20s  %s\n", job->name, job->report, job->waiting,
+           job->last_run_ms >= 0 ? iso : "-", job->owner[0] != '\0' ? job->owner : "-");
+}
+
+static bool list(const struct config *c, struct store *st, struct err *e)
+{
+    size_t count = 0;
+    bool good = store_jobs(st, tell_job, &count, e);
+    for (size_t r = 0; good && r < c->report_count; r++) {
+        struct store_job job = {
+            .name = "expire", .report = c->reports[r].name, .last_run_ms = -1, .owner = ""};
+        if (!keep_is_limited(&c->reports[r]))
+            continue;
+        good = expire_count(st, &c->reports[r], &job.waiting, e);
+        if (good)
+            tell_job(&count, &job);
+    }
+    if (good && count == 0)
+        puts("no job: batches do all of it in this store, and reports keep everything");
+    return good;
+}
+
+static bool roll(struct arguments *args, const struct config *c, struct store *st, struct err *e)
+{
+    struct told told = {.is_dry = args->roll.dry, .is_top = args->what == JOB_TOP};
+    args->roll.weeks = c->jobs.weeks;
+    args->roll.week_start = c->query.week_start;
+    args->roll.done = tell_period;
+    args->roll.held = tell_held;
+    args->roll.context = &told;
+    if (!(told.is_top ? store_rank : store_roll)(st, &args->roll, e))
+        return false;
+    if (told.held > 0)
+        return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
+    if (told.count == 0)
+        puts("nothing waits");
+    return true;
+}
+
+/* By another handle, that writes: it knows `keep`. */
+static bool let_go(const struct config *c, bool by_clock, struct err *e)
+{
+    const struct store_options options = setup_store(c);
+    const atomic_bool *stop = stop_catch();
+    char number[ACCOUNT_NUMBER_BYTES];
+    uint64_t rows = 0;
+    struct store *st = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
+    bool good = st != NULL && expire_all(st, by_clock, stop, false, &rows, e);
+    store_close(st);
+    if (rows > 0 || good)
+        printf("%s rows or documents let go\n", account_number((int64_t)rows, number));
+    if (good && atomic_load(stop))
+        return err_set(e, EX_TEMPFAIL, "interrupted: the same command, or a daemon, goes on from there");
+    return good;
+}
+
+/* It is not the clock's. */
+static void tell_time(const struct event_time *by)
+{
+    char now[CIVIL_ISO_BYTES], wall[CIVIL_ISO_BYTES];
+    if (by->now_ms == 0)
+        puts("nothing expires before something is counted; --now goes by the clock");
+    else
+        printf("as of %s, since no newer events were counted; the clock says %s: --now goes by it\n",
+               civil_iso(by->now_ms, now), civil_iso(by->wall_ms, wall));
+}
+
+static bool expire(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
+{
+    size_t count;
+    struct event_time by;
+    if (!expire_time(st, args->roll.now, &by, e) ||
+        !expire_show(stdout, st, c->reports, c->report_count, &by, &count, e))
+        return false;
+    if (count == 0)
+        puts("reports keep everything: `keep` of a report says for how long");
+    else if (by.now_ms < by.wall_ms)
+        tell_time(&by);
+    fflush(stdout);
+    return args->roll.dry || let_go(c, args->roll.now, e);
+}
+
+static bool work(struct arguments *args, const struct config *c, struct store *st, struct err *e)
+{
+    if (args->what == JOB_LIST)
+        return list(c, st, e);
+    return args->what == JOB_EXPIRE ? expire(args, c, st, e) : roll(args, c, st, e);
+}
+
+int cmd_job(int argc, char **argv)
+{
+    struct arguments args = {.roll = {.from_ms = -1}};
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == OPTIONS_DONE ? EX_OK : code;
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    struct store *st = store_open(c->store.url, STORE_WORK, NULL, 0, &e);
+    bool good = st != NULL && work(&args, c, st, &e);
+    store_close(st);
+    config_free(c);
+    return good ? EX_OK : options_complain("job", &e);
+}

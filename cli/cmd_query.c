@@ -1,0 +1,197 @@
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/top/client.h"
+#include "query/query.h"
+#include "store/backend/backend.h"
+#include "web/server.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tallyd query [http://HOST:PORT] REPORT [OPTIONS]\n"
+    "\n"
+    "Reads counts back: one row per step, or one for the whole range, or the top series of it. With an\n"
+    "address a running daemon is asked, else the store is read.\n"
+    "\n"
+    "      --filter DIM=VALUE  only series with this text in dimension DIM; again for further dimensions\n"
+    "      --measure NAME      what to show (default: the report's first), or all\n"
+    "      --from TIME         first moment (default: an hour before --to), moved back to the start of its "
+    "step\n"
+    "      --to TIME           end, exclusive (default: now)\n"
+    "      --step STEP         minute, hour, day, week, month or year, or several: 15m, 6h, 2w, 3mo: a row "
+    "each\n"
+    "                          (default: one row for the whole range); second, of a report of `layout: "
+    "minute`\n"
+    "      --week-start DAY    the day on which weeks begin (default: monday, or as query.week_start says)\n"
+    "      --tz ZONE           days, weeks, months and years of a time zone, as Europe/Berlin (default: "
+    "UTC)\n"
+    "      --top N             the N series with the most, instead of rows of time\n"
+    "      --format FORMAT     table (default), csv or json\n"
+    "      --explain           say on standard error what was read\n"
+    "  -c, --config FILE       configuration (default: built in)\n"
+    "      --store URL         store to read (default: sqlite:tallyd.db)\n"
+    "      --cacert FILE       with https://, a PEM file with who may have signed the daemon's certificate\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "Numbers are exact. What min, max, last and mean say of no event is absent: - in a table, empty in CSV,\n"
+    "null in JSON.\n"
+    "\n"
+    "TIME is of the time zone: 2015-05-17, 2015-05-17T10:05, or with an offset 2015-05-17T10:05+02:00; or\n"
+    "seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
+    "\n"
+    "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
+    "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n"
+    "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
+    "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
+
+#define PARAMETERS_MAX (SERVER_PARAMETERS_MAX - 2) /* with those of ask_daemon() */
+
+struct arguments {
+    const char *config_file, *store_url;
+    struct client daemon; /* without a URL: the store is read */
+    bool explain;
+    struct parameter
+        parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
+    size_t parameter_count;
+};
+
+static void add_parameter(struct arguments *args, const char *name, const char *value)
+{
+    if (args->parameter_count < PARAMETERS_MAX)
+        args->parameters[args->parameter_count] = (struct parameter){slice_text(name), slice_text(value)};
+    args->parameter_count++;
+}
+
+static int take_operands(struct arguments *args, int count, char **operands)
+{
+    if (count > 0 && client_is_url(operands[0])) {
+        args->daemon.url = operands[0];
+        count--;
+        operands++;
+        if (args->store_url != NULL || args->config_file != NULL || args->explain)
+            return options_bad_usage(
+                "query", "a daemon has its own store and configuration: no --store, --config or --explain");
+    } else if (args->daemon.cacert != NULL) {
+        return options_bad_usage("query", "--cacert goes with the address of a daemon, https://HOST:PORT");
+    }
+    if (count != 1)
+        return options_bad_usage("query", count == 0 ? "which report?" : "one report at a time");
+    add_parameter(args, "report", operands[0]);
+    return args->parameter_count > PARAMETERS_MAX ? options_bad_usage("query", "too many options") : 0;
+}
+
+static bool take_parameter(void *context, const char *name, const char *value, struct err *e)
+{
+    (void)e;
+    add_parameter(context, name, value);
+    return true;
+}
+
+/* By the name that the API knows. */
+static bool take_week_start(void *context, const char *name, const char *value, struct err *e)
+{
+    (void)name;
+    return take_parameter(context, "week_start", value, e);
+}
+
+static int parse_arguments(struct arguments *args, int argc, char **argv)
+{
+    const struct option_word words[] = {{"filter", .take = take_parameter},
+                                        {"measure", .take = take_parameter},
+                                        {"from", .take = take_parameter},
+                                        {"to", .take = take_parameter},
+                                        {"step", .take = take_parameter},
+                                        {"week-start", .take = take_week_start},
+                                        {"tz", .take = take_parameter},
+                                        {"top", .take = take_parameter},
+                                        {"format", .take = take_parameter},
+                                        {"explain", .flag = &args->explain},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url},
+                                        {"cacert", .text = &args->daemon.cacert}};
+    const struct command command = {"query", usage, words, COUNT_OF(words), args};
+    int code = options_parse(&command, &argc, &argv);
+    return code != 0 ? code : take_operands(args, argc, argv);
+}
+
+static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
+{
+    struct query_limits limits = {(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max,
+                                  (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max,
+                                  c->query.week_start};
+    query_init(q, clock_wall_ms(&clock_system), &limits);
+    q->bars = isatty(STDOUT_FILENO);
+    for (size_t i = 0; i < args->parameter_count; i++) {
+        if (!query_set(q, args->parameters[i].name, args->parameters[i].value, e))
+            return false;
+    }
+    return true;
+}
+
+/* Zeros may surprise a person; a script compares them. */
+static void print_note(const struct query *q, const struct query_stats *stats)
+{
+    if (q->format != QUERY_TABLE)
+        return;
+    if (!stats->every_series && stats->series_matched == 0)
+        fputs("note: no series of the report was ever counted that the filters match\n", stderr);
+    else if (stats->total.rows == 0)
+        fputs("note: nothing was counted in this range; without --from and --to it is the last hour\n",
+              stderr);
+}
+
+static bool answer(const struct query *q, const struct config *c, bool explain, struct err *e)
+{
+    struct text out = {0}, plan = {0};
+    struct query_stats stats;
+    struct store *st = store_open(c->store.url, STORE_READ, NULL, 0, e);
+    if (st == NULL)
+        return false;
+    bool good = query_run(st, q, &out, &stats, e) && options_print(&out, e);
+    if (good)
+        print_note(q, &stats);
+    if (good && explain) {
+        query_explain(q, &stats, &plan);
+        fputs(plan.ptr, stderr);
+    }
+    text_fini(&out);
+    text_fini(&plan);
+    store_close(st);
+    return good;
+}
+
+/* The same question by HTTP. A daemon's answers are JSON unless asked otherwise, the command's are tables:
+ * what was said last counts. */
+static bool ask_daemon(const struct arguments *args, struct err *e)
+{
+    struct parameter parameters[PARAMETERS_MAX + 2] = {
+        {slice_text("format"), slice_text("table")},
+        {slice_text("bars"), slice_text(isatty(STDOUT_FILENO) ? "yes" : "no")}};
+    struct text out = {0};
+    memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
+    bool good = client_get(&args->daemon, "/api/v1/query", parameters, args->parameter_count + 2,
+                           CLIENT_TIMEOUT_MS, &out, e) &&
+                options_print(&out, e);
+    text_fini(&out);
+    return good;
+}
+
+int cmd_query(int argc, char **argv)
+{
+    struct arguments args = {0};
+    struct query q;
+    struct err e;
+    int code = parse_arguments(&args, argc, argv);
+    if (code != 0)
+        return code == OPTIONS_DONE ? EX_OK : code;
+    if (args.daemon.url != NULL)
+        return ask_daemon(&args, &e) ? EX_OK : options_complain("query", &e);
+    struct config *c = options_load(args.config_file, args.store_url, &code);
+    if (c == NULL)
+        return code;
+    bool good = make_query(&q, &args, c, &e) && answer(&q, c, args.explain, &e);
+    config_free(c);
+    return good ? EX_OK : options_complain("query", &e);
+}

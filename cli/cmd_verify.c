@@ -1,0 +1,261 @@
+#include "base/check.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "daemon/count/account.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+#include "store/backend/backend.h"
+#include "verify/audit.h"
+#include "verify/kafka.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char usage[] =
+    "usage: tallyd verify [OPTIONS] [FILE…]\n"
+    "\n"
+    "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
+    "the books. Give it every file that was counted, under any name and packed or not; topics are those of\n"
+    "the configuration. What was not given, or is there no more, is named, and the rest compared as far as\n"
+    "it goes.\n"
+    "\n"
+    "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
+    "counted\n"
+    "      --store URL  store to verify (default: sqlite:tallyd.db)\n"
+    "      --decode STEPS  the FILEs were imported with this\n"
+    "      --source-id ID  the FILE was imported under this name\n"
+    "      --store-only needs no source: compares books, spans, and what else the store says twice\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "Exit status: 0 all equal; 1 differences, which are printed; else 2 a source was not given, or, with\n"
+    "--store-only, not all of it could be judged, since it was written all the while; else 3 records of a\n"
+    "topic are there no more, and what is left agrees with the store.\n";
+
+#define EXIT_DIFFERENCES 1
+#define EXIT_NOT_GIVEN   2
+#define EXIT_NOT_JUDGED  2
+#define EXIT_EXPIRED     3
+
+struct known {
+    struct position *positions;
+    struct verify_source *sources; /* what became of them */
+    size_t count, capacity;
+};
+
+static bool note_position(void *context, const struct position *p)
+{
+    struct known *k = context;
+    k->positions = xgrow(k->positions, &k->capacity, k->count + 1, sizeof *k->positions);
+    k->positions[k->count++] = *p;
+    return true;
+}
+
+/* What was asked for. */
+struct request {
+    struct config *config;
+    const char *source_id; /* NULL: by its content */
+    bool store_only;
+    bool has_decode; /* else as configured */
+    struct decode decode;
+    char **paths;
+};
+
+/* Which of the known sources is this file? */
+static bool find_file(struct verify *v, struct known *k, const struct request *rq, const char *path,
+                      struct err *e)
+{
+    struct source src;
+    struct source_options options = {.line_max = (size_t)v->config->limits.line_max,
+                                     .last_line = LAST_LINE_LEAVE,
+                                     .source_id = rq->source_id};
+    if (!source_open(&src, path, v->store, &options, e))
+        return false;
+    struct range range = src.range;
+    bool is_known = src.is_known;
+    source_close(&src);
+    for (size_t i = 0; is_known && i < k->count; i++) {
+        if (strcmp(k->positions[i].range.source, range.source) != 0)
+            continue;
+        const struct position *p = &k->positions[i];
+        const struct decode *decode =
+            rq->has_decode ? &rq->decode : setup_decode(v->config, path, p->range.label);
+        if (k->sources[i].is == SOURCE_NOT_GIVEN && !verify_file(v, path, decode, p, e))
+            return false;
+        k->sources[i].is = SOURCE_WHOLE;
+        return true;
+    }
+    fprintf(stderr, "tallyd verify: %s was never counted into this store\n", path);
+    return true;
+}
+
+static bool is_topic(const struct range *r)
+{
+    return strncmp(r->source, "kafka:", strlen("kafka:")) == 0;
+}
+
+static const char *why_not_given(const struct range *r)
+{
+    struct stat status;
+    if (is_topic(r))
+        return "its topic is not in the configuration";
+    if (r->label[0] == '/' && stat(r->label, &status) != 0 && errno == ENOENT)
+        return "it is not there any more";
+    return "it is not among the FILEs";
+}
+
+/* Of those that nobody has recounted only the books are left. */
+static bool take_missing(struct verify *v, const struct known *k, size_t *not_given, size_t *expired,
+                         struct err *e)
+{
+    *not_given = *expired = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        struct verify_source *source = &k->sources[i];
+        *not_given += source->is == SOURCE_NOT_GIVEN;
+        *expired += source->is == SOURCE_IN_PART || source->is == SOURCE_GONE;
+        if (source->is != SOURCE_NOT_GIVEN)
+            continue;
+        snprintf(source->why, sizeof source->why, "not given: %s", why_not_given(&k->positions[i].range));
+        if (!verify_gone(v, &k->positions[i], &source->missing, e))
+            return false;
+    }
+    return true;
+}
+
+/* Those that are not whole, in a table. */
+static void list_missing(const struct known *k)
+{
+    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES];
+    printf("%-40s %15s %31s %15s  %s\n", "SOURCE", "COUNTED TO", "JUDGED", "MISSING EVENTS", "WHY");
+    for (size_t i = 0; i < k->count; i++) {
+        const struct verify_source *source = &k->sources[i];
+        const struct range *r = &k->positions[i].range;
+        char name[sizeof r->source + sizeof r->label + 4], judged[2 * ACCOUNT_NUMBER_BYTES] = "nothing";
+        if (source->is == SOURCE_WHOLE)
+            continue;
+        snprintf(name, sizeof name, is_topic(r) ? "%s/%s" : "%s (%s)", is_topic(r) ? r->source : r->label,
+                 is_topic(r) ? r->partition : r->source);
+        if (source->is == SOURCE_IN_PART)
+            snprintf(judged, sizeof judged, "%s to %s", account_number(source->from, a),
+                     account_number(source->to, b));
+        printf("%-40s %15s %31s %15s  %s\n", name, account_number(r->to, a), judged,
+               account_number(source->missing, b), source->why);
+    }
+}
+
+static int say_result(const struct verify *v, const struct known *k, size_t not_given, size_t expired)
+{
+    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
+    if (not_given + expired > 0)
+        list_missing(k);
+    printf("%s events of %zu sources recounted, %s figures compared", account_number((int64_t)v->events, a),
+           k->count - not_given, account_number((int64_t)v->compared, b));
+    if (not_given + expired > 0)
+        printf(" (of %s of them some events are missing), %s not judged",
+               account_number((int64_t)v->bounded, a), account_number((int64_t)v->unjudged, b));
+    printf(": %s differences\n", account_number((int64_t)v->differences, c));
+    if (v->differences > 0)
+        return EXIT_DIFFERENCES;
+    return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
+}
+
+static int verify_all(struct verify *v, const struct request *rq)
+{
+    struct known k = {0};
+    struct err e = {0};
+    size_t not_given = 0, expired = 0;
+    /* Positions, books and buckets must be of one moment: a daemon may be counting. */
+    bool good = store_hold(v->store, &e) && store_positions(v->store, note_position, &k, &e);
+    k.sources = xcalloc(k.count, sizeof *k.sources);
+    for (char **path = rq->paths; good && *path != NULL; path++)
+        good = find_file(v, &k, rq, *path, &e);
+    if (good && setup_has_topics(v->config)) {
+        struct kafka_options options = setup_kafka(v->config);
+        good = verify_kafka(v, &options, k.positions, k.sources, k.count, &e);
+    }
+    good = good && take_missing(v, &k, &not_given, &expired, &e) && verify_buckets(v, &e);
+    int status = good ? say_result(v, &k, not_given, expired) : options_complain("verify", &e);
+    free(k.positions);
+    free(k.sources);
+    return status;
+}
+
+/* No source, only the store. */
+static int audit(const struct request *rq)
+{
+    struct err e;
+    struct audit a;
+    char figures[ACCOUNT_NUMBER_BYTES], partitions[ACCOUNT_NUMBER_BYTES], differences[ACCOUNT_NUMBER_BYTES];
+    struct store *store = store_open(rq->config->store.url, STORE_READ, NULL, 0, &e);
+    if (store == NULL)
+        return options_complain("verify", &e);
+    audit_init(&a, store, stdout);
+    bool good = (store->is_shared || store_hold(store, &e)) && audit_store(&a, &e);
+    if (good)
+        printf("%s figures of %zu reports and the books of %s partitions compared with each other: %s "
+               "differences\n",
+               account_number((int64_t)a.compared, figures), store->report_count,
+               account_number((int64_t)a.partitions, partitions),
+               account_number((int64_t)a.differences, differences));
+    int status = good ? 0 : options_complain("verify", &e);
+    if (a.differences > 0)
+        status = EXIT_DIFFERENCES;
+    else if (good && a.unjudged > 0)
+        status = EXIT_NOT_JUDGED;
+    audit_fini(&a);
+    store_close(store);
+    return status;
+}
+
+static int verify_store(const struct request *rq)
+{
+    const struct config *config = rq->config;
+    struct err e;
+    struct verify v;
+    struct store *store = store_open(config->store.url, STORE_READ, NULL, 0, &e);
+    if (store == NULL)
+        return options_complain("verify", &e);
+    verify_init(&v, config, store, stdout);
+    int status = verify_all(&v, rq);
+    verify_fini(&v);
+    store_close(store);
+    return status;
+}
+
+static bool take_decode(void *context, const char *name, const char *value, struct err *e)
+{
+    struct request *rq = context;
+    rq->has_decode = true;
+    return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
+}
+
+int cmd_verify(int argc, char **argv)
+{
+    const char *file = NULL, *store_url = NULL;
+    struct request rq = {0};
+    const struct option_word words[] = {{"config", 'c', .text = &file},
+                                        {"store", .text = &store_url},
+                                        {"decode", .take = take_decode},
+                                        {"source-id", .text = &rq.source_id},
+                                        {"store-only", .flag = &rq.store_only}};
+    const struct command command = {"verify", usage, words, COUNT_OF(words), &rq};
+    int status = options_parse(&command, &argc, &argv);
+    if (status != 0)
+        return status == OPTIONS_DONE ? EX_OK : status;
+    rq.paths = argv;
+    rq.config = options_load(file, store_url, &status);
+    if (rq.config == NULL)
+        return status;
+    if (rq.store_only && (argc > 0 || rq.has_decode || rq.source_id != NULL))
+        status = options_bad_usage("verify", "--store-only takes no source");
+    else if (rq.store_only)
+        status = audit(&rq);
+    else if (argc == 0 && !setup_has_topics(rq.config))
+        status = options_bad_usage("verify", "which FILE?");
+    else
+        status = verify_store(&rq);
+    config_free(rq.config);
+    return status;
+}

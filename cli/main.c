@@ -1,0 +1,78 @@
+/* tallyd: counts log events into ready-to-chart documents, exactly once. */
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+static const char usage[] =
+    "usage: tallyd COMMAND [OPTIONS] …\n"
+    "\n"
+    "  import FILE…   count log files (plain, gzip, zstd, bzip2, xz, or - for standard input)\n"
+    "  run            count a live source and serve its page and API\n"
+    "  query REPORT   read counts back: by any step of time, or the top of them\n"
+    "  top            watch a running daemon in this terminal\n"
+    "  verify FILE…   recount files naively and compare every bucket of the store\n"
+    "  check          check a configuration\n"
+    "  job            how history is rolled up, and do it by hand\n"
+    "  admin          back up and restore a store; what a MongoDB database needs\n"
+    "\n"
+    "`tallyd COMMAND --help` tells more. Without -c FILE everything has a default: reports `site` and "
+    "`pages`\n"
+    "over Apache's common, combined and vhost_combined lines, in tallyd.db of the working directory.\n"
+    "\n"
+    "  tallyd import /var/log/apache2/access.log*\n"
+    "  tallyd query pages --filter path=/index.html --from -1h --step minute\n";
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"job", cmd_job},
+                {"query", cmd_query}, {"run", cmd_run},     {"top", cmd_top},       {"verify", cmd_verify}};
+
+/* What was said on standard output must have arrived; who ends with EX_IOERR has told why it did not. */
+static int finish(int status)
+{
+    int error = fflush(stdout) == 0 ? 0 : errno;
+    if ((error == 0 && !ferror(stdout)) || status == EX_IOERR)
+        return status;
+    if (status == EX_OK)
+        options_end_by_pipe();
+    fprintf(stderr, "tallyd: cannot write all of it to standard output%s%s\n", error != 0 ? ": " : "",
+            error != 0 ? strerror(error) : "");
+    return status != EX_OK ? status : EX_IOERR;
+}
+
+int main(int argc, char **argv)
+{
+    log_init();
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2), not an end */
+    if (!failpoint_init()) {
+        fputs("tallyd: TALLYD_FAILPOINT names no place of base/failpoint.h\n", stderr);
+        return EX_USAGE;
+    }
+    if (argc < 2) {
+        fputs(usage, stderr);
+        return EX_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("tallyd " TALLYD_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return finish(commands[i].run(argc - 1, argv + 1));
+    }
+    fprintf(stderr, "tallyd: unknown command '%s'\n\n%s", argv[1], usage);
+    return EX_USAGE;
+}

@@ -1,0 +1,149 @@
+#include "cli/options.h"
+
+#include "base/check.h"
+#include "base/suggest.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FIRST_LONG    256 /* above all letters */
+#define LETTERS_BYTES (2 * OPTIONS_MAX + 3)
+
+/* As getopt_long() wants them: a word is FIRST_LONG and its number, and so is its letter, by `words`. */
+static void for_getopt(const struct command *c, struct option longs[OPTIONS_MAX + 2],
+                       char letters[LETTERS_BYTES])
+{
+    size_t n = 0;
+    letters[n++] = ':'; /* it says nothing itself, and tells an option without its value */
+    ASSERT(c->word_count <= OPTIONS_MAX);
+    for (size_t i = 0; i < c->word_count; i++) {
+        const struct option_word *w = &c->words[i];
+        longs[i] = (struct option){w->name, w->flag != NULL ? no_argument : required_argument, NULL,
+                                   FIRST_LONG + (int)i};
+        if (w->letter != 0)
+            letters[n++] = w->letter;
+        if (w->letter != 0 && w->flag == NULL)
+            letters[n++] = ':';
+    }
+    longs[c->word_count] = (struct option){"help", no_argument, NULL, 'h'};
+    longs[c->word_count + 1] = (struct option){NULL, 0, NULL, 0};
+    letters[n++] = 'h';
+    letters[n] = '\0';
+}
+
+/* NULL: none that the command has. */
+static const struct option_word *find_word(const struct command *c, int found)
+{
+    if (found >= FIRST_LONG)
+        return &c->words[found - FIRST_LONG];
+    size_t i = 0;
+    while (i < c->word_count && (c->words[i].letter == 0 || c->words[i].letter != found))
+        i++;
+    return i < c->word_count ? &c->words[i] : NULL;
+}
+
+static bool take_word(const struct command *c, const struct option_word *w, struct err *e)
+{
+    if (w->take != NULL)
+        return w->take(c->context, w->name, optarg, e);
+    if (w->flag != NULL)
+        *w->flag = true;
+    else
+        *w->text = optarg;
+    return true;
+}
+
+/* The word that getopt_long() stopped at: a long option's, or its own letter of several. */
+static int refuse(const struct command *c, int found, const char *word)
+{
+    char letter[] = {'-', (char)optopt, '\0'}, hint[SUGGEST_HINT_BYTES] = "";
+    const char *names[OPTIONS_MAX + 1] = {NULL};
+    struct err e;
+    bool is_long = strncmp(word, "--", 2) == 0;
+    for (size_t i = 0; i < c->word_count; i++)
+        names[i] = c->words[i].name;
+    if (found == '?' && is_long)
+        suggest_hint(slice_of(word + 2, strcspn(word + 2, "=")), names, hint);
+    if (found == '?')
+        err_set(&e, EX_USAGE, "unknown option %s%s", is_long ? word : letter, hint);
+    else
+        err_set(&e, EX_USAGE, "%s needs a value", is_long ? word : letter);
+    return options_complain(c->name, &e);
+}
+
+int options_parse(const struct command *c, int *argc, char ***argv)
+{
+    struct option longs[OPTIONS_MAX + 2];
+    char letters[LETTERS_BYTES];
+    struct err e;
+    for_getopt(c, longs, letters);
+    for (int found; (found = getopt_long(*argc, *argv, letters, longs, NULL)) != -1;) {
+        const struct option_word *w = find_word(c, found);
+        if (found == 'h') {
+            fputs(c->usage, stdout);
+            return fflush(stdout) == 0 ? OPTIONS_DONE : EX_IOERR;
+        }
+        if (w == NULL)
+            return refuse(c, found, (*argv)[optind - 1]);
+        if (!take_word(c, w, &e))
+            return options_bad_usage(c->name, e.text);
+    }
+    *argc -= optind;
+    *argv += optind;
+    return 0;
+}
+
+int options_complain(const char *command, const struct err *e)
+{
+    fprintf(stderr, "tallyd %s: %s", command, e->text);
+    if (e->code == EX_USAGE)
+        fprintf(stderr, "; `tallyd %s --help` tells more", command);
+    fputc('\n', stderr);
+    return e->code;
+}
+
+int options_bad_usage(const char *command, const char *what)
+{
+    struct err e;
+    err_set(&e, EX_USAGE, "%s", what);
+    return options_complain(command, &e);
+}
+
+void options_end_by_pipe(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0)
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+bool options_print(const struct text *out, struct err *e)
+{
+    if (fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0)
+        return true;
+    int error = errno;
+    options_end_by_pipe();
+    return err_set(e, EX_IOERR, "cannot write to standard output: %s", strerror(error));
+}
+
+struct config *options_load(const char *file, const char *store_url, int *code)
+{
+    struct text problems = {0};
+    struct err e;
+    struct config *c = file == NULL ? config_default() : config_load(file, &problems, code);
+    if (c == NULL)
+        fputs(problems.ptr, stderr);
+    text_fini(&problems);
+    if (c == NULL || store_url == NULL || config_set_store(c, store_url, &e))
+        return c;
+    fprintf(stderr, "--store: %s\n", e.text);
+    *code = EX_USAGE;
+    config_free(c);
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* account.h - tells a person what a run did: progress while it lasts, the books when it is over. */
+#pragma once
+
+#include "daemon/count/pipeline.h"
+#include "ingest/file/input.h"
+
+#include <stdio.h>
+
+/* The progress line of one file on a terminal; silent anywhere else. */
+struct progress_bar {
+    FILE *out; /* NULL: silent */
+    const char *name;
+    int64_t size; /* of the file on disk; 0: unknown */
+    const struct clock *clock;
+    int64_t begun_ms;
+};
+
+void progress_bar_init(struct progress_bar *bar, const char *name, const struct input *in,
+                       const struct clock *clock, bool quiet);
+void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress);
+void progress_bar_clear(struct progress_bar *bar);
+
+/* "1,234,567" */
+#define ACCOUNT_NUMBER_BYTES 32
+const char *account_number(int64_t n, char buf[ACCOUNT_NUMBER_BYTES]);
+/* The books, a line for the source and one per report. */
+void account_books(FILE *out, const struct books *books, const struct report *reports);
+/* What became of events that are kept as they are. */
+void account_raws(FILE *out, const struct raw_figures *raws, size_t count);
+/* Every reason for which lines were rejected, with a sample of each. */
+void account_rejects(FILE *out, const struct pipeline_progress *progress);

@@ -1,0 +1,157 @@
+#include "daemon/count/jobs.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/backend/backend.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jobs {
+    struct jobs_options options;
+    struct store *store; /* NULL: not open yet, or it failed */
+    pthread_t thread;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* of the condition, that nobody sleeps on when it is to stop */
+    pthread_cond_t wake;
+};
+
+static void tell_period(void *context, const char *report, enum span span, int64_t start_ms,
+                        uint64_t documents)
+{
+    struct jobs *j = context;
+    char iso[CIVIL_ISO_BYTES];
+    log_info("rolled_up", "report=%s %s=%.*s documents=%" PRIu64, report, span_name(span),
+             span == SPAN_MONTH ? 7 : 10, civil_iso(start_ms, iso), documents);
+    status_note_rollup(j->options.status, documents);
+}
+
+static void tell_ranking(void *context, const char *report, enum span span, int64_t start_ms, uint64_t series)
+{
+    struct jobs *j = context;
+    char iso[CIVIL_ISO_BYTES];
+    log_info("ranked", "report=%s span=%s from=%s series=%" PRIu64, report, span_name(span),
+             civil_iso(start_ms, iso), series);
+    status_note_ranking(j->options.status);
+}
+
+static bool is_stopped(void *context)
+{
+    const struct jobs *j = context;
+    return atomic_load(&j->stop) || atomic_load(j->options.stop);
+}
+
+/* The one whether or not the other failed; *failed: the first that did. */
+static bool work(struct jobs *j, const char **failed, struct err *e)
+{
+    struct store_roll what = {.quiet_ms = j->options.rollup_after_ms,
+                              .from_ms = -1,
+                              .weeks = j->options.weeks,
+                              .week_start = j->options.week_start,
+                              .is_stopped = is_stopped,
+                              .done = tell_period,
+                              .context = j};
+    struct err other;
+    *failed = "rollup";
+    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
+    if (j->store == NULL)
+        j->store = store_open(j->options.store_url, STORE_WORK, NULL, 0, e);
+    if (j->store == NULL)
+        return false;
+    bool rolled = store_roll(j->store, &what, e);
+    what.done = tell_ranking;
+    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
+    bool ranked = store_rank(j->store, &what, rolled ? e : &other);
+    if (rolled)
+        *failed = "top";
+    return rolled && ranked;
+}
+
+/* A handle that lost its server is not used again: what it knows may be old. Any other failure may be one
+ * report's, and come again each time: then the handle must still know for how long the others have waited. */
+static void turn(struct jobs *j)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    const char *failed;
+    struct err e;
+    if (work(j, &failed, &e))
+        return;
+    if (e.code == EX_UNAVAILABLE) {
+        store_close(j->store);
+        j->store = NULL;
+    }
+    status_note_job_failure(j->options.status);
+    log_limited(LOG_LEVEL_WARN, "job_failed", "job=%s error=%s next=\"trying again\"", failed,
+                log_quote(e.text, quoted));
+}
+
+/* Long enough that a trickle of late events does not keep the server busy. */
+static void rest(struct jobs *j, int64_t took_ms)
+{
+    int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
+    ms = ms > (JOBS_SHARE - 1) * took_ms ? ms : (JOBS_SHARE - 1) * took_ms;
+    ms = ms < JOBS_REST_MS ? ms : JOBS_REST_MS;
+    const struct timespec until = clock_timespec(clock_mono_ms(&clock_system) + ms);
+    pthread_mutex_lock(&j->lock);
+    while (!atomic_load(&j->stop) && pthread_cond_timedwait(&j->wake, &j->lock, &until) != ETIMEDOUT) {
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void *run(void *context)
+{
+    struct jobs *j = context;
+    while (!is_stopped(j)) {
+        int64_t begun_ms = clock_mono_ms(&clock_system);
+        turn(j);
+        rest(j, clock_mono_ms(&clock_system) - begun_ms);
+    }
+    return NULL;
+}
+
+static void init_wake(struct jobs *j)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&j->lock, NULL);
+}
+
+static void free_jobs(struct jobs *j)
+{
+    store_close(j->store);
+    pthread_cond_destroy(&j->wake);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+struct jobs *jobs_start(const struct jobs_options *options, struct err *e)
+{
+    struct jobs *j = xcalloc(1, sizeof *j);
+    j->options = *options;
+    init_wake(j);
+    int error = pthread_create(&j->thread, NULL, run, j); /* which leaves errno alone */
+    if (error == 0)
+        return j;
+    err_set(e, EX_OSERR, "cannot start a thread for jobs: %s; allow this user more processes or memory",
+            strerror(error));
+    free_jobs(j);
+    return NULL;
+}
+
+void jobs_stop(struct jobs *j)
+{
+    if (j == NULL)
+        return;
+    pthread_mutex_lock(&j->lock);
+    atomic_store(&j->stop, true);
+    pthread_cond_signal(&j->wake);
+    pthread_mutex_unlock(&j->lock);
+    pthread_join(j->thread, NULL);
+    free_jobs(j);
+}

@@ -1,0 +1,175 @@
+#include "daemon/service/service.h"
+
+#include "base/log.h"
+#include "config/reload.h"
+#include "daemon/service/stop.h"
+#include "web/listen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REJECTED_MIN 10 /* lines, none of which was understood, are worth a word */
+
+static struct query_limits query_limits_of(const struct config *c)
+{
+    return (struct query_limits){(uint64_t)c->query.rows_max, (uint64_t)c->query.points_max,
+                                 (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max,
+                                 c->query.week_start};
+}
+
+void service_init(struct service *sv, const struct service_options *options)
+{
+    const struct config *c = options->config;
+    *sv = (struct service){.options = *options};
+    log_set_level(c->log.level);
+    sv->stop = stop_catch();
+    stop_catch_reload();
+    stop_within(c->run.stop_timeout_ms);
+    notify_init(&sv->notify, &clock_system);
+    status_init(&sv->status, &(struct status_options){.clock = &clock_system,
+                                                      .store = store_show(c->store.url, sv->store),
+                                                      .source = options->source,
+                                                      .reports = c->reports,
+                                                      .report_count = c->report_count,
+                                                      .lag_max = c->http.lag_max});
+}
+
+void service_fini(struct service *sv)
+{
+    server_stop(sv->server);
+    status_fini(&sv->status);
+    log_limit_tell(INT64_MAX);
+}
+
+bool service_serve(struct service *sv, struct err *e)
+{
+    const struct config *c = sv->options.config;
+    struct server_options options = {
+        .store_url = c->store.url,
+        .listen = sv->options.listen != NULL ? sv->options.listen : c->http.listen,
+        .connections_max = (unsigned)c->http.connections_max,
+        .streams_max = (unsigned)c->http.streams_max,
+        .timeout_ms = c->http.timeout_ms,
+        .token = c->http.token,
+        .tls_cert = c->http.tls_cert,
+        .tls_key = c->http.tls_key,
+        .limits = query_limits_of(c),
+        .status = &sv->status,
+    };
+    if (!c->http.enabled)
+        return true;
+    sv->server = server_start(&options, e);
+    if (sv->server != NULL && c->http.token == NULL && !listen_is_loopback(server_address(sv->server)))
+        log_warn("http_is_open",
+                 "listen=%s reason=\"who reaches it reads all counts: there is no http.token\"",
+                 server_address(sv->server));
+    return sv->server != NULL;
+}
+
+const char *service_address(const struct service *sv)
+{
+    return sv->server != NULL ? server_address(sv->server) : "none";
+}
+
+static void log_problems(struct slice problems)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    while (problems.len > 0) {
+        const char *end = memchr(problems.ptr, '\n', problems.len);
+        size_t len = end != NULL ? (size_t)(end - problems.ptr) : problems.len;
+        char line[LOG_QUOTE_BYTES];
+        snprintf(line, sizeof line, "%.*s", (int)len, problems.ptr);
+        log_error("reload_problem", "problem=%s", log_quote(line, quoted));
+        size_t gone = end != NULL ? len + 1 : len;
+        problems = slice_of(problems.ptr + gone, problems.len - gone);
+    }
+}
+
+/* NULL: something is wrong with it, and that was logged. */
+static struct config *load_next(const struct service *sv)
+{
+    struct text problems = {0};
+    struct err e;
+    int code;
+    struct config *next = config_load(sv->options.config_file, &problems, &code);
+    if (next == NULL)
+        log_problems(text_slice(&problems));
+    else if (sv->options.store_url != NULL && !config_set_store(next, sv->options.store_url, &e))
+        check_failed("the store's URL was good before", __FILE__, __LINE__, __func__);
+    text_fini(&problems);
+    return next;
+}
+
+static void use_new_values(struct service *sv)
+{
+    const struct config *c = sv->options.config;
+    struct query_limits limits = query_limits_of(c);
+    log_set_level(c->log.level);
+    stop_within(c->run.stop_timeout_ms);
+    status_set_lag_max(&sv->status, c->http.lag_max);
+    if (sv->server != NULL)
+        server_set_limits(sv->server, &limits);
+}
+
+static void log_reload(const struct reload *found)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    log_info("reloaded", "changed=%s", log_quote(found->taken.ptr, quoted));
+    if (found->restart.len > 0)
+        log_warn("reload_kept", "keys=%s reason=\"they need a restart\"",
+                 log_quote(found->restart.ptr, quoted));
+}
+
+static bool reload(struct service *sv)
+{
+    struct reload found;
+    if (sv->options.config_file == NULL) {
+        log_warn("reload_failed", "reason=\"there is no configuration file (-c)\"");
+        return false;
+    }
+    struct config *next = load_next(sv);
+    if (next == NULL) {
+        log_error("reload_failed", "next=\"the configuration stays as it was\"");
+        return false;
+    }
+    reload_take(sv->options.config, next, &found);
+    use_new_values(sv);
+    log_reload(&found);
+    text_fini(&found.taken);
+    text_fini(&found.restart);
+    config_free(next);
+    return true;
+}
+
+/* Most likely the configuration is wrong, and all looks well. */
+static void tell_rejected(struct service *sv)
+{
+    enum reject_reason why;
+    char quoted[LOG_QUOTE_BYTES];
+    int64_t lines = sv->said_rejected ? 0 : status_all_rejected(&sv->status, &why);
+    if (lines < REJECTED_MIN)
+        return;
+    log_warn("all_rejected",
+             "lines=%" PRId64 " reason=%s next=\"check sources.*.decode; rejects.file keeps such lines\"",
+             lines, log_quote(reject_help(why), quoted));
+    sv->said_rejected = true;
+}
+
+bool service_tick(struct service *sv)
+{
+    bool reloaded = false;
+    const struct beat *stuck = beats_stuck(&sv->notify.beats, STATUS_SILENCE_MS);
+    status_note_stuck(&sv->status, stuck != NULL ? stuck->name : NULL);
+    if (atomic_load(sv->stop))
+        notify_stopping(&sv->notify, sv->options.config->run.stop_timeout_ms);
+    else if (stop_take_reload()) {
+        notify_reloading(&sv->notify);
+        reloaded = reload(sv);
+        notify_reloaded(&sv->notify);
+    }
+    notify_tick(&sv->notify, &sv->status);
+    tell_rejected(sv);
+    log_limit_tell(clock_mono_ms(&clock_system));
+    return reloaded;
+}

@@ -1,0 +1,500 @@
+#include "daemon/topic/consume_internal.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/budget.h"
+#include "daemon/count/writer.h"
+#include "daemon/setup.h"
+#include "daemon/topic/intake.h"
+#include "daemon/topic/recheck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LAST_COMMIT_MS 1000 /* waited for at the end */
+
+static bool is_stopping(const struct consume *c)
+{
+    return atomic_load(c->options->service->stop);
+}
+
+static void take_limits(struct consume *c)
+{
+    const struct config *cf = c->options->config;
+    flush_limit(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms);
+    c->shared.limits.future_max_ms = cf->limits.future_max_ms;
+    c->shared.limits.revoke_ms = cf->kafka.revoke_ms;
+}
+
+/* Returns how many partitions are consumed here. */
+static int64_t note_partitions(struct consume *c)
+{
+    struct status *status = &c->options->service->status;
+    int64_t count = 0;
+    pthread_mutex_lock(&c->shared.lock);
+    for (size_t i = 0; i < c->topic_count; i++) {
+        struct topic *t = &c->topics[i];
+        for (int32_t n = 0; n < t->count; n++) {
+            struct partition *p = &t->partitions[n];
+            count += p->kafka != NULL;
+            if (p->status_index >= 0 && p->kafka != NULL) {
+                status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
+                status_note_transaction(status, p->status_index, consume_stands_s(p));
+            } else if (p->status_index >= 0)
+                status_drop_partition(status, p->status_index);
+        }
+    }
+    pthread_mutex_unlock(&c->shared.lock);
+    return count;
+}
+
+/* The writer's, several times a second. */
+static void tick(void *context)
+{
+    struct consume *c = context;
+    struct service *sv = c->options->service;
+    int64_t bytes = 0, queued_bytes = 0;
+    for (size_t i = 0; i < c->intake_count; i++) {
+        bytes += c->intakes[i].bytes;
+        queued_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
+    }
+    int64_t partitions = note_partitions(c), unproven = c->unproven;
+    for (size_t i = 0; i < c->topic_count; i++)
+        unproven += c->topics[i].unproven;
+    status_note(&sv->status, &(struct status_figures){
+                                 .partitions = partitions,
+                                 .rebalances = c->rebalances,
+                                 .unproven = unproven,
+                                 .state = is_stopping(c) ? STATUS_STOPPING : c->state,
+                                 .books = &c->books,
+                                 .messages = c->messages,
+                                 .dead_letters = c->letters,
+                                 .shard_bytes = bytes,
+                                 .queue_bytes = queued_bytes,
+                                 .memory_budget_bytes = c->budget_bytes,
+                                 .flush_interval_ms = c->flush.interval_ms,
+                             });
+    if (service_tick(sv))
+        take_limits(c);
+    c->shared.limits.flush_ms = c->flush.interval_ms;
+}
+
+/* ---- applying */
+
+struct letters_to_write {
+    struct letter_box *box;
+    const struct letters *letters;
+};
+
+static bool write_letters(void *context, struct err *e)
+{
+    struct letters_to_write *w = context;
+    return letter_box_write(w->box, w->letters, e);
+}
+
+static void commit(struct consume *c, struct intake *in, const struct delivery *d)
+{
+    struct kafka_offset *offsets = xcalloc(d->range_count, sizeof *offsets);
+    (void)c;
+    for (size_t i = 0; i < d->range_count; i++) {
+        struct partition *p = d->ranges[i].partition;
+        p->stored = d->ranges[i].range.to;
+        offsets[i] = (struct kafka_offset){p->topic->name, p->number, p->stored};
+    }
+    failpoint(FAILPOINT_OFFSETS_BEFORE);
+    kafka_commit(in->kafka, offsets, d->range_count);
+    failpoint(FAILPOINT_OFFSETS_AFTER);
+    free(offsets);
+}
+
+static bool apply(struct consume *c, struct intake *in, struct err *e)
+{
+    struct delivery *d = &in->sealed;
+    ASSERT(d->part != NULL && !d->is_applied);
+    if (!recheck_delivery(c, in, d, e))
+        return false;
+    struct letters_to_write letters = {c->box, &d->letters};
+    struct range *ranges = xcalloc(d->range_count, sizeof *ranges);
+    struct books *books = xcalloc(d->range_count, sizeof *books);
+    for (size_t i = 0; i < d->range_count; i++) {
+        ranges[i] = d->ranges[i].range;
+        books[i] = d->ranges[i].books;
+    }
+    struct batch batch = {
+        .ranges = ranges, .books = books, .range_count = d->range_count, .parts = &d->part, .part_count = 1};
+    bool good = writer_apply(&c->writer, &batch, write_letters, &letters, e);
+    for (size_t i = 0; good && i < d->range_count; i++)
+        books_add(&c->books, &books[i]);
+    free(ranges);
+    free(books);
+    if (!good)
+        return false;
+    c->messages += d->messages;
+    c->letters += (int64_t)(c->box != NULL ? d->letters.count : 0);
+    recheck_stored(d);
+    commit(c, in, d);
+    pthread_mutex_lock(&c->shared.lock);
+    d->is_applied = true;
+    pthread_cond_broadcast(&c->shared.applied);
+    pthread_mutex_unlock(&c->shared.lock);
+    return true;
+}
+
+/* What an intake needs of the writer, and which; nothing within a tick. *ended: all have ended; *failed: one
+ * failed. */
+static enum intake_need wait_intake(struct consume *c, struct intake **found, bool *ended, bool *failed)
+{
+    enum intake_need need = INTAKE_NEEDS_NOTHING;
+    const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
+    pthread_mutex_lock(&c->shared.lock);
+    for (int attempt = 0; attempt < 2 && need == INTAKE_NEEDS_NOTHING; attempt++) {
+        *ended = true;
+        *failed = false;
+        for (size_t i = 0; i < c->intake_count; i++) {
+            struct intake *in = &c->intakes[(c->served + 1 + i) % c->intake_count];
+            *ended = *ended && in->has_ended;
+            *failed = *failed || in->has_failed;
+            if (need == INTAKE_NEEDS_NOTHING) {
+                need = intake_take_need(in, clock_mono_ms(&clock_system));
+                *found = in;
+            }
+        }
+        if (need == INTAKE_NEEDS_NOTHING && attempt == 0 &&
+            (*ended || *failed || pthread_cond_timedwait(&c->shared.sealed, &c->shared.lock, &until) != 0))
+            break;
+    }
+    pthread_mutex_unlock(&c->shared.lock);
+    *ended = *ended && need == INTAKE_NEEDS_NOTHING;
+    if (need != INTAKE_NEEDS_NOTHING)
+        c->served = (size_t)(*found - c->intakes);
+    return need;
+}
+
+static bool serve(struct consume *c, enum intake_need need, struct intake *in, struct err *e)
+{
+    switch (need) {
+    case INTAKE_NEEDS_BEGINNING:
+        return consume_begin_given(c, in, e);
+    case INTAKE_NEEDS_APPLYING:
+        return apply(c, in, e);
+    default:
+        return true;
+    }
+}
+
+/* Until all intakes have ended, and everything of theirs is applied. */
+static bool serve_intakes(struct consume *c, struct err *e)
+{
+    bool ended = false;
+    while (!ended) {
+        bool failed;
+        struct intake *in;
+        enum intake_need need = wait_intake(c, &in, &ended, &failed);
+        if (!serve(c, need, in, e))
+            return false;
+        if (!recheck_idle(c, e) || !writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
+            return false;
+        writer_turn(&c->writer);
+        if (failed || is_stopping(c) || atomic_load(&c->has_new_partitions))
+            atomic_store(&c->shared.end, true);
+    }
+    return true;
+}
+
+/* ---- the housekeeper */
+
+static bool finds_new_partitions(struct consume *c)
+{
+    struct err e;
+    for (size_t i = 0; i < c->topic_count; i++) {
+        int32_t count;
+        if (!kafka_partitions(c->intakes[0].kafka, c->topics[i].name, &count, &e))
+            return false;
+        if (count > c->topics[i].count) {
+            log_info("new_partitions", "topic=%s before=%d now=%d", c->topics[i].name, c->topics[i].count,
+                     count);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void *housekeep(void *context)
+{
+    struct consume *c = context;
+    int64_t looked_ms = clock_mono_ms(c->shared.clock);
+    while (!atomic_load(&c->end_housekeeping)) {
+        for (size_t i = 0; i < c->intake_count; i++) {
+            struct intake *in = &c->intakes[i];
+            kafka_serve(in->kafka);
+            if (atomic_exchange(&in->is_busy, false))
+                kafka_wake(in->kafka);
+        }
+        int64_t now_ms = clock_mono_ms(c->shared.clock);
+        if (!c->shared.is_group && now_ms - looked_ms >= KAFKA_NEW_PARTITIONS_MS) {
+            if (finds_new_partitions(c))
+                atomic_store(&c->has_new_partitions, true);
+            looked_ms = clock_mono_ms(c->shared.clock);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = KAFKA_WAKE_MS * 1000000L}, NULL);
+    }
+    return NULL;
+}
+
+/* ---- a session */
+
+static void init_intakes(struct consume *c)
+{
+    atomic_store(&c->shared.end, false);
+    atomic_store(&c->shared.abandon, false);
+    for (size_t i = 0; i < c->intake_count; i++) {
+        intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count, c->intakes[i].beat);
+        c->troubles[i] = 0; /* its consumer is a new one */
+    }
+}
+
+static void fini_intakes(struct consume *c)
+{
+    for (size_t i = 0; i < c->intake_count; i++)
+        intake_fini(&c->intakes[i]);
+}
+
+/* The same, until it succeeds or the stop comes. */
+static bool begin_session_patiently(struct consume *c, struct err *e)
+{
+    bool said = false;
+    while (!consume_begin(c, e)) {
+        char quoted[LOG_QUOTE_BYTES];
+        if (!e->retryable || is_stopping(c))
+            return false;
+        if (!said)
+            log_warn("waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
+        said = true;
+        writer_sleep(&c->writer, AGAIN_MS);
+        if (is_stopping(c))
+            return false;
+    }
+    return true;
+}
+
+static bool start_threads(struct consume *c, struct err *e)
+{
+    for (size_t i = 0; i < c->topic_count; i++)
+        c->topics[i].is_fixed = true;
+    atomic_store(&c->end_housekeeping, false);
+    atomic_store(&c->has_new_partitions, false);
+    for (size_t i = 0; i < c->intake_count; i++) {
+        struct intake *in = &c->intakes[i];
+        if (pthread_create(&in->thread, NULL, intake_run, in) != 0)
+            return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
+        pthread_setname_np(in->thread, "tallyd-intake");
+        c->started++;
+    }
+    if (pthread_create(&c->housekeeper, NULL, housekeep, c) != 0)
+        return err_set(e, EX_OSERR, "cannot start a thread; allow this user more processes or memory");
+    pthread_setname_np(c->housekeeper, "tallyd-keeper");
+    c->has_housekeeper = true;
+    return true;
+}
+
+static void join_threads(struct consume *c)
+{
+    atomic_store(&c->end_housekeeping, true);
+    for (size_t i = 0; i < c->started; i++)
+        pthread_join(c->intakes[i].thread, NULL);
+    if (c->has_housekeeper)
+        pthread_join(c->housekeeper, NULL);
+    c->started = 0;
+    c->has_housekeeper = false;
+    for (size_t i = 0; i < c->intake_count; i++)
+        kafka_finish_commits(c->intakes[i].kafka, LAST_COMMIT_MS);
+}
+
+static void log_session_end(struct consume *c, const struct err *why)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"%s\"", log_quote(why->text, quoted),
+                is_stopping(c) ? "stopping" : "beginning anew from the store");
+    if (!is_stopping(c))
+        writer_sleep(&c->writer, AGAIN_MS);
+}
+
+/* A membership that another has taken may be a session's last word, which no intake has heard. */
+static void note_unfit(struct consume *c)
+{
+    struct err e;
+    for (size_t i = 0; i < c->intake_count; i++) {
+        struct intake *in = &c->intakes[i];
+        if (in->kafka != NULL && !kafka_is_fit(in->kafka, &e))
+            intake_fail(in, &e);
+    }
+}
+
+/* Whoever has this one's place in the group: the store knows where that is. */
+static void name_other(struct consume *c, struct err *e)
+{
+    struct err named;
+    if (e->code == EX_CONFIG && !store_meet(c->options->store, &named) && named.code == EX_CONFIG)
+        *e = named;
+}
+
+/* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
+ */
+static bool heed_failures(struct consume *c, struct err *e)
+{
+    for (size_t i = 0; i < c->intake_count; i++) {
+        const struct intake *in = &c->intakes[i];
+        if (in->has_failed && !in->error.retryable) {
+            *e = in->error;
+            name_other(c, e);
+            return false;
+        }
+        if (in->has_failed)
+            log_session_end(c, &in->error);
+    }
+    return true;
+}
+
+static void log_topics(const struct consume *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        const struct topic *t = &c->topics[i];
+        log_info("consuming", "topic=%s partitions=%d source=%s%s%s", t->name, t->count, t->source,
+                 c->shared.is_group ? " group=" : "", c->shared.is_group ? c->kafka_options.group : "");
+    }
+}
+
+static bool count_session(struct consume *c, struct err *e)
+{
+    bool good = start_threads(c, e);
+    if (good) {
+        log_topics(c);
+        c->state = STATUS_COUNTING;
+        good = serve_intakes(c, e);
+    }
+    if (!good) {
+        pthread_mutex_lock(&c->shared.lock);
+        atomic_store(&c->shared.abandon, true);
+        pthread_cond_broadcast(&c->shared.applied);
+        pthread_mutex_unlock(&c->shared.lock);
+    }
+    join_threads(c);
+    return good;
+}
+
+/* A batch was dropped, or nothing could be claimed, because another daemon goes on with it. */
+static bool is_taken_over(const struct consume *c, const struct err *e)
+{
+    return c->shared.is_group && e->code == EX_TEMPFAIL && !e->retryable;
+}
+
+/* Intakes live for one session: what of theirs is not stored is read again. */
+static bool run_session(struct consume *c, struct err *e)
+{
+    init_intakes(c);
+    bool begun = begin_session_patiently(c, e);
+    bool good = begun && writer_expire(&c->writer, e) && count_session(c, e);
+    note_unfit(c);
+    consume_close(c);
+    if (!good && (is_taken_over(c, e) || consume_has_outdated(c))) {
+        log_session_end(c, e);
+        good = true;
+    }
+    good = good && heed_failures(c, e);
+    fini_intakes(c);
+    return good || (!begun && is_stopping(c));
+}
+
+/* ---- the whole */
+
+static void init_shared(struct consume *c)
+{
+    const struct config *cf = c->options->config;
+    struct intake_shared *sh = &c->shared;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&sh->lock, NULL);
+    pthread_cond_init(&sh->sealed, &attributes);
+    pthread_cond_init(&sh->applied, &attributes);
+    pthread_condattr_destroy(&attributes);
+    sh->clock = &clock_system;
+    sh->reports = cf->reports;
+    sh->report_count = cf->report_count;
+    sh->shard = setup_pipeline(cf, 1).shard;
+    c->late_ms = xcalloc(cf->report_count, sizeof *c->late_ms);
+    sh->shard.late_ms = c->late_ms;
+    sh->line_max = (size_t)cf->limits.line_max;
+    sh->is_group = c->options->store->is_shared;
+    sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
+    flush_init(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms, cf->kafka.threads);
+    sh->limits.flush_ms = c->flush.interval_ms;
+    take_limits(c);
+}
+
+static void init(struct consume *c)
+{
+    const struct config *cf = c->options->config;
+    struct service *sv = c->options->service;
+    c->kafka_options = setup_kafka(cf);
+    init_shared(c);
+    c->topics = topics_new(cf, c->options->accepted, c->options->accepted_count, &c->topic_count);
+    c->writer = (struct writer){.store = c->options->store,
+                                .clock = &clock_system,
+                                .give_up = sv->stop,
+                                .status = &sv->status,
+                                .flush = &c->flush,
+                                .beat = beats_add(&sv->notify.beats, "writer"),
+                                .retry = true,
+                                .insist = true, /* the alarm of run.stop_timeout ends it */
+                                .tick = tick,
+                                .context = c,
+                                .late_ms = c->late_ms,
+                                .broker_ms = &c->shared.broker_ms,
+                                .trust_at_ms = clock_mono_ms(&clock_system) + WRITER_EXPIRE_TRUST_MS};
+    c->intake_count = (size_t)cf->kafka.threads;
+    c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
+    c->troubles = xcalloc(c->intake_count, sizeof *c->troubles);
+    for (size_t i = 0; i < c->intake_count; i++)
+        c->intakes[i].beat = beats_add(&sv->notify.beats, "intake");
+    books_init(&c->books, cf->report_count);
+    struct budget budget = budget_of(cf);
+    c->budget_bytes = budget.shards_bytes + budget.queue_bytes;
+    c->state = STATUS_STARTING;
+}
+
+static void fini(struct consume *c)
+{
+    free(c->intakes);
+    free(c->troubles);
+    free(c->late_ms);
+    writer_fini(&c->writer);
+    topics_free(c->topics, c->topic_count);
+    letter_box_close(c->box);
+    books_fini(&c->books);
+    pthread_cond_destroy(&c->shared.sealed);
+    pthread_cond_destroy(&c->shared.applied);
+    pthread_mutex_destroy(&c->shared.lock);
+}
+
+bool consume_run(const struct consume_options *options, struct err *e)
+{
+    struct consume *c = xcalloc(1, sizeof *c);
+    c->options = options;
+    init(c);
+    bool good = letter_box_open(&c->box, options->config, &c->kafka_options, e);
+    while (good && !is_stopping(c))
+        good = run_session(c, e);
+    tick(c);
+    failpoint(FAILPOINT_STOP_DRAINED);
+    if (good)
+        log_info("stopped", "messages=%" PRId64 " consumed=%" PRId64 " rejected=%" PRId64, c->messages,
+                 c->books.entries[BOOK_CONSUMED], books_rejected(&c->books));
+    fini(c);
+    free(c);
+    return good;
+}

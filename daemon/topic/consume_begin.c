@@ -1,0 +1,189 @@
+/* How a session begins: consumers, where the store stands, what each reads. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/topic/consume_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of a witness only the record itself is wanted; what is behind it comes, too. */
+#define READER_FETCH_BYTES 1024
+
+/* Each has a place in its group: an instance's name and the intake's number. */
+static void name_instance(const struct consume *c, size_t intake, char name[KAFKA_INSTANCE_BYTES])
+{
+    const char *instance = c->options->config->kafka.instance;
+    if (instance == NULL || !c->shared.is_group)
+        name[0] = '\0';
+    else if (c->intake_count == 1)
+        snprintf(name, KAFKA_INSTANCE_BYTES, "%s", instance);
+    else
+        snprintf(name, KAFKA_INSTANCE_BYTES, "%s-%zu", instance, intake);
+}
+
+static bool open_consumers(struct consume *c, struct err *e)
+{
+    for (size_t i = 0; i < c->intake_count; i++) {
+        struct kafka_options options = c->kafka_options;
+        name_instance(c, i, options.instance);
+        options.on_stand = consume_note_stand;
+        options.context = &c->intakes[i];
+        c->intakes[i].kafka = kafka_open(&options, e);
+        if (c->intakes[i].kafka == NULL)
+            return false;
+    }
+    struct kafka_options reader = c->kafka_options;
+    reader.group = NULL;
+    reader.fetch_bytes = READER_FETCH_BYTES;
+    c->reader = kafka_open(&reader, e);
+    return c->reader != NULL;
+}
+
+void consume_close(struct consume *c)
+{
+    pthread_mutex_lock(&c->shared.lock);
+    for (size_t i = 0; i < c->topic_count; i++) {
+        for (int32_t n = 0; n < c->topics[i].count; n++)
+            c->topics[i].partitions[n].kafka = NULL;
+    }
+    pthread_mutex_unlock(&c->shared.lock);
+    for (size_t i = 0; i < c->intake_count; i++) {
+        kafka_close(c->intakes[i].kafka);
+        c->intakes[i].kafka = NULL;
+    }
+    kafka_close(c->reader);
+    c->reader = NULL;
+}
+
+/* Where partitions that are new begin, or where accepted losses end, is durable before anything of them is
+ * counted: at the next start they are known, and `start` means nothing to them any more. */
+static bool store_beginnings(struct consume *c, struct err *e)
+{
+    struct range *ranges = NULL;
+    size_t count = 0, capacity = 0;
+    for (struct partition *p = NULL; (p = topics_next(c->topics, c->topic_count, p)) != NULL;) {
+        p->stored = p->next;
+        p->stored_witnesses = p->witnesses;
+        p->unproven.offset = -1;
+        p->checked_ms = clock_mono_ms(&clock_system);
+        if (p->is_known && p->lost == 0)
+            continue;
+        ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
+        partition_range(p, &ranges[count++]);
+        p->lost = 0; /* what follows continues from `next` */
+    }
+    struct books *books = xcalloc(count + 1, sizeof *books);
+    for (size_t i = 0; i < count; i++)
+        books_init(&books[i], c->options->config->report_count);
+    struct batch batch = {.ranges = ranges, .books = books, .range_count = count};
+    bool good = count == 0 || writer_apply(&c->writer, &batch, NULL, NULL, e);
+    for (size_t i = 0; i < count; i++)
+        books_fini(&books[i]);
+    free(books);
+    free(ranges);
+    return good;
+}
+
+/* From where each partition with `begins` is to be read. */
+static bool begin_partitions(struct consume *c, struct err *e)
+{
+    bool good =
+        topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, c->reader, e) &&
+        store_beginnings(c, e);
+    for (struct partition *p = NULL; (p = topics_next(c->topics, c->topic_count, p)) != NULL;) {
+        p->begins = false;
+        if (good && p->status_index < 0)
+            p->status_index = status_add_partition(&c->options->service->status, p->topic->name, p->number);
+    }
+    return good;
+}
+
+bool consume_has_outdated(const struct consume *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        if (c->topics[i].is_outdated)
+            return true;
+    }
+    return false;
+}
+
+bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    for (size_t i = 0; i < in->given_count; i++)
+        in->given[i]->begins = true;
+    bool good = begin_partitions(c, e);
+    if (!good && !e->retryable)
+        return false;
+    if (!good && consume_has_outdated(c))
+        intake_fail(in, e);
+    else if (!good)
+        log_limited(LOG_LEVEL_WARN, "waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
+    pthread_mutex_lock(&c->shared.lock);
+    for (size_t i = 0; good && i < in->given_count; i++)
+        in->given[i]->kafka = in->kafka;
+    in->request = good ? REQUEST_GRANTED : REQUEST_MADE;
+    in->request_ms = clock_mono_ms(&clock_system) + AGAIN_MS;
+    pthread_cond_broadcast(&c->shared.applied);
+    pthread_mutex_unlock(&c->shared.lock);
+    c->rebalances += good;
+    if (good)
+        log_info("partitions_given", "partitions=%zu first=%s/%d", in->given_count, in->given[0]->topic->name,
+                 in->given[0]->number);
+    return true;
+}
+
+static bool subscribe(struct consume *c, struct err *e)
+{
+    bool good = true;
+    const char **names = xcalloc(c->topic_count + 1, sizeof *names);
+    for (size_t i = 0; i < c->topic_count; i++)
+        names[i] = c->topics[i].name;
+    for (size_t k = 0; k < c->intake_count && good; k++)
+        good = kafka_subscribe(c->intakes[k].kafka, names, c->topic_count, e);
+    free(names);
+    return good;
+}
+
+/* Each intake has its share of every topic's partitions. */
+static bool assign(struct consume *c, struct err *e)
+{
+    for (size_t k = 0; k < c->intake_count; k++) {
+        struct kafka_offset *offsets = NULL;
+        size_t count = 0, capacity = 0;
+        for (size_t i = 0; i < c->topic_count; i++) {
+            for (int32_t n = (int32_t)k; n < c->topics[i].count; n += (int32_t)c->intake_count) {
+                struct partition *p = &c->topics[i].partitions[n];
+                offsets = xgrow(offsets, &capacity, count + 1, sizeof *offsets);
+                offsets[count++] = (struct kafka_offset){c->topics[i].name, n, p->next};
+                p->kafka = c->intakes[k].kafka;
+            }
+        }
+        bool good = count == 0 || kafka_assign(c->intakes[k].kafka, offsets, count, e);
+        free(offsets);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* Of a topic that is new to the store, whoever sees it first decides where all of it begins: `start` may be a
+ * moment. Else in a group each partition begins when it is given to somebody. */
+static void mark_beginnings(struct consume *c)
+{
+    for (size_t i = 0; i < c->topic_count; i++) {
+        for (int32_t n = 0; n < c->topics[i].count; n++)
+            c->topics[i].partitions[n].begins = !c->shared.is_group || !c->topics[i].is_known;
+    }
+}
+
+bool consume_begin(struct consume *c, struct err *e)
+{
+    if ((c->reader == NULL && !open_consumers(c, e)) ||
+        !topics_look(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e))
+        return false;
+    mark_beginnings(c);
+    return store_meet(c->options->store, e) && begin_partitions(c, e) &&
+           (c->shared.is_group ? subscribe(c, e) : assign(c, e));
+}

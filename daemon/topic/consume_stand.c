@@ -1,0 +1,55 @@
+/* Partitions that stand because of a transaction in Kafka that is open: nothing behind it may be counted
+ * before its producer has committed or aborted it, however long that takes. */
+#include "base/log.h"
+#include "daemon/topic/consume_internal.h"
+
+#include <inttypes.h>
+
+/* NULL: this consumer does not read it, or no more. Its statistics go on about what it had. */
+static struct partition *find(struct intake *in, const struct kafka_stand *s)
+{
+    struct partition *found = NULL;
+    pthread_mutex_lock(&in->shared->lock);
+    for (size_t i = 0; i < in->topic_count; i++) {
+        struct topic *t = &in->topics[i];
+        if (slice_is(s->topic, t->name) && s->partition < t->count &&
+            t->partitions[s->partition].kafka == in->kafka)
+            found = &t->partitions[s->partition];
+    }
+    pthread_mutex_unlock(&in->shared->lock);
+    return found;
+}
+
+static void tell(const struct partition *p, const struct kafka_stand *s, int64_t since_ms, int64_t now_ms)
+{
+    log_limited(LOG_LEVEL_WARN, "open_transaction",
+                "topic=%s partition=%d offset=%" PRId64 " held_back=%" PRId64 " seconds=%" PRId64
+                " next=\"waiting until its producer commits or aborts it, or Kafka does\"",
+                p->topic->name, p->number, s->stable, s->end - s->stable, (now_ms - since_ms) / 1000);
+}
+
+void consume_note_stand(void *context, const struct kafka_stand *s)
+{
+    struct partition *p = find(context, s);
+    if (p == NULL)
+        return;
+    int64_t now_ms = clock_mono_ms(&clock_system), since_ms = atomic_load(&p->stands_ms);
+    bool stands = s->stable < s->end && s->next >= s->stable;
+    if (!stands || s->stable != p->stable) { /* none, or another one */
+        if (p->stand_is_told)
+            log_limited(LOG_LEVEL_INFO, "transaction_ended", "topic=%s partition=%d offset=%" PRId64,
+                        p->topic->name, p->number, p->stable);
+        p->stand_is_told = false;
+        p->stable = s->stable;
+        atomic_store(&p->stands_ms, stands ? now_ms : 0);
+    } else if (!p->stand_is_told && since_ms > 0 && now_ms - since_ms >= CONSUME_STAND_MS) {
+        tell(p, s, since_ms, now_ms);
+        p->stand_is_told = true;
+    }
+}
+
+int64_t consume_stands_s(const struct partition *p)
+{
+    int64_t since_ms = atomic_load(&p->stands_ms);
+    return since_ms > 0 ? (clock_mono_ms(&clock_system) - since_ms) / 1000 : 0;
+}

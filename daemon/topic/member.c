@@ -1,0 +1,110 @@
+#include "daemon/topic/member.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WAIT_MS 100
+
+/* ---- given */
+
+/* False: it has partitions that were not there when the session began. */
+static bool list_given(struct intake *in, const struct kafka_rebalance *r, struct err *e)
+{
+    in->given_count = 0;
+    in->given = xgrow(in->given, &in->given_capacity, r->count + 1, sizeof(struct partition *));
+    for (size_t i = 0; i < r->count; i++) {
+        struct topic *t = intake_topic(in, r->partitions[i].topic);
+        if (t == NULL || r->partitions[i].number >= t->count)
+            return err_set_retryable(e, EX_UNAVAILABLE, "topic %s has new partitions",
+                                     r->partitions[i].topic);
+        in->given[in->given_count++] = &t->partitions[r->partitions[i].number];
+    }
+    return true;
+}
+
+/* A request may be taken back when the session ends, but not while the writer has it in hand. */
+static bool is_waiting(const struct intake *in)
+{
+    bool is_over = atomic_load(&in->shared->end);
+    return !atomic_load(&in->shared->abandon) &&
+           (in->request == REQUEST_IN_HAND || (in->request == REQUEST_MADE && !is_over));
+}
+
+/* False: the session ends before the writer has found out where they begin. */
+static bool ask_writer(struct intake *in)
+{
+    struct intake_shared *sh = in->shared;
+    pthread_mutex_lock(&sh->lock);
+    in->request = REQUEST_MADE;
+    in->request_ms = 0;
+    pthread_cond_signal(&sh->sealed);
+    while (is_waiting(in)) {
+        const struct timespec until = clock_timespec_in(WAIT_MS);
+        beat_rest(in->beat);
+        pthread_cond_timedwait(&sh->applied, &sh->lock, &until);
+        beat_turn(in->beat);
+    }
+    bool granted = in->request == REQUEST_GRANTED;
+    in->request = REQUEST_NONE;
+    pthread_mutex_unlock(&sh->lock);
+    return granted;
+}
+
+static bool take(struct intake *in, const struct kafka_rebalance *r, struct err *e)
+{
+    if (!list_given(in, r, e))
+        return false;
+    if (r->count > 0 && !ask_writer(in))
+        return err_set_retryable(e, EX_UNAVAILABLE, "the session ended meanwhile");
+    int64_t *offsets = xcalloc(r->count + 1, sizeof *offsets);
+    for (size_t i = 0; i < r->count; i++)
+        offsets[i] = in->given[i]->next;
+    bool good = kafka_answer(in->kafka, offsets, e);
+    free(offsets);
+    return good;
+}
+
+/* ---- taken, or lost */
+
+static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct err *e)
+{
+    bool is_lost = r->decision == KAFKA_LOST;
+    int64_t revoke_ms = atomic_load(&in->shared->limits.revoke_ms);
+    bool stored = !is_lost && intake_drain(in, clock_mono_ms(&clock_system) + revoke_ms);
+    log_info(is_lost ? "partitions_lost" : "partitions_taken", "partitions=%zu", r->count);
+    pthread_mutex_lock(&in->shared->lock);
+    for (size_t i = 0; i < r->count; i++) {
+        struct topic *t = intake_topic(in, r->partitions[i].topic);
+        if (t != NULL && r->partitions[i].number < t->count) {
+            t->partitions[r->partitions[i].number].kafka = NULL;
+            atomic_store(&t->partitions[r->partitions[i].number].stands_ms, 0);
+        }
+    }
+    pthread_mutex_unlock(&in->shared->lock);
+    in->drops = is_lost;
+    if (!kafka_answer(in->kafka, NULL, e))
+        return false;
+    if (is_lost)
+        return err_set_retryable(
+            e, EX_UNAVAILABLE,
+            "the group has given the partitions to others: it had not heard of this daemon");
+    return stored ||
+           err_set_retryable(e, EX_UNAVAILABLE,
+                             "the group takes partitions away, and what was read of them could not be "
+                             "stored within %" PRId64 " ms (kafka.revoke_timeout)",
+                             revoke_ms);
+}
+
+bool member_turn(struct intake *in)
+{
+    struct err e = {0};
+    const struct kafka_rebalance *r = kafka_rebalance(in->kafka);
+    bool good = r == NULL || (r->decision == KAFKA_GIVEN ? take(in, r, &e) : let_go(in, r, &e));
+    if (!good)
+        intake_fail(in, &e);
+    return good;
+}

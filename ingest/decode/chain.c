@@ -1,0 +1,423 @@
+#include "ingest/decode/chain.h"
+
+#include "base/arena.h"
+#include "base/civil.h"
+#include "base/mem.h"
+#include "ingest/decode/chain_field.h"
+#include "ingest/decode/json_step.h"
+#include "ingest/decode/syslog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEMORY_CHUNK_BYTES 65536
+#define INT_TEXT_BYTES     32
+
+/* What is left of a text that one step takes apart: the record is the first step's, what that unwraps is
+ * the next one's. */
+struct level {
+    const char *p, *end;
+    bool is_done;
+    bool in_array;  /* of JSON: between its elements … */
+    bool has_begun; /* … and after a first value or an empty array */
+};
+
+/* A field that the configuration adds to what the last step finds. */
+struct addition {
+    struct origin origin;
+    size_t path;       /* in the innermost JSON; of the others: */
+    struct slice text; /* what this record has; ptr NULL where nothing */
+};
+
+struct chain {
+    const struct decode *decode;
+    size_t line_max;
+    struct clf clf;
+    struct json_step *json[DECODE_STEPS_MAX]; /* NULL where a step is of another kind */
+    const struct json_step *innermost;        /* of those the last; or NULL */
+    enum decode_step_kind kinds[DECODE_STEPS_MAX];
+    struct level levels[DECODE_STEPS_MAX];
+    size_t depth;      /* of the level that goes on */
+    bool needs_finish; /* do events need finish_event()? */
+    const struct record *record;
+    bool is_tombstone;
+    bool is_record_known; /* are the additions' texts those of this record? */
+    struct addition additions[DECODE_FIELDS_MAX];
+    size_t addition_count;
+    struct arena memory;
+};
+
+static bool is_of_json(enum origin_kind kind)
+{
+    return kind == ORIGIN_POINTER || kind == ORIGIN_TAG;
+}
+
+/* Fields in their order, so that chain_field_put() has the more explicit win. */
+static void add_additions(struct chain *c, struct json_step *innermost)
+{
+    for (int f = 0; f < FIELD_MAX; f++) {
+        for (size_t i = 0; i < c->decode->origin_count; i++) {
+            const struct origin *o = &c->decode->origins[i];
+            if ((int)o->field != f)
+                continue;
+            struct addition *a = &c->additions[c->addition_count++];
+            a->origin = *o;
+            if (is_of_json(o->kind))
+                a->path = json_step_add(innermost, c->decode, o);
+        }
+    }
+}
+
+struct chain *chain_new(const struct decode *d, size_t line_max)
+{
+    ASSERT(d->step_count > 0);
+    struct chain *c = xcalloc(1, sizeof *c);
+    struct json_step *innermost = NULL;
+    c->decode = d;
+    c->line_max = line_max;
+    c->levels[0].is_done = true;
+    arena_init(&c->memory, MEMORY_CHUNK_BYTES);
+    clf_init(&c->clf, d->steps[d->step_count - 1].format);
+    for (size_t i = 0; i < d->step_count; i++) {
+        c->kinds[i] = d->steps[i].kind;
+        if (d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG)
+            innermost = c->json[i] = json_step_new(d, i, CHAIN_DEPTH_MAX);
+    }
+    add_additions(c, innermost);
+    c->innermost = innermost;
+    c->needs_finish = d->time_is_brokers || c->addition_count > 0;
+    return c;
+}
+
+void chain_free(struct chain *c)
+{
+    if (c == NULL)
+        return;
+    for (size_t i = 0; i < DECODE_STEPS_MAX; i++)
+        json_step_free(c->json[i]);
+    arena_fini(&c->memory);
+    free(c);
+}
+
+struct decoder *chain_decoder(struct chain *c)
+{
+    const struct decode *d = c->decode;
+    bool is_plain = d->step_count == 1 && d->steps[0].kind == STEP_LINE && d->origin_count == 0;
+    return is_plain && !d->time_is_brokers ? &c->clf.decoder : NULL;
+}
+
+static void start_level(struct level *l, struct slice text)
+{
+    *l = (struct level){.p = text.ptr, .end = slice_end(text)};
+}
+
+void chain_start(struct chain *c, const struct record *r)
+{
+    c->record = r;
+    c->is_tombstone = r->value.ptr == NULL;
+    c->is_record_known = false;
+    c->depth = 0;
+    start_level(&c->levels[0], r->value);
+    c->levels[0].is_done = c->is_tombstone;
+}
+
+void chain_flush(struct chain *c)
+{
+    arena_reset(&c->memory);
+}
+
+static enum chain_result refuse(struct reject *why, enum reject_reason reason, size_t column)
+{
+    *why = (struct reject){reason, column};
+    return CHAIN_REJECT;
+}
+
+/* The line feed that ends a message begins no further line. */
+static inline struct slice take_line(struct level *l)
+{
+    const char *from = l->p, *feed = from < l->end ? memchr(from, '\n', (size_t)(l->end - from)) : NULL;
+    if (feed == NULL) {
+        l->is_done = true;
+        return slice_of(from, (size_t)(l->end - from));
+    }
+    l->p = feed + 1;
+    l->is_done = l->p == l->end;
+    return slice_of(from, (size_t)(feed - from));
+}
+
+static struct slice print_partition(struct chain *c)
+{
+    char *buf = arena_add(&c->memory, INT_TEXT_BYTES);
+    return slice_of(buf, (size_t)snprintf(buf, INT_TEXT_BYTES, "%" PRId32, c->record->partition));
+}
+
+/* In seconds, as other times that are numbers. */
+static struct slice print_timestamp(struct chain *c)
+{
+    int64_t ms = c->record->timestamp_ms;
+    char *buf = arena_add(&c->memory, INT_TEXT_BYTES);
+    int len = snprintf(buf, INT_TEXT_BYTES, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
+    return slice_of(buf, (size_t)len);
+}
+
+/* What the record has for an origin; ptr NULL where nothing. */
+static struct slice record_text(struct chain *c, const struct origin *o)
+{
+    const struct record *r = c->record;
+    struct slice found = {NULL, 0};
+    switch (o->kind) {
+    case ORIGIN_KEY:
+        return r->key;
+    case ORIGIN_TOPIC:
+        return r->topic;
+    case ORIGIN_PARTITION:
+        return print_partition(c);
+    case ORIGIN_TIMESTAMP:
+        return r->timestamp_ms >= 0 ? print_timestamp(c) : found;
+    default:
+        ASSERT(o->kind == ORIGIN_HEADER);
+        return r->header != NULL && r->header(r, o->text, &found) ? found : (struct slice){NULL, 0};
+    }
+}
+
+/* In what the event is made from, where that is the JSON with the origin. */
+static size_t column_of_addition(const struct chain *c, const struct addition *a)
+{
+    bool is_here = is_of_json(a->origin.kind) && c->innermost == c->json[c->depth];
+    return is_here ? json_step_column(c->innermost, a->path) : 1;
+}
+
+/* The same for all events of a record: asked once. */
+static void know_record(struct chain *c)
+{
+    for (size_t i = 0; i < c->addition_count; i++) {
+        struct addition *a = &c->additions[i];
+        if (!is_of_json(a->origin.kind))
+            a->text = record_text(c, &a->origin);
+    }
+    c->is_record_known = true;
+}
+
+static enum chain_result add_fields(struct chain *c, struct event *ev, struct reject *why)
+{
+    if (!c->is_record_known)
+        know_record(c);
+    for (size_t i = 0; i < c->addition_count; i++) {
+        const struct addition *a = &c->additions[i];
+        struct slice text = a->text;
+        bool of_json = is_of_json(a->origin.kind), is_plain = false;
+        if (of_json ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain) : text.ptr == NULL)
+            continue;
+        enum reject_reason reason = chain_field_put(ev, a->origin.field, text, is_plain);
+        if (reason != REJECT_COUNT)
+            return refuse(why, reason, column_of_addition(c, a));
+    }
+    return CHAIN_EVENT;
+}
+
+/* An event of the last step, with what the configuration adds to it. */
+static __attribute__((noinline)) enum chain_result finish_event(struct chain *c, struct event *ev,
+                                                                struct reject *why)
+{
+    if (c->decode->time_is_brokers) {
+        if (c->record->timestamp_ms < 0)
+            return refuse(why, REJECT_MEMBER, 1);
+        if (c->record->timestamp_ms >= CIVIL_END_MS)
+            return refuse(why, REJECT_TIME_RANGE, 1);
+        ev->at_ms = c->record->timestamp_ms;
+    }
+    return c->addition_count > 0 ? add_fields(c, ev, why) : CHAIN_EVENT;
+}
+
+static inline enum chain_result next_event_line(struct chain *c, struct level *l, struct event *ev,
+                                                struct reject *why, struct slice *bytes)
+{
+    struct slice line = *bytes = take_line(l);
+    if (UNLIKELY(line.len > c->line_max))
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (!decoder_decode(&c->clf.decoder, line, ev, why))
+        return CHAIN_REJECT;
+    ev->literal = ev->numeric = 0;
+    return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+}
+
+static void go_inside(struct chain *c, struct slice text)
+{
+    c->depth++;
+    start_level(&c->levels[c->depth], text);
+}
+
+/* CHAIN_END: there is a text to go on with. */
+static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct reject *why,
+                                       struct slice *bytes)
+{
+    const char *at;
+    struct slice line = *bytes = take_line(l), text;
+    if (line.len > c->line_max)
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (line.len == 0)
+        return refuse(why, REJECT_EMPTY, 1);
+    if (!syslog_parse(line, &text, &at))
+        return refuse(why, REJECT_SYSLOG, (size_t)(at - line.ptr) + 1);
+    go_inside(c, text);
+    return CHAIN_END;
+}
+
+static bool is_space(char byte, bool or_feed)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || (or_feed && byte == '\n');
+}
+
+static void skip_space(struct level *l, bool or_feed)
+{
+    while (l->p < l->end && is_space(*l->p, or_feed))
+        l->p++;
+}
+
+/* After a value that is not in an array: the text or the line ends here. */
+static bool take_end(struct level *l)
+{
+    skip_space(l, false);
+    l->is_done = l->p == l->end;
+    return l->is_done || *l->p == '\n';
+}
+
+/* After any value. */
+static bool take_separator(struct level *l)
+{
+    l->has_begun = true;
+    if (!l->in_array)
+        return take_end(l);
+    skip_space(l, true);
+    if (l->p == l->end || (*l->p != ',' && *l->p != ']'))
+        return false;
+    l->in_array = *l->p++ == ',';
+    return l->in_array || take_end(l);
+}
+
+/* Goes to where the next value begins, and into an array of them. False: there is none here, or *broken. */
+static bool find_value(struct level *l, bool *broken)
+{
+    skip_space(l, true);
+    *broken = false;
+    if (!l->has_begun && !l->in_array && l->end - l->p >= 3 && memcmp(l->p, "\xEF\xBB\xBF", 3) == 0) {
+        l->p += 3;
+        skip_space(l, true);
+    }
+    if (l->p < l->end && *l->p == '[' && !l->in_array) {
+        l->in_array = true;
+        l->p++;
+        skip_space(l, true);
+        if (l->p < l->end && *l->p == ']') {
+            *broken = !take_separator(l);
+            return false;
+        }
+    }
+    l->is_done = l->p == l->end && !l->in_array;
+    return !l->is_done;
+}
+
+/* After what is not JSON, at `at`: goes on where a line begins as a value does that may follow here, if any
+ * does. Returns where it ends. */
+static const char *skip_broken(struct level *l, const char *at)
+{
+    for (const char *p = at; p < l->end && (p = memchr(p, '\n', (size_t)(l->end - p))) != NULL; p++) {
+        if (l->end - p >= 2 && (p[1] == '{' || p[1] == '[')) {
+            l->in_array &= p[1] == '{';
+            l->has_begun = true;
+            l->p = p + 1;
+            return p;
+        }
+    }
+    l->is_done = true;
+    return l->end;
+}
+
+static enum chain_result refuse_json(struct level *l, const char *start, const char *at,
+                                     enum json_result result, struct reject *why, struct slice *bytes)
+{
+    *bytes = slice_of(start, (size_t)(skip_broken(l, at) - start));
+    return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
+}
+
+/* CHAIN_END: go on. */
+static enum chain_result next_value(struct chain *c, struct level *l, struct event *ev, struct reject *why,
+                                    struct slice *bytes)
+{
+    bool broken;
+    struct json_step *js = c->json[c->depth];
+    const char *start = l->p, *at;
+    if (!find_value(l, &broken)) {
+        if (broken)
+            return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
+        *bytes = slice_of(start, (size_t)(l->end - start));
+        return l->is_done && !l->has_begun ? refuse(why, REJECT_EMPTY, 1) : CHAIN_END;
+    }
+    start = l->p;
+    enum json_result result = json_step_read(js, slice_of(start, (size_t)(l->end - start)), &at);
+    if (result != JSON_OK)
+        return refuse_json(l, start, at, result, why, bytes);
+    *bytes = slice_of(start, (size_t)(at - start));
+    l->p = at;
+    if (!take_separator(l))
+        return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
+    if (bytes->len > c->line_max)
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (js->kind != STEP_JSON_STRING) {
+        if (!json_step_event(js, c->record, &c->memory, ev, why))
+            return CHAIN_REJECT;
+        return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+    }
+    struct slice text;
+    if (!json_step_unwrap(js, &c->memory, &text, why))
+        return CHAIN_REJECT;
+    go_inside(c, text);
+    return CHAIN_END;
+}
+
+static enum chain_result refuse_tombstone(struct chain *c, struct reject *why, struct slice *bytes)
+{
+    c->is_tombstone = false;
+    *bytes = slice_of("", 0);
+    return refuse(why, REJECT_TOMBSTONE, 1);
+}
+
+static enum chain_result next_of_any(struct chain *c, struct event *ev, struct reject *why,
+                                     struct slice *bytes)
+{
+    if (UNLIKELY(c->is_tombstone))
+        return refuse_tombstone(c, why, bytes);
+    for (;;) {
+        struct level *l = &c->levels[c->depth];
+        enum chain_result what = CHAIN_END;
+        if (l->is_done) {
+            if (c->depth == 0)
+                return CHAIN_END;
+            c->depth--;
+            continue;
+        }
+        switch (c->kinds[c->depth]) {
+        case STEP_LINE:
+            return next_event_line(c, l, ev, why, bytes);
+        case STEP_SYSLOG:
+            what = unwrap_syslog(c, l, why, bytes);
+            break;
+        case STEP_JSON_STRING:
+        case STEP_JSON:
+        case STEP_METRIC:
+            what = next_value(c, l, ev, why, bytes);
+            break;
+        }
+        if (what != CHAIN_END)
+            return what;
+    }
+}
+
+enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes)
+{
+    struct level *l = &c->levels[c->depth];
+    if (LIKELY(!l->is_done && c->kinds[c->depth] == STEP_LINE))
+        return next_event_line(c, l, ev, why, bytes);
+    return next_of_any(c, ev, why, bytes);
+}

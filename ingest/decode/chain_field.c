@@ -1,0 +1,106 @@
+#include "ingest/decode/chain_field.h"
+
+#include "base/check.h"
+#include "ingest/decimal.h"
+#include "ingest/decode/clf_request.h"
+#include "ingest/scan.h"
+
+#define STATUS_DIGITS_MAX 3
+
+static void put_odd(struct event *ev, enum field f)
+{
+    uint64_t bit = (uint64_t)1 << f;
+    if (!scan_has_odd(ev->field[f].ptr, slice_end(ev->field[f])))
+        return;
+    ev->odd |= bit;
+    ev->literal |= bit;
+}
+
+static inline void put(struct event *ev, enum field f, const char *from, const char *to, bool is_plain)
+{
+    chain_field_put_plain(ev, f, slice_of(from, (size_t)(to - from)));
+    if (UNLIKELY(!is_plain))
+        put_odd(ev, f);
+}
+
+static void put_target(struct event *ev, const char *from, const char *to, bool is_plain)
+{
+    const char *question = from < to ? memchr(from, '?', (size_t)(to - from)) : NULL;
+    put(ev, FIELD_TARGET, from, to, is_plain);
+    put(ev, FIELD_PATH, from, question != NULL ? question : to, is_plain);
+}
+
+static void put_request(struct event *ev, const char *from, const char *to, bool is_plain)
+{
+    struct clf_request http;
+    put(ev, FIELD_REQUEST, from, to, is_plain);
+    if (from == to || !clf_request_split(from, to, &http))
+        return;
+    put(ev, FIELD_METHOD, from, http.target - 1, is_plain);
+    put_target(ev, http.target, http.target_end, is_plain);
+    if (http.target_end < to)
+        put(ev, FIELD_PROTOCOL, http.target_end + 1, to, is_plain);
+}
+
+static enum reject_reason put_number(struct event *ev, enum field f, struct slice text)
+{
+    bool good;
+    int64_t value;
+    if (text.len == 0)
+        return REJECT_COUNT;
+    switch (f) {
+    case FIELD_STATUS:
+        good = text.len <= STATUS_DIGITS_MAX && decimal_integer(text, EVENT_NUMBER_MAX, &value);
+        break;
+    case FIELD_BYTES: /* some write integers as 1e6 */
+        good = decimal_integer(text, EVENT_NUMBER_MAX, &value);
+        if (!good && decimal_parse(text, &value) == DECIMAL_OK && value >= 0 && value % EVENT_SCALE == 0) {
+            value /= EVENT_SCALE;
+            good = true;
+        }
+        break;
+    default:
+        good = decimal_parse(text, &value) == DECIMAL_OK;
+        break;
+    }
+    if (!good)
+        return f == FIELD_STATUS ? REJECT_STATUS : f == FIELD_BYTES ? REJECT_BYTES : REJECT_NUMBER;
+    put(ev, f, text.ptr, slice_end(text), true); /* a number has no odd bytes */
+    ev->number[f] = value;
+    return REJECT_COUNT;
+}
+
+static void put_own(struct event *ev, enum field f, struct slice text, bool is_plain)
+{
+    put(ev, f, text.ptr, slice_end(text), is_plain);
+    bool is_number = text.len > 0 && text.ptr[0] <= '9' && decimal_parse(text, &ev->number[f]) == DECIMAL_OK;
+    uint64_t bit = (uint64_t)1 << f;
+    ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
+}
+
+enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text, bool is_plain)
+{
+    const char *from = text.ptr, *to = slice_end(text);
+    if (f >= FIELD_COUNT) {
+        put_own(ev, f, text, is_plain);
+        return REJECT_COUNT;
+    }
+    if (text.len == 1 && *from == '-')
+        return REJECT_COUNT;
+    switch (f) {
+    case FIELD_STATUS:
+    case FIELD_BYTES:
+    case FIELD_VALUE:
+        return put_number(ev, f, text);
+    case FIELD_REQUEST:
+        put_request(ev, from, to, is_plain);
+        break;
+    case FIELD_TARGET:
+        put_target(ev, from, to, is_plain);
+        break;
+    default:
+        put(ev, f, from, to, is_plain);
+        break;
+    }
+    return REJECT_COUNT;
+}

@@ -1,0 +1,399 @@
+/* All of a line is looked at through windows of 64 bytes: two loads and a few compares give a word with
+ * a bit for each byte that matters, and the first of these is one instruction away.
+ *
+ * A line is only read on if it ends in a quote, so a search for what ends a field always ends; and a window
+ * that would reach beyond the line is taken from the line's last 64 bytes and shifted, so that nothing
+ * outside of the line is read.
+ *
+ * Source: classifying bytes by a shuffle, and the walk over bits, are simdjson's (Geoff Langdale and Daniel
+ * Lemire, "Parsing Gigabytes of JSON per Second", 2019). */
+#include "ingest/decode/clf_usual.h"
+
+#include "base/check.h"
+
+#ifndef __x86_64__
+
+bool clf_usual_can_run(void)
+{
+    return false;
+}
+
+bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+{
+    return clf_decode_any(d, line, ev, why);
+}
+
+#else
+
+#include "ingest/decode/clf_request.h"
+#include "ingest/decode/clf_time.h"
+
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define HOT  inline __attribute__((always_inline)) AVX2
+
+#define WINDOW         64
+#define TIME_BYTES     (CLF_NOBODY_BYTES + CLF_TIME_BYTES + 2) /* with the quote behind it */
+#define LINE_MIN       (32 + TIME_BYTES + 2) /* a host of 31 bytes, the time, a byte more and "\r" */
+#define PROTOCOL_BYTES 9                     /* " HTTP/1.1" */
+#define NUMBERS_BYTES  14                    /* "\" 200 12345678" */
+#define BIT(f)         (1u << FIELD_##f)
+#define USUAL_FIELDS                                                                                  \
+    (BIT(HOST) | BIT(REQUEST) | BIT(METHOD) | BIT(TARGET) | BIT(PATH) | BIT(PROTOCOL) | BIT(STATUS) | \
+     BIT(BYTES) | BIT(REFERRER) | BIT(AGENT))
+
+#define TWICE(...)               \
+    {                            \
+        __VA_ARGS__, __VA_ARGS__ \
+    }
+#define ALL(c) TWICE(c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c)
+#define NO     (-1)
+
+/* What bytes are compared with, 32 at a time. */
+struct tables {
+    signed char space[32], question[32];
+    signed char quoted[32], word[32], long_word[32]; /* by low nibble, for stops() */
+    signed char zero[16], above_9[16], weights_10[16];
+    short weights_100[8], weights_10000[8];
+    signed char columns[9][16]; /* by digits of the size, for take_numbers() */
+};
+
+static const struct tables all_tables __attribute__((aligned(32))) = {
+    .space = ALL(' '),
+    .question = ALL('?'),
+    .quoted = TWICE(0, 0, '"', 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
+    .word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', 0, '\\', 0, 0, 0x7F),
+    .long_word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
+    .zero = TWICE('0', '0', '0', '0', '0', '0', '0', '0'),
+    .above_9 = TWICE(0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76), /* carries 10 to the sign */
+    .weights_10 = TWICE(10, 1, 10, 1, 10, 1, 10, 1),
+    .weights_100 = TWICE(100, 1, 100, 1),
+    .weights_10000 = TWICE(10000, 1, 10000, 1),
+    .columns = {{NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, NO, NO, NO, NO, NO, 8, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, NO, NO, NO, NO, 8, 9, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, NO, NO, NO, 8, 9, 10, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, NO, NO, 8, 9, 10, 11, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, NO, 8, 9, 10, 11, 12, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, NO, 8, 9, 10, 11, 12, 13, NO, NO, NO, NO, NO, 4, 5, 6},
+                {NO, 8, 9, 10, 11, 12, 13, 14, NO, NO, NO, NO, NO, 4, 5, 6},
+                {8, 9, 10, 11, 12, 13, 14, 15, NO, NO, NO, NO, NO, 4, 5, 6}},
+};
+
+/* A line being read. Functions called take_… put fields into the event and return the byte after what
+ * they took, or NULL where it is not usual. */
+struct reading {
+    const struct clf *clf;
+    const char *last; /* where the line's last window begins */
+    struct event *ev;
+    uint32_t present;
+    const struct tables *tables;
+    __m256i space, quoted; /* of the tables, what is used again and again */
+};
+
+static HOT uint16_t load16(const char *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static HOT uint32_t load32(const char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static HOT uint64_t load64(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static HOT __m128i load128(const void *p)
+{
+    return _mm_loadu_si128(p);
+}
+
+static HOT __m256i load256(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+
+/* The number of the lowest bit; 64 where there is none. */
+static HOT size_t first_bit(uint64_t bits)
+{
+    return _tzcnt_u64(bits);
+}
+
+/* A bit for each negative byte. */
+static HOT uint64_t signs(__m256i low, __m256i high)
+{
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 | (uint32_t)_mm256_movemask_epi8(low);
+}
+
+/* Negative where the byte is one of those in `marks`, or odd (scan.h). The shuffle puts under each byte
+ * below 0x80 the only byte of the same low nibble that is looked for; what is left of the odd ones is less
+ * than a space, the bytes from 0x80 on by being negative. */
+static HOT __m256i stops(const struct reading *r, const char *p, __m256i marks)
+{
+    __m256i v = load256(p), equal = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(marks, v), v);
+    return _mm256_or_si256(equal, _mm256_subs_epi8(v, r->space));
+}
+
+/* A bit for each of the WINDOW bytes at `p` that is a quote or odd. */
+static HOT uint64_t quoted_stops(const struct reading *r, const char *p)
+{
+    return signs(stops(r, p, r->quoted), stops(r, p + 32, r->quoted));
+}
+
+static HOT uint64_t questions(const struct reading *r, const char *p)
+{
+    __m256i mark = load256(r->tables->question);
+    return signs(_mm256_cmpeq_epi8(mark, load256(p)), _mm256_cmpeq_epi8(mark, load256(p + 32)));
+}
+
+/* The first quote or odd byte from `p` on: there is one, at the line's end. Pre: p is before that. */
+static HOT const char *quoted_end(const struct reading *r, const char *p)
+{
+    for (;; p += WINDOW) {
+        const char *at = p < r->last ? p : r->last;
+        uint64_t found = quoted_stops(r, at) >> (p - at);
+        if (found != 0)
+            return p + first_bit(found);
+    }
+}
+
+static HOT void put(struct reading *r, enum field f, const char *from, const char *to)
+{
+    r->ev->field[f] = slice_of(from, (size_t)(to - from));
+}
+
+/* Puts it even if it is "-", which is for once cheaper than to know better. There is no quote in it, so one
+ * two bytes before its end is that before its beginning. */
+static HOT void put_unless_dash(struct reading *r, enum field f, const char *from, const char *to)
+{
+    put(r, f, from, to);
+    r->present ^= (uint32_t)(load16(to - 2) == load16("\"-")) << f;
+}
+
+/* Up to 63 bytes of it, ended by a space and not by another mark. */
+static HOT const char *take_long_host(struct reading *r, const char *p, const signed char marks[32])
+{
+    if (p > r->last)
+        return NULL;
+    uint64_t found = signs(stops(r, p, load256(marks)), stops(r, p + 32, load256(marks)));
+    const char *end = p + first_bit(found);
+    if (found == 0 || *end != ' ' || end - p < 2 || end >= r->last + WINDOW - 1 - TIME_BYTES)
+        return NULL;
+    put(r, FIELD_HOST, p, end);
+    return end + 1;
+}
+
+/* An IPv6 address, or a server with its port before the host. */
+static HOT const char *take_host_with_colon(struct reading *r, const char *p, const char *colon)
+{
+    const char *port = colon + 1, *end = port;
+    if (r->clf->format == CLF_COMBINED)
+        return take_long_host(r, p, r->tables->long_word);
+    while (*end >= '0' && *end <= '9' && end - port < 5)
+        end++;
+    if (end > port && *end == ' ') {
+        if (colon - p < 2 || *p == '[') /* "-", or what may go on behind the colon */
+            return NULL;
+        put(r, FIELD_VHOST, p, colon);
+        put(r, FIELD_PORT, port, end);
+        r->present |= BIT(VHOST) | BIT(PORT);
+        return take_long_host(r, end + 1, r->tables->long_word);
+    }
+    return r->clf->format == CLF_AUTO && *p != '[' ? take_long_host(r, p, r->tables->long_word) : NULL;
+}
+
+static HOT const char *take_host(struct reading *r, const char *p)
+{
+    uint32_t found = (uint32_t)_mm256_movemask_epi8(stops(r, p, load256(r->tables->word))) | 1u << 31;
+    const char *end = p + first_bit(found);
+    if (UNLIKELY(*end != ' ')) {
+        if (*end == ':')
+            return take_host_with_colon(r, p, end);
+        return r->clf->format != CLF_VHOST_COMBINED ? take_long_host(r, p, r->tables->word) : NULL;
+    }
+    if (UNLIKELY(end - p < 2 || r->clf->format == CLF_VHOST_COMBINED)) /* "-" is too short as well */
+        return NULL;
+    put(r, FIELD_HOST, p, end);
+    return end + 1;
+}
+
+/* "- frank [05/Jan/2026:00:00:00 +0000] \"" */
+static HOT const char *take_user_and_time(struct reading *r, const char *p)
+{
+    const char *user = p + 2;
+    uint32_t found = (uint32_t)_mm256_movemask_epi8(stops(r, user, load256(r->tables->long_word)));
+    const char *end = user + first_bit(found), *next = end + 1 + CLF_TIME_BYTES;
+    if (load16(p) != load16("- ") || found == 0 || next + 2 >= r->last + WINDOW || *end != ' ' ||
+        end - user < 2 || !clf_time_cached(r->clf, end + 1, &r->ev->at_ms) || load16(next) != load16(" \""))
+        return NULL;
+    put(r, FIELD_USER, user, end);
+    r->present |= BIT(USER);
+    return next + 2;
+}
+
+/* "- - [05/Jan/2026:00:00:00 +0000]": all but the second is compared at once. */
+static HOT bool is_in_minute(const struct clf_minute *m, const char *p, int64_t *at_ms)
+{
+    __m256i same = _mm256_cmpeq_epi8(load256(p), load256(m->text));
+    const char *second = p + CLF_NOBODY_BYTES + CLF_TIME_SECOND;
+    uint32_t spared = UINT32_C(3) << (CLF_NOBODY_BYTES + CLF_TIME_SECOND);
+    unsigned tens = (unsigned char)second[0] - '0', ones = (unsigned char)second[1] - '0';
+    *at_ms = m->start_ms + (tens * 10 + ones) * 1000;
+    return ((uint32_t)_mm256_movemask_epi8(same) | spared) == UINT32_MAX && tens <= 5 && ones <= 9;
+}
+
+static HOT const char *take_time(struct reading *r, const char *p)
+{
+    const struct clf_minute *m = r->clf->minutes;
+    if (UNLIKELY(!is_in_minute(&m[0], p, &r->ev->at_ms)) && !is_in_minute(&m[1], p, &r->ev->at_ms))
+        return take_user_and_time(r, p);
+    p += TIME_BYTES;
+    return load16(p - 2) == load16(" \"") ? p : NULL;
+}
+
+/* The first '?' in a long target, or else its end. */
+static HOT const char *question_or_end(const struct reading *r, const char *p, const char *end)
+{
+    for (; end - p >= 32; p += 32) {
+        __m256i equal = _mm256_cmpeq_epi8(load256(r->tables->question), load256(p));
+        uint32_t found = (uint32_t)_mm256_movemask_epi8(equal);
+        if (found != 0)
+            return p + first_bit(found);
+    }
+    while (p < end && *p != '?')
+        p++;
+    return p;
+}
+
+/* "GET /a?b HTTP/1.1": returns its closing quote. */
+static HOT const char *take_request(struct reading *r, const char *p)
+{
+    const char *q, *end, *path_end, *method = p + 3;
+    uint64_t found = LIKELY(p <= r->last) ? quoted_stops(r, p) : 0;
+    if (LIKELY(found != 0)) { /* its lowest bit, moved back to the target's end, ends the next search too */
+        q = p + first_bit(found);
+        end = q - PROTOCOL_BYTES;
+        path_end = p + first_bit(questions(r, p) | (found & -found) >> PROTOCOL_BYTES);
+    } else {
+        q = quoted_end(r, p);
+        end = q - PROTOCOL_BYTES;
+        path_end = question_or_end(r, p, end);
+    }
+    if (UNLIKELY(load32(p) != load32("GET "))) {
+        for (method = p; *method >= 'A' && *method <= 'Z';)
+            method++;
+        if (method == p || *method != ' ')
+            return NULL;
+    }
+    /* Before the request is the time, so that what is not there may be read as well. */
+    if (UNLIKELY((load64(end) | load64("\0\0\0\0\0\0\3")) != load64(" HTTP/3.") || q[-1] == ' ' ||
+                 method + 1 >= end))
+        return NULL;
+    put(r, FIELD_REQUEST, p, q);
+    put(r, FIELD_METHOD, p, method);
+    put(r, FIELD_TARGET, method + 1, end);
+    put(r, FIELD_PATH, method + 1, path_end);
+    put(r, FIELD_PROTOCOL, end + 1, q);
+    return q;
+}
+
+/* "\" 200 2326 \"" at the request's closing quote: both numbers are brought into columns, ones below ones,
+ * and then added up in three multiplications, which pair neighbours: ones with tens, and so on. The load
+ * begins two bytes early, so that it may end with the longest size, or with a short line. */
+static HOT const char *take_numbers(struct reading *r, const char *p)
+{
+    const struct tables *t = r->tables;
+    if (UNLIKELY(p > r->last + WINDOW - NUMBERS_BYTES))
+        return NULL;
+    __m128i v = _mm_xor_si128(load128(p - 2), load128(t->zero));
+    uint32_t others = (uint32_t)_mm_movemask_epi8(_mm_adds_epu8(v, load128(t->above_9)));
+    size_t digits = first_bit(others >> 8 | 1u << 8);
+    const char *end = p + 6 + digits;
+    if ((others & 0x70) != 0 || load16(p) != load16("\" ") || p[5] != ' ' || end > r->last + WINDOW - 4)
+        return NULL;
+    v = _mm_shuffle_epi8(v, load128(t->columns[digits]));
+    v = _mm_maddubs_epi16(v, load128(t->weights_10));
+    v = _mm_madd_epi16(v, load128(t->weights_100));
+    v = _mm_madd_epi16(_mm_packus_epi32(v, v), load128(t->weights_10000));
+    uint64_t both = (uint64_t)_mm_cvtsi128_si64(v);
+    put(r, FIELD_STATUS, p + 2, p + 5);
+    put(r, FIELD_BYTES, p + 6, end);
+    r->ev->number[FIELD_STATUS] = (int64_t)(both >> 32);
+    r->ev->number[FIELD_BYTES] = (uint32_t)both;
+    if (UNLIKELY(digits == 0)) {
+        if (*end++ != '-')
+            return NULL;
+        r->present ^= BIT(BYTES);
+    }
+    return load16(end) == load16(" \"") ? end + 2 : NULL;
+}
+
+static HOT const char *take_referrer(struct reading *r, const char *p)
+{
+    const char *q = quoted_end(r, p);
+    put_unless_dash(r, FIELD_REFERRER, p, q);
+    return q <= r->last + WINDOW - 4 && (load32(q) & 0xFFFFFF) == load32("\" \"") ? q + 3 : NULL;
+}
+
+/* The agent is what lies before the line's last byte, if that is the first quote in it. */
+static HOT bool take_agent(struct reading *r, const char *p)
+{
+    uint64_t tail = quoted_stops(r, r->last) ^ UINT64_C(1) << (WINDOW - 1);
+    put_unless_dash(r, FIELD_AGENT, p, r->last + WINDOW - 1);
+    if (p >= r->last)
+        return tail >> (p - r->last) == 0;
+    for (; p < r->last; p += WINDOW) {
+        __m256i low = stops(r, p, r->quoted), high = stops(r, p + 32, r->quoted);
+        if (_mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0)
+            return false;
+    }
+    return tail == 0;
+}
+
+bool clf_usual_can_run(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+static HOT bool read_usual(const struct clf *c, struct slice line, struct event *ev)
+{
+    const char *p = line.ptr, *end = p + line.len;
+    if (UNLIKELY(line.len < LINE_MIN))
+        return false;
+    if (UNLIKELY(end[-1] != '"') && (*--end != '\r' || end[-1] != '"'))
+        return false;
+    const char *last = end - WINDOW;
+    const struct tables *t = &all_tables;
+    __asm__("" : "+r"(last), "+r"(t)); /* or each use of what is known of them is worked out anew */
+    struct reading r = {c, last, ev, USUAL_FIELDS, t, load256(t->space), load256(t->quoted)};
+    if ((p = take_host(&r, p)) == NULL || (p = take_time(&r, p)) == NULL)
+        return false;
+    if ((p = take_request(&r, p)) == NULL || (p = take_numbers(&r, p)) == NULL)
+        return false;
+    if ((p = take_referrer(&r, p)) == NULL || !take_agent(&r, p))
+        return false;
+    ev->present = r.present;
+    ev->odd = 0;
+    return true;
+}
+
+AVX2 bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+{
+    struct clf *c = (struct clf *)d;
+    if (LIKELY(read_usual(c, line, ev)))
+        return true;
+    c->unusual_count++;
+    return clf_decode_any(d, line, ev, why);
+}
+
+#endif

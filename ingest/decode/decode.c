@@ -1,0 +1,306 @@
+#include "ingest/decode/decode.h"
+
+#include "base/suggest.h"
+#include "ingest/decode/json_pointer.h"
+
+#include <stdio.h>
+
+#define JSON_STRING_PREFIX "json:"
+#define TAG_PREFIX         "tag:"
+#define HEADER_PREFIX      "header:"
+
+#define BIT(f) ((uint64_t)1 << FIELD_##f)
+
+/* What the last step finds by itself. */
+#define COMMON_FIELDS                                                                              \
+    (BIT(HOST) | BIT(LOGNAME) | BIT(USER) | BIT(REQUEST) | BIT(METHOD) | BIT(TARGET) | BIT(PATH) | \
+     BIT(PROTOCOL) | BIT(STATUS) | BIT(BYTES))
+#define COMBINED_FIELDS (COMMON_FIELDS | BIT(REFERRER) | BIT(AGENT))
+#define VHOST_FIELDS    (COMBINED_FIELDS | BIT(VHOST) | BIT(PORT))
+#define METRIC_FIELDS   (BIT(NAME) | BIT(VALUE))
+#define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
+#define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
+
+const char *const decode_step_names[] = {
+    "auto", "common", "combined", "vhost_combined", "syslog", "json:/POINTER", "json", "metric", NULL};
+
+static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
+                                           "header:NAME", "tag:NAME", "/POINTER",  NULL};
+
+static const struct {
+    const char *name;
+    enum origin_kind kind;
+} plain_origins[] = {{"key", ORIGIN_KEY},
+                     {"topic", ORIGIN_TOPIC},
+                     {"partition", ORIGIN_PARTITION},
+                     {"timestamp", ORIGIN_TIMESTAMP}};
+
+void decode_init(struct decode *d)
+{
+    *d = (struct decode){.metric = {"name", "ts", "value", "tags"}};
+}
+
+static bool starts_with(struct slice text, const char *prefix, struct slice *rest)
+{
+    size_t n = strlen(prefix);
+    if (text.len < n || memcmp(text.ptr, prefix, n) != 0)
+        return false;
+    *rest = slice_of(text.ptr + n, text.len - n);
+    return true;
+}
+
+static bool refuse(struct err *e, struct slice found, const char *expected, const char *const names[])
+{
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES] = "";
+    if (names != NULL)
+        suggest_hint(found, names, hint);
+    return err_set(e, EX_CONFIG, "found %s, expected %s%s", suggest_quote(found, quote), expected, hint);
+}
+
+static bool is_good_pointer(struct slice s)
+{
+    return json_pointer_is_good(s) && s.len < DECODE_ORIGIN_BYTES && memchr(s.ptr, '\0', s.len) == NULL;
+}
+
+static bool is_good_name(struct slice s)
+{
+    return s.len > 0 && s.len < DECODE_ORIGIN_BYTES && memchr(s.ptr, '\0', s.len) == NULL;
+}
+
+static bool makes_events(enum decode_step_kind kind)
+{
+    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC;
+}
+
+static bool parse_step(struct slice text, struct decode_step *step)
+{
+    struct slice pointer;
+    *step = (struct decode_step){.kind = STEP_LINE};
+    if (clf_format_parse(text, &step->format))
+        return true;
+    if (slice_is(text, "syslog"))
+        step->kind = STEP_SYSLOG;
+    else if (slice_is(text, "json"))
+        step->kind = STEP_JSON;
+    else if (slice_is(text, "metric"))
+        step->kind = STEP_METRIC;
+    else if (starts_with(text, JSON_STRING_PREFIX, &pointer) && pointer.len > 0 && is_good_pointer(pointer)) {
+        step->kind = STEP_JSON_STRING;
+        memcpy(step->pointer, pointer.ptr, pointer.len);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool decode_add_step(struct decode *d, struct slice text, struct err *e)
+{
+    struct decode_step step;
+    if (!parse_step(text, &step))
+        return refuse(e, text,
+                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json or metric",
+                      decode_step_names);
+    if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
+        return refuse(e, text, "nothing behind the step that makes events", NULL);
+    if (d->step_count == DECODE_STEPS_MAX)
+        return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
+    d->steps[d->step_count++] = step;
+    return true;
+}
+
+static bool parse_origin(struct slice text, struct origin *o)
+{
+    struct slice rest = {"", 0};
+    bool found = true;
+    *o = (struct origin){.kind = ORIGIN_POINTER};
+    if (text.len > 0 && text.ptr[0] == '/') {
+        rest = text;
+        found = is_good_pointer(text);
+    } else if (starts_with(text, TAG_PREFIX, &rest) || starts_with(text, HEADER_PREFIX, &rest)) {
+        o->kind = text.ptr[0] == 't' ? ORIGIN_TAG : ORIGIN_HEADER;
+        found = is_good_name(rest);
+    } else {
+        found = false;
+        for (size_t i = 0; i < COUNT_OF(plain_origins) && !found; i++) {
+            o->kind = plain_origins[i].kind;
+            found = slice_is(text, plain_origins[i].name);
+        }
+    }
+    if (found)
+        memcpy(o->text, rest.ptr, rest.len);
+    return found;
+}
+
+bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e)
+{
+    struct origin o;
+    if (!parse_origin(origin, &o))
+        return refuse(
+            e, origin,
+            "a JSON pointer as /request/uri, tag:NAME, header:NAME, key, topic, partition or timestamp",
+            origin_names);
+    if (!field_intern(name, &o.field))
+        return refuse(e, name, "a name of small letters, digits and _ (one of at most 48 of your own)", NULL);
+    for (size_t i = 0; i < d->origin_count; i++) {
+        if (d->origins[i].field == o.field)
+            return refuse(e, name, "each field once", NULL);
+    }
+    ASSERT(d->origin_count < DECODE_FIELDS_MAX);
+    d->origins[d->origin_count++] = o;
+    return true;
+}
+
+bool decode_set_time(struct decode *d, struct slice text, struct err *e)
+{
+    bool brokers = slice_is(text, "broker");
+    if (!brokers && (text.len == 0 || !is_good_pointer(text)))
+        return refuse(e, text, "broker, or a JSON pointer as /@timestamp", NULL);
+    d->time_is_brokers = brokers;
+    memset(d->time_pointer, 0, sizeof d->time_pointer);
+    if (!brokers)
+        memcpy(d->time_pointer, text.ptr, text.len);
+    return true;
+}
+
+bool decode_set_metric(struct decode *d, enum metric_member member, struct slice text, struct err *e)
+{
+    ASSERT((unsigned)member < METRIC_MEMBER_COUNT);
+    if (!is_good_name(text) || text.len >= FIELD_NAME_BYTES)
+        return refuse(e, text, "a member's name of 1 to 31 bytes", NULL);
+    memset(d->metric[member], 0, FIELD_NAME_BYTES);
+    memcpy(d->metric[member], text.ptr, text.len);
+    return true;
+}
+
+static bool check_origins(const struct decode *d, enum decode_step_kind last, struct err *e)
+{
+    bool has_json = false;
+    for (size_t i = 0; i < d->step_count; i++)
+        has_json |= d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG;
+    for (size_t i = 0; i < d->origin_count; i++) {
+        const struct origin *o = &d->origins[i];
+        if (o->kind == ORIGIN_TAG && last != STEP_METRIC)
+            return err_set(e, EX_CONFIG, "found tag:%s, expected it only where decode ends in metric",
+                           o->text);
+        if (o->kind == ORIGIN_POINTER && !has_json)
+            return err_set(e, EX_CONFIG, "found %s, expected a pointer only where decode has a JSON step",
+                           o->text);
+    }
+    return true;
+}
+
+static bool check_metric(const struct decode *d, struct err *e)
+{
+    for (int i = 0; i < METRIC_MEMBER_COUNT; i++) {
+        for (int k = 0; k < i; k++) {
+            if (strcmp(d->metric[i], d->metric[k]) == 0)
+                return err_set(e, EX_CONFIG, "found \"%s\" twice, expected a metric's members to differ",
+                               d->metric[i]);
+        }
+    }
+    return true;
+}
+
+bool decode_finish(struct decode *d, struct err *e)
+{
+    enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_LINE;
+    if (!makes_events(last)) {
+        struct text steps = {0};
+        decode_print_steps(d, &steps);
+        err_set(e, EX_CONFIG, "found %s, expected a last step that makes events, as combined", steps.ptr);
+        text_fini(&steps);
+        return false;
+    }
+    if (d->time_pointer[0] != '\0' && last != STEP_JSON)
+        return err_set(e, EX_CONFIG, "found %s, expected a time's pointer only where decode ends in json",
+                       d->time_pointer);
+    if (!check_origins(d, last, e) || !check_metric(d, e))
+        return false;
+    if (d->step_count == 0)
+        d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
+    return true;
+}
+
+static uint64_t fields_of_step(const struct decode_step *step)
+{
+    static const uint64_t of_format[CLF_FORMAT_COUNT] = {[CLF_AUTO] = VHOST_FIELDS,
+                                                         [CLF_COMMON] = COMMON_FIELDS,
+                                                         [CLF_COMBINED] = COMBINED_FIELDS,
+                                                         [CLF_VHOST_COMBINED] = VHOST_FIELDS};
+    if (step->kind == STEP_LINE)
+        return of_format[step->format];
+    return step->kind == STEP_METRIC ? METRIC_FIELDS : ~(uint64_t)0;
+}
+
+bool decode_provides(const struct decode *d, enum field f)
+{
+    ASSERT(d->step_count > 0);
+    if (f >= FIELD_COUNT && decode_is_open(d))
+        return true;
+    uint64_t fields = f < FIELD_COUNT ? fields_of_step(&d->steps[d->step_count - 1]) : 0;
+    for (size_t i = 0; i < d->origin_count; i++) {
+        enum field of = d->origins[i].field;
+        fields |= of == FIELD_REQUEST  ? REQUEST_FIELDS
+                  : of == FIELD_TARGET ? TARGET_FIELDS
+                                       : (uint64_t)1 << of;
+    }
+    return (fields >> f) & 1;
+}
+
+bool decode_is_open(const struct decode *d)
+{
+    ASSERT(d->step_count > 0);
+    enum decode_step_kind last = d->steps[d->step_count - 1].kind;
+    return last == STEP_JSON || last == STEP_METRIC;
+}
+
+/* In flow style, where some bytes mean something to YAML. */
+static void print_pointer(const char *pointer, struct text *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/@._-~";
+    struct text whole = {0};
+    text_printf(&whole, JSON_STRING_PREFIX "%s", pointer);
+    if (pointer[strspn(pointer, plain)] == '\0')
+        text_puts(out, whole.ptr);
+    else
+        text_json(out, text_slice(&whole));
+    text_fini(&whole);
+}
+
+void decode_print_step(const struct decode_step *step, struct text *out)
+{
+    if (step->kind == STEP_JSON_STRING)
+        text_printf(out, JSON_STRING_PREFIX "%s", step->pointer);
+    else if (step->kind == STEP_LINE)
+        text_puts(out, clf_format_name(step->format));
+    else
+        text_puts(out, step->kind == STEP_SYSLOG ? "syslog" : step->kind == STEP_JSON ? "json" : "metric");
+}
+
+void decode_print_steps(const struct decode *d, struct text *out)
+{
+    text_putc(out, '[');
+    for (size_t i = 0; i < d->step_count; i++) {
+        const struct decode_step *step = &d->steps[i];
+        if (i > 0)
+            text_puts(out, ", ");
+        if (step->kind == STEP_JSON_STRING)
+            print_pointer(step->pointer, out);
+        else
+            decode_print_step(step, out);
+    }
+    text_putc(out, ']');
+}
+
+void decode_print_origin(const struct origin *o, struct text *out)
+{
+    if (o->kind == ORIGIN_TAG)
+        text_puts(out, TAG_PREFIX);
+    if (o->kind == ORIGIN_HEADER)
+        text_puts(out, HEADER_PREFIX);
+    text_puts(out, o->text);
+    for (size_t i = 0; i < COUNT_OF(plain_origins); i++) {
+        if (o->kind == plain_origins[i].kind)
+            text_puts(out, plain_origins[i].name);
+    }
+}

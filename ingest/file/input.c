@@ -1,0 +1,303 @@
+#include "ingest/file/input.h"
+
+#include "base/mem.h"
+#include "ingest/file/input_unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RAW_BYTES ((size_t)64 * 1024)
+#define STOP_MS   100 /* how often a wait looks whether it is time to stop */
+
+struct input {
+    char *name;
+    int fd;
+    bool is_stdin;    /* which is not ours to close */
+    bool is_regular;  /* and opened by its name: may be sought in, and may grow */
+    bool is_detected; /* `packing` is known: the first bytes have been seen */
+    enum packing packing;
+    struct input_unpack *unpack; /* NULL: plain */
+    input_read_fn *read_fn;
+    void *context;
+    const atomic_bool *stop; /* NULL: nothing interrupts */
+    int next_fd;             /* what was first found at its path after it; -1: nothing yet */
+    struct stat next;
+    int64_t position, raw_position;
+    size_t raw_from, raw_to; /* bytes of `raw` that were read to detect the packing, not used yet */
+    char raw[RAW_BYTES];
+};
+
+static ssize_t read_really(void *context, int fd, void *buf, size_t cap)
+{
+    (void)context;
+    return read(fd, buf, cap);
+}
+
+/* False: it is time to stop. Waits for what may be long in coming. */
+static bool may_read(const struct input *in)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    if (in->stop == NULL)
+        return true;
+    while (!atomic_load(in->stop)) {
+        if (in->is_regular || poll(&p, 1, STOP_MS) != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_raw(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
+{
+    ssize_t n;
+    if (!may_read(in))
+        return err_set_retryable(e, EX_TEMPFAIL, "interrupted while reading %s", in->name);
+    do {
+        n = in->read_fn(in->context, in->fd, buf, cap);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return err_set(e, EX_IOERR, "cannot read %s at byte %lld: %s", in->name, (long long)in->raw_position,
+                       strerror(errno));
+    *got = (size_t)n;
+    in->raw_position += n;
+    return true;
+}
+
+static int open_path(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+/* From its begin, which `fd` is at, too, then. */
+static int open_held(int fd)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0 || lseek(own, 0, SEEK_SET) == 0)
+        return own;
+    int why = errno;
+    close(own);
+    errno = why;
+    return -1;
+}
+
+static bool open_file(struct input *in, const char *path, const struct input *before, struct err *e)
+{
+    struct stat st;
+    bool is_held = before != NULL && before->next_fd >= 0;
+    in->fd = in->is_stdin ? STDIN_FILENO : is_held ? open_held(before->next_fd) : open_path(path);
+    if (in->fd < 0 || fstat(in->fd, &st) != 0)
+        return err_set(e, errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", in->name,
+                       strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, EX_NOINPUT, "cannot read %s: it is a directory", in->name);
+    in->is_regular = S_ISREG(st.st_mode) && !in->is_stdin;
+    return true;
+}
+
+static struct input *open_input(const char *path, const struct input *before, struct err *e)
+{
+    struct input *in = xcalloc(1, sizeof *in);
+    in->is_stdin = strcmp(path, "-") == 0;
+    in->name = xstrdup(in->is_stdin ? "standard input" : path);
+    in->next_fd = -1;
+    in->read_fn = read_really;
+    if (open_file(in, path, before, e))
+        return in;
+    input_close(in);
+    return NULL;
+}
+
+struct input *input_open(const char *path, struct err *e)
+{
+    return open_input(path, NULL, e);
+}
+
+struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context, struct err *e)
+{
+    struct input *in = open_input(path, NULL, e);
+    if (in != NULL) {
+        in->read_fn = read_fn;
+        in->context = context;
+    }
+    return in;
+}
+
+struct input *input_open_next(const struct input *before, struct err *e)
+{
+    return open_input(before->name, before, e);
+}
+
+void input_close(struct input *in)
+{
+    if (in == NULL)
+        return;
+    input_unpack_free(in->unpack);
+    if (in->fd >= 0 && !in->is_stdin)
+        close(in->fd);
+    if (in->next_fd >= 0)
+        close(in->next_fd);
+    free(in->name);
+    free(in);
+}
+
+/* The packed bytes for the unpacker: first those that were read to detect the packing. */
+static bool next_packed(void *context, const char **bytes, size_t *len, struct err *e)
+{
+    struct input *in = context;
+    *bytes = in->raw + in->raw_from;
+    *len = in->raw_to - in->raw_from;
+    in->raw_from = in->raw_to;
+    if (*len > 0)
+        return true;
+    *bytes = in->raw;
+    return read_raw(in, in->raw, sizeof in->raw, len, e);
+}
+
+/* Read just enough to tell what the input is packed with: on a pipe no more may come for long. */
+static bool detect(struct input *in, struct err *e)
+{
+    bool more = true;
+    while (!in->is_detected && more) {
+        size_t got;
+        if (!read_raw(in, in->raw + in->raw_to, sizeof in->raw - in->raw_to, &got, e))
+            return false;
+        in->raw_to += got;
+        if (got == 0 && in->raw_to == 0)
+            return true; /* empty as yet */
+        in->packing = input_unpack_detect(in->raw, in->raw_to, &more);
+        more = more && got > 0;
+        in->is_detected = in->packing != PACKING_NONE || !more;
+    }
+    if (in->packing != PACKING_NONE && in->unpack == NULL)
+        in->unpack = input_unpack_new(in->packing, next_packed, in);
+    return true;
+}
+
+static bool read_plain(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
+{
+    size_t held = in->raw_to - in->raw_from;
+    if (held == 0)
+        return !in->is_detected || read_raw(in, buf, cap, got, e);
+    *got = held < cap ? held : cap;
+    memcpy(buf, in->raw + in->raw_from, *got);
+    in->raw_from += *got;
+    return true;
+}
+
+bool input_read(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
+{
+    ASSERT(cap > 0);
+    *got = 0;
+    if (!detect(in, e))
+        return false;
+    if (in->unpack == NULL) {
+        if (!read_plain(in, buf, cap, got, e))
+            return false;
+    } else if (!input_unpack_read(in->unpack, buf, cap, got, e)) {
+        return e->code != EX_DATAERR
+                   ? false
+                   : err_prefix(e, "%s: cannot unpack past byte %lld", in->name, (long long)in->position);
+    }
+    in->position += (int64_t)*got;
+    return true;
+}
+
+static bool ends_early(const struct input *in, int64_t position, struct err *e)
+{
+    return err_set(e, EX_DATAERR, "%s ends before byte %lld, up to which it has been counted", in->name,
+                   (long long)position);
+}
+
+static bool seek(struct input *in, int64_t position, struct err *e)
+{
+    struct stat st;
+    bool ok = fstat(in->fd, &st) == 0;
+    if (ok && position > st.st_size)
+        return ends_early(in, position, e);
+    if (!ok || lseek(in->fd, position, SEEK_SET) < 0)
+        return err_set(e, EX_IOERR, "cannot seek in %s: %s", in->name, strerror(errno));
+    in->position = in->raw_position = position;
+    in->raw_from = in->raw_to = 0;
+    return true;
+}
+
+bool input_skip(struct input *in, int64_t position, struct err *e)
+{
+    if (position == in->position)
+        return true;
+    if (!detect(in, e))
+        return false;
+    if (in->is_detected && in->unpack == NULL && in->is_regular)
+        return seek(in, position, e);
+    ASSERT(position > in->position);
+    char *buf = xmalloc(RAW_BYTES);
+    size_t got = 1;
+    bool ok = true;
+    while (ok && got > 0 && in->position < position) {
+        int64_t left = position - in->position;
+        ok = input_read(in, buf, left < (int64_t)RAW_BYTES ? (size_t)left : RAW_BYTES, &got, e);
+    }
+    free(buf);
+    return ok && (in->position == position || ends_early(in, position, e));
+}
+
+bool input_wait(struct input *in, int timeout_ms)
+{
+    if (in->is_regular || in->unpack != NULL || in->raw_from < in->raw_to)
+        return true;
+    struct pollfd pfd = {.fd = in->fd, .events = POLLIN};
+    return poll(&pfd, 1, timeout_ms) > 0;
+}
+
+void input_stop_by(struct input *in, const atomic_bool *stop)
+{
+    in->stop = stop;
+}
+
+bool input_is_regular(const struct input *in)
+{
+    return in->is_regular;
+}
+
+int64_t input_raw_position(const struct input *in)
+{
+    return in->raw_position;
+}
+
+int64_t input_raw_size(const struct input *in)
+{
+    struct stat st;
+    return in->is_regular && fstat(in->fd, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+bool input_can_grow(const struct input *in)
+{
+    return in->is_regular && in->packing == PACKING_NONE;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+enum input_fate input_fate(struct input *in)
+{
+    struct stat now, own;
+    if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
+        return INPUT_STANDS;
+    if (own.st_size < in->raw_position)
+        return INPUT_TRUNCATED;
+    bool is_other = stat(in->name, &now) == 0 && now.st_size > 0 && !is_same(&now, &own);
+    if (in->next_fd >= 0)
+        return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
+    if (!is_other)
+        return INPUT_STANDS;
+    in->next_fd = open_path(in->name); /* where that fails, whoever opens what is next is told why */
+    if (in->next_fd >= 0)
+        (void)fstat(in->next_fd, &in->next);
+    return INPUT_RENAMED;
+}

@@ -1,0 +1,304 @@
+#include "ingest/file/reader.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* How far: an offset, and the last bytes before it. */
+struct place {
+    int64_t offset;
+    char tail[READER_TAIL_BYTES];
+    size_t tail_len;
+};
+
+struct reader {
+    struct input *in;
+    size_t line_max;
+    enum last_line last_line;
+    struct place place; /* the first byte not delivered */
+    char *rest;         /* read, not delivered: the beginning of a line (and of more, after a head) */
+    size_t rest_len, rest_capacity;
+    bool dropping;      /* within a line that is too long: the rest is its first line_max + 1 bytes, … */
+    struct place ahead; /* … and this much of it was read */
+    bool ended;         /* the input said so */
+    bool torn;          /* the last line delivered had no line feed: if one comes now, it is that line's */
+};
+
+struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line)
+{
+    struct reader *rd = xcalloc(1, sizeof *rd);
+    rd->in = in;
+    rd->line_max = line_max;
+    rd->last_line = last_line;
+    rd->rest_capacity = READER_BLOCK_BYTES + line_max;
+    rd->rest = xmalloc(rd->rest_capacity);
+    return rd;
+}
+
+void reader_free(struct reader *rd)
+{
+    if (rd == NULL)
+        return;
+    free(rd->rest);
+    free(rd);
+}
+
+void block_init(struct block *b, size_t line_max)
+{
+    /* A rest of line_max + 1 bytes, and one read or a line feed that the input did not have. */
+    *b = (struct block){.capacity = line_max + READER_BLOCK_BYTES + 2};
+    b->data = xmalloc(b->capacity);
+}
+
+void block_fini(struct block *b)
+{
+    free(b->data);
+    *b = (struct block){0};
+}
+
+static void pass(struct place *at, const char *bytes, size_t len)
+{
+    at->offset += (int64_t)len;
+    if (len >= READER_TAIL_BYTES) {
+        memcpy(at->tail, bytes + len - READER_TAIL_BYTES, READER_TAIL_BYTES);
+        at->tail_len = READER_TAIL_BYTES;
+        return;
+    }
+    size_t keep = READER_TAIL_BYTES - len < at->tail_len ? READER_TAIL_BYTES - len : at->tail_len;
+    memmove(at->tail, at->tail + at->tail_len - keep, keep);
+    memcpy(at->tail + keep, bytes, len);
+    at->tail_len = keep + len;
+}
+
+static void set_rest(struct reader *rd, const char *bytes, size_t len)
+{
+    ASSERT(len <= rd->rest_capacity);
+    memmove(rd->rest, bytes, len);
+    rd->rest_len = len;
+}
+
+bool reader_head(struct reader *rd, struct slice *head, struct err *e)
+{
+    ASSERT(rd->place.offset == 0);
+    while (rd->rest_len < READER_TAIL_BYTES) {
+        size_t got;
+        if (!input_read(rd->in, rd->rest + rd->rest_len, READER_TAIL_BYTES - rd->rest_len, &got, e))
+            return false;
+        if (got == 0)
+            break;
+        rd->rest_len += got;
+    }
+    *head = slice_of(rd->rest, rd->rest_len);
+    return true;
+}
+
+bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
+{
+    struct place *at = &rd->place;
+    ASSERT(offset >= at->offset);
+    size_t known = rd->rest_len;
+    if ((int64_t)known > offset - at->offset)
+        known = (size_t)(offset - at->offset);
+    pass(at, rd->rest, known);
+    set_rest(rd, rd->rest + known, rd->rest_len - known);
+    /* A file can jump; the tail before the offset is read all the same, to be compared. */
+    if (offset - at->offset > READER_TAIL_BYTES) {
+        if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
+            return false;
+        at->offset = offset - READER_TAIL_BYTES;
+        at->tail_len = 0;
+    }
+    char buffer[16384];
+    while (at->offset < offset) {
+        size_t want = sizeof buffer, got;
+        if (offset - at->offset < (int64_t)want)
+            want = (size_t)(offset - at->offset);
+        if (!input_read(rd->in, buffer, want, &got, e))
+            return false;
+        if (got == 0)
+            return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)at->offset,
+                           (long long)offset);
+        pass(at, buffer, got);
+    }
+    rd->torn = at->tail_len > 0 && at->tail[at->tail_len - 1] != '\n';
+    return true;
+}
+
+/* What may yet become the line feed of a line that was delivered without it. */
+static bool is_half_feed(const struct reader *rd, const char *bytes, size_t len)
+{
+    return rd->torn && len == 1 && bytes[0] == '\r';
+}
+
+/* The line feed (with or without carriage return) of a line that was delivered without it. */
+static void pass_torn(struct reader *rd, struct block *b, size_t *filled)
+{
+    if (!rd->torn || *filled == 0 || is_half_feed(rd, b->data, *filled))
+        return;
+    size_t feed = b->data[0] == '\r';
+    rd->torn = false;
+    if (b->data[feed] != '\n')
+        return;
+    pass(&rd->place, b->data, feed + 1);
+    *filled -= feed + 1;
+    memmove(b->data, b->data + feed + 1, *filled);
+}
+
+/* Six quotes that are not escaped, the last one at the end: request, referrer and agent are whole. */
+static bool is_complete(const char *line, size_t len)
+{
+    int quotes = 0;
+    size_t last = 0;
+    while (len > 0 && (line[len - 1] == '\r'))
+        len--;
+    for (size_t i = 0; i < len; i++) {
+        if (line[i] == '\\')
+            i++;
+        else if (line[i] == '"')
+            quotes++, last = i + 1;
+    }
+    return quotes == 6 && last == len;
+}
+
+/* A line that is too long cannot be seen to be whole: only its line feed tells. */
+static bool takes_last(const struct reader *rd, const char *line, size_t len)
+{
+    return !input_is_regular(rd->in) || rd->last_line == LAST_LINE_TAKE ||
+           (rd->last_line == LAST_LINE_COMPLETE && !rd->dropping && is_complete(line, len));
+}
+
+/* Deliver the first `len` bytes as they stand; what follows in the block is kept. */
+static void deliver(struct reader *rd, struct block *b, size_t len, size_t filled)
+{
+    set_rest(rd, b->data + len, filled - len);
+    b->from = rd->place.offset;
+    pass(&rd->place, b->data, len);
+    b->to = rd->place.offset;
+    b->len = len;
+}
+
+/* The line that fills the block is too long: keep what tells so, and only pass by what follows. */
+static void begin_dropping(struct reader *rd, const struct block *b, size_t *filled)
+{
+    rd->dropping = true;
+    rd->ahead = rd->place;
+    pass(&rd->ahead, b->data, *filled);
+    *filled = rd->line_max + 1;
+}
+
+/* The line that was too long has ended: deliver its beginning as all of it. */
+static void deliver_dropped(struct reader *rd, struct block *b, const char *next, size_t next_len)
+{
+    set_rest(rd, next, next_len);
+    b->from = rd->place.offset;
+    rd->place = rd->ahead;
+    b->to = rd->place.offset;
+    b->len = rd->line_max + 1;
+    b->data[b->len++] = '\n';
+    rd->dropping = false;
+}
+
+/* What was read follows the first line_max + 1 bytes of the line that is too long. */
+static bool drop(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
+{
+    char *more = b->data + rd->line_max + 1;
+    size_t len = *filled - (rd->line_max + 1);
+    char *newline = memchr(more, '\n', len);
+    size_t gone = newline != NULL ? (size_t)(newline + 1 - more) : len;
+    pass(&rd->ahead, more, gone);
+    *filled -= len;
+    if (newline == NULL && !rd->ended)
+        return false;
+    if (newline == NULL && !takes_last(rd, b->data, *filled)) {
+        set_rest(rd, b->data, *filled);
+        *result = READER_END;
+        return true;
+    }
+    deliver_dropped(rd, b, more + gone, len - gone);
+    rd->torn = newline == NULL;
+    *result = READER_BLOCK;
+    return true;
+}
+
+/* The input has ended, or paused, within a line. */
+static enum reader_result end_within_line(struct reader *rd, struct block *b, size_t filled)
+{
+    if (filled == 0 || is_half_feed(rd, b->data, filled) || !takes_last(rd, b->data, filled)) {
+        set_rest(rd, b->data, filled);
+        return READER_END;
+    }
+    deliver(rd, b, filled, filled);
+    b->data[b->len++] = '\n';
+    rd->torn = true;
+    return READER_BLOCK;
+}
+
+/* What was read last, after what was kept, makes a block - or not yet. */
+static bool cut_block(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
+{
+    if (rd->dropping)
+        return drop(rd, b, filled, result);
+    pass_torn(rd, b, filled);
+    char *newline = memrchr(b->data, '\n', *filled);
+    if (newline != NULL) {
+        deliver(rd, b, (size_t)(newline + 1 - b->data), *filled);
+        *result = READER_BLOCK;
+        return true;
+    }
+    if (rd->ended) {
+        *result = end_within_line(rd, b, *filled);
+        return true;
+    }
+    if (*filled > rd->line_max)
+        begin_dropping(rd, b, filled);
+    return false;
+}
+
+enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, struct err *e)
+{
+    enum reader_result result;
+    size_t filled = rd->rest_len;
+    memcpy(b->data, rd->rest, filled);
+    b->len = 0;
+    rd->ended = false;
+    while (!cut_block(rd, b, &filled, &result)) {
+        size_t got;
+        if (!input_wait(rd->in, wait_ms)) {
+            set_rest(rd, b->data, filled);
+            return READER_WAIT;
+        }
+        if (!input_read(rd->in, b->data + filled, READER_BLOCK_BYTES, &got, e)) {
+            set_rest(rd, b->data, filled);
+            return READER_FAILED;
+        }
+        rd->ended = got == 0;
+        filled += got;
+    }
+    return result;
+}
+
+struct slice reader_tail(const struct reader *rd)
+{
+    return slice_of(rd->place.tail, rd->place.tail_len);
+}
+
+int64_t reader_offset(const struct reader *rd)
+{
+    return rd->place.offset;
+}
+
+int64_t reader_raw_offset(const struct reader *rd)
+{
+    return input_raw_position(rd->in);
+}
+
+enum input_fate reader_fate(const struct reader *rd)
+{
+    return input_fate(rd->in);
+}
+
+size_t reader_left(const struct reader *rd)
+{
+    return rd->dropping ? (size_t)(rd->ahead.offset - rd->place.offset) : rd->rest_len;
+}

@@ -1,0 +1,300 @@
+#include "stats/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void add_head(struct text *out, const char *name, const char *type, const char *help)
+{
+    text_printf(out, "# HELP tallyd_%s %s\n# TYPE tallyd_%s %s\n", name, help, name, type);
+}
+
+static void add_one(struct text *out, const char *name, const char *type, int64_t value, const char *help)
+{
+    add_head(out, name, type, help);
+    text_printf(out, "tallyd_%s %" PRId64 "\n", name, value);
+}
+
+static void add_seconds(struct text *out, int64_t us)
+{
+    text_printf(out, "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+}
+
+/* A label's value: backslash, double quote and line feed are escaped. */
+static void add_label(struct text *out, const char *value)
+{
+    text_putc(out, '"');
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"')
+            text_putc(out, '\\');
+        if (*value == '\n')
+            text_puts(out, "\\n");
+        else
+            text_putc(out, *value);
+    }
+    text_putc(out, '"');
+}
+
+static void add_rejects(const struct status *s, struct text *out)
+{
+    add_head(out, "lines_rejected_total", "counter", "Lines that were no event, by reason.");
+    for (int i = 0; i < REJECT_COUNT; i++)
+        text_printf(out, "tallyd_lines_rejected_total{reason=\"%s\"} %" PRId64 "\n",
+                    reject_name((enum reject_reason)i), s->books.entries[BOOK_REJECTED + i]);
+}
+
+static void add_reports(struct status *s, struct text *out)
+{
+    static const struct {
+        const char *name, *help;
+        int entry;
+    } rows[] = {{"events_counted_total", "Events that were counted, by report.", BOOK_COUNTED},
+                {"events_filtered_total", "Events that a report's conditions left out.", BOOK_FILTERED},
+                {"events_late_total", "Events too old for a report.", BOOK_LATE}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        add_head(out, rows[i].name, "counter", rows[i].help);
+        for (size_t r = 0; r < s->options.report_count; r++) {
+            text_printf(out, "tallyd_%s{report=", rows[i].name);
+            add_label(out, s->options.reports[r].name);
+            text_printf(out, "} %" PRId64 "\n", *books_report(&s->books, r, rows[i].entry));
+        }
+    }
+}
+
+/* Of spans that expire; others may have it that more do. */
+static void add_late(const struct status *s, struct text *out)
+{
+    add_head(out, "events_expired_total", "counter",
+             "Events that came when their slots of a span had expired: longer spans alone count them.");
+    for (size_t r = 0; r < s->options.report_count; r++) {
+        const struct report *report = &s->options.reports[r];
+        for (int span = 0; span < SPAN_MONTH; span++) {
+            if (report->keep_ms[span] == 0 && s->late[r][span] == 0)
+                continue;
+            text_puts(out, "tallyd_events_expired_total{report=");
+            add_label(out, report->name);
+            text_printf(out, ",span=\"%s\"} %" PRId64 "\n", span_name((enum span)span), s->late[r][span]);
+        }
+    }
+}
+
+static int64_t lag_of(const struct status_partition *p)
+{
+    return p->end > p->next ? p->end - p->next : 0;
+}
+
+static int64_t next_of(const struct status_partition *p)
+{
+    return p->next;
+}
+
+static int64_t end_of(const struct status_partition *p)
+{
+    return p->end;
+}
+
+static int64_t transaction_of(const struct status_partition *p)
+{
+    return p->transaction_s;
+}
+
+static void add_partitions(const struct status *s, struct text *out)
+{
+    static const struct {
+        const char *name, *help;
+        int64_t (*value)(const struct status_partition *p);
+        bool needs_end;
+    } rows[] = {
+        {"partition_next_offset", "Offset up to which a partition is counted and stored.", next_of, false},
+        {"partition_end_offset", "Offset at which a partition ends.", end_of, true},
+        {"partition_lag_messages", "Offsets between the two.", lag_of, true},
+        {"partition_open_transaction_seconds",
+         "How long a transaction in Kafka that is open has held back what is behind it.", transaction_of,
+         true}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        add_head(out, rows[i].name, "gauge", rows[i].help);
+        for (size_t k = 0; k < s->partition_count; k++) {
+            const struct status_partition *p = &s->partitions[k];
+            if (!p->is_here || (rows[i].needs_end && p->end < 0))
+                continue;
+            text_printf(out, "tallyd_%s{source=", rows[i].name);
+            add_label(out, p->source);
+            text_printf(out, ",partition=\"%" PRId32 "\"} %" PRId64 "\n", p->number, rows[i].value(p));
+        }
+    }
+}
+
+static void add_latencies(const struct status *s, struct text *out)
+{
+    static const char name[] = "apply_duration_seconds";
+    uint64_t sum = 0;
+    add_head(out, name, "histogram", "How long the store took to make a batch durable.");
+    for (size_t i = 0; i < STATUS_LATENCIES; i++) {
+        sum += s->latencies[i];
+        text_printf(out, "tallyd_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
+                    (double)status_latencies_ms[i] / 1000, sum);
+    }
+    text_printf(out, "tallyd_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, s->batches);
+    text_printf(out, "tallyd_%s_sum ", name);
+    add_seconds(out, s->apply_us);
+    text_printf(out, "\ntallyd_%s_count %" PRIu64 "\n", name, s->batches);
+}
+
+static void add_interval(const struct status *s, struct text *out)
+{
+    add_head(out, "flush_interval_seconds", "gauge",
+             "How long events are gathered before they are written, as the store can take it.");
+    text_puts(out, "tallyd_flush_interval_seconds ");
+    add_seconds(out, s->figures.flush_interval_ms * 1000);
+    text_putc(out, '\n');
+}
+
+/* Of MongoDB: coverage is used / begun; of what was made, waste is from `unused` to all that is not used. */
+static void add_prealloc(const struct status *s, struct text *out)
+{
+    const struct prealloc_figures *f = &s->last_batch.prealloc;
+    add_one(out, "documents_begun_total", "counter", f->begun,
+            "Documents with their first count, of periods after that in which the daemon began.");
+    add_one(out, "documents_preallocated_total", "counter", f->made,
+            "Documents made before anything was counted in them, as far as they were not there.");
+    add_one(out, "documents_preallocated_used_total", "counter", f->used,
+            "Documents begun that this daemon had made before.");
+    add_one(out, "documents_preallocated_unused_total", "counter", f->unused,
+            "Documents made before, whose series was next counted in a later period.");
+    add_head(out, "preallocation_spike", "gauge",
+             "Documents made in the busiest minute of the UTC day so far, by the average minute's.");
+    text_printf(out, "tallyd_preallocation_spike %" PRId64 ".%03" PRId64 "\n", f->spike_milli / 1000,
+                f->spike_milli % 1000);
+}
+
+/* Of sources whose events are kept as they are. */
+static void add_raws(const struct status *s, struct text *out)
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } rows[] = {{"raw_stored_total", "Events that are there as they are, by source.",
+                 offsetof(struct raw_figures, stored)},
+                {"raw_refused_total", "Events whose documents the server did not take.",
+                 offsetof(struct raw_figures, refused)},
+                {"raw_expired_total", "Events of a period that was dropped before they came.",
+                 offsetof(struct raw_figures, expired)}};
+    for (size_t i = 0; i < COUNT_OF(rows) && s->last_batch.raw_count > 0; i++) {
+        add_head(out, rows[i].name, "counter", rows[i].help);
+        for (size_t k = 0; k < s->last_batch.raw_count; k++) {
+            int64_t value;
+            if (s->raws[k].source == NULL)
+                continue;
+            memcpy(&value, (const char *)&s->raws[k] + rows[i].offset, sizeof value);
+            text_printf(out, "tallyd_%s{source=", rows[i].name);
+            add_label(out, s->raws[k].source);
+            text_printf(out, "} %" PRId64 "\n", value);
+        }
+    }
+}
+
+static void add_store(const struct status *s, struct text *out)
+{
+    add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches that are durable.");
+    add_one(out, "cells_applied_total", "counter", (int64_t)s->cells,
+            "Counters of a series and minute in them.");
+    add_one(out, "last_batch_events", "gauge", s->last_batch.events, "Events in the batch applied last.");
+    add_one(out, "last_batch_cells", "gauge", s->last_batch.cells, "Cells in the batch applied last.");
+    add_latencies(s, out);
+    add_interval(s, out);
+    add_prealloc(s, out);
+    add_raws(s, out);
+    add_one(out, "expired_rows_total", "counter", (int64_t)s->expired_rows,
+            "Rows or documents deleted, or spans taken out of documents, since reports need not keep them.");
+    add_one(out, "expired_bytes_total", "counter", (int64_t)s->expired_bytes, "What they held.");
+    if (s->expired_wall_ms > 0) {
+        add_one(out, "expire_last_run_seconds", "gauge", s->expired_wall_ms / 1000,
+                "When the store was last asked for what need not be kept, since 1970.");
+        add_one(out, "expire_clock_ahead_seconds", "gauge", s->expired_ahead_ms / 1000,
+                "By how much the clock was ahead of the newest events then; expiry goes by the events.");
+    }
+    add_one(out, "store_errors_total", "counter", (int64_t)s->store_errors,
+            "Attempts to store a batch that failed.");
+    add_one(out, "store_reachable", "gauge", !s->store_is_away,
+            "Whether the store took what it was given last.");
+}
+
+/* Of a store that has jobs. */
+static void add_jobs(const struct status *s, struct text *out)
+{
+    add_one(out, "rollup_months_total", "counter", (int64_t)s->months_rolled,
+            "Months of a report that this daemon rolled up into documents of their years.");
+    add_one(out, "rollup_documents_total", "counter", (int64_t)s->documents_rolled,
+            "Documents of months in them.");
+    add_one(out, "top_periods_total", "counter", (int64_t)s->periods_ranked,
+            "Hours, days and months of a report whose largest series this daemon found.");
+    add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
+            "Jobs that failed, and are tried again.");
+}
+
+/* Of this process: memory that is no file's, which is what a limit stops. -1: not known. */
+static int64_t anonymous_bytes(void)
+{
+    char line[128];
+    int64_t kib = -1;
+    FILE *file = fopen("/proc/self/status", "re");
+    if (file == NULL)
+        return -1;
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "RssAnon: %" SCNd64 " kB", &kib) == 1)
+            break;
+    }
+    fclose(file);
+    return kib < 0 ? -1 : kib * 1024;
+}
+
+static void add_memory(const struct status *s, struct text *out)
+{
+    const struct status_figures *f = &s->figures;
+    int64_t anonymous = anonymous_bytes();
+    add_one(out, "memory_shards_bytes", "gauge", f->shard_bytes, "What the ingest threads hold.");
+    add_one(out, "memory_queue_bytes", "gauge", f->queue_bytes, "What was fetched ahead for them.");
+    if (f->memory_budget_bytes > 0)
+        add_one(out, "memory_budget_bytes", "gauge", f->memory_budget_bytes,
+                "What the configuration allows for both.");
+    if (anonymous >= 0)
+        add_one(out, "memory_anonymous_bytes", "gauge", anonymous,
+                "Resident memory of the process that is no file's.");
+}
+
+static void add_state(const struct status *s, struct text *out)
+{
+    struct text why = {0};
+    add_head(out, "build_info", "gauge", "Always 1; the version is a label.");
+    text_puts(out, "tallyd_build_info{version=\"" TALLYD_VERSION "\"} 1\n");
+    add_head(out, "start_time_seconds", "gauge", "When the daemon began, since 1970.");
+    text_printf(out, "tallyd_start_time_seconds %" PRId64 ".%03" PRId64 "\n", s->begun_wall_ms / 1000,
+                s->begun_wall_ms % 1000);
+    add_one(out, "ready", "gauge", status_is_ready_locked(s, &why), "Whether /readyz answers with 200.");
+    text_fini(&why);
+}
+
+void metrics_write(struct status *s, struct text *out)
+{
+    pthread_mutex_lock(&s->lock);
+    add_state(s, out);
+    add_one(out, "messages_consumed_total", "counter", s->figures.messages, "Messages consumed.");
+    add_one(out, "lines_consumed_total", "counter", s->books.entries[BOOK_CONSUMED],
+            "Lines, or records of messages, consumed.");
+    add_one(out, "events_parsed_total", "counter", s->books.entries[BOOK_PARSED], "Lines that were events.");
+    add_rejects(s, out);
+    add_one(out, "dead_letters_written_total", "counter", s->figures.dead_letters,
+            "Rejected records written to the dead-letter topic or file.");
+    add_reports(s, out);
+    add_late(s, out);
+    add_partitions(s, out);
+    add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
+    add_one(out, "rebalances_total", "counter", s->figures.rebalances,
+            "How often the consumer group gave this daemon partitions.");
+    add_one(out, "unproven_total", "counter", s->figures.unproven,
+            "How often counting went on though no counted record could be compared with its topic.");
+    add_one(out, "lag_messages", "gauge", status_lag_locked(s), "Messages there and not counted, of all.");
+    add_store(s, out);
+    add_jobs(s, out);
+    add_memory(s, out);
+    pthread_mutex_unlock(&s->lock);
+}

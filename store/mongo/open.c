@@ -1,0 +1,436 @@
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/chunk.h"
+#include "store/mongo/copy.h"
+#include "store/mongo/peers.h"
+#include "store/mongo/raw.h"
+#include "store/mongo/roll.h"
+#include "store/mongo/stamps.h"
+#include "store/mongo/top.h"
+#include "store/mongo/ttl.h"
+
+#define XXH_INLINE_ALL
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define KEY_BYTES 64 /* of one series, as most have less */
+
+bool mongo_is_url(const char *url)
+{
+    return strncmp(url, "mongodb://", 10) == 0 || strncmp(url, "mongodb+srv://", 14) == 0;
+}
+
+size_t mongo_bytes_max(const struct report *reports, size_t report_count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < report_count; i++)
+        bytes +=
+            (sizeof(struct mongo_name) + 4 * sizeof(uint32_t) + KEY_BYTES) * (size_t)reports[i].series_max;
+    return bytes;
+}
+
+/* ---- what a report is called in the database */
+
+/* … or would be, with the underscore that the taken ones get. */
+static bool is_taken(const char *name)
+{
+    static const char *const names[] = {"total",    "weekly",  "daily",    "hourly", "minute", "second",
+                                        "metadata", "applied", "modified", "v",      "date",   "other"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+static void name_fields(struct mongo_report *more, const struct report *r)
+{
+    more->plain = -1;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (more->plain < 0 && r->measures[i].kind == MEASURE_COUNT)
+            more->plain = (int)i;
+        else
+            snprintf(more->fields[i], sizeof more->fields[i], "%s%s.", r->measures[i].name,
+                     is_taken(r->measures[i].name) ? "_" : "");
+    }
+    for (size_t d = 0; d < r->dimension_count; d++) {
+        struct text name = {0};
+        const char *own = r->dimensions[d].name;
+        mongo_escape(&name, slice_text(own), ".$");
+        snprintf(more->dimensions[d], sizeof more->dimensions[d], "metadata.%s%s", name.ptr,
+                 is_taken(own) ? "_" : "");
+        text_fini(&name);
+    }
+}
+
+/* "pages", "pages~2"; a database has collections of its own below "system". */
+static void name_report(const struct report *r, char key[MONGO_NAME_BYTES])
+{
+    bool is_plain = r->generation == 1 && strcmp(r->name, "system") != 0;
+    if (is_plain)
+        snprintf(key, MONGO_NAME_BYTES, "%s", r->name);
+    else
+        snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
+}
+
+static void add_report(struct mongo_store *m, const struct report *r, bool has_zeros)
+{
+    size_t n = m->store.report_count++;
+    m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
+    m->more = xrealloc(m->more, (n + 1) * sizeof *m->more);
+    struct mongo_report *more = &m->more[n];
+    m->reports[n] = *r;
+    m->store.reports = m->reports;
+    *more = (struct mongo_report){.series_found = -1};
+    name_report(r, more->key);
+    mongo_names_init(&more->names);
+    name_fields(more, r);
+    more->has_zeros = has_zeros && more->plain >= 0;
+}
+
+bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
+{
+    struct report own;
+    if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
+        return false;
+    own.series_max = r->series_max;
+    memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
+    add_report(m, &own, false);
+    return true;
+}
+
+/* ---- reports */
+
+struct known {
+    const struct report *wanted; /* NULL: all */
+    struct report newest;
+    bool has_zeros; /* there are documents of zeros of it */
+    struct mongo_store *m;
+    bool good;
+    struct err *e;
+};
+
+static bool read_report(const bson_t *document, struct report *r, struct err *e)
+{
+    bson_iter_t name, generation, definition;
+    *r = (struct report){0};
+    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
+        !bson_iter_init_find(&generation, document, "generation") ||
+        !bson_iter_init_find(&definition, document, "definition") || !BSON_ITER_HOLDS_UTF8(&definition))
+        return err_set(e, EX_DATAERR, "a report of the database is damaged; restore it from a backup");
+    return report_read(r, slice_text(bson_iter_utf8(&name, NULL)), (int)bson_iter_as_int64(&generation),
+                       slice_text(bson_iter_utf8(&definition, NULL)), e);
+}
+
+/* Sorted by name, the newest generation first. */
+static bool see_report(void *context, const bson_t *document)
+{
+    struct known *k = context;
+    struct report r;
+    bson_iter_t zeros;
+    k->good = read_report(document, &r, k->e);
+    if (!k->good)
+        return false;
+    k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
+    if (k->wanted != NULL) {
+        k->newest = r;
+        return false;
+    }
+    if (k->m->store.report_count > 0 && strcmp(k->m->reports[k->m->store.report_count - 1].name, r.name) == 0)
+        report_fini(&r);
+    else
+        add_report(k->m, &r, k->has_zeros);
+    return true;
+}
+
+static bool read_reports(struct known *k)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *options = BCON_NEW("sort", "{", "name", BCON_INT32(1), "generation", BCON_INT32(-1), "}");
+    if (k->wanted != NULL)
+        BSON_APPEND_UTF8(&filter, "name", k->wanted->name);
+    k->good = true;
+    bool good = mongo_find(k->m->client, MONGO_REPORTS, &filter, options, see_report, k, k->e) && k->good;
+    bson_destroy(options);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool store_report(struct mongo_store *m, const struct report *r, struct err *e)
+{
+    char key[MONGO_NAME_BYTES];
+    bool matched;
+    name_report(r, key);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(key));
+    bson_t *update =
+        BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation),
+                 "definition", BCON_UTF8(r->definition), "v", BCON_INT32(MONGO_SCHEMA), "}");
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, true, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* *is_there: just so; another definition under its name and generation is refused. */
+static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, bool *has_zeros,
+                         struct err *e)
+{
+    struct known k = {.wanted = r, .m = m, .e = e};
+    if (!read_reports(&k))
+        return false;
+    *has_zeros = k.has_zeros;
+    *is_there = k.newest.definition != NULL && k.newest.generation == r->generation &&
+                strcmp(k.newest.definition, r->definition) == 0;
+    bool good = true;
+    if (k.newest.definition != NULL && !*is_there && k.newest.generation >= r->generation)
+        good = err_set(
+            e, EX_CONFIG,
+            "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: %s. "
+            "Give it another name, or say `generation: %d`",
+            r->name, k.newest.generation, mongo_client_name(m->client), k.newest.definition, r->definition,
+            k.newest.generation + 1);
+    if (k.newest.definition != NULL)
+        report_fini(&k.newest);
+    return good;
+}
+
+/* Before there is any document of zeros: whoever reads knows then that a slot may mean nothing. */
+static bool note_zeros(struct mongo_store *m, struct mongo_report *more, struct err *e)
+{
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
+    bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    more->has_zeros = true;
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* Find it in the database, or add it, and look again: another may have been quicker. */
+static bool register_report(struct mongo_store *m, const struct report *r, bool with_zeros, struct err *e)
+{
+    bool is_there, has_zeros;
+    if (!check_report(m, r, &is_there, &has_zeros, e) ||
+        (!is_there && !(store_report(m, r, e) && check_report(m, r, &is_there, &has_zeros, e))) ||
+        !mongo_add_report(m, r, e))
+        return false;
+    struct mongo_report *more = &m->more[m->store.report_count - 1];
+    more->has_zeros = has_zeros;
+    return has_zeros || !with_zeros || more->plain < 0 || note_zeros(m, more, e);
+}
+
+static bool count_series(struct mongo_store *m, size_t report, struct err *e)
+{
+    char collection[MONGO_NAME_BYTES];
+    bson_t *command = BCON_NEW("count", BCON_UTF8(mongo_collection(m, report, "series", collection)));
+    bson_t reply;
+    bson_iter_t it;
+    bool good = mongo_read(m->client, command, &reply, e);
+    m->more[report].series_found =
+        good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    m->more[report].has_all_names = m->more[report].series_found == 0;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+/* ---- open and close */
+
+bool mongo_take_limits(struct mongo_store *m, struct err *e)
+{
+    struct mongo_limits *limits = &m->limits;
+    if (!mongo_client_limits(m->client, limits, e))
+        return false;
+    limits->updates = limits->updates < MONGO_CHUNK_UPDATES ? limits->updates : MONGO_CHUNK_UPDATES;
+    limits->bytes = limits->bytes < MONGO_CHUNK_BYTES ? limits->bytes : MONGO_CHUNK_BYTES;
+    return true;
+}
+
+/* Before anything is written: whoever is refused leaves nothing that would stop others. */
+static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
+                mongo_may_begin(m, reports, count, &ledger, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+static bool open_writer(struct mongo_store *m, const struct store_options *options,
+                        const struct report *reports, size_t count, struct err *e)
+{
+    ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
+    m->writer = options->writer;
+    if (options->connections > 0)
+        m->connections = options->connections;
+    if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e) ||
+        !may_begin(m, reports, count, e))
+        return false;
+    m->with_ttl = options->ttl;
+    m->with_weeks = options->weeks;
+    m->week_start = options->week_start;
+    if (!m->with_weeks && !mongo_find_weeks(m, &m->with_weeks, e))
+        return false;
+    bool with_zeros = options->prealloc.when != PREALLOC_OFF && options->prealloc.zeros;
+    for (size_t i = 0; i < count; i++) {
+        if (!register_report(m, &reports[i], with_zeros, e))
+            return false;
+    }
+    /* Validators first: what makes a collection needs less of a right than what changes it. */
+    if (!mongo_set_validators(m, options->validation, e) ||
+        (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_ttl_open(m, e) ||
+        !mongo_raw_open(m, options, e) || !mongo_need_slot(m, e))
+        return false;
+    prealloc_init(&m->prealloc, &options->prealloc, clock_wall_ms(&clock_system),
+                  XXH3_64bits_withSeed(m->slot, strlen(m->slot), (uint64_t)m->inc));
+    for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
+        if (!count_series(m, i, e))
+            return false;
+    }
+    return mongo_refresh_marks(m, e);
+}
+
+static bool open_reader(struct mongo_store *m, struct err *e)
+{
+    struct known k = {.m = m, .e = e};
+    if (!read_reports(&k))
+        return false;
+    return m->store.report_count > 0 ||
+           err_set(e, EX_NOINPUT, "%s holds nothing of tallyd; `tallyd import` or `tallyd run` creates it",
+                   mongo_client_name(m->client));
+}
+
+static void free_report(struct mongo_report *more)
+{
+    if (more->rolled != NULL)
+        free(more->rolled->list);
+    free(more->rolled);
+    free(more->top_looks);
+    series_map_fini(&more->map);
+    mongo_names_fini(&more->names);
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
+        text_fini(&more->sweep_at[k]);
+}
+
+void mongo_free(struct mongo_store *m)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        free_report(&m->more[r]);
+        report_fini(&m->reports[r]);
+    }
+    mongo_free_partitions(m);
+    mongo_client_close(m->client);
+    mongo_send_fini(m);
+    mongo_raw_fini(m);
+    free(m->uri);
+    mongo_log_fini(&m->log);
+    bson_destroy(m->seal_filter);
+    bson_destroy(m->seal_update);
+    text_fini(&m->id);
+    free(m->ranges);
+    free(m->reports);
+    free(m->more);
+    free(m->items);
+    free(m->scratch);
+    free(m->documents);
+    free(m->ahead);
+    free(m->cells);
+    free(m->rows);
+    free(m->row_is_there);
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        free(m->written[t].starts);
+    free(m->looks);
+    free(m->periods.starts);
+    free(m);
+}
+
+static bool give_back(struct mongo_store *m, struct err *e)
+{
+    return mongo_tidy(&m->store, true, e) && mongo_set_lease(m, 0, e);
+}
+
+static void mongo_close(struct store *st)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct err ignored;
+    /* Twice: that a connection has broken meanwhile is noticed only by its next use. */
+    if (m->slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
+        (void)!give_back(m, &ignored);
+    mongo_free(m);
+}
+
+static const struct store_ops mongo_ops = {
+    .close = mongo_close,
+    .meet = mongo_meet,
+    .claim = mongo_claim,
+    .apply = mongo_apply,
+    .tidy = mongo_tidy,
+    .expire = mongo_expire,
+    .marks = mongo_marks,
+    .newest = mongo_newest,
+    .move_back = mongo_move_back,
+    .goes_by = mongo_goes_by,
+    .hold = mongo_hold,
+    .scan = mongo_scan,
+    .copy = mongo_copy,
+    .scan_copy = mongo_scan_copy,
+    .top = mongo_top,
+    .series_find = mongo_series_find,
+    .series_key = mongo_series_key,
+    .series_each = mongo_series_each,
+    .series_like = mongo_series_like,
+    .values = mongo_values,
+    .positions = mongo_positions,
+    .books = mongo_books,
+    .check = mongo_check,
+    .roll = mongo_roll,
+    .rank = mongo_rank,
+    .jobs = mongo_jobs,
+};
+
+bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
+{
+    struct mongo_client *client = mongo_client_open(url, true, e);
+    if (client == NULL)
+        return e->code != EX_CONFIG;
+    bool good = with_unsafe_writes || mongo_client_is_safe(client, e);
+    mongo_client_close(client);
+    return good;
+}
+
+struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
+{
+    struct mongo_client *client = mongo_client_open(uri, primary, e);
+    if (client == NULL)
+        return NULL;
+    struct mongo_store *m = xcalloc(1, sizeof *m);
+    m->store.ops = &mongo_ops;
+    m->store.is_shared = true;
+    m->client = client;
+    m->uri = xstrdup(uri);
+    m->connections = MONGO_CONNECTIONS_DEFAULT;
+    m->is_done = true;
+    mongo_names_init(&m->partition_names);
+    m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
+    m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
+    return m;
+}
+
+struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
+                         const struct report *reports, size_t report_count, struct err *e)
+{
+    struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
+    if (m == NULL)
+        return NULL;
+    m->goes_by_clock = mode == STORE_READ;
+    if (mode == STORE_WORK)
+        m->connections = 1; /* the others are for counting */
+    if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
+                            : open_reader(m, e) && (mode == STORE_READ || mongo_take_limits(m, e)))
+        return &m->store;
+    mongo_free(m);
+    return NULL;
+}

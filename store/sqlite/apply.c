@@ -1,0 +1,253 @@
+/* One batch, one transaction: dictionary, rows, books, position. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/failpoint.h"
+#include "store/sqlite/internal.h"
+
+static bool check_range(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    sqlite3_stmt *s = st->position_get;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    int64_t next = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : r->from;
+    sqlite3_reset(s);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return sqlite_fail(st, e, "reading the position");
+    if (next != r->from)
+        return err_set(e, EX_DATAERR,
+                       "%s has been counted up to %lld, the batch begins at %lld: nothing applied", r->label,
+                       (long long)next, (long long)r->from);
+    return true;
+}
+
+/* Files have none. */
+static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
+    sqlite3_stmt *s = st->witness_put;
+    if (r->partition[0] == '\0')
+        return true;
+    size_t len = witnesses_pack(&r->witnesses, bytes);
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(s, 3, bytes, (int)len, SQLITE_TRANSIENT);
+    return sqlite_run(st, s, e, "writing the witnesses");
+}
+
+static bool put_position(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    sqlite3_stmt *s = st->position_put;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 3, r->label, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 4, r->to);
+    sqlite3_bind_int64(s, 5, (int64_t)r->tail_hash);
+    sqlite3_bind_int64(s, 6, r->tail_len);
+    sqlite3_bind_int64(s, 7, r->latest_ms);
+    return sqlite_run(st, s, e, "writing the position") && put_witnesses(st, r, e);
+}
+
+static bool add_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
+                     int64_t value, struct err *e)
+{
+    sqlite3_stmt *s = st->book_add;
+    sqlite3_bind_text(s, 1, r != NULL ? r->source : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r != NULL ? r->partition : "", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 5, value);
+    return sqlite_run(st, s, e, "writing the books");
+}
+
+static bool set_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
+                     int64_t value, struct err *e)
+{
+    sqlite3_stmt *s = st->book_set;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 5, value);
+    return sqlite_run(st, s, e, "writing the books");
+}
+
+/* From where to where the report counts this source. */
+static bool note_span(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    sqlite3_stmt *s = st->book_until;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    int rc = sqlite3_step(s);
+    int64_t until = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
+    sqlite3_reset(s);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return sqlite_fail(st, e, "reading the books");
+    if (until < 0 && !set_book(st, r, report, "since", r->from, e))
+        return false;
+    if (until >= 0 && until != r->from && !set_book(st, r, report, store_gap_entry(until, name), r->from, e))
+        return false;
+    return set_book(st, r, report, "until", r->to, e);
+}
+
+static bool add_books(struct sqlite_store *st, const struct range *r, const struct books *b, struct err *e)
+{
+    char name[BOOK_NAME_BYTES];
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
+        int64_t value = b->entries[i];
+        if (value != 0 && !add_book(st, r, 0, books_source_name(i, name), value, e))
+            return false;
+    }
+    for (size_t n = 0; n < b->report_count; n++) {
+        const int64_t *entries = &b->entries[BOOK_SOURCE_COUNT + n * BOOK_REPORT_COUNT];
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
+            int64_t value = entries[i];
+            if (value != 0 && !add_book(st, r, st->tables[n].id, books_report_name(i), value, e))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Do the batch's cells of this report lie in few minutes, as those of a live flush do? */
+static bool is_fresh(const struct batch *batch, size_t report)
+{
+    uint32_t seen[FRESH_MINUTES_MAX];
+    size_t count = 0;
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct cells *cells = &batch->parts[p]->reports[report].cells;
+        for (size_t i = 0; i < cells->count; i++) {
+            uint32_t minute = cells_at(cells, i)->time;
+            size_t k = 0;
+            while (k < count && seen[k] != minute)
+                k++;
+            if (k < count)
+                continue;
+            if (count == FRESH_MINUTES_MAX)
+                return false;
+            seen[count++] = minute;
+        }
+    }
+    return true;
+}
+
+static void gather_part(struct sqlite_store *st, size_t report, const struct part *part, enum level level)
+{
+    const struct sqlite_report *t = &st->tables[report];
+    const struct cells *cells = &part->reports[report].cells;
+    size_t columns = st->reports[report].column_count;
+    struct items *it = &st->items[level];
+    items_reserve(it, cells->count, columns);
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cell *c = cells_at(cells, i);
+        uint32_t number = series_map_number(&t->map, part, c->series);
+        uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
+                                            : items_key(c->time / 60, number, c->time % 60);
+        int64_t *values = items_add(it, key, columns);
+        for (size_t k = 0; k < columns; k++)
+            values[k] = c->value[k];
+    }
+}
+
+/* How many events of the batch went to the series `other`. */
+static bool book_other(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
+{
+    const struct sqlite_report *t = &st->tables[report];
+    int64_t other = 0;
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct cells *cells = &batch->parts[p]->reports[report].cells;
+        for (size_t i = 0; i < cells->count; i++) {
+            const struct cell *c = cells_at(cells, i);
+            if (series_map_number(&t->map, batch->parts[p], c->series) == STORE_SERIES_OTHER)
+                other += store_cell_count(&st->reports[report], c);
+        }
+    }
+    return other == 0 || add_book(st, NULL, t->id, "other", other, e);
+}
+
+/* Events whose rows of a span have expired. */
+static bool book_late(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
+{
+    const struct sqlite_report *t = &st->tables[report];
+    int64_t late[SPAN_COUNT];
+    bool good = true;
+    if (!store_late(&st->base, report, &t->marks, batch, late))
+        return true;
+    for (int s = 0; good && s < SPAN_COUNT; s++) {
+        char entry[STORE_ENTRY_BYTES];
+        good = late[s] == 0 || add_book(st, NULL, t->id, store_late_entry((enum span)s, entry), late[s], e);
+    }
+    return good;
+}
+
+static bool apply_report(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        if (!dict_resolve_added(st, report, batch->parts[p], e))
+            return false;
+    }
+    if (!dict_write_new(st, report, e))
+        return false;
+    if (st->tables[report].series_count >= st->reports[report].series_max &&
+        !book_other(st, report, batch, e))
+        return false;
+    if (!book_late(st, report, batch, e))
+        return false;
+    enum level level = is_fresh(batch, report) ? LEVEL_FRESH : LEVEL_HOUR;
+    items_clear(&st->items[level]);
+    for (size_t p = 0; p < batch->part_count; p++)
+        gather_part(st, report, batch->parts[p], level);
+    return level == LEVEL_FRESH ? rows_write_fresh(st, report, e) : rows_write_folded(st, report, e);
+}
+
+static bool apply_range(struct sqlite_store *st, const struct range *range, const struct books *books,
+                        struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    if (!add_books(st, range, books, e))
+        return false;
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (!note_span(st, range, st->tables[r].id, e))
+            return false;
+    }
+    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
+        !set_book(st, range, 0, store_latest_entry(range, name), range->to, e))
+        return false;
+    return put_position(st, range, e);
+}
+
+static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct err *e)
+{
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (!check_range(st, &batch->ranges[i], e))
+            return false;
+    }
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (!apply_report(st, r, batch, e))
+            return false;
+    }
+    failpoint(FAILPOINT_STORE_ROWS);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (!apply_range(st, &batch->ranges[i], &batch->books[i], e))
+            return false;
+    }
+    failpoint(FAILPOINT_STORE_BEFORE_COMMIT);
+    return true;
+}
+
+bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    ASSERT(st->lock_fd >= 0);
+    if (!sqlite_begin(st, e))
+        return false;
+    failpoint(FAILPOINT_STORE_BEGUN);
+    if (apply_all(st, batch, e) && sqlite_commit(st, e)) {
+        failpoint(FAILPOINT_STORE_AFTER_COMMIT);
+        return true;
+    }
+    sqlite_undo(st);
+    return false;
+}

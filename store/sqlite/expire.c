@@ -1,0 +1,235 @@
+/* What reports need not keep: first the mark, in a transaction of its own, then the rows before it. */
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "store/sqlite/internal.h"
+
+#include <stdio.h>
+
+/* Rows deleted between two looks at the clock: about 0.2 MiB. */
+#define EXPIRE_ROWS     16
+/* Free pages are given back where they are more than this part of the file, … */
+#define FREE_SHARE      8
+/* … so many at a time: those at the end of the file are moved, 1 MiB of log. */
+#define GIVE_BACK_PAGES 128
+
+static const char prefix[] = "expired.";
+
+bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e)
+{
+    sqlite3_stmt *s = st->marks_get;
+    int rc;
+    *marks = (struct marks){0};
+    sqlite3_bind_int64(s, 1, st->tables[report].id);
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *entry = sqlite_text(s, 0);
+        int64_t before_ms = sqlite3_column_int64(s, 1);
+        enum span span;
+        bool good = strncmp(entry, prefix, sizeof prefix - 1) == 0 &&
+                    span_parse(slice_text(entry + sizeof prefix - 1), &span) && before_ms >= 0 &&
+                    before_ms <= CIVIL_END_MS && span_floor(span, before_ms) == before_ms;
+        if (!good) {
+            sqlite3_reset(s);
+            return err_set(e, EX_DATAERR, "%s is damaged: the books have an impossible entry", st->path);
+        }
+        marks->before_ms[span] = before_ms;
+    }
+    sqlite3_reset(s);
+    return rc == SQLITE_DONE || sqlite_fail(st, e, "reading what was let go");
+}
+
+bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e)
+{
+    return sqlite_read_marks(sqlite_of(base), report, marks, e);
+}
+
+static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int64_t before_ms, struct err *e)
+{
+    char entry[STORE_ENTRY_BYTES];
+    sqlite3_stmt *s = st->book_set;
+    snprintf(entry, sizeof entry, "%s%s", prefix, span_name(span));
+    sqlite3_bind_text(s, 1, "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, "", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, st->tables[report].id);
+    sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 5, before_ms);
+    return sqlite_run(st, s, e, "writing what is let go");
+}
+
+static bool put_marks(struct sqlite_store *st, size_t report, const struct marks *marks, struct err *e)
+{
+    for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {
+        if (marks->before_ms[s] > 0 && !put_mark(st, report, (enum span)s, marks->before_ms[s], e))
+            return false;
+    }
+    return true;
+}
+
+/* Within a transaction; *moved: it has something to commit. */
+static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
+{
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        struct marks *marks = &st->tables[r].marks;
+        if (!store_move_marks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, marks))
+            continue;
+        *moved = true;
+        if (!put_marks(st, r, marks, e))
+            return false;
+    }
+    if (*moved)
+        failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
+    return true;
+}
+
+/* The first rows of a level before its mark; none: *count is 0. */
+static bool delete_some(struct sqlite_store *st, size_t report, enum level level, struct expired *expired,
+                        size_t *count, struct err *e)
+{
+    struct sqlite_report *t = &st->tables[report];
+    struct level_table *lt = &t->levels[level];
+    int64_t last_at = 0;
+    int rc;
+    *count = 0;
+    sqlite3_bind_int64(lt->old, 1,
+                       sqlite_bucket(level, t->marks.before_ms[sqlite_span(level)]) << BLOCK_SHIFT);
+    sqlite3_bind_int(lt->old, 2, EXPIRE_ROWS);
+    while ((rc = sqlite3_step(lt->old)) == SQLITE_ROW) {
+        last_at = sqlite3_column_int64(lt->old, 0);
+        expired->rows++;
+        expired->bytes += (uint64_t)sqlite3_column_int64(lt->old, 1);
+        ++*count;
+    }
+    sqlite3_reset(lt->old);
+    if (rc != SQLITE_DONE)
+        return sqlite_fail(st, e, "reading what is let go");
+    if (*count == 0)
+        return true;
+    sqlite3_bind_int64(lt->drop, 1, last_at);
+    if (!sqlite_run(st, lt->drop, e, "deleting what is let go"))
+        return false;
+    return (size_t)sqlite3_changes(st->db) >= *count || /* else they would be there again, for ever */
+           err_set(e, EX_DATAERR, "%s is damaged: rows that are let go stay; restore it from a backup",
+                   st->path);
+}
+
+/* Until there are no more, or time is over. */
+static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired *expired, struct err *e)
+{
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
+            size_t count = EXPIRE_ROWS;
+            if (st->tables[r].marks.before_ms[sqlite_span(level)] == 0)
+                continue;
+            while (count == EXPIRE_ROWS) {
+                expired->more = clock_mono_ms(&clock_system) >= end_ms;
+                if (expired->more)
+                    return true;
+                if (!delete_some(st, r, level, expired, &count, e))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool commit(struct sqlite_store *st, struct err *e)
+{
+    if (sqlite_commit(st, e))
+        return true;
+    sqlite_undo(st);
+    return false;
+}
+
+static bool count_pages(struct sqlite_store *st, const char *pragma, int64_t *count, struct err *e)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "PRAGMA %s", pragma))
+        return false;
+    int rc = sqlite3_step(s);
+    *count = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_finalize(s);
+    return rc == SQLITE_ROW || sqlite_fail(st, e, "counting pages");
+}
+
+/* Only where something was ever let go: else free pages are of fresh rows, and the next hour takes them. */
+static bool has_marks(const struct sqlite_store *st)
+{
+    bool has = false;
+    for (size_t r = 0; r < st->base.report_count; r++)
+        has |= st->tables[r].marks.before_ms[SPAN_MINUTE] > 0;
+    return has;
+}
+
+static bool give_back(struct sqlite_store *st, struct expired *expired, struct err *e)
+{
+    char pragma[64];
+    int64_t unused, pages;
+    if (!st->gives_back || !has_marks(st))
+        return true;
+    if (!count_pages(st, "freelist_count", &unused, e) || !count_pages(st, "page_count", &pages, e))
+        return false;
+    if (unused <= pages / FREE_SHARE)
+        return true;
+    expired->more = unused - GIVE_BACK_PAGES > pages / FREE_SHARE;
+    snprintf(pragma, sizeof pragma, "PRAGMA incremental_vacuum(%d)", GIVE_BACK_PAGES);
+    if (sqlite3_exec(st->db, pragma, NULL, NULL, NULL) == SQLITE_OK)
+        return true;
+    sqlite_fail(st, e, "giving pages back");
+    sqlite_undo(st);
+    return false;
+}
+
+bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                   struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
+    bool moved = false;
+    (void)trusts_clock; /* marks are kept from leaping by who calls */
+    ASSERT(st->lock_fd >= 0);
+    if (!sqlite_begin(st, e))
+        return false;
+    bool good = move_marks(st, now_ms, &moved, e);
+    if (good && moved) { /* from here on nobody reads what is before them */
+        if (!commit(st, e))
+            return false;
+        failpoint(FAILPOINT_EXPIRE_MARKED);
+        if (!sqlite_begin(st, e))
+            return false;
+    }
+    if (!good || !delete_rows(st, end_ms, expired, e)) {
+        sqlite_undo(st);
+        return false;
+    }
+    if (expired->rows > 0)
+        failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
+    if (!commit(st, e))
+        return false;
+    if (expired->rows > 0)
+        failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
+    return expired->more || give_back(st, expired, e);
+}
+
+/* There is one writer: what it counted is all that any batch left out. */
+bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    const struct report *r = &st->reports[report];
+    ASSERT(st->lock_fd >= 0);
+    struct marks marks = st->tables[report].marks;
+    int64_t end_ms;
+    if (!store_newest_end(base, report, &marks, marks.before_ms[SPAN_MINUTE], &end_ms, e))
+        return false;
+    if (!store_lower_marks(base, r, end_ms, now_ms, &marks))
+        return true;
+    if (!sqlite_begin(st, e))
+        return false;
+    if (!put_marks(st, report, &marks, e)) {
+        sqlite_undo(st);
+        return false;
+    }
+    if (!commit(st, e))
+        return false;
+    st->tables[report].marks = marks;
+    return true;
+}

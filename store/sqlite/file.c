@@ -1,0 +1,159 @@
+/* The file: its format, and the connection to it. */
+#include "base/log.h"
+#include "store/sqlite/internal.h"
+#include "store/sqlite/vfs.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* How long a reader or the writer waits for the other's lock; both hold it for milliseconds. */
+#define BUSY_MS          5000
+/* Formats of files without checksums: of versions before; with expiry watermarks, 4. */
+#define FORMAT_OF_BEFORE 3
+
+/* Files of older versions lack tables: each writer makes those that are missing. */
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    "  generation INTEGER NOT NULL, definition TEXT NOT NULL, UNIQUE (name, generation));"
+    "CREATE TABLE IF NOT EXISTS position (source TEXT NOT NULL, part TEXT NOT NULL, label TEXT NOT NULL,"
+    "  next INTEGER NOT NULL, tail_hash INTEGER NOT NULL, tail_len INTEGER NOT NULL,"
+    "  latest_ms INTEGER NOT NULL, PRIMARY KEY (source, part)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS book (source TEXT NOT NULL, part TEXT NOT NULL, report INTEGER NOT NULL,"
+    "  entry TEXT NOT NULL, value INTEGER NOT NULL,"
+    "  PRIMARY KEY (source, part, report, entry)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS witness (source TEXT, part TEXT, list BLOB, PRIMARY KEY (source, part));";
+
+bool sqlite_is_path(struct slice path)
+{
+    return path.len > 0 && path.ptr[0] != ':' && !(path.len >= 5 && memcmp(path.ptr, "file:", 5) == 0);
+}
+
+static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
+{
+    int64_t application, format, tables;
+    if (!sqlite_read_int(st, &application, e, "PRAGMA application_id") ||
+        !sqlite_read_int(st, &format, e, "PRAGMA user_version") ||
+        !sqlite_read_int(st, &tables, e, "SELECT count(*) FROM sqlite_master"))
+        return false;
+    *is_new = application == 0 && format == 0 && tables == 0;
+    bool is_known = format >= FORMAT_OF_BEFORE && format <= SQLITE_STORE_FORMAT;
+    st->is_unsealed = format < SQLITE_STORE_FORMAT;
+    if (*is_new || (application == SQLITE_APPLICATION_ID && is_known))
+        return true;
+    if (application != SQLITE_APPLICATION_ID)
+        return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
+                       st->path);
+    return err_set(e, EX_DATAERR,
+                   "%s has format %lld, this tallyd knows %d to %d: use the version that wrote "
+                   "it, or import into another store",
+                   st->path, (long long)format, FORMAT_OF_BEFORE, SQLITE_STORE_FORMAT);
+}
+
+static bool open_connection(struct sqlite_store *st, enum store_mode mode, bool is_immutable, struct err *e)
+{
+    int flags = mode == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    char *uri = sqlite3_mprintf("file:%s?immutable=1", st->path);
+    sqlite3_close(st->db);
+    st->db = NULL;
+    flags |= SQLITE_OPEN_NOMUTEX | (is_immutable ? SQLITE_OPEN_URI : 0);
+    int rc = sqlite3_open_v2(is_immutable ? uri : st->path, &st->db, flags, sqlite_vfs_name());
+    sqlite3_free(uri);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(st, e, "opening");
+    sqlite3_busy_timeout(st->db, BUSY_MS);
+    return true;
+}
+
+static bool has_wal(const struct sqlite_store *st, off_t bytes_min)
+{
+    char path[SQLITE_PATH_BYTES];
+    struct stat status;
+    return stat(sqlite_beside(st, "-wal", path), &status) == 0 && status.st_size >= bytes_min;
+}
+
+/* What can be seen before it is opened. */
+static bool check_before(struct sqlite_store *st, enum store_mode mode, struct err *e)
+{
+    struct stat status;
+    bool is_there = stat(st->path, &status) == 0;
+    if (mode == STORE_READ && !is_there)
+        return err_set(e, EX_NOINPUT, "there is no store %s; `tallyd import` or `tallyd run` creates it",
+                       st->path);
+    if (is_there && S_ISDIR(status.st_mode))
+        return err_set(e, EX_CANTCREAT, "%s is a directory: name a file in it", st->path);
+    if (mode == STORE_READ && !has_wal(st, 0) && !sqlite_check_names(st, &status, e))
+        return false;
+    return sqlite_check_log(st, mode, e);
+}
+
+/* Give each page of a file of an older format a checksum: SQLite rewrites the file, with room for them. */
+static bool seal(struct sqlite_store *st, struct err *e)
+{
+    char pragma[64], quoted[LOG_QUOTE_BYTES];
+    int64_t page, pages;
+    int reserve = SQLITE_VFS_RESERVED;
+    if (!sqlite_read_int(st, &page, e, "PRAGMA page_size") ||
+        !sqlite_read_int(st, &pages, e, "PRAGMA page_count"))
+        return false;
+    if (page != SQLITE_VFS_PAGE) {
+        log_warn("store_without_checksums",
+                 "file=%s next=\"import into a new store: pages of %lld bytes have none\"", st->path,
+                 (long long)page);
+        return true;
+    }
+    log_info("store_gets_checksums", "file=%s bytes=%lld", st->path, (long long)(page * pages));
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
+    sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
+    /* VACUUM makes a second file of this size: not in memory. */
+    bool good = sqlite_execute(st, "PRAGMA temp_store=FILE; VACUUM", "giving pages checksums", e) &&
+                sqlite_execute(st, pragma, "giving pages checksums", e);
+    st->is_unsealed = !good;
+    if (!good && e->code != EX_DATAERR) /* no room: it counts as before */
+        log_warn("store_without_checksums", "file=%s error=%s next=\"trying again at the next start\"",
+                 st->path, log_quote(e->text, quoted));
+    struct err ignored;
+    return (good || e->code != EX_DATAERR) &&
+           sqlite_execute(st, "PRAGMA temp_store=MEMORY", "opening", &ignored);
+}
+
+bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
+{
+    if (!check_before(st, mode, e))
+        return false;
+    bool is_new;
+    if (!open_connection(st, mode, false, e))
+        return false;
+    if (mode == STORE_WRITE && sqlite3_db_readonly(st->db, "main") == 1)
+        return err_set(e, EX_NOPERM,
+                       "%s cannot be written; check the owner and mode of the file and its directory",
+                       st->path);
+    if (!check_format(st, &is_new, e)) {
+        /* Without a writer there is no WAL and nothing changes: then a reader needs no right to make one. */
+        bool may_retry = mode == STORE_READ && (e->code == EX_NOPERM || e->code == EX_CANTCREAT) &&
+                         !has_wal(st, 1) && strpbrk(st->path, "?#%") == NULL;
+        if (!may_retry || !open_connection(st, mode, true, e) || !check_format(st, &is_new, e))
+            return false;
+    }
+    char pragmas[512];
+    snprintf(pragmas, sizeof pragmas, "PRAGMA query_only=1; PRAGMA cache_size=-%d", SQLITE_READER_CACHE_KIB);
+    if (mode == STORE_READ)
+        return is_new ? err_set(e, EX_NOINPUT, "%s is empty: nothing was counted yet", st->path)
+                      : sqlite_execute(st, pragmas, "opening", e);
+    int reserve = SQLITE_VFS_RESERVED;
+    if (is_new)
+        sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
+    snprintf(pragmas, sizeof pragmas,
+             "%sPRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-%d;"
+             "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
+             is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "", SQLITE_WRITER_CACHE_KIB);
+    if (!sqlite_execute(st, pragmas, "opening", e))
+        return false;
+    if (!is_new)
+        return (!st->is_unsealed || seal(st, e)) && sqlite_execute(st, schema, "adding tables", e);
+    snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+             SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
+    return sqlite_execute(st, "BEGIN", "creating", e) &&
+           sqlite_execute(st, schema, "creating the tables", e) &&
+           sqlite_execute(st, pragmas, "creating", e) && sqlite_execute(st, "COMMIT", "creating", e);
+}

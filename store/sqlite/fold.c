@@ -1,0 +1,143 @@
+/* Fresh rows of hours that are over become slots of their hour, day, month and year rows. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/failpoint.h"
+#include "store/sqlite/internal.h"
+
+/* Blocks folded in one transaction, so that a flush never waits long. */
+#define FOLD_BLOCKS        16
+/* Minutes that an hour stays unfolded after its end, for stragglers. */
+#define FOLD_GRACE_MINUTES 5
+
+struct fold {
+    struct sqlite_store *st;
+    size_t columns;
+    uint32_t minute, first_series;
+};
+
+static void fold_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+{
+    struct fold *f = context;
+    (void)slot;
+    items_reserve(&f->st->items[LEVEL_HOUR], 1, f->columns);
+    int64_t *to = items_add(&f->st->items[LEVEL_HOUR],
+                            items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->columns);
+    for (size_t i = 0; i < f->columns; i++)
+        to[i] = values[i];
+}
+
+/* Take the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
+static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute, uint32_t block,
+                        struct err *e)
+{
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    int64_t first = (int64_t)minute << BLOCK_SHIFT | block;
+    sqlite3_stmt *s = t->levels[LEVEL_FRESH].range;
+    int rc;
+    f->minute = minute;
+    sqlite3_bind_int64(s, 1, first);
+    sqlite3_bind_int64(s, 2, first + FOLD_BLOCKS - 1);
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        f->first_series = (uint32_t)(sqlite3_column_int64(s, 0) & ((1 << BLOCK_SHIFT) - 1)) * BODY_SERIES;
+        struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
+        if (!body_each(body, f->columns, &all, fold_slot, f)) {
+            sqlite3_reset(s);
+            return err_set(e, EX_DATAERR, "%s is damaged: a fresh row does not decode", f->st->path);
+        }
+    }
+    sqlite3_reset(s);
+    if (rc != SQLITE_DONE)
+        return sqlite_fail(f->st, e, "reading fresh counts");
+    sqlite3_bind_int64(t->fresh_delete, 1, first);
+    sqlite3_bind_int64(t->fresh_delete, 2, first + FOLD_BLOCKS - 1);
+    return sqlite_run(f->st, t->fresh_delete, e, "removing folded counts");
+}
+
+static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, uint32_t block, struct err *e)
+{
+    struct fold f = {.st = st, .columns = st->reports[report].column_count};
+    items_clear(&st->items[LEVEL_HOUR]);
+    for (uint32_t m = 0; m < 60; m++) {
+        if (!take_minute(&f, &st->tables[report], hour * 60 + m, block, e))
+            return false;
+    }
+    return rows_write_folded(st, report, e);
+}
+
+/* The oldest fresh row, or false in *found. *at was the one before: every fold removes the oldest, and in a
+ * damaged tree, where a row is found and cannot be removed, this must end too. */
+static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64_t *at, bool *found,
+                         struct err *e)
+{
+    int64_t before = *at;
+    sqlite3_stmt *s = t->levels[LEVEL_FRESH].seek;
+    sqlite3_bind_int64(s, 1, 0);
+    int rc = sqlite3_step(s);
+    *found = rc == SQLITE_ROW;
+    *at = *found ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_reset(s);
+    if (*at >> BLOCK_SHIFT >= CIVIL_END_MS / MINUTE_MS)
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged: a fresh row is of no minute there is; restore it from a backup",
+                       st->path);
+    if (*found && *at <= before)
+        return err_set(e, EX_DATAERR,
+                       "%s is damaged: a fresh row that was folded is still there; restore it from a backup",
+                       st->path);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading fresh counts");
+}
+
+/* Nothing of it is to come, or it is late. */
+static bool is_over(uint32_t hour, const struct sqlite_report *t)
+{
+    if ((int64_t)(hour + 1) * HOUR_MS <= t->marks.before_ms[SPAN_MINUTE])
+        return true;
+    uint32_t newest = (uint32_t)(t->levels[LEVEL_FRESH].last_at >> BLOCK_SHIFT);
+    return newest >= (hour + 1) * 60 + FOLD_GRACE_MINUTES;
+}
+
+/* Fold one piece of one report; *folded tells whether there was one. *at is its first row; before, it is the
+ * piece before's, or -1. */
+static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t *at, bool *folded,
+                      struct err *e)
+{
+    struct sqlite_report *t = &st->tables[report];
+    if (!oldest_fresh(st, t, at, folded, e))
+        return false;
+    if (!*folded)
+        return true;
+    uint32_t hour = (uint32_t)(*at >> BLOCK_SHIFT) / 60;
+    if (!all && !is_over(hour, t)) {
+        *folded = false;
+        return true;
+    }
+    if (!sqlite_begin(st, e))
+        return false;
+    uint32_t block = (uint32_t)*at & ((1 << BLOCK_SHIFT) - 1);
+    if (fold_blocks(st, report, hour, block, e)) {
+        failpoint(FAILPOINT_FOLD_BEFORE_COMMIT);
+        if (sqlite_commit(st, e)) {
+            failpoint(FAILPOINT_FOLD_AFTER_COMMIT);
+            return true;
+        }
+    }
+    sqlite_undo(st);
+    return false;
+}
+
+bool sqlite_tidy(struct store *base, bool all, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    ASSERT(st->lock_fd >= 0);
+    if (!sqlite_check_files(st, e)) /* also where nothing is counted */
+        return false;
+    for (size_t r = 0; r < base->report_count; r++) {
+        bool folded = true;
+        int64_t at = -1;
+        do {
+            if (!fold_step(st, r, all, &at, &folded, e))
+                return false;
+        } while (all && folded);
+    }
+    return true;
+}

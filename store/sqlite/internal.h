@@ -1,0 +1,229 @@
+/* sqlite/internal.h - what the files of the embedded store share. Nobody else includes it.
+ *
+ *   sqlite/open.c   the handle: reports, statements          sqlite/file.c    the file: its format
+ *   sqlite/vfs.c    a checksum for each page                 sqlite/check.c   is the whole file good?
+ *   sqlite/dict.c   series ↔ number                          sqlite/rows.c    sorted items into rows
+ *   sqlite/apply.c  a batch, in one transaction              sqlite/fold.c    fresh rows into closed ones
+ *   sqlite/read.c   scans, books, positions                  sqlite/expire.c  marks, and rows before them
+ *   sqlite/lock.c   which file it is, and whose              sqlite/backup.c  copies of the file
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/radix.h"
+#include "store/body.h"
+#include "store/series_map.h"
+#include "store/sqlite/sqlite.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#define FRESH_MINUTES_MAX 8
+#define BLOCK_SHIFT       24
+#define SERIES_BITS       26 /* a key is bucket (32 bits: minutes until the year 10136), series, slot (6) */
+#define SERIES_MAX        ((uint32_t)1 << SERIES_BITS)
+
+enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_YEAR, LEVEL_COUNT };
+
+struct level_table {
+    sqlite3_stmt *get, *put;  /* writer's: body by rowid; insert or replace */
+    sqlite3_stmt *seek;       /* reader's: the first row at or after a rowid */
+    sqlite3_stmt *range;      /* reader's: rows in a rowid range */
+    sqlite3_stmt *old, *drop; /* writer's, but of fresh rows: the first of those before a rowid; up to one */
+    int64_t last_at;          /* writer's: no row lies above; -1: none at all */
+};
+
+struct dict_slot {
+    uint64_t hash;
+    const char *key; /* NULL: empty */
+    uint32_t key_len, number;
+};
+
+/* Keys resolved lately, so that a second thread's series cost no SQL. */
+struct dict {
+    struct dict_slot *slots;
+    size_t mask, count;
+    struct arena keys;
+    bool complete; /* every series of the report is here: a miss is a new series */
+};
+
+/* A series met in the batch at hand, not in the file yet. */
+struct new_series {
+    uint64_t hash;
+    uint32_t number;
+};
+
+/* 4096 rows of lookup: 200 bytes each for 100,000 series. */
+#define LOOKUP_SHIFT 52
+
+struct sqlite_report {
+    int64_t id; /* N of its tables */
+    uint32_t series_count;
+    struct level_table levels[LEVEL_COUNT];
+    sqlite3_stmt *series_get, *series_put, *lookup_get, *lookup_put, *fresh_delete;
+    struct dict dict;
+    struct new_series *new_series;
+    size_t new_count, new_capacity;
+    struct text new_keys; /* theirs, a line each */
+    struct series_map map;
+    struct marks marks; /* writer's */
+};
+
+/* Sorted deltas of one report at one level: key = bucket, series, slot. */
+struct items {
+    struct radix_item *items, *scratch;
+    size_t count, capacity, scratch_capacity;
+    int64_t *values; /* of item i: values[items[i].index * columns] */
+    size_t values_capacity;
+};
+
+/* A file by what it is, whatever it is called. Zeros: there is none. */
+struct sqlite_file {
+    dev_t device;
+    ino_t inode;
+};
+
+#define SQLITE_FILE_COUNT 3 /* the database, -wal, -shm */
+#define SQLITE_PATH_BYTES (4096 + 8)
+
+struct sqlite_store {
+    struct store base;
+    sqlite3 *db;
+    char *path;
+    char *real_path;                             /* writer's: as SQLite knows it */
+    int lock_fd;                                 /* of PATH-lock; -1: a reader */
+    int file_fd;                                 /* writer's, of the database, for its lock */
+    struct sqlite_file files[SQLITE_FILE_COUNT]; /* writer's: those that are open */
+    bool is_unsealed;                            /* its pages have no checksums */
+    int64_t version;                             /* of what a writer knows: another one moves the file's on */
+    size_t dict_key_bytes_max;
+    bool holds;      /* all further reads are of one transaction */
+    bool gives_back; /* pages that are free, to the file system */
+    bool stale;      /* a transaction failed, and what it left could not be read: refresh before the next */
+    struct report *reports;
+    struct sqlite_report *tables;
+    sqlite3_stmt *begin, *commit, *rollback, *data_version;
+    sqlite3_stmt *marks_get;
+    sqlite3_stmt *position_get, *position_put, *witness_put, *book_add, *book_set, *book_until;
+    struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
+    struct body_item *block_items;
+    size_t block_capacity;
+    struct body_buffer body;
+};
+
+static inline struct sqlite_store *sqlite_of(struct store *st)
+{
+    return (struct sqlite_store *)st;
+}
+
+/* sqlite/lock.c: each handle enters before it opens a file, and leaves when SQLite has closed it. */
+void sqlite_enter(void);
+void sqlite_leave(struct sqlite_store *st);
+bool sqlite_take_lock(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* The path of a file beside the one that `path` leads to. */
+const char *sqlite_beside(const struct sqlite_store *st, const char *suffix, char path[SQLITE_PATH_BYTES]);
+/* Refuse a file with hard links. */
+bool sqlite_check_names(const struct sqlite_store *st, const struct stat *status, struct err *e) MUST_CHECK;
+/* Note which files are open. */
+bool sqlite_know_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Are they still those that the names lead to? */
+bool sqlite_check_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
+
+/* sqlite/log.c: before SQLite opens the file */
+bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
+
+/* sqlite/file.c: of a writer, first the lock, which it has until sqlite_leave() */
+bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
+
+/* sqlite/open.c */
+bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing);
+bool sqlite_prepare(struct sqlite_store *st, sqlite3_stmt **stmt, struct err *e, const char *format, ...)
+    PRINTF_LIKE(4, 5) MUST_CHECK;
+/* Run a statement that returns no rows, and reset it. */
+bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, const char *doing) MUST_CHECK;
+bool sqlite_execute(struct sqlite_store *st, const char *sql, const char *doing, struct err *e) MUST_CHECK;
+/* The one number that a query gives; -1: it gives none. */
+bool sqlite_read_int(struct sqlite_store *st, int64_t *value, struct err *e, const char *sql) MUST_CHECK;
+void sqlite_close(struct store *base);
+extern const char *const sqlite_level_names[LEVEL_COUNT];
+
+/* A column's text; "" where damage left none. */
+static inline const char *sqlite_text(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    return text != NULL ? text : "";
+}
+
+/* Begin a writer's transaction. */
+bool sqlite_begin(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Commit, into the files that were opened; if not, the caller undoes it. */
+bool sqlite_commit(struct sqlite_store *st, struct err *e) MUST_CHECK;
+/* Roll back, and forget what was learnt in the transaction that failed. */
+void sqlite_undo(struct sqlite_store *st);
+
+/* sqlite/dict.c */
+void dict_init(struct dict *d);
+void dict_fini(struct dict *d);
+void dict_clear(struct dict *d);
+bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct part *part,
+                        struct err *e) MUST_CHECK;
+/* After the last part: what was new goes into the file. */
+bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+/* The key of a series; the caller resets series_get when it has read the key. */
+bool dict_key(struct sqlite_store *st, size_t report, uint32_t number, struct slice *key, bool *found,
+              struct err *e) MUST_CHECK;
+bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_t *number, bool *found,
+               struct err *e) MUST_CHECK;
+
+/* sqlite/rows.c */
+void items_reserve(struct items *it, size_t more, size_t columns);
+void items_clear(struct items *it);
+void items_fini(struct items *it);
+/* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the rows above. */
+bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+
+static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot)
+{
+    return bucket << (SERIES_BITS + 6) | (uint64_t)series << 6 | slot;
+}
+
+/* One more, of those reserved: where its values go. */
+static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
+{
+    it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
+    return &it->values[it->count++ * columns];
+}
+
+/* Rows of a level hold slots of a span; fresh ones those of every span. */
+static inline enum span sqlite_span(enum level level)
+{
+    _Static_assert((int)LEVEL_HOUR == (int)SPAN_MINUTE && (int)LEVEL_YEAR == (int)SPAN_MONTH, "in step");
+    return (enum span)level;
+}
+
+/* The bucket of a level that holds an instant; its rows are from `bucket << BLOCK_SHIFT` on. */
+int64_t sqlite_bucket(enum level level, int64_t ms);
+int64_t sqlite_bucket_start(enum level level, int64_t bucket);
+/* As they are in the file. */
+bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+
+/* sqlite/apply.c, sqlite/fold.c, sqlite/expire.c, sqlite/read.c: the operations */
+bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
+bool sqlite_tidy(struct store *base, bool all, struct err *e);
+bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
+                   struct err *e);
+bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
+bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct newest *newest,
+                   struct err *e);
+bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e);
+bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
+bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
+                 struct scan_stats *stats, struct err *e);
+bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,
+                        struct err *e);
+bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key, struct err *e);
+bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e);
+bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e);
+bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e);
+bool sqlite_check(struct store *base, check_fn *problem, void *context, struct err *e);

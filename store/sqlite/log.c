@@ -1,0 +1,153 @@
+/* Is the log (PATH-wal) that a crash left good? SQLite takes the first damaged frame for the log's end and
+ * says nothing: the transactions behind it were durable, and would be lost.
+ *
+ * A frame belongs to the log if it has one of the log's two salts: a flipped bit spoils only one. What
+ * follows the first damaged frame decides:
+ *   no end of a transaction: the process was killed while it wrote. SQLite is right to drop the frames.
+ *   the end of one, no more: the machine lost its power, or the last transaction is damaged. The writer goes
+ *       on without it and counts its events again; a reader would answer without it, so it is refused.
+ *   more frames: each transaction is on disk before the next begins, so this is damage: refused.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/sqlite/internal.h"
+#include "store/sqlite/vfs.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define HEADER       32
+#define FRAME_HEADER 24
+#define PAGE_MAX     65536
+
+struct log {
+    const char *path;
+    int fd;
+    unsigned char header[HEADER];
+    size_t page;
+    uint32_t sum[2];
+    unsigned char *frame;
+};
+
+enum log_end { LOG_WHOLE, LOG_TORN, LOG_DAMAGED };
+
+static uint32_t get_be32(const unsigned char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return be32toh(v);
+}
+
+static int is_big_endian(const struct log *l)
+{
+    return l->header[3] & 1;
+}
+
+static bool has_sum(const struct log *l, const unsigned char *p)
+{
+    return get_be32(p) == l->sum[0] && get_be32(p + 4) == l->sum[1];
+}
+
+/* False: there are no frames to look at, or none can be believed (*end). */
+static bool read_header(struct log *l, enum log_end *end)
+{
+    static const unsigned char zeros[HEADER];
+    if (pread(l->fd, l->header, HEADER, 0) != HEADER || memcmp(l->header, zeros, HEADER) == 0)
+        return false;
+    l->page = get_be32(l->header + 8);
+    sqlite_vfs_add_to_sum(l->sum, l->header, HEADER - 8, is_big_endian(l));
+    bool good = (get_be32(l->header) | 1) == 0x377f0683 && has_sum(l, l->header + HEADER - 8) &&
+                l->page >= 512 && l->page <= PAGE_MAX && (l->page & (l->page - 1)) == 0;
+    *end = good ? LOG_WHOLE : LOG_DAMAGED;
+    return good;
+}
+
+/* The frame continues what is before it. */
+static bool is_good(struct log *l)
+{
+    sqlite_vfs_add_to_sum(l->sum, l->frame, 8, is_big_endian(l));
+    sqlite_vfs_add_to_sum(l->sum, l->frame + FRAME_HEADER, l->page, is_big_endian(l));
+    return memcmp(l->frame + 8, l->header + 16, 8) == 0 && get_be32(l->frame) != 0 &&
+           has_sum(l, l->frame + 16);
+}
+
+static enum log_end read_frames(struct log *l, long long *damaged)
+{
+    const size_t bytes = FRAME_HEADER + l->page;
+    bool is_torn = false, has_end = false;
+    for (long long n = 0; pread(l->fd, l->frame, bytes, HEADER + n * (off_t)bytes) == (ssize_t)bytes; n++) {
+        if (memcmp(l->frame + 8, l->header + 16, 4) != 0 && memcmp(l->frame + 12, l->header + 20, 4) != 0)
+            break; /* of an older log in the same file */
+        if (!is_torn && is_good(l))
+            continue;
+        if (has_end)
+            return LOG_DAMAGED;
+        *damaged = is_torn ? *damaged : n + 1;
+        is_torn = true;
+        has_end = get_be32(l->frame + 4) != 0;
+    }
+    return has_end ? LOG_TORN : LOG_WHOLE;
+}
+
+static bool judge(const struct log *l, enum log_end end, long long frame, enum store_mode mode, struct err *e)
+{
+    if (end == LOG_DAMAGED)
+        return err_set(
+            e, EX_DATAERR,
+            "%s is damaged at frame %lld of its transactions, and others follow: restore the store from a "
+            "backup, or count its sources again into another one",
+            l->path, frame);
+    if (end == LOG_TORN && mode == STORE_READ)
+        return err_set(e, EX_DATAERR,
+                       "%s: the last transaction is damaged at frame %lld, or a loss of power cut it off: "
+                       "start `tallyd run` or `tallyd import`, which counts its events again",
+                       l->path, frame);
+    if (end == LOG_TORN)
+        log_warn("store_log_torn",
+                 "file=%s frame=%lld next=\"counting what the last transaction counted again\"", l->path,
+                 frame);
+    return true;
+}
+
+/* Nobody writes: then what is in the log stands still. */
+static int lock_out_writers(const struct sqlite_store *st)
+{
+    char path[SQLITE_PATH_BYTES];
+    int fd = open(sqlite_beside(st, "-lock", path), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        return -2;
+    }
+    return fd;
+}
+
+bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struct err *e)
+{
+    char path[SQLITE_PATH_BYTES];
+    struct log l = {.path = sqlite_beside(st, "-wal", path)};
+    enum log_end end = LOG_WHOLE;
+    long long damaged = 0;
+    int lock = mode == STORE_READ ? lock_out_writers(st) : -1;
+    if (lock == -2) /* a writer is there, and looked before it began */
+        return true;
+    l.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (l.fd >= 0 && read_header(&l, &end)) {
+        l.frame = xmalloc(FRAME_HEADER + l.page);
+        end = read_frames(&l, &damaged);
+        free(l.frame);
+    }
+    if (l.fd >= 0)
+        close(l.fd);
+    if (end != LOG_WHOLE && mode == STORE_READ && lock < 0)
+        lock = lock_out_writers(st); /* did one make the lock, and begin to write, meanwhile? */
+    if (lock == -2)
+        return true;
+    if (lock >= 0)
+        close(lock);
+    return judge(&l, end, damaged, mode, e);
+}

@@ -1,0 +1,180 @@
+/* Sorted deltas become rows: one read-merge-write per (bucket, block) that the batch touches. */
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/mem.h"
+#include "store/sqlite/internal.h"
+
+#include <stdlib.h>
+
+void items_reserve(struct items *it, size_t more, size_t columns)
+{
+    ASSERT(it->count + more < UINT32_MAX);
+    it->items = xgrow(it->items, &it->capacity, it->count + more, sizeof *it->items);
+    it->values = xgrow(it->values, &it->values_capacity, (it->count + more) * columns, sizeof *it->values);
+}
+
+void items_clear(struct items *it)
+{
+    it->count = 0;
+}
+
+void items_fini(struct items *it)
+{
+    free(it->items);
+    free(it->scratch);
+    free(it->values);
+    *it = (struct items){0};
+}
+
+/* Sort by key and merge equal keys (several parts may hold the same cell). */
+static void items_settle(struct items *it, const struct report *r)
+{
+    it->scratch = xgrow(it->scratch, &it->scratch_capacity, it->capacity, sizeof *it->scratch);
+    if (radix_sort(it->items, it->scratch, it->count) == it->scratch) {
+        struct radix_item *swap = it->items;
+        it->items = it->scratch;
+        it->scratch = swap;
+        size_t capacity = it->capacity;
+        it->capacity = it->scratch_capacity;
+        it->scratch_capacity = capacity;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        if (kept > 0 && it->items[kept - 1].key == it->items[i].key)
+            report_merge(r, &it->values[it->items[kept - 1].index * r->column_count],
+                         &it->values[it->items[i].index * r->column_count]);
+        else
+            it->items[kept++] = it->items[i];
+    }
+    it->count = kept;
+}
+
+/* The row's body as it is, merged with the block's items, into st->body. */
+static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
+                      const struct report *r, struct err *e)
+{
+    struct slice old = {NULL, 0};
+    if (at <= t->last_at) {
+        sqlite3_bind_int64(t->get, 1, at);
+        int rc = sqlite3_step(t->get);
+        if (rc == SQLITE_ROW) {
+            old.ptr = sqlite3_column_blob(t->get, 0);
+            old.len = (size_t)sqlite3_column_bytes(t->get, 0);
+        } else if (rc != SQLITE_DONE) {
+            sqlite3_reset(t->get);
+            return sqlite_fail(st, e, "reading counts");
+        }
+    }
+    bool good = body_merge(old, st->block_items, count, r, &st->body);
+    if (at <= t->last_at)
+        sqlite3_reset(t->get);
+    if (!good)
+        return err_set(e, EX_DATAERR, "%s is damaged: row %lld does not decode; restore it from a backup",
+                       st->path, (long long)at);
+    return true;
+}
+
+static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
+                      const struct report *r, struct err *e)
+{
+    if (!merge_row(st, t, at, count, r, e))
+        return false;
+    ASSERT(st->body.len <= INT32_MAX);
+    sqlite3_bind_int64(t->put, 1, at);
+    sqlite3_bind_blob(t->put, 2, st->body.data, (int)st->body.len, SQLITE_STATIC);
+    if (!sqlite_run(st, t->put, e, "writing counts"))
+        return false;
+    if (at > t->last_at)
+        t->last_at = at;
+    return true;
+}
+
+/* Rows before it would be deleted at once. Those of years are written whatever their time: an event that was
+ * let in is counted somewhere. */
+static uint64_t first_kept(const struct sqlite_report *t, enum level level)
+{
+    if (level == LEVEL_FRESH || level == LEVEL_YEAR)
+        return 0;
+    return (uint64_t)sqlite_bucket(level, t->marks.before_ms[sqlite_span(level)]);
+}
+
+static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
+{
+    const unsigned block_bits = 6 + BODY_SERIES_BITS;
+    const struct report *r = &st->reports[report];
+    struct items *it = &st->items[level];
+    const uint64_t kept = first_kept(&st->tables[report], level);
+    items_settle(it, r);
+    for (size_t i = 0, n; i < it->count; i += n) {
+        uint64_t group = it->items[i].key >> block_bits;
+        for (n = 0; i + n < it->count && it->items[i + n].key >> block_bits == group; n++) {
+            uint64_t key = it->items[i + n].key;
+            st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
+            st->block_items[n] = (struct body_item){
+                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                .slot = (uint32_t)key & 63,
+                .value = &it->values[it->items[i + n].index * r->column_count],
+            };
+        }
+        uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
+        uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
+        if (bucket >= kept && !write_row(st, &st->tables[report].levels[level],
+                                         (int64_t)(bucket << BLOCK_SHIFT | block), n, r, e))
+            return false;
+    }
+    return true;
+}
+
+static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint32_t *slot)
+{
+    if (level == LEVEL_DAY) {
+        int64_t ms = (int64_t)bucket * DAY_MS;
+        *parent = (uint64_t)civil_month_index(ms);
+        *slot = (uint32_t)civil_from_ms(ms).day - 1;
+        return;
+    }
+    ASSERT(level == LEVEL_HOUR || level == LEVEL_MONTH);
+    const unsigned slots = level == LEVEL_HOUR ? 24 : 12;
+    *parent = bucket / slots;
+    *slot = (uint32_t)(bucket % slots);
+}
+
+/* Every (bucket, series) of a settled level becomes one slot of its parent. */
+static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
+{
+    struct items *from = &st->items[level], *to = &st->items[level + 1];
+    items_clear(to);
+    items_reserve(to, from->count, r->column_count);
+    uint64_t parent = 0, known = UINT64_MAX;
+    uint32_t slot = 0;
+    for (size_t i = 0; i < from->count;) {
+        uint64_t owner = from->items[i].key >> 6;
+        uint64_t bucket = owner >> SERIES_BITS;
+        if (bucket != known) {
+            parent_of(level, bucket, &parent, &slot);
+            known = bucket;
+        }
+        int64_t *total =
+            items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r->column_count);
+        for (size_t c = 0; c < r->column_count; c++)
+            total[c] = 0;
+        for (; i < from->count && from->items[i].key >> 6 == owner; i++)
+            report_merge(r, total, &from->values[from->items[i].index * r->column_count]);
+    }
+}
+
+bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
+{
+    return write_level(st, report, LEVEL_FRESH, e);
+}
+
+bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e)
+{
+    for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
+        if (!write_level(st, report, level, e))
+            return false;
+        if (level < LEVEL_YEAR)
+            total_into_parent(st, level, &st->reports[report]);
+    }
+    return true;
+}

@@ -1,0 +1,290 @@
+/* The same figures by two ways: slots and what their shorter ones merge to; a slot and its copies. */
+#include "aggregate/keep.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "verify/audit.h"
+#include "verify/recount.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A place that a figure is read from. */
+struct side {
+    enum span slot;
+    bool is_copy;
+    size_t copy;                /* … that one */
+    struct recount_cells cells; /* as slots of the pair's length */
+};
+
+struct pair {
+    struct audit *a;
+    size_t report;
+    enum span slot; /* of what is compared */
+    struct side sides[2];
+    const uint64_t *known; /* bit per series */
+    size_t known_words;
+    uint32_t part, parts; /* only every so manieth series */
+    /* of what was read last */
+    struct side *side;
+    uint64_t seen;
+    int64_t first_ms, last_ms;
+    bool is_too_much;
+};
+
+static bool is_known(const struct pair *p, uint32_t series)
+{
+    return series / 64 < p->known_words && (p->known[series / 64] >> (series % 64) & 1);
+}
+
+static void take_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct pair *p = context;
+    int64_t at_ms = span_floor(p->slot, slot_ms);
+    p->first_ms = p->seen == 0 || at_ms < p->first_ms ? at_ms : p->first_ms;
+    p->last_ms = p->seen == 0 || at_ms > p->last_ms ? at_ms : p->last_ms;
+    p->seen++;
+    if (series % p->parts != p->part || p->is_too_much)
+        return;
+    struct recount_cells *cells = &p->side->cells;
+    struct recount_cell *to = recount_cells_get(cells, series, at_ms);
+    report_merge(&p->a->store->reports[p->report], to->columns, values);
+    p->is_too_much = p->parts == 1 && cells->count > p->a->cells_max;
+}
+
+static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    struct scan_stats stats = {0};
+    p->side = &p->sides[side];
+    const struct scan scan = {.report = p->report,
+                              .slot = p->side->slot,
+                              .from_ms = from_ms,
+                              .to_ms = to_ms,
+                              .series = {.kind = SERIES_ALL},
+                              .rows_max = UINT64_MAX};
+    recount_cells_fini(&p->side->cells);
+    recount_cells_init(&p->side->cells, (uint32_t)side + 1, p->a->store->reports[p->report].column_count);
+    return p->side->is_copy ? store_scan_copy(p->a->store, &scan, p->side->copy, take_slot, p, &stats, e)
+                            : store_scan(p->a->store, &scan, take_slot, p, &stats, e);
+}
+
+/* ---- what differs */
+
+static const int64_t nothing[REPORT_COLUMNS_MAX];
+
+/* At the ends of int64 the order of additions shows. */
+static bool is_saturated(const int64_t *columns, size_t count)
+{
+    bool is = false;
+    for (size_t i = 0; i < count; i++)
+        is = is || columns[i] == INT64_MAX || columns[i] == INT64_MIN;
+    return is;
+}
+
+static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *b)
+{
+    size_t count = measure_column_count(m);
+    return memcmp(a, b, count * sizeof *a) == 0 || is_saturated(a, count) || is_saturated(b, count);
+}
+
+static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
+{
+    int128 value;
+    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
+}
+
+/* "its minutes", "a copy of it" */
+static void say_side(const struct pair *p, const struct side *side, struct text *said)
+{
+    if (side->is_copy)
+        text_puts(said, "another place of it");
+    else if (side->slot == p->slot)
+        text_puts(said, "it");
+    else
+        text_printf(said, "its %ss", span_name(side->slot));
+}
+
+static void say_difference(struct pair *p, const struct recount_cell *at, const struct measure *m,
+                           const int64_t *const values[2])
+{
+    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
+    struct text *said = audit_find(p->a), key = {0};
+    struct err ignored;
+    if (said == NULL)
+        return;
+    if (!store_series_key(p->a->store, p->report, at->series, &key, &ignored))
+        text_printf(&key, "(unknown series %" PRIu32 ")", at->series);
+    text_printf(said, "%s \"%.*s\" %s %s by %s:", p->a->store->reports[p->report].name, (int)key.len,
+                key.ptr != NULL ? key.ptr : "", m->name, civil_iso(at->slot_ms, iso), span_name(p->slot));
+    for (size_t i = 0; i < 2; i++) {
+        text_puts(said, i == 0 ? " " : ", but ");
+        say_side(p, &p->sides[i], said);
+        text_printf(said, " %s %s", p->sides[i].slot == p->slot ? "has" : "have",
+                    value_text(m, values[i], number));
+    }
+    text_putc(said, '\n');
+    text_fini(&key);
+}
+
+static void compare_cell(struct pair *p, const struct recount_cell *at, const int64_t *one,
+                         const int64_t *two)
+{
+    const struct report *r = &p->a->store->reports[p->report];
+    p->a->compared++;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        const int64_t *const values[2] = {one + m->column, two + m->column};
+        if (!are_equal(m, values[0], values[1]))
+            say_difference(p, at, m, values);
+    }
+    struct text *said;
+    if (at->series != STORE_SERIES_OTHER && !is_known(p, at->series) && (said = audit_find(p->a)) != NULL)
+        text_printf(said, "%s: there are counts of series %" PRIu32 ", which is not among its series\n",
+                    r->name, at->series);
+}
+
+static void compare_sides(struct pair *p)
+{
+    const struct recount_cells *one = &p->sides[0].cells, *two = &p->sides[1].cells;
+    for (size_t i = 0; i <= one->mask; i++) {
+        const struct recount_cell *c = recount_cells_at(one, i);
+        const struct recount_cell *other =
+            c->slot_ms < 0 ? NULL : recount_cells_find(two, c->series, c->slot_ms);
+        if (c->slot_ms >= 0)
+            compare_cell(p, c, c->columns, other != NULL ? other->columns : nothing);
+    }
+    for (size_t i = 0; i <= two->mask; i++) {
+        const struct recount_cell *c = recount_cells_at(two, i);
+        if (c->slot_ms >= 0 && recount_cells_find(one, c->series, c->slot_ms) == NULL)
+            compare_cell(p, c, nothing, c->columns);
+    }
+}
+
+/* ---- some at a time */
+
+/* False where there were too many cells: then *p says how many, and between which times. */
+static bool compare_at_once(struct pair *p, int64_t from_ms, int64_t to_ms, bool *fits, struct err *e)
+{
+    p->seen = 0;
+    p->is_too_much = false;
+    if (!read_side(p, 0, from_ms, to_ms, e) || !read_side(p, 1, from_ms, to_ms, e))
+        return false;
+    *fits = !p->is_too_much;
+    if (*fits)
+        compare_sides(p);
+    return true;
+}
+
+static bool compare_by_series(struct pair *p, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    bool good = true, fits;
+    uint32_t parts = (uint32_t)(p->seen / p->a->cells_max + 2);
+    for (uint32_t part = 0; good && part < parts; part++) {
+        p->part = part;
+        p->parts = parts;
+        good = compare_at_once(p, from_ms, to_ms, &fits, e);
+    }
+    p->part = 0;
+    p->parts = 1;
+    return good;
+}
+
+static bool compare_range(struct pair *p, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    bool fits;
+    if (!compare_at_once(p, from_ms, to_ms, &fits, e))
+        return false;
+    if (fits)
+        return true;
+    int64_t end_ms = span_next(p->slot, p->last_ms);
+    int64_t step_ms = (end_ms - p->first_ms) / (int64_t)(p->seen / p->a->cells_max + 2);
+    if (span_next(p->slot, p->first_ms) == end_ms)
+        return compare_by_series(p, p->first_ms, end_ms, e);
+    for (int64_t at_ms = p->first_ms, next_ms; at_ms < end_ms; at_ms = next_ms) {
+        next_ms = span_floor(p->slot, at_ms + step_ms);
+        next_ms = next_ms > at_ms ? next_ms : span_next(p->slot, at_ms);
+        next_ms = next_ms < end_ms ? next_ms : end_ms;
+        if (!compare_range(p, at_ms, next_ms, e))
+            return false;
+    }
+    return true;
+}
+
+/* From where on both sides are kept, in whole slots. */
+static bool compare_from(struct pair *p, int64_t mark_ms, struct err *e)
+{
+    int64_t from_ms = span_floor(p->slot, mark_ms);
+    p->parts = 1;
+    if (from_ms < mark_ms)
+        from_ms = span_next(p->slot, mark_ms);
+    bool good = compare_range(p, from_ms, CIVIL_END_MS, e);
+    audit_next(p->a);
+    recount_cells_fini(&p->sides[0].cells);
+    recount_cells_fini(&p->sides[1].cells);
+    return good;
+}
+
+static bool compare_report(struct pair *p, struct err *e)
+{
+    const struct store *st = p->a->store;
+    const enum span finest = report_cell(&st->reports[p->report]);
+    struct marks marks;
+    enum span kept;
+    if (!store_marks(p->a->store, p->report, &marks, e))
+        return false;
+    for (p->slot = finest; p->slot < SPAN_COUNT; p->slot++) {
+        p->sides[0] = (struct side){.slot = p->slot};
+        p->sides[1] = (struct side){.slot = (enum span)(p->slot - 1)};
+        if (p->slot > finest && !compare_from(p, marks.before_ms[p->slot - 1], e))
+            return false;
+        for (size_t n = 0; (kept = store_copy(st, p->report, p->slot, n)) < SPAN_COUNT; n++) {
+            p->sides[1] = (struct side){.slot = p->slot, .is_copy = true, .copy = n};
+            int64_t mark_ms = marks.before_ms[kept];
+            if (!compare_from(p, mark_ms > marks.before_ms[p->slot] ? mark_ms : marks.before_ms[p->slot], e))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- series */
+
+struct series_walk {
+    struct audit *a;
+    size_t report;
+    uint64_t *known;
+    size_t words, capacity;
+    uint64_t count;
+    struct err *e;
+    bool good;
+};
+
+static bool take_series(void *context, uint32_t series, struct slice key)
+{
+    struct series_walk *w = context;
+    uint32_t found = series;
+    bool is_found = true;
+    w->known = xgrow(w->known, &w->capacity, (size_t)series / 64 + 1, sizeof *w->known);
+    while (w->words <= series / 64)
+        w->known[w->words++] = 0;
+    w->known[series / 64] |= (uint64_t)1 << (series % 64);
+    w->count++;
+    if (w->a->store->is_shared) /* which has no numbers of its own */
+        return true;
+    w->good = store_series_find(w->a->store, w->report, key, &found, &is_found, w->e);
+    struct text *said;
+    if (w->good && (!is_found || found != series) && (said = audit_find(w->a)) != NULL)
+        text_printf(said, "%s \"%.*s\" is series %" PRIu32 ", but queries %s\n",
+                    w->a->store->reports[w->report].name, SLICE_ARGS(key), series,
+                    is_found ? "find another one by that name" : "do not find it");
+    return w->good;
+}
+
+bool audit_spans(struct audit *a, size_t report, struct err *e)
+{
+    struct series_walk w = {.a = a, .report = report, .good = true, .e = e};
+    bool good = store_series_each(a->store, report, take_series, &w, e) && w.good;
+    struct pair p = {.a = a, .report = report, .known = w.known, .known_words = w.words};
+    good = good && compare_report(&p, e);
+    free(w.known);
+    return good;
+}

@@ -1,0 +1,339 @@
+/* Every bucket of every report against its recount. */
+#include "base/mem.h"
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define OTHER UINT32_MAX /* the series `other`, in tables of the recount's numbers */
+
+#define AGAIN_MAX 3
+
+/* One report at one length of slot. */
+struct comparison {
+    struct verify *v;
+    const struct recount *recount;
+    enum span slot;
+    const uint32_t *number_of; /* the recount's, by the store's */
+    uint32_t number_count;
+    struct recount_cells stored, recounted;
+    struct recount_cells
+        totals; /* recounted, of the slots in which `other` holds anything: as series OTHER */
+    /* The books have events that no source tells any more: slots may hold more than is recounted. */
+    bool may_hold_more;
+    int64_t last_more_ms; /* the last slot that does; -1: none */
+};
+
+static void take_stored(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    struct comparison *c = context;
+    uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
+    struct recount_cell *to = recount_cells_get(&c->stored, number, slot_ms);
+    report_merge(c->recount->report, to->columns, values);
+}
+
+static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
+{
+    int128 value;
+    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
+}
+
+static void print_difference(struct comparison *c, const struct recount_cell *at, const struct measure *m,
+                             const int64_t *stored, const int64_t *recounted)
+{
+    char iso[CIVIL_ISO_BYTES], have[NUMBER_BYTES], want[NUMBER_BYTES];
+    struct slice key = at->series < c->recount->series_count
+                           ? c->recount->key_of[at->series]
+                           : slice_text(at->series == OTHER ? STORE_OTHER_KEY : "(unknown)");
+    const char *stored_text = value_text(m, stored, have), *recounted_text = value_text(m, recounted, want);
+    if (verify_differs(c->v))
+        fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %s, recounted %s%s%s\n", c->recount->report->name,
+                SLICE_ARGS(key), m->name, civil_iso(at->slot_ms, iso), span_name(c->slot), stored_text,
+                recounted_text, strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
+                c->may_hold_more ? " of what is left" : "");
+}
+
+static struct recount_cell *other_cell(struct comparison *c, int64_t slot_ms)
+{
+    if (recount_cells_find(&c->stored, OTHER, slot_ms) == NULL)
+        return NULL;
+    return recount_cells_get(&c->stored, OTHER, slot_ms);
+}
+
+static const int64_t nothing[REPORT_COLUMNS_MAX];
+
+static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *b)
+{
+    return memcmp(a, b, measure_column_count(m) * sizeof *a) == 0;
+}
+
+/* Would `b` change nothing in `a`? */
+static bool holds_all_of(const struct measure *m, const int64_t *a, const int64_t *b)
+{
+    int64_t both[MEASURE_COLUMNS_MAX];
+    memcpy(both, a, measure_column_count(m) * sizeof *a);
+    measure_merge(m, both, b);
+    return are_equal(m, both, a);
+}
+
+/* a - b, whatever a damaged store holds. */
+static int64_t less(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* Sums: what is missing is taken off `other`, which must be left with nothing in the end. Where numbers may
+ * be below 0, that is the only test: what is missing may be, too. */
+static bool take_missing(const struct measure *m, const int64_t *stored, const int64_t *recounted,
+                         int64_t *other)
+{
+    for (size_t i = 0; i < measure_column_count(m); i++) {
+        int64_t missing = less(recounted[i], stored[i]);
+        if (measure_is_additive(m) && (missing < 0 || other[i] < missing))
+            return false;
+        other[i] = less(other[i], missing);
+    }
+    if (measure_is_additive(m))
+        return true;
+    int64_t rest = other[1] % EVENT_SCALE, carry = other[1] / EVENT_SCALE - (rest < 0);
+    other[0] = less(other[0], -carry);
+    other[1] = rest < 0 ? rest + EVENT_SCALE : rest;
+    return true;
+}
+
+/* What is missing of a series is in `other` (NULL: there is none), and nothing is too much. */
+static bool is_in_other(const struct measure *m, const int64_t *stored, const int64_t *recounted,
+                        int64_t *other)
+{
+    if (other != NULL && measure_is_sum(m))
+        return take_missing(m, stored, recounted, other);
+    return other != NULL && holds_all_of(m, other, recounted) && holds_all_of(m, recounted, stored);
+}
+
+/* The same where what is recounted is only a part: something may be too much, but nothing missing. Sums of
+ * numbers that may be below 0 tell nothing then; how many there were, does. */
+static bool is_enough(const struct measure *m, const int64_t *stored, const int64_t *recounted,
+                      int64_t *other)
+{
+    int64_t all[MEASURE_COLUMNS_MAX];
+    size_t count = measure_column_count(m);
+    memcpy(all, stored, count * sizeof *all);
+    if (!measure_is_sum(m)) {
+        if (other != NULL)
+            measure_merge(m, all, other);
+        return holds_all_of(m, all, recounted);
+    }
+    for (size_t i = measure_is_additive(m) ? 0 : 2; i < count; i++) {
+        int64_t missing = less(recounted[i], stored[i]);
+        if (missing <= 0)
+            continue;
+        if (other == NULL || other[i] < missing)
+            return false;
+        other[i] = less(other[i], missing);
+    }
+    return true;
+}
+
+static void note_more(struct comparison *c, int64_t slot_ms)
+{
+    c->last_more_ms = slot_ms > c->last_more_ms ? slot_ms : c->last_more_ms;
+}
+
+static void compare_series(struct comparison *c, const struct recount_cell *want)
+{
+    const struct report *r = c->recount->report;
+    const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->slot_ms);
+    struct recount_cell *other = other_cell(c, want->slot_ms);
+    bool is_more = false;
+    c->v->compared++;
+    if (other != NULL)
+        report_merge(r, recount_cells_get(&c->totals, OTHER, want->slot_ms)->columns, want->columns);
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        const int64_t *recounted = want->columns + m->column;
+        const int64_t *stored = have != NULL ? have->columns + m->column : nothing;
+        int64_t *of_other = other != NULL ? other->columns + m->column : NULL;
+        if (are_equal(m, stored, recounted))
+            continue;
+        is_more = c->may_hold_more;
+        if (!(is_more ? is_enough : is_in_other)(m, stored, recounted, of_other))
+            print_difference(c, want, m, stored, recounted);
+    }
+    c->v->bounded += is_more;
+    if (is_more)
+        note_more(c, want->slot_ms);
+}
+
+/* What no series of the recount accounts for. */
+static void compare_rest(struct comparison *c, const struct recount_cell *have)
+{
+    const struct report *r = c->recount->report;
+    const struct recount_cell *total =
+        have->series == OTHER ? recount_cells_find(&c->totals, OTHER, have->slot_ms) : NULL;
+    if (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->slot_ms) != NULL)
+        return;
+    if (c->may_hold_more) {
+        c->v->unjudged++;
+        note_more(c, have->slot_ms);
+        return;
+    }
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        const int64_t *stored = have->columns + m->column;
+        bool may_be =
+            total != NULL && !measure_is_sum(m) && holds_all_of(m, total->columns + m->column, stored);
+        if (!may_be && !are_equal(m, stored, nothing))
+            print_difference(c, have, m, stored, nothing);
+    }
+}
+
+/* Take what `other` holds in a slot as missing elsewhere in it. */
+static void compare_cells(struct comparison *c)
+{
+    for (size_t i = 0; i <= c->recounted.mask; i++) {
+        if (recount_cells_at(&c->recounted, i)->slot_ms >= 0)
+            compare_series(c, recount_cells_at(&c->recounted, i));
+    }
+    for (size_t i = 0; i <= c->stored.mask; i++) {
+        if (recount_cells_at(&c->stored, i)->slot_ms >= 0)
+            compare_rest(c, recount_cells_at(&c->stored, i));
+    }
+}
+
+/* ---- where sources have gone in part */
+
+static int128 sum_column(const struct recount_cells *cells, size_t column)
+{
+    int128 sum = 0;
+    for (size_t i = 0; i <= cells->mask; i++) {
+        const struct recount_cell *c = recount_cells_at(cells, i);
+        sum += c->slot_ms >= 0 ? c->columns[column] : 0;
+    }
+    return sum;
+}
+
+/* What the store has more than is recounted is what the books have more. */
+static void compare_missing(struct comparison *c, const struct verify_missing *missing, bool are_all)
+{
+    const struct report *r = c->recount->report;
+    char more[NUMBER_BYTES];
+    size_t m = 0;
+    while (m < r->measure_count && r->measures[m].kind != MEASURE_COUNT)
+        m++;
+    if (m == r->measure_count)
+        return;
+    int128 sum =
+        sum_column(&c->stored, r->measures[m].column) - sum_column(&c->recounted, r->measures[m].column);
+    bool is_good = sum <= missing->events && (!are_all || sum >= missing->events - missing->late);
+    c->v->compared++;
+    if (!is_good && verify_differs(c->v))
+        fprintf(c->v->out,
+                "%s: its months have %s events more than what is left of its sources, by the books %" PRId64
+                " are missing there\n",
+                r->name, number_text(sum * EVENT_SCALE, more), missing->events);
+}
+
+static void say_missing(const struct comparison *c, const struct verify_missing *missing)
+{
+    char iso[CIVIL_ISO_BYTES];
+    fprintf(c->v->out, "%s: %" PRId64 " events are of what is not there: ", c->recount->report->name,
+            missing->events);
+    if (c->last_more_ms >= 0)
+        fprintf(c->v->out, "its %ss before %s may hold more than is recounted, later ones are equal\n",
+                span_name(c->slot), civil_iso(span_next(c->slot, c->last_more_ms), iso));
+    else
+        fprintf(c->v->out, "its %ss are all equal\n", span_name(c->slot));
+}
+
+static bool compare_slots_once(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
+                               uint32_t number_count, struct err *e)
+{
+    const struct verify_missing *missing = &v->missing[report];
+    struct scan_stats stats = {0};
+    struct comparison c = {.v = v,
+                           .recount = &v->recounts[report],
+                           .slot = slot,
+                           .number_of = number_of,
+                           .number_count = number_count,
+                           .may_hold_more = missing->events > 0,
+                           .last_more_ms = -1};
+    struct marks marks;
+    if (!store_marks(v->store, report, &marks, e))
+        return false;
+    struct scan scan = {.report = report,
+                        .slot = slot,
+                        .from_ms = marks.before_ms[slot],
+                        .to_ms = CIVIL_END_MS,
+                        .series = {.kind = SERIES_ALL},
+                        .rows_max = UINT64_MAX};
+    size_t columns = c.recount->report->column_count;
+    recount_cells_init(&c.stored, 2, columns);
+    recount_cells_init(&c.recounted, 3, columns);
+    recount_cells_init(&c.totals, 4, columns);
+    recount_sum(c.recount, slot, scan.from_ms, &c.recounted);
+    bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
+    if (good && c.may_hold_more && slot == SPAN_MONTH)
+        compare_missing(&c, missing, scan.from_ms == 0);
+    if (good)
+        compare_cells(&c);
+    if (good && c.may_hold_more && slot == report_cell(c.recount->report))
+        say_missing(&c, missing);
+    recount_cells_fini(&c.stored);
+    recount_cells_fini(&c.recounted);
+    recount_cells_fini(&c.totals);
+    return good;
+}
+
+/* Marks move while a daemon counts, also while it is compared: then once more, from where they are. */
+static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
+                          uint32_t number_count, struct err *e)
+{
+    bool good = compare_slots_once(v, report, slot, number_of, number_count, e);
+    for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
+        good = compare_slots_once(v, report, slot, number_of, number_count, e);
+    return good;
+}
+
+/* The store's numbers of series → the recount's. */
+struct numbering {
+    struct verify *v;
+    const struct recount *recount;
+    bool *seen; /* by the recount's number */
+    uint32_t *number_of;
+    size_t count, capacity;
+};
+
+static bool note_series(void *context, uint32_t series, struct slice key)
+{
+    struct numbering *n = context;
+    n->number_of = xgrow(n->number_of, &n->capacity, (size_t)series + 1, sizeof *n->number_of);
+    for (; n->count <= series; n->count++)
+        n->number_of[n->count] = n->count == STORE_SERIES_OTHER ? OTHER : OTHER - 1;
+    n->number_of[series] = recount_series(n->recount, key);
+    if (n->number_of[series] == UINT32_MAX)
+        n->number_of[series] = OTHER - 1;
+    else if (n->seen[n->number_of[series]] && verify_differs(n->v))
+        fprintf(n->v->out, "%s \"%.*s\" is two series: queries find one of them\n", n->recount->report->name,
+                SLICE_ARGS(key));
+    else
+        n->seen[n->number_of[series]] = true;
+    return true;
+}
+
+bool verify_buckets(struct verify *v, struct err *e)
+{
+    for (size_t r = 0; r < v->store->report_count; r++) {
+        struct numbering n = {.v = v, .recount = &v->recounts[r]};
+        n.seen = xcalloc(v->recounts[r].series_count, sizeof *n.seen);
+        n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
+        n.number_of[n.count++] = OTHER;
+        bool good = store_series_each(v->store, r, note_series, &n, e);
+        for (enum span slot = report_cell(v->recounts[r].report); good && slot < SPAN_COUNT; slot++)
+            good = compare_slots(v, r, slot, n.number_of, (uint32_t)n.count, e);
+        free(n.number_of);
+        free(n.seen);
+        if (!good)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,234 @@
+#include "verify/recount.h"
+
+#include "aggregate/batch.h"
+#include "aggregate/dimension.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+#define PLACES_MIN 1024
+
+/* FNV-1a: another hash than the counting path has. */
+static uint64_t hash_bytes(const void *bytes, size_t len)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h ^ h >> 32;
+}
+
+static uint64_t hash_cell(uint32_t salt, uint32_t series, int64_t slot_ms)
+{
+    uint64_t both[2] = {(uint64_t)salt << 32 | series, (uint64_t)slot_ms};
+    return hash_bytes(both, sizeof both);
+}
+
+static size_t stride_of(const struct recount_cells *t)
+{
+    return sizeof(struct recount_cell) + t->column_count * sizeof(int64_t);
+}
+
+struct recount_cell *recount_cells_at(const struct recount_cells *t, size_t i)
+{
+    return (struct recount_cell *)(void *)(t->data + i * stride_of(t));
+}
+
+static void make_places(struct recount_cells *t, size_t count)
+{
+    t->mask = count - 1;
+    t->data = xmalloc(count * stride_of(t));
+    for (size_t i = 0; i < count; i++)
+        recount_cells_at(t, i)->slot_ms = -1;
+}
+
+void recount_cells_init(struct recount_cells *t, uint32_t salt, size_t column_count)
+{
+    *t = (struct recount_cells){.salt = salt, .column_count = column_count};
+    make_places(t, PLACES_MIN);
+}
+
+void recount_cells_fini(struct recount_cells *t)
+{
+    free(t->data);
+    *t = (struct recount_cells){0};
+}
+
+static struct recount_cell *place_of(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
+{
+    for (size_t at = hash_cell(t->salt, series, slot_ms);; at++) {
+        struct recount_cell *c = recount_cells_at(t, at & t->mask);
+        if (c->slot_ms < 0 || (c->series == series && c->slot_ms == slot_ms))
+            return c;
+    }
+}
+
+static void grow_cells(struct recount_cells *t)
+{
+    struct recount_cells bigger = *t;
+    make_places(&bigger, (t->mask + 1) * 2);
+    for (size_t i = 0; i <= t->mask; i++) {
+        const struct recount_cell *c = recount_cells_at(t, i);
+        if (c->slot_ms >= 0)
+            memcpy(place_of(&bigger, c->series, c->slot_ms), c, stride_of(t));
+    }
+    free(t->data);
+    *t = bigger;
+}
+
+struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t slot_ms)
+{
+    ASSERT(slot_ms >= 0);
+    if ((t->count + 1) * 4 > (t->mask + 1) * 3)
+        grow_cells(t);
+    struct recount_cell *c = place_of(t, series, slot_ms);
+    if (c->slot_ms < 0) {
+        memset(c, 0, stride_of(t));
+        c->series = series;
+        c->slot_ms = slot_ms;
+        t->count++;
+    }
+    return c;
+}
+
+const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
+{
+    const struct recount_cell *c = place_of(t, series, slot_ms);
+    return c->slot_ms < 0 ? NULL : c;
+}
+
+void recount_init(struct recount *rc, const struct report *report, size_t dimension_bytes_max)
+{
+    *rc = (struct recount){
+        .report = report, .key_mask = PLACES_MIN - 1, .dimension_bytes_max = dimension_bytes_max};
+    rc->keys = xcalloc(PLACES_MIN, sizeof *rc->keys);
+    rc->scratch = xmalloc(DIMENSION_KEY_BYTES(dimension_bytes_max));
+    arena_init(&rc->arena, (size_t)64 << 10);
+    recount_cells_init(&rc->cells, 1, report->column_count);
+}
+
+void recount_fini(struct recount *rc)
+{
+    free(rc->keys);
+    free(rc->key_of);
+    free(rc->scratch);
+    arena_fini(&rc->arena);
+    recount_cells_fini(&rc->cells);
+}
+
+static struct recount_key *key_place(const struct recount *rc, struct slice key)
+{
+    size_t at = hash_bytes(key.ptr, key.len) & rc->key_mask;
+    while (rc->keys[at].text.ptr != NULL && !slice_equal(rc->keys[at].text, key))
+        at = (at + 1) & rc->key_mask;
+    return &rc->keys[at];
+}
+
+static void grow_keys(struct recount *rc)
+{
+    struct recount_key *old = rc->keys;
+    size_t old_mask = rc->key_mask;
+    rc->key_mask = old_mask * 2 + 1;
+    rc->keys = xcalloc(rc->key_mask + 1, sizeof *rc->keys);
+    for (size_t i = 0; i <= old_mask; i++) {
+        if (old[i].text.ptr != NULL)
+            *key_place(rc, old[i].text) = old[i];
+    }
+    free(old);
+}
+
+static uint32_t series_of(struct recount *rc, struct slice key)
+{
+    struct recount_key *k = key_place(rc, key);
+    if (k->text.ptr != NULL)
+        return k->series;
+    *k = (struct recount_key){arena_copy(&rc->arena, key), (uint32_t)rc->series_count};
+    rc->key_of = xgrow(rc->key_of, &rc->key_capacity, rc->series_count + 1, sizeof *rc->key_of);
+    rc->key_of[rc->series_count++] = k->text;
+    if (rc->series_count * 4 > (rc->key_mask + 1) * 3)
+        grow_keys(rc);
+    return (uint32_t)rc->series_count - 1;
+}
+
+uint32_t recount_series(const struct recount *rc, struct slice key)
+{
+    const struct recount_key *k = key_place(rc, key);
+    return k->text.ptr != NULL ? k->series : UINT32_MAX;
+}
+
+/* Whole units, rounded down, and the rest. */
+static void add_decimal(int64_t *columns, int64_t number)
+{
+    columns[1] += number % EVENT_SCALE;
+    columns[0] = value_add(columns[0], number / EVENT_SCALE);
+    while (columns[1] < 0 || columns[1] >= EVENT_SCALE) {
+        int64_t carry = columns[1] < 0 ? -1 : 1;
+        columns[0] = value_add(columns[0], carry);
+        columns[1] -= carry * EVENT_SCALE;
+    }
+}
+
+/* Of its own, as the measures are defined: the judge does not ask the accused. */
+static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number)
+{
+    int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;
+    bool is_decimal = field_scale(m->field) != 1;
+    switch (m->kind) {
+    case MEASURE_COUNT:
+        break;
+    case MEASURE_MEAN:
+        columns[is_decimal ? 2 : 1]++;
+        /* fall through */
+    case MEASURE_SUM:
+        if (is_decimal)
+            add_decimal(columns, number);
+        else
+            columns[0] = value_add(columns[0], number);
+        break;
+    case MEASURE_MIN:
+        columns[0] = columns[0] == 0 || shifted < columns[0] ? shifted : columns[0];
+        break;
+    case MEASURE_MAX:
+        columns[0] = columns[0] == 0 || shifted > columns[0] ? shifted : columns[0];
+        break;
+    case MEASURE_LAST:
+        if (at < columns[0] || (at == columns[0] && ev->order < columns[1]) ||
+            (at == columns[0] && ev->order == columns[1] && number < columns[2]))
+            break;
+        columns[0] = at;
+        columns[1] = ev->order;
+        columns[2] = number;
+        break;
+    }
+}
+
+bool recount_add(struct recount *rc, const struct event *ev)
+{
+    const struct report *r = rc->report;
+    for (size_t i = 0; i < r->condition_count; i++) {
+        if (!condition_holds(&r->conditions[i], ev))
+            return false;
+    }
+    uint32_t series = series_of(rc, dimension_key(r, ev, rc->dimension_bytes_max, rc->scratch));
+    struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        if (m->kind == MEASURE_COUNT)
+            c->columns[m->column] = value_add(c->columns[m->column], 1);
+        else if (event_has_number(ev, m->field))
+            add_number(m, c->columns + m->column, ev, ev->number[m->field]);
+    }
+    return true;
+}
+
+void recount_sum(const struct recount *rc, enum span slot, int64_t from_ms, struct recount_cells *into)
+{
+    for (size_t i = 0; i <= rc->cells.mask; i++) {
+        const struct recount_cell *from = recount_cells_at(&rc->cells, i);
+        if (from->slot_ms < 0 || from->slot_ms < from_ms)
+            continue;
+        struct recount_cell *to = recount_cells_get(into, from->series, span_floor(slot, from->slot_ms));
+        report_merge(rc->report, to->columns, from->columns);
+    }
+}
