@@ -300,13 +300,15 @@ static bool begin_partitions(const struct bounds *b, bool *recreated, struct err
     return true;
 }
 
+/* Of a re-created topic, which this group has been consuming, also what is gone before its first look. */
 static void log_lost(const struct topic *t)
 {
     for (int32_t i = 0; i < t->count; i++) {
         const struct partition *p = &t->partitions[i];
-        if (p->begins && p->lost > 0)
+        int64_t lost = !p->is_known && t->incarnation > 1 ? p->next : p->lost;
+        if (p->begins && lost > 0)
             log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, p->number,
-                     p->next - p->lost, p->next);
+                     p->next - lost, p->next);
     }
 }
 

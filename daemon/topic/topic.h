@@ -5,7 +5,8 @@
  *   seen                           from the store's `next`, once a counted record before it, a witness, has
  *                                  been read again and is the same
  *   ends before `next`, or the     it was re-created, or lost its end. Refused; accepted, it is a new
- *   newest witness left is another incarnation, "kafka:access~2", counted from its beginning
+ *   newest witness left is another incarnation, "kafka:access~2", counted from its beginning; records that
+ *                                  retention deleted from that before it was seen are told as lost
  *   begins behind `next`           records were deleted before they were counted. Refused; accepted, they are
  *                                  skipped
  *   no witness is left             compaction, or another topic: refused. `--accept access` goes on with it,

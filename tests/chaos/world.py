@@ -97,7 +97,8 @@ class Topic(Lines):
         before = {}
         for partition, (low, high) in self.broker.watermarks(self.topic).items():
             before[partition] = low + int((high - low) * share)
-            self.gone[self.incarnation, partition] = before[partition]
+            where = self.incarnation, partition
+            self.gone[where] = max(before[partition], self.gone.get(where, 0))
         self.broker.delete_records(self.topic, before)
 
     def ends(self):
