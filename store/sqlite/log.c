@@ -7,6 +7,12 @@
  *   the end of one, no more: the machine lost its power, or the last transaction is damaged. The writer goes
  *       on without it and counts its events again; a reader would answer without it, so it is refused.
  *   more frames: each transaction is on disk before the next begins, so this is damage: refused.
+ *
+ * A process that is killed while it writes the last frame of a transaction leaves the frame's header, which
+ * marks the end, before a page that is old in part: two writes, and the kernel may cut the second one short.
+ * The shared index (PATH-shm) tells such a frame from a damaged one: SQLite raises its number of committed
+ * frames only after the last frame is written. Frames behind that number were never part of the store. The
+ * index is not synced, so it says nothing after a loss of power.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,14 +22,29 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HEADER       32
 #define FRAME_HEADER 24
 #define PAGE_MAX     65536
+
+/* The shared index begins with two copies of this (sqlite.org/walformat.html). */
+#define INDEX_VERSION 3007000
+struct index_header {
+    uint32_t version, unused, change;
+    uint8_t is_init, is_big_endian;
+    uint16_t page;
+    uint32_t frames, pages, frame_sum[2];
+    unsigned char salts[8];
+    uint32_t sum[2];
+};
+_Static_assert(sizeof(struct index_header) == 48, "as SQLite writes it");
 
 struct log {
     const char *path;
@@ -94,6 +115,33 @@ static enum log_end read_frames(struct log *l, long long *damaged)
     return has_end ? LOG_TORN : LOG_WHOLE;
 }
 
+/* Since the machine was started. */
+static bool is_of_this_boot(int fd)
+{
+    struct stat s;
+    struct timespec now, up;
+    return fstat(fd, &s) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           clock_gettime(CLOCK_BOOTTIME, &up) == 0 && s.st_mtim.tv_sec > now.tv_sec - up.tv_sec;
+}
+
+/* How many frames of the log are committed, by the shared index; -1: it does not say. */
+static long long read_index(const struct sqlite_store *st, const struct log *l)
+{
+    char path[SQLITE_PATH_BYTES];
+    struct index_header h[2];
+    uint32_t sum[2] = {0};
+    int fd = open(sqlite_beside(st, "-shm", path), O_RDONLY | O_CLOEXEC);
+    bool is_read = fd >= 0 && is_of_this_boot(fd) && pread(fd, h, sizeof h, 0) == sizeof h;
+    if (fd >= 0)
+        close(fd);
+    if (!is_read || memcmp(&h[0], &h[1], sizeof h[0]) != 0 || h->version != INDEX_VERSION || !h->is_init ||
+        memcmp(h->salts, l->header + 16, sizeof h->salts) != 0)
+        return -1;
+    sqlite_vfs_add_to_sum(sum, (const unsigned char *)h, offsetof(struct index_header, sum),
+                          __BYTE_ORDER == __BIG_ENDIAN);
+    return memcmp(sum, h->sum, sizeof sum) == 0 ? (long long)h->frames : -1;
+}
+
 static bool judge(const struct log *l, enum log_end end, long long frame, enum store_mode mode, struct err *e)
 {
     if (end == LOG_DAMAGED)
@@ -140,6 +188,9 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
         l.frame = xmalloc(FRAME_HEADER + l.page);
         end = read_frames(&l, &damaged);
         free(l.frame);
+        long long committed = end == LOG_WHOLE ? -1 : read_index(st, &l);
+        if (committed >= 0 && damaged > committed)
+            end = LOG_WHOLE;
     }
     if (l.fd >= 0)
         close(l.fd);

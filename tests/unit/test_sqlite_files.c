@@ -30,6 +30,7 @@ static struct text read_file(const char *path)
 /* What a crash leaves after all batches; where the log's frames of each of them end. */
 struct crashed {
     struct text file, log;
+    struct text index; /* the shared index before the last batch */
     size_t ends[DISK_BATCHES];
 };
 
@@ -40,6 +41,8 @@ static struct crashed make_crashed(void)
     struct store *st = disk_open(disk_url);
     struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
     for (int i = 0; i < DISK_BATCHES; i++) {
+        text_fini(&c.index);
+        c.index = read_file(disk_beside("-shm"));
         disk_add_batch(b, NULL, i);
         assert_true(store_apply(st, batcher_seal(b, "access", i * 100, (i + 1) * 100), &e));
         batcher_clear(b);
@@ -64,6 +67,7 @@ static void crashed_fini(struct crashed *c)
 {
     text_fini(&c->file);
     text_fini(&c->log);
+    text_fini(&c->index);
 }
 
 static void assert_refused(enum store_mode mode, const char *words)
@@ -133,6 +137,33 @@ static void test_last_transaction_that_is_torn_is_counted_again(void **state)
         assert_written(DISK_BATCHES - 1);
         assert_read(DISK_BATCHES - 1);
         flip(&c.log, at, 3);
+    }
+    crashed_fini(&c);
+}
+
+/* The last frame's header is written, and its page in part: behind it are frames of an earlier attempt. */
+static void test_process_killed_while_it_writes_the_last_frame(void **state)
+{
+    struct dice d = dice_new("killed");
+    struct crashed c = make_crashed();
+    (void)state;
+    struct text stale = {0};
+    text_add(&stale, c.log.ptr + c.log.len - (size_t)2 * FRAME, (size_t)2 * FRAME);
+    text_add(&c.log, stale.ptr, stale.len);
+    text_fini(&stale);
+    for (int round = 0; round < 10; round++) {
+        char was[PAGE];
+        char *page = c.log.ptr + c.ends[DISK_BATCHES - 1] - PAGE;
+        size_t from = (size_t)dice_roll(&d, 2) * PAGE / 2;
+        memcpy(was, page, PAGE);
+        memset(page + from, 0x5a, PAGE - from);
+        put_down(&c);
+        assert_refused(round % 2 ? STORE_READ : STORE_WRITE, "damaged at frame ");
+        scratch_write(disk_beside("-shm"), text_slice(&c.index));
+        assert_read(DISK_BATCHES - 1);
+        scratch_write(disk_beside("-shm"), text_slice(&c.index));
+        assert_written(DISK_BATCHES - 1);
+        memcpy(page, was, PAGE);
     }
     crashed_fini(&c);
 }
@@ -315,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_log_that_is_damaged_in_the_middle_is_refused),
         TEST(test_last_transaction_that_is_torn_is_counted_again),
+        TEST(test_process_killed_while_it_writes_the_last_frame),
         TEST(test_log_that_ends_within_a_transaction_is_read_up_to_it),
         TEST(test_page_of_another_place_is_damage),
         TEST(test_log_that_another_program_moved_is_no_damage),
