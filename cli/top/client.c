@@ -3,6 +3,7 @@
 #include "base/library.h"
 #include "base/mem.h"
 #include "ingest/decode/json.h"
+#include "ingest/decode/json_paths.h"
 
 #define CURL_DISABLE_TYPECHECK /* whose macros take functions for names */
 #include <curl/curl.h>

@@ -84,8 +84,8 @@ static int64_t minute_ms(const char *p)
     return civil_to_ms(&civil) - (p[AT_SIGN] == '-' ? -zone_ms : zone_ms);
 }
 
-bool clf_time_parse(struct clf *c, const char *p, const char *end, int64_t *at_ms, enum reject_reason *reason,
-                    const char **at)
+bool clf_time_parse(struct clf_minute minutes[2], const char *p, const char *end, int64_t *at_ms,
+                    enum reject_reason *reason, const char **at)
 {
     *reason = REJECT_TIME;
     if ((*at = misfit(p, end)) != NULL || (*at = off_the_clock(p)) != NULL)
@@ -99,9 +99,9 @@ bool clf_time_parse(struct clf *c, const char *p, const char *end, int64_t *at_m
     if (*at_ms < 0 || *at_ms >= CIVIL_END_MS)
         return false;
     if (minute >= 0 && minute < CIVIL_END_MS - MINUTE_MS) { /* its every second, 60 too, is in range */
-        c->minutes[1] = c->minutes[0];
-        c->minutes[0].start_ms = minute;
-        memcpy(c->minutes[0].text + CLF_NOBODY_BYTES, p, CLF_TIME_BYTES);
+        minutes[1] = minutes[0];
+        minutes[0].start_ms = minute;
+        memcpy(minutes[0].text + CLF_NOBODY_BYTES, p, CLF_TIME_BYTES);
     }
     return true;
 }

@@ -6,9 +6,21 @@
 #pragma once
 
 #include "base/civil.h"
-#include "ingest/decode/clf.h"
+#include "ingest/reject.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* How most lines stand before the time: no logname, no user. */
+#define CLF_NOBODY       "- - "
+#define CLF_NOBODY_BYTES 4
+
+/* A minute as lines write it. */
+struct clf_minute {
+    char text[32];    /* CLF_NOBODY and a time, of which all but the second counts */
+    int64_t start_ms; /* of its second 0 */
+};
 
 #define CLF_TIME_BYTES  28
 #define CLF_TIME_SECOND 19 /* where its two digits are */
@@ -39,11 +51,11 @@ static inline bool clf_time_is_in(const struct clf_minute *m, const char *p, int
     return true;
 }
 
-static inline bool clf_time_cached(const struct clf *c, const char *p, int64_t *at_ms)
+static inline bool clf_time_cached(const struct clf_minute minutes[2], const char *p, int64_t *at_ms)
 {
-    return clf_time_is_in(&c->minutes[0], p, at_ms) || clf_time_is_in(&c->minutes[1], p, at_ms);
+    return clf_time_is_in(&minutes[0], p, at_ms) || clf_time_is_in(&minutes[1], p, at_ms);
 }
 
 /* The whole way, filling the cache. On false *reason says why and *at is the byte that does not fit. */
-bool clf_time_parse(struct clf *c, const char *p, const char *end, int64_t *at_ms, enum reject_reason *reason,
-                    const char **at);
+bool clf_time_parse(struct clf_minute minutes[2], const char *p, const char *end, int64_t *at_ms,
+                    enum reject_reason *reason, const char **at);

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "ingest/decode/clf.h"
+#include "ingest/decode/clf_any.h"
 
 /* Can this CPU? */
 bool clf_usual_can_run(void);

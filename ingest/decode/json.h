@@ -1,7 +1,7 @@
 /* json.h - reads one JSON value in one pass and finds what many pointers (RFC 6901) point to; no tree, no
  * allocation.
  *
- *   paths ─▶ a trie of names: { "log" ─▶ { "level", "file" ─▶ { "path" } }, "message" }
+ *   paths ─▶ a trie of names (json_paths.h): { "log" ─▶ { "level", "file" ─▶ { "path" } }, "message" }
  *   text  ─▶ each member's name is looked up where the trie has gone along; what is found is a slice of the
  *            text as written, the rest is only checked.
  *
@@ -15,49 +15,7 @@
 #pragma once
 
 #include "base/slice.h"
-#include "ingest/decode/json_shape.h"
-
-#include <stdint.h>
-
-#define JSON_PATHS_MAX  192
-#define JSON_PATH_WORDS (JSON_PATHS_MAX / 64)
-/* Where a value goes that is not looked for, so that nobody has to ask. */
-#define JSON_NO_PATH    JSON_PATHS_MAX
-
-enum json_type {
-    JSON_NULL,
-    JSON_ARRAY,
-    JSON_OBJECT,
-    JSON_FALSE, /* from here on what may be a field's text */
-    JSON_TRUE,
-    JSON_NUMBER,
-    JSON_PLAIN_STRING,  /* no byte of it is odd (event.h) */
-    JSON_ODD_STRING,    /* some are, but it has no escapes */
-    JSON_ESCAPED_STRING /* for json_unescape() */
-};
-
-struct json_value {
-    struct slice text; /* as written; a string's without its quotes */
-    enum json_type type;
-};
-
-static inline bool json_type_is_text(enum json_type type)
-{
-    return type >= JSON_FALSE;
-}
-
-static inline bool json_type_is_string(enum json_type type)
-{
-    return type >= JSON_PLAIN_STRING;
-}
-
-/* What was found, by the number of its path; and what helps to read the next value. Zeros at first; used with
- * the same paths always. */
-struct json_found {
-    uint64_t bits[JSON_PATH_WORDS + 1];
-    struct json_value values[JSON_PATHS_MAX + 1]; /* valid where its bit is set */
-    struct json_shape shape;
-};
+#include "ingest/decode/json_found.h"
 
 enum json_result {
     JSON_OK,
@@ -67,12 +25,6 @@ enum json_result {
 
 struct json_paths;
 
-struct json_paths *json_paths_new(unsigned depth_max);
-void json_paths_free(struct json_paths *paths);
-/* The number of a pointer (json_pointer.h), the same for the same one. Pre: it is good, and of less than
- * JSON_PATHS_MAX. */
-size_t json_paths_add(struct json_paths *paths, struct slice pointer);
-
 /* The value that `text` begins with. *at is the byte behind it, or the one that does not fit. */
 enum json_result json_read(const struct json_paths *paths, struct slice text, struct json_found *found,
                            const char **at);
@@ -80,8 +32,3 @@ enum json_result json_read(const struct json_paths *paths, struct slice text, st
 /* A string of json_read() with its escapes undone, into as many bytes as it has; returns how many are used.
  */
 size_t json_unescape(struct slice text, char *out);
-
-static inline const struct json_value *json_found_get(const struct json_found *found, size_t path)
-{
-    return (found->bits[path / 64] >> path % 64) & 1 ? &found->values[path] : NULL;
-}

@@ -1,10 +1,22 @@
-/* json_paths.h - the trie of json.c: names under which a value's members are looked for.
+/* json_paths.h - what json_read() looks for: pointers (RFC 6901), as a trie of the names that lead to them.
+ *
+ * Callers make paths and hand them on; the trie itself is for json.c, which walks it while it reads.
  */
 #pragma once
 
-#include "ingest/decode/json.h"
+#include "ingest/decode/json_found.h"
 
 #include <endian.h>
+
+struct json_paths;
+
+struct json_paths *json_paths_new(unsigned depth_max);
+void json_paths_free(struct json_paths *paths);
+/* The number of a pointer (json_pointer.h), the same for the same one. Pre: it is good, and of less than
+ * JSON_PATHS_MAX. */
+size_t json_paths_add(struct json_paths *paths, struct slice pointer);
+
+/* ---- the trie */
 
 /* More than paths, so that some are empty; most names are in the slot where they are looked for. */
 #define JSON_SLOTS_LOG2 8

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/chain_field.h"
+#include "ingest/decode/json_paths.h"
 #include "ingest/timestamp.h"
 
 #include <stdlib.h>

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/json.h"
+#include "ingest/decode/json_paths.h"
 #include "ingest/decode/json_scan.h"
 #include "ingest/event.h"
 #include "tests/fuzz/fuzz.h"

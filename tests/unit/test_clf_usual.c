@@ -1,5 +1,6 @@
 /* Of both readers of log lines, the one for usual lines and the one for any, that they read alike. */
 #include "base/text.h"
+#include "ingest/decode/clf.h"
 #include "ingest/decode/clf_usual.h"
 #include "tests/support/dice.h"
 
