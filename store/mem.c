@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/series_map.h"
+#include "store/values.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -468,6 +469,7 @@ static const struct store_ops mem_ops = {
     .series_find = mem_series_find,
     .series_key = mem_series_key,
     .series_each = mem_series_each,
+    .values = values_walk,
     .positions = mem_positions,
     .books = mem_books,
 };

@@ -2,7 +2,6 @@
 
 #include "aggregate/keep.h"
 #include "base/clock.h"
-#include "store/values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -269,8 +268,7 @@ bool store_values(struct store *st, size_t report, size_t dimension, struct slic
                   value_fn *fn, void *context, struct err *e)
 {
     ASSERT(report < st->report_count && dimension < st->reports[report].dimension_count && limit > 0);
-    return st->ops->values != NULL ? st->ops->values(st, report, dimension, prefix, limit, fn, context, e)
-                                   : values_walk(st, report, dimension, prefix, limit, fn, context, e);
+    return st->ops->values(st, report, dimension, prefix, limit, fn, context, e);
 }
 
 bool store_meet(struct store *st, struct err *e)

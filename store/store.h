@@ -218,6 +218,7 @@ struct store_ops {
     /* NULL where a walk over all series is as good. */
     bool (*series_like)(struct store *st, size_t report, const struct slice *values, series_fn *fn,
                         void *context, struct err *e);
+    /* values_walk() (values.h) where the store has nothing better. */
     bool (*values)(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
                    value_fn *fn, void *context, struct err *e);
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
 #include "store/sqlite/vfs.h"
+#include "store/values.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -378,6 +379,7 @@ static const struct store_ops ops = {
     .series_find = sqlite_series_find,
     .series_key = sqlite_series_key,
     .series_each = sqlite_series_each,
+    .values = values_walk,
     .positions = sqlite_positions,
     .books = sqlite_books,
     .check = sqlite_check,

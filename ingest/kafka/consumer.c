@@ -1,8 +1,8 @@
-#include "ingest/kafka/internal.h"
-
+/* The consumer, alone or of a group: opening it, what it polls, and the offsets it commits. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ingest/kafka/internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
