@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
+#include "config/config_read.h"
 
 #include <errno.h>
 #include <getopt.h>

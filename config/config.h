@@ -1,9 +1,7 @@
-/* config.h - what the user asked for: one YAML file (or the built-in one), checked whole.
+/* config.h - what the user asked for: one YAML file (or the built-in one), checked whole (config_read.h).
  *
  * Table  : config/keys.def lists every key once: path, type, unit, range, default, reloadable, help. The
  *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
- * Errors : all of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did you
- *          mean" for what is misspelt. Exit status EX_CONFIG (78).
  * Fields : sources are read before reports, wherever they stand. A report may use the fields of event.h,
  *          those that some source names in `fields`, and any other where a decoding is open (decode.h).
  * Secrets: ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url and the
@@ -134,16 +132,6 @@ struct config {
     } log;
 };
 
-/* The built-in configuration: source `access` (auto), reports `site` and `pages`, store tallyd.db in
- * the working directory. */
-struct config *config_default(void);
-/* NULL with every problem of the file in `problems`, a line each; *code is the exit status: EX_CONFIG, or
- * EX_NOINPUT or EX_NOPERM where the file cannot be read. What a file leaves out is as in config_default(). */
-struct config *config_load(const char *path, struct text *problems, int *code);
-/* The same of a file's bytes; every failure is EX_CONFIG. */
-struct config *config_parse(struct slice bytes, const char *path, struct text *problems);
-/* Another store than the file says (--store URL), with the same checks. */
-bool config_set_store(struct config *c, const char *url, struct err *e) MUST_CHECK;
 void config_free(struct config *c);
 
 /* The effective configuration, whole, as YAML that config_load() takes back to the same. */

@@ -1,6 +1,7 @@
 #include "daemon/service/service.h"
 
 #include "base/log.h"
+#include "config/config_read.h"
 #include "config/reload.h"
 #include "daemon/service/stop.h"
 #include "web/listen.h"

@@ -1,5 +1,5 @@
 #include "base/check.h"
-#include "config/config.h"
+#include "config/config_read.h"
 
 #include <stdint.h>
 #include <string.h>

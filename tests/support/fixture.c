@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/civil.h"
+#include "config/config_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

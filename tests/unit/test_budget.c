@@ -1,3 +1,4 @@
+#include "config/config_read.h"
 #include "daemon/budget.h"
 
 #include "daemon/setup.h"

@@ -1,4 +1,4 @@
-#include "config/config.h"
+#include "config/config_read.h"
 #include "tests/support/fixture.h"
 
 #include <setjmp.h>

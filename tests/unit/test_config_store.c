@@ -1,5 +1,5 @@
 /* How the configuration says what is made ahead. */
-#include "config/config.h"
+#include "config/config_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

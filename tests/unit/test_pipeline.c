@@ -1,6 +1,7 @@
 /* Whatever the threads, the stripes and the store do: every line is counted once, and a run that was broken
  * off is completed by the next. What was counted is judged by verify.h. */
 #include "base/log.h"
+#include "config/config_read.h"
 #include "daemon/count/pipeline.h"
 #include "daemon/count/writer.h"
 #include "daemon/source.h"

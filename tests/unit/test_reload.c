@@ -1,4 +1,5 @@
 /* A reload takes every key that its table calls reloadable and no other, whatever keys there are. */
+#include "config/config_read.h"
 #include "config/keys.h"
 #include "config/reload.h"
 #include "tests/support/fixture.h"

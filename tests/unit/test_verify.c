@@ -1,5 +1,6 @@
 /* Nothing that was changed in a store behind its back escapes verify, and it cries over nothing else. */
 #include "base/check.h"
+#include "config/config_read.h"
 #include "daemon/count/pipeline.h"
 #include "daemon/source.h"
 #include "store/backend/backend.h"
