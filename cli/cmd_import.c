@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "daemon/count/account.h"
@@ -129,8 +130,8 @@ static void open_pipeline(struct import *im, const atomic_bool *stop)
 static void report_file(const struct import *im, const struct source *src, const char *path, int64_t took_ms)
 {
     const struct pipeline_progress *p = pipeline_progress(im->pipeline);
-    char lines[ACCOUNT_NUMBER_BYTES], rate[ACCOUNT_NUMBER_BYTES], from[ACCOUNT_NUMBER_BYTES];
-    char to[ACCOUNT_NUMBER_BYTES];
+    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], from[UNITS_NUMBER_BYTES];
+    char to[UNITS_NUMBER_BYTES];
     int64_t consumed = p->books.entries[BOOK_CONSUMED];
     if (im->quiet)
         return;
@@ -138,12 +139,12 @@ static void report_file(const struct import *im, const struct source *src, const
     if (src->note[0] != '\0')
         printf("%s; ", src->note);
     if (consumed == 0 && src->is_known)
-        printf("nothing new: all %s bytes are counted already\n", account_number(p->stored, to));
+        printf("nothing new: all %s bytes are counted already\n", units_number(p->stored, to));
     else
         printf("%s %s lines, bytes %s to %s, in %.2f s (%s lines/s)\n",
-               im->dry_run ? "would count" : "counted", account_number(consumed, lines),
-               account_number(src->range.to, from), account_number(p->stored, to), (double)took_ms / 1000,
-               account_number(consumed * 1000 / (took_ms > 0 ? took_ms : 1), rate));
+               im->dry_run ? "would count" : "counted", units_number(consumed, lines),
+               units_number(src->range.to, from), units_number(p->stored, to), (double)took_ms / 1000,
+               units_number(consumed * 1000 / (took_ms > 0 ? took_ms : 1), rate));
     if (consumed > 0)
         account_books(stdout, &p->books, im->config->reports);
     account_rejects(stdout, p);
@@ -164,7 +165,7 @@ static bool look_at_book(void *context, const char *source, const char *partitio
 {
     struct file_books *f = context;
     const struct range *r = f->range;
-    char from[ACCOUNT_NUMBER_BYTES], to[ACCOUNT_NUMBER_BYTES];
+    char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     if (strcmp(source, r->source) != 0 || strcmp(partition, r->partition) != 0)
         return true;
     if (report[0] == '\0' && strcmp(entry, "parsed") == 0)
@@ -173,7 +174,7 @@ static bool look_at_book(void *context, const char *source, const char *partitio
         f->rejected += value;
     if (value == r->to && strncmp(entry, "gap.", 4) == 0)
         printf("  %-16s does not count bytes %s to %s: it was not configured when they were counted\n",
-               report, account_number(strtoll(entry + 4, NULL, 10), from), account_number(value, to));
+               report, units_number(strtoll(entry + 4, NULL, 10), from), units_number(value, to));
     return true;
 }
 
@@ -223,14 +224,14 @@ static bool import_file(struct import *im, const char *path, struct err *e)
 static bool print_kept_out(void *context, const char *source, const char *partition, const char *report,
                            const char *entry, int64_t value)
 {
-    char n[ACCOUNT_NUMBER_BYTES];
+    char n[UNITS_NUMBER_BYTES];
     (void)context;
     if (source[0] == '\0' && partition[0] == '\0' && strcmp(entry, "other") == 0)
         printf("  %-16s holds %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
-               account_number(value, n));
+               units_number(value, n));
     if (source[0] == '\0' && partition[0] == '\0' && strncmp(entry, "late.", strlen("late.")) == 0)
         printf("  %-16s has no %ss of %s events: these had expired when they came\n", report,
-               entry + strlen("late."), account_number(value, n));
+               entry + strlen("late."), units_number(value, n));
     return true;
 }
 
@@ -260,11 +261,11 @@ static int expire_last(struct import *im, int status)
 {
     struct err e;
     uint64_t rows = 0;
-    char number[ACCOUNT_NUMBER_BYTES];
+    char number[UNITS_NUMBER_BYTES];
     bool good = expire_all(im->store, false, im->stop, im->quiet, &rows, &e);
     if (rows > 0 && !im->quiet)
         printf("%s rows or documents have expired, as of the newest events\n",
-               account_number((int64_t)rows, number));
+               units_number((int64_t)rows, number));
     if (good)
         return status;
     fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);

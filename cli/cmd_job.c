@@ -2,8 +2,8 @@
 
 #include "aggregate/keep.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "cli/options.h"
-#include "daemon/count/account.h"
 #include "daemon/count/expire.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
@@ -194,13 +194,13 @@ static bool let_go(const struct config *c, bool by_clock, struct err *e)
 {
     const struct store_options options = setup_store(c);
     const atomic_bool *stop = stop_catch();
-    char number[ACCOUNT_NUMBER_BYTES];
+    char number[UNITS_NUMBER_BYTES];
     uint64_t rows = 0;
     struct store *st = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
     bool good = st != NULL && expire_all(st, by_clock, stop, false, &rows, e);
     store_close(st);
     if (rows > 0 || good)
-        printf("%s rows or documents let go\n", account_number((int64_t)rows, number));
+        printf("%s rows or documents let go\n", units_number((int64_t)rows, number));
     if (good && atomic_load(stop))
         return err_set(e, EX_TEMPFAIL, "interrupted: the same command, or a daemon, goes on from there");
     return good;

@@ -1,8 +1,8 @@
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "daemon/count/account.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
 #include "store/backend/backend.h"
@@ -127,35 +127,35 @@ static bool take_missing(struct verify *v, const struct known *k, size_t *not_gi
 /* Those that are not whole, in a table. */
 static void list_missing(const struct known *k)
 {
-    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES];
+    char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES];
     printf("%-40s %15s %31s %15s  %s\n", "SOURCE", "COUNTED TO", "JUDGED", "MISSING EVENTS", "WHY");
     for (size_t i = 0; i < k->count; i++) {
         const struct verify_source *source = &k->sources[i];
         const struct range *r = &k->positions[i].range;
-        char name[sizeof r->source + sizeof r->label + 4], judged[2 * ACCOUNT_NUMBER_BYTES] = "nothing";
+        char name[sizeof r->source + sizeof r->label + 4], judged[2 * UNITS_NUMBER_BYTES] = "nothing";
         if (source->is == SOURCE_WHOLE)
             continue;
         snprintf(name, sizeof name, is_topic(r) ? "%s/%s" : "%s (%s)", is_topic(r) ? r->source : r->label,
                  is_topic(r) ? r->partition : r->source);
         if (source->is == SOURCE_IN_PART)
-            snprintf(judged, sizeof judged, "%s to %s", account_number(source->from, a),
-                     account_number(source->to, b));
-        printf("%-40s %15s %31s %15s  %s\n", name, account_number(r->to, a), judged,
-               account_number(source->missing, b), source->why);
+            snprintf(judged, sizeof judged, "%s to %s", units_number(source->from, a),
+                     units_number(source->to, b));
+        printf("%-40s %15s %31s %15s  %s\n", name, units_number(r->to, a), judged,
+               units_number(source->missing, b), source->why);
     }
 }
 
 static int say_result(const struct verify *v, const struct known *k, size_t not_given, size_t expired)
 {
-    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES];
+    char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES], c[UNITS_NUMBER_BYTES];
     if (not_given + expired > 0)
         list_missing(k);
-    printf("%s events of %zu sources recounted, %s figures compared", account_number((int64_t)v->events, a),
-           k->count - not_given, account_number((int64_t)v->compared, b));
+    printf("%s events of %zu sources recounted, %s figures compared", units_number((int64_t)v->events, a),
+           k->count - not_given, units_number((int64_t)v->compared, b));
     if (not_given + expired > 0)
         printf(" (of %s of them some events are missing), %s not judged",
-               account_number((int64_t)v->bounded, a), account_number((int64_t)v->unjudged, b));
-    printf(": %s differences\n", account_number((int64_t)v->differences, c));
+               units_number((int64_t)v->bounded, a), units_number((int64_t)v->unjudged, b));
+    printf(": %s differences\n", units_number((int64_t)v->differences, c));
     if (v->differences > 0)
         return EXIT_DIFFERENCES;
     return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
@@ -187,7 +187,7 @@ static int audit(const struct request *rq)
 {
     struct err e;
     struct audit a;
-    char figures[ACCOUNT_NUMBER_BYTES], partitions[ACCOUNT_NUMBER_BYTES], differences[ACCOUNT_NUMBER_BYTES];
+    char figures[UNITS_NUMBER_BYTES], partitions[UNITS_NUMBER_BYTES], differences[UNITS_NUMBER_BYTES];
     struct store *store = store_open(rq->config->store.url, STORE_READ, NULL, 0, &e);
     if (store == NULL)
         return options_complain("verify", &e);
@@ -196,9 +196,9 @@ static int audit(const struct request *rq)
     if (good)
         printf("%s figures of %zu reports and the books of %s partitions compared with each other: %s "
                "differences\n",
-               account_number((int64_t)a.compared, figures), store->report_count,
-               account_number((int64_t)a.partitions, partitions),
-               account_number((int64_t)a.differences, differences));
+               units_number((int64_t)a.compared, figures), store->report_count,
+               units_number((int64_t)a.partitions, partitions),
+               units_number((int64_t)a.differences, differences));
     int status = good ? 0 : options_complain("verify", &e);
     if (a.differences > 0)
         status = EXIT_DIFFERENCES;

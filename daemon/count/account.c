@@ -1,24 +1,12 @@
 #include "daemon/count/account.h"
 
+#include "base/units.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #define BAR_CELLS 24
-
-const char *account_number(int64_t n, char buf[ACCOUNT_NUMBER_BYTES])
-{
-    char digits[ACCOUNT_NUMBER_BYTES];
-    int len = snprintf(digits, sizeof digits, "%" PRId64, n);
-    size_t out = 0;
-    for (int i = 0; i < len; i++) {
-        if (i > (digits[0] == '-') && (len - i) % 3 == 0)
-            buf[out++] = ',';
-        buf[out++] = digits[i];
-    }
-    buf[out] = '\0';
-    return buf;
-}
 
 void progress_bar_init(struct progress_bar *bar, const char *name, const struct input *in,
                        const struct clock *clock, bool quiet)
@@ -32,7 +20,7 @@ void progress_bar_init(struct progress_bar *bar, const char *name, const struct 
 
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress)
 {
-    char lines[ACCOUNT_NUMBER_BYTES], rate[ACCOUNT_NUMBER_BYTES], cells[BAR_CELLS + 1], eta[32] = "";
+    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], cells[BAR_CELLS + 1], eta[32] = "";
     if (bar->out == NULL)
         return;
     int64_t ms = clock_mono_ms(bar->clock) - bar->begun_ms;
@@ -45,8 +33,8 @@ void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress 
     if (size > 0 && at > 0 && ms > 500)
         snprintf(eta, sizeof eta, "  ETA %" PRId64 " s", (size - at) * ms / at / 1000);
     fprintf(bar->out, "\r%.40s [%s] %3d%%  %" PRId64 " MiB  %s lines  %s lines/s%s\033[K", bar->name, cells,
-            size > 0 ? (int)(at * 100 / size) : 0, progress->offset >> 20, account_number(consumed, lines),
-            account_number(ms > 0 ? consumed * 1000 / ms : 0, rate), eta);
+            size > 0 ? (int)(at * 100 / size) : 0, progress->offset >> 20, units_number(consumed, lines),
+            units_number(ms > 0 ? consumed * 1000 / ms : 0, rate), eta);
     fflush(bar->out);
 }
 
@@ -58,15 +46,15 @@ void progress_bar_clear(struct progress_bar *bar)
 
 void account_books(FILE *out, const struct books *books, const struct report *reports)
 {
-    char a[ACCOUNT_NUMBER_BYTES], b[ACCOUNT_NUMBER_BYTES], c[ACCOUNT_NUMBER_BYTES], d[ACCOUNT_NUMBER_BYTES];
+    char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES], c[UNITS_NUMBER_BYTES], d[UNITS_NUMBER_BYTES];
     fprintf(out, "  %-16s consumed %s = rejected %s + parsed %s\n", "lines",
-            account_number(books->entries[BOOK_CONSUMED], a), account_number(books_rejected(books), b),
-            account_number(books->entries[BOOK_PARSED], c));
+            units_number(books->entries[BOOK_CONSUMED], a), units_number(books_rejected(books), b),
+            units_number(books->entries[BOOK_PARSED], c));
     for (size_t r = 0; r < books->report_count; r++) {
         const int64_t *e = &books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT];
         fprintf(out, "  %-16s parsed %s = counted %s + filtered %s + late %s\n", reports[r].name,
-                account_number(e[BOOK_REPORT_PARSED], a), account_number(e[BOOK_COUNTED], b),
-                account_number(e[BOOK_FILTERED], c), account_number(e[BOOK_LATE], d));
+                units_number(e[BOOK_REPORT_PARSED], a), units_number(e[BOOK_COUNTED], b),
+                units_number(e[BOOK_FILTERED], c), units_number(e[BOOK_LATE], d));
     }
     if (!books_balance(books))
         fputs("  THE BOOKS DO NOT BALANCE: this is a bug in tallyd, please report it\n", out);
@@ -74,14 +62,14 @@ void account_books(FILE *out, const struct books *books, const struct report *re
 
 void account_rejects(FILE *out, const struct pipeline_progress *progress)
 {
-    char n[ACCOUNT_NUMBER_BYTES];
+    char n[UNITS_NUMBER_BYTES];
     for (int i = 0; i < REJECT_COUNT; i++) {
         int64_t count = progress->books.entries[BOOK_REJECTED + i];
         if (count == 0)
             continue;
-        fprintf(out, "  rejected %s: %s\n", account_number(count, n), reject_help((enum reject_reason)i));
-        for (int k = 0; k < progress->sample_count[i]; k++) {
-            const struct reject_sample *s = &progress->samples[i][k];
+        fprintf(out, "  rejected %s: %s\n", units_number(count, n), reject_help((enum reject_reason)i));
+        for (int k = 0; k < progress->samples.count[i]; k++) {
+            const struct sample *s = &progress->samples.list[i][k];
             fprintf(out, "    at byte %" PRId64 ", column %zu: %s\n", s->offset, s->why.column, s->line);
         }
     }
@@ -89,11 +77,11 @@ void account_rejects(FILE *out, const struct pipeline_progress *progress)
 
 void account_raws(FILE *out, const struct raw_figures *raws, size_t count)
 {
-    char stored[ACCOUNT_NUMBER_BYTES], refused[ACCOUNT_NUMBER_BYTES], expired[ACCOUNT_NUMBER_BYTES];
+    char stored[UNITS_NUMBER_BYTES], refused[UNITS_NUMBER_BYTES], expired[UNITS_NUMBER_BYTES];
     for (size_t i = 0; i < count; i++) {
         if (raws[i].source != NULL)
             fprintf(out, "raw.%-12s documents stored %s, refused %s, expired %s\n", raws[i].source,
-                    account_number(raws[i].stored, stored), account_number(raws[i].refused, refused),
-                    account_number(raws[i].expired, expired));
+                    units_number(raws[i].stored, stored), units_number(raws[i].refused, refused),
+                    units_number(raws[i].expired, expired));
     }
 }

@@ -20,9 +20,6 @@ void progress_bar_init(struct progress_bar *bar, const char *name, const struct 
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress);
 void progress_bar_clear(struct progress_bar *bar);
 
-/* "1,234,567" */
-#define ACCOUNT_NUMBER_BYTES 32
-const char *account_number(int64_t n, char buf[ACCOUNT_NUMBER_BYTES]);
 /* The books, a line for the source and one per report. */
 void account_books(FILE *out, const struct books *books, const struct report *reports);
 /* What became of events that are kept as they are. */

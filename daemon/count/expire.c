@@ -3,7 +3,7 @@
 #include "aggregate/keep.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "daemon/count/account.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -54,11 +54,11 @@ bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool q
     bool good = expire_time(st, by_clock, &by, e);
     int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
     while (good && expired.more && !atomic_load(stop)) {
-        char number[ACCOUNT_NUMBER_BYTES];
+        char number[UNITS_NUMBER_BYTES];
         good = store_expire(st, by.now_ms, true, &expired, e);
         *rows += expired.rows;
         if (shows && clock_mono_ms(&clock_system) >= show_ms) {
-            fprintf(stderr, "\rexpired: %s so far\033[K", account_number((int64_t)*rows, number));
+            fprintf(stderr, "\rexpired: %s so far\033[K", units_number((int64_t)*rows, number));
             show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
         }
         if (good && expired.more && expired.rows == 0)

@@ -87,8 +87,12 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     p->options.shard.late_ms = p->late_ms;
     p->workers = xcalloc(options->threads, sizeof *p->workers);
     p->past = xcalloc(options->threads, sizeof *p->past);
+    const struct worker_options own = {.decode = options->decode,
+                                       .line_max = options->line_max,
+                                       .shard = p->options.shard,
+                                       .keeps_rejects = options->rejects != NULL};
     for (size_t i = 0; i < options->threads; i++)
-        worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &p->options);
+        worker_init(&p->workers[i], (uint32_t)i, reports, report_count, &own);
     for (size_t i = 0; options->beats != NULL && i < options->threads; i++)
         p->workers[i].beat = beats_add(options->beats, "ingest");
     p->writer = (struct writer){.store = store,
@@ -383,12 +387,8 @@ static bool write_rejects(void *context, struct err *e)
 
 static void note_progress(struct pipeline *p, const struct outbox *box)
 {
-    struct pipeline_progress *to = &p->progress;
-    books_add(&to->books, &box->part->books);
-    for (int reason = 0; reason < REJECT_COUNT; reason++) {
-        for (int i = 0; i < box->sample_count[reason] && to->sample_count[reason] < SAMPLES_MAX; i++)
-            to->samples[reason][to->sample_count[reason]++] = box->samples[reason][i];
-    }
+    books_add(&p->progress.books, &box->part->books);
+    samples_merge(&p->progress.samples, &box->samples);
 }
 
 /* What the workers have for the stripe. They leave these boxes alone until they are applied. */

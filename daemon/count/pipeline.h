@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "daemon/count/flush.h"
 #include "daemon/count/rejects_file.h"
+#include "daemon/count/samples.h"
 #include "ingest/decode/decode.h"
 #include "ingest/file/reader.h"
 #include "stats/beat.h"
@@ -31,22 +32,13 @@
 #include <stdatomic.h>
 
 #define PIPELINE_THREADS_MAX 64
-#define SAMPLE_BYTES         160
-#define SAMPLES_MAX          3
-
-struct reject_sample {
-    struct reject why;
-    int64_t offset;
-    char line[SAMPLE_BYTES]; /* its beginning, made printable */
-};
 
 struct pipeline_progress {
     int64_t offset;     /* read so far */
     int64_t raw_offset; /* the same in bytes of the file, which may be compressed */
     int64_t stored;     /* durable so far */
     struct books books;
-    struct reject_sample samples[REJECT_COUNT][SAMPLES_MAX];
-    int sample_count[REJECT_COUNT];
+    struct samples samples;
     uint64_t batches;
     uint64_t cells;
 };

@@ -8,9 +8,9 @@
 #define REJECT_LINE_BYTES 8192
 
 void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
-                 const struct pipeline_options *options)
+                 const struct worker_options *options)
 {
-    *w = (struct worker){.options = options};
+    *w = (struct worker){.options = *options};
     worker_set_decode(w, options->decode);
     w->shard = shard_new(number, reports, report_count, &options->shard);
     block_init(&w->block, options->line_max);
@@ -29,26 +29,15 @@ void worker_set_decode(struct worker *w, const struct decode *d)
 {
     ASSERT(w->event_count == 0);
     chain_free(w->chain);
-    w->chain = chain_new(d, w->options->line_max);
+    w->chain = chain_new(d, w->options.line_max);
     w->decoder = chain_decoder(w->chain);
-}
-
-static void keep_sample(struct outbox *box, struct slice line, int64_t offset, struct reject why)
-{
-    if (box->sample_count[why.reason] == SAMPLES_MAX)
-        return;
-    struct reject_sample *s = &box->samples[why.reason][box->sample_count[why.reason]++];
-    size_t n = line.len < SAMPLE_BYTES - 1 ? line.len : SAMPLE_BYTES - 1;
-    *s = (struct reject_sample){.why = why, .offset = offset};
-    for (size_t i = 0; i < n; i++)
-        s->line[i] = line.ptr[i] >= 0x20 && line.ptr[i] < 0x7f ? line.ptr[i] : '?';
 }
 
 static void reject(struct worker *w, struct slice line, int64_t offset, struct reject why)
 {
     shard_reject(w->shard, why.reason);
-    keep_sample(&w->open, line, offset, why);
-    if (w->options->rejects == NULL)
+    samples_add(&w->open.samples, line, offset, why);
+    if (!w->options.keeps_rejects)
         return;
     text_printf(&w->open.rejects, "%lld\t%s\t%zu\t", (long long)offset, reject_name(why.reason), why.column);
     text_add(&w->open.rejects, line.ptr, line.len < REJECT_LINE_BYTES ? line.len : REJECT_LINE_BYTES);
@@ -100,10 +89,10 @@ static void count_record(struct worker *w, struct slice line, int64_t offset, in
 static void count_line(struct worker *w, struct slice line, int64_t latest_ms)
 {
     int64_t offset = w->block.from + (line.ptr - w->block.data);
-    struct reject why = {REJECT_TOO_LONG, w->options->line_max + 1};
-    if (UNLIKELY(w->decoder == NULL) && line.len <= w->options->line_max)
+    struct reject why = {REJECT_TOO_LONG, w->options.line_max + 1};
+    if (UNLIKELY(w->decoder == NULL) && line.len <= w->options.line_max)
         count_record(w, line, offset, latest_ms);
-    else if (UNLIKELY(line.len > w->options->line_max ||
+    else if (UNLIKELY(line.len > w->options.line_max ||
                       !decoder_decode(w->decoder, line, &w->events[w->event_count], &why)))
         reject(w, line, offset, why);
     else

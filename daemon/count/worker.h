@@ -5,9 +5,12 @@
  */
 #pragma once
 
+#include "aggregate/shard.h"
 #include "base/text.h"
-#include "daemon/count/pipeline.h"
+#include "daemon/count/samples.h"
 #include "ingest/decode/chain.h"
+#include "ingest/file/reader.h"
+#include "stats/beat.h"
 
 /* What a worker has for the writer: the part of one stripe. */
 struct outbox {
@@ -15,12 +18,18 @@ struct outbox {
     uint64_t stripe;
     bool applied; /* the writer is done with it */
     struct text rejects;
-    struct reject_sample samples[REJECT_COUNT][SAMPLES_MAX];
-    int sample_count[REJECT_COUNT];
+    struct samples samples;
+};
+
+struct worker_options {
+    const struct decode *decode; /* at first; borrowed */
+    size_t line_max;
+    struct shard_limits shard;
+    bool keeps_rejects; /* as text, for a rejects file */
 };
 
 struct worker {
-    const struct pipeline_options *options;
+    struct worker_options options;
     struct chain *chain;
     struct decoder *decoder; /* the chain's, where records are plain lines; else NULL */
     struct shard *shard;
@@ -34,7 +43,7 @@ struct worker {
 };
 
 void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
-                 const struct pipeline_options *options);
+                 const struct worker_options *options);
 void worker_fini(struct worker *w);
 /* Decode otherwise from here on. Pre: no events are pending (as between two calls of worker_count()). */
 void worker_set_decode(struct worker *w, const struct decode *d);

@@ -51,12 +51,13 @@ static void test_setup_parse_decode(void **state)
     assert_false(setup_parse_decode("", &d, &e));
 }
 
-static struct worker *new_worker(struct pipeline_options *options, const struct config *c)
+static struct worker *new_worker(const struct config *c)
 {
     struct worker *w = calloc(1, sizeof *w);
-    *options = setup_pipeline(c, 1);
-    options->decode = setup_decode(c, "/x", NULL);
-    worker_init(w, 0, c->reports, c->report_count, options);
+    struct pipeline_options pipeline = setup_pipeline(c, 1);
+    struct worker_options options = {
+        .decode = setup_decode(c, "/x", NULL), .line_max = pipeline.line_max, .shard = pipeline.shard};
+    worker_init(w, 0, c->reports, c->report_count, &options);
     return w;
 }
 
@@ -86,14 +87,13 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
         "{\"ts\": 1431857103}\n"};
     for (size_t i = 0; i < COUNT_OF(decodes); i++) {
         char yaml[128];
-        struct pipeline_options options;
         struct text block = {0};
         snprintf(yaml, sizeof yaml, "sources: {a: {decode: [%s]}}", decodes[i]);
         struct config *c = fixture_config(yaml);
-        struct worker *w = new_worker(&options, c);
+        struct worker *w = new_worker(c);
         text_printf(&block, "%s%s", lines[i], lines[i]);
         give(w, 1000, &block);
-        assert_int_equal(w->open.sample_count[REJECT_SYSLOG] + w->open.sample_count[REJECT_JSON], 0);
+        assert_int_equal(w->open.samples.count[REJECT_SYSLOG] + w->open.samples.count[REJECT_JSON], 0);
         assert_true(w->events[0].at_ms == 1431857103000);
         assert_true(w->events[0].order == record_order(1000, 0));
         assert_true(w->events[1].order == record_order(1000 + (int64_t)strlen(lines[i]), 0));
@@ -107,9 +107,8 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
 static void test_worker_decodes_otherwise_from_here_on(void **state)
 {
     (void)state;
-    struct pipeline_options options;
     struct config *c = fixture_config("sources: {a: {decode: json}, b: {path: /b, decode: common}}");
-    struct worker *w = new_worker(&options, c);
+    struct worker *w = new_worker(c);
     struct text block = {0};
     text_puts(&block, "{\"ts\": 1431857103, \"agent\": \"a\\\\\\u00e4\"}\n");
     give(w, 0, &block);
