@@ -5,7 +5,6 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/topic/member.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -381,8 +380,7 @@ static bool is_free(struct intake *in)
     return is_free;
 }
 
-/* Seal what is due. False: the writer has failed. */
-static bool seal_if_due(struct intake *in, int64_t now_ms)
+bool intake_seal_if_due(struct intake *in, int64_t now_ms)
 {
     struct delivery *d = &in->open;
     if (d->range_count == 0)
@@ -408,42 +406,17 @@ static void begin_batch(struct intake *in, int64_t now_ms)
 static bool seal_early(struct intake *in, int64_t now_ms)
 {
     end_run(in);
-    if (!seal_if_due(in, now_ms))
+    if (!intake_seal_if_due(in, now_ms))
         return false;
     begin_batch(in, now_ms);
     return true;
 }
 
-static bool is_fit(struct intake *in)
+bool intake_count(struct intake *in, size_t n, int64_t now_ms)
 {
-    struct err e = {0};
-    bool is_fit = kafka_is_fit(in->kafka, &e);
-    if (!is_fit)
-        intake_fail(in, &e);
-    return is_fit;
-}
-
-/* Troubles are the consumer's, and times at which nobody polled. */
-static void note_troubles(struct intake *in)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    int64_t now_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    in->gaps += in->polled_ms > 0 && now_ms - in->polled_ms > INTAKE_GAP_MS;
-    in->polled_ms = now_ms;
-    in->troubles = in->gaps + kafka_troubles(in->kafka);
-}
-
-/* One turn: what came, counted, and sealed where it is time. False: the end. */
-static bool turn(struct intake *in)
-{
-    beat_turn(in->beat);
-    size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
-    int64_t now_ms = clock_mono_ms(in->shared->clock);
-    note_troubles(in);
+    bool good = true;
     if (in->open.range_count == 0)
         begin_batch(in, now_ms);
-    bool good = true;
     for (size_t i = 0; i < n && good && !in->has_failed; i++) {
         take_message(in, in->messages[i]);
         if (UNLIKELY(in->is_full_of_raw || in->open.letters.bytes.len >= LETTERS_BYTES_MAX))
@@ -455,25 +428,5 @@ static bool turn(struct intake *in)
     for (size_t i = 0; i < n; i++)
         rd_kafka_message_destroy(in->messages[i]);
     in->bytes = (int64_t)shard_bytes(in->shard);
-    if (n == INTAKE_MESSAGES)
-        in->is_busy = true;
-    return good && is_fit(in) && seal_if_due(in, now_ms) && (!in->shared->is_group || member_turn(in)) &&
-           !in->has_failed;
-}
-
-void *intake_run(void *intake)
-{
-    struct intake *in = intake;
-    struct intake_shared *sh = in->shared;
-    bool good = true;
-    while (good && !atomic_load(&sh->end) && !atomic_load(&sh->abandon))
-        good = turn(in);
-    if (!in->drops)
-        (void)!intake_drain(in, INTAKE_FOREVER_MS);
-    beat_rest(in->beat);
-    pthread_mutex_lock(&sh->lock);
-    in->has_ended = true;
-    pthread_cond_signal(&sh->sealed);
-    pthread_mutex_unlock(&sh->lock);
-    return NULL;
+    return good;
 }

@@ -1,7 +1,7 @@
 /* intake.h - one ingest thread of Kafka: its consumer, its partitions, its open batch.
  *
  *   kafka_poll() → partition → chain → shard          ─┐ a delivery: part, ranges, books, letters
- *        up to INTAKE_MESSAGES at a time               └──▶ writer (consume.c)
+ *        up to INTAKE_MESSAGES at a time               └──▶ writer (consume.h)
  *
  * Batch   : a part of every partition the thread has. It is sealed after flush_ms or when the shard is full,
  *           and handed over; the next fills meanwhile. Where the writer still has the one before, the open
@@ -126,5 +126,10 @@ bool intake_drain(struct intake *in, int64_t until_ms) MUST_CHECK;
 /* The session is to end, and another to begin: `why` says so. */
 void intake_fail(struct intake *in, const struct err *why);
 struct topic *intake_topic(struct intake *in, const char *name);
+/* Count the first `n` of its messages, which were polled at a monotonic time, and give them back. False: the
+ * writer has failed. */
+bool intake_count(struct intake *in, size_t n, int64_t now_ms) MUST_CHECK;
+/* Seal what is due. False: the writer has failed. */
+bool intake_seal_if_due(struct intake *in, int64_t now_ms) MUST_CHECK;
 /* pthread_create()'s: counts until shared->end, or until it fails; its last delivery is sealed then. */
 void *intake_run(void *intake);

@@ -1,5 +1,4 @@
-#include "daemon/topic/consume_internal.h"
-
+/* One session after the other; and the writer, which serves the intakes of each. */
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -7,6 +6,7 @@
 #include "daemon/budget.h"
 #include "daemon/count/writer.h"
 #include "daemon/setup.h"
+#include "daemon/topic/consume_internal.h"
 #include "daemon/topic/intake.h"
 #include "daemon/topic/recheck.h"
 

@@ -1,0 +1,57 @@
+/* The loop of an ingest thread: what came is counted, sealed where it is time, and the group's decisions are
+ * carried out. */
+#include "daemon/topic/intake.h"
+#include "daemon/topic/member.h"
+
+#include <time.h>
+
+static bool is_fit(struct intake *in)
+{
+    struct err e = {0};
+    bool is_fit = kafka_is_fit(in->kafka, &e);
+    if (!is_fit)
+        intake_fail(in, &e);
+    return is_fit;
+}
+
+/* Troubles are the consumer's, and times at which nobody polled. */
+static void note_troubles(struct intake *in)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    int64_t now_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    in->gaps += in->polled_ms > 0 && now_ms - in->polled_ms > INTAKE_GAP_MS;
+    in->polled_ms = now_ms;
+    in->troubles = in->gaps + kafka_troubles(in->kafka);
+}
+
+/* One turn: what came, counted, and sealed where it is time. False: the end. */
+static bool turn(struct intake *in)
+{
+    beat_turn(in->beat);
+    size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
+    int64_t now_ms = clock_mono_ms(in->shared->clock);
+    note_troubles(in);
+    bool good = intake_count(in, n, now_ms);
+    if (n == INTAKE_MESSAGES)
+        in->is_busy = true;
+    return good && is_fit(in) && intake_seal_if_due(in, now_ms) &&
+           (!in->shared->is_group || member_turn(in)) && !in->has_failed;
+}
+
+void *intake_run(void *intake)
+{
+    struct intake *in = intake;
+    struct intake_shared *sh = in->shared;
+    bool good = true;
+    while (good && !atomic_load(&sh->end) && !atomic_load(&sh->abandon))
+        good = turn(in);
+    if (!in->drops)
+        (void)!intake_drain(in, INTAKE_FOREVER_MS);
+    beat_rest(in->beat);
+    pthread_mutex_lock(&sh->lock);
+    in->has_ended = true;
+    pthread_cond_signal(&sh->sealed);
+    pthread_mutex_unlock(&sh->lock);
+    return NULL;
+}
