@@ -5,9 +5,8 @@
 #include "query/values.h"
 #include "stats/metrics.h"
 
-#define TYPE_JSON   "application/json"
-#define TYPE_STREAM "text/event-stream"
-#define TYPE_TEXT   "text/plain; charset=utf-8"
+#define TYPE_JSON "application/json"
+#define TYPE_TEXT "text/plain; charset=utf-8"
 
 static const char *const type_of_format[] = {
     [QUERY_TABLE] = TYPE_TEXT, [QUERY_CSV] = "text/csv; charset=utf-8", [QUERY_JSON] = TYPE_JSON};
@@ -112,17 +111,6 @@ void api_series(struct api *api, const struct parameter *parameters, size_t coun
 {
     static const struct kind kind = {values_set, values_run};
     answer(api, &kind, parameters, count, VALUES_LIMIT, rp);
-}
-
-void api_stream(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
-{
-    rp->stream = stream_open(api->streams, parameters, count, rp);
-    if (rp->stream == NULL) {
-        rp->retry = rp->code == 503;
-        return;
-    }
-    rp->code = 200;
-    rp->type = TYPE_STREAM;
 }
 
 static void write_report(const struct report *r, struct text *out)

@@ -21,7 +21,8 @@
 #include "stats/status.h"
 #include "web/readers.h"
 #include "web/reply.h"
-#include "web/streams.h"
+
+struct streams; /* streams.h */
 
 struct api {
     struct readers readers;
@@ -33,8 +34,7 @@ struct api {
 
 typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 
-api_fn api_query, api_top, api_series, api_stream, api_reports, api_status, api_metrics, api_health,
-    api_ready;
+api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
 
 /* What a question may cost now. */
 struct query_limits api_limits(struct api *api);

@@ -9,6 +9,7 @@
 #include "web/listen.h"
 #include "web/prom_api.h"
 #include "web/respond.h"
+#include "web/streams.h"
 #include "web/tls.h"
 
 #include <stdlib.h>
@@ -36,9 +37,9 @@ static const struct {
     const char *path;
     api_fn *answer;
 } routes[] = {
-    {"/api/v1/query", api_query},   {"/api/v1/top", api_top},         {"/api/v1/series", api_series},
-    {"/api/v1/stream", api_stream}, {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status},
-    {"/metrics", api_metrics},      {"/healthz", api_health},         {"/readyz", api_ready},
+    {"/api/v1/query", api_query},      {"/api/v1/top", api_top},         {"/api/v1/series", api_series},
+    {"/api/v1/stream", stream_answer}, {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status},
+    {"/metrics", api_metrics},         {"/healthz", api_health},         {"/readyz", api_ready},
 };
 
 static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *name,

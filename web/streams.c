@@ -353,6 +353,17 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     return st;
 }
 
+void stream_answer(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    rp->stream = stream_open(api->streams, parameters, count, rp);
+    if (rp->stream == NULL) {
+        rp->retry = rp->code == 503;
+        return;
+    }
+    rp->code = 200;
+    rp->type = "text/event-stream";
+}
+
 void stream_close(struct stream *st)
 {
     struct streams *s = st->streams;

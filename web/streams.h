@@ -44,6 +44,8 @@ void streams_end(struct streams *s);
 /* Once no stream is open any more. NULL is fine. */
 void streams_free(struct streams *s);
 
+/* An api_fn: the stream, or why there is none. */
+void stream_answer(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 /* NULL with the reason in `rp`. */
 struct stream *stream_open(struct streams *s, const struct parameter *parameters, size_t count,
                            struct reply *rp);

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "tests/support/world.h"
 #include "web/api.h"
+#include "web/streams.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
