@@ -1,5 +1,6 @@
 """One round: servers, daemons and sources, the faults of the schedule, and the end, in which all that is left is counted."""
 
+import collections
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import time
 import judge
 import proxy
 import schedule
-from schedule import DAEMONS, TURN_S
+from schedule import DAEMONS, PARTITIONS, TURN_S
 from stores import Mongo, Sqlite
 from world import AGAIN_TURNS, DEFINITION, Daemon, LogFile, Topic
 
@@ -17,6 +18,11 @@ DRAIN_S, STOP_S = 60, 40
 CLOCK_TURNS = 80
 FIRST = 40  # events that are there before the daemons
 BEGUN = re.compile("event=(?:consuming|source_opened)")
+
+
+def generation_of(source):
+    """2 of kafka:access~2, which is what an accepted topic is counted as."""
+    return int(source.partition("~")[2] or 1)
 
 
 class Round:
@@ -28,18 +34,20 @@ class Round:
         self.is_mongo = server is not None
         self.faults = schedule.draw(dice, options.seconds, self.is_mongo, [one for one in options.only.split(",") if one])
         self.turns, self.turn, self.begun_s = round(options.seconds / TURN_S), 0, int(time.time())
-        self.topic = Topic(dice, broker, f"chaos{Round.rounds}_{os.getpid()}")
+        self.topic = Topic(dice, broker, f"chaos{Round.rounds}_{os.getpid()}", PARTITIONS)
         self.file = LogFile(dice, os.path.join(home, "followed.log"))
         self.flush = 100
         self.daemons = [Daemon(home, number, self.configure, self.topic) for number in range(DAEMONS)]
         self.between = proxy.Proxy(server.port) if self.is_mongo else None
+        self.ends_by_server = dice.random() < 0.5
         self.stores = self.make_stores(f"chaos{Round.rounds}")
         self.ends = []  # (turn, what to do then)
         self.told = {id(store): {} for store in self.stores}
+        self.played = collections.Counter()
 
     def make_stores(self, name):
         if self.is_mongo:
-            return [Mongo(self.home, self.daemons, self.server, name, self.between.port)]
+            return [Mongo(self.home, self.daemons, self.server, name, self.between.port, self.ends_by_server)]
         return [Sqlite(daemon.home, daemon) for daemon in self.daemons]
 
     def store_of(self, daemon):
@@ -67,11 +75,12 @@ class Round:
 
     def mark(self, what):
         """How often each store had told of such a thing before it happened."""
-        pattern = judge.RECREATED if what == "recreate" else judge.EXPIRED
+        pattern = judge.EXPIRED if what == "retention" else judge.RECREATED
         for store in self.stores:
             told = self.told[id(store)]
             told.setdefault((what, self.topic.incarnation), store.told(pattern))
             told.setdefault(("unproven", self.topic.incarnation), store.told(judge.UNPROVEN))
+            told.setdefault((what + " unproven", self.topic.incarnation), store.told(judge.UNPROVEN))
             of_topic = [at for name, found in store.positions().items() if name.startswith("kafka:") for at in found.values()]
             if what == "recreate" and not any(of_topic):
                 told["unseen", self.topic.incarnation] = 1
@@ -107,6 +116,27 @@ class Round:
         self.topic.producer.flush()
         if paused:
             self.pause_all(False)
+
+    def tail(self, _, fault):
+        left, paused, burst = fault.more
+        self.topic.note()
+        self.mark("tail")
+        before = self.topic.length()
+        if paused:
+            self.pause_all(True)
+        self.topic.lose_tail(left)
+        self.topic.produce(int(before * burst))
+        self.topic.producer.flush()
+        if paused:
+            self.pause_all(False)
+
+    def transaction(self, _, fault):
+        """Some records are sent in it while it is open."""
+        of = self.topic.transaction
+        of.begin()
+        self.later(fault.turns, getattr(of, fault.more))
+        if fault.more == "abandon":
+            self.later(2 * fault.turns, of.settle)
 
     def retention(self, _, fault):
         share, paused = fault.more
@@ -164,6 +194,7 @@ class Round:
 
     def apply(self, fault):
         print(f"  turn {self.turn}: {fault.what} d{fault.daemon} for {fault.turns}: {fault.more}", flush=True)
+        self.played[fault.what] += 1
         does = {"broker": self.broker_fault, "server": self.server_fault}.get(fault.what) or getattr(self, fault.what)
         does(self.daemons[fault.daemon], fault)
 
@@ -198,6 +229,10 @@ class Round:
         return [(self.name_of(store), judge.judge(store, self.sources_of(store), self.told[id(store)], self.begun_s))
                 for store in self.stores]
 
+    def events(self):
+        """How many were produced."""
+        return len(self.topic.times) + len(self.file.times)
+
     def name_of(self, store):
         return "store" if self.is_mongo else f"store of d{store.daemons[0].number}"
 
@@ -212,13 +247,14 @@ class Round:
             self.roll_out(daemon)
 
     def is_drained(self, store):
-        """Is each of its sources counted up to its end?"""
+        """Is each of its sources counted up to its end? In a group, some partitions may go on where others begin again."""
         positions = store.positions()
         for source in self.sources_of(store):
             stem = "kafka:" + self.topic.topic if source is self.topic else "file:"
-            ends = {partition: end for partition, end in source.ends().items() if end > 0}
-            if not any(name.startswith(stem) and {p: at for p, at in found.items() if at > 0} == ends
-                       for name, found in positions.items()):
+            found = {}
+            for name in sorted((name for name in positions if name.startswith(stem)), key=generation_of):
+                found.update({partition: at for partition, at in positions[name].items() if at > 0})
+            if found != {partition: end for partition, end in source.ends().items() if end > 0}:
                 return False
         return True
 
@@ -228,6 +264,8 @@ class Round:
         for _, what in self.ends:
             what()
         self.ends = []
+        self.topic.transaction.abandon()
+        self.topic.transaction.settle()
         self.topic.producer.flush()
         for daemon in self.daemons:
             daemon.heal()

@@ -8,12 +8,13 @@ import collections
 
 TURN_S = 0.1
 DAEMONS = 4  # the last one follows a file, the others a topic
+PARTITIONS = 4  # of the topic
 # `what` happens to `daemon` at the turn `at`, for `turns`; `more` is what else it needs.
 Fault = collections.namedtuple("Fault", "at what daemon turns more")
 
 # How often each is drawn, and how many times at most.
 OF_ANY = {"kill": (4, 99), "die": (4, 99), "pause": (3, 99), "broker": (1, 2), "recreate": (2, 3), "retention": (2, 2),
-          "clock": (2, 3), "reload": (2, 99), "redefine": (1, 1), "restore": (2, 2)}
+          "tail": (2, 2), "transaction": (4, 99), "clock": (2, 3), "reload": (2, 99), "redefine": (1, 1), "restore": (2, 2)}
 OF_SQLITE = {"disk": (3, 99)}
 OF_MONGO = {"cut": (3, 99), "server": (1, 2)}
 DIES_ANYWHERE = ("ingest.sealed", "rejects.before_write", "rejects.after_write", "expire.before_mark", "expire.marked")
@@ -32,6 +33,12 @@ def more_of(dice, what, is_mongo):
         return dice.choice([(False, 0), (True, 0), (True, 1.3), (False, 1.3)])
     if what == "retention":  # of what is there; are the daemons paused meanwhile?
         return dice.choice([0.3, 0.9, 1.0]), dice.random() < 0.5
+    if what == "tail":  # so much is left of one partition or of all; are the daemons paused meanwhile, and is it refilled at once?
+        left = {partition: dice.choice([0, 0.3 + 0.69 * dice.random()]) for partition in range(PARTITIONS)}
+        one = dice.randrange(PARTITIONS)
+        return dice.choice([left, {one: left[one]}]), dice.random() < 0.5, dice.choice([0, 1.3])
+    if what == "transaction":
+        return dice.choice(["commit", "commit", "abort", "abandon"])
     if what == "clock":
         return dice.choice([6 * DAY_S, 6 * DAY_S, 40 * DAY_S, -3 * DAY_S, 3600])
     if what in ("restore", "redefine"):  # under running daemons? of all daemons?

@@ -131,8 +131,9 @@ class Sqlite(Store):
 class Mongo(Store):
     NAME = "mongo"
 
-    def __init__(self, home, daemons, server, name, port):
+    def __init__(self, home, daemons, server, name, port, ends_by_server):
         super().__init__(home, daemons)
+        self.more = ", ttl: true" if ends_by_server else ""
         self.server, self.name, self.port = server, name, port
         self.url = f"{server.url}/{name}"
         self.client = pymongo.MongoClient(server.url, serverSelectionTimeoutMS=1000 * TIMEOUT_S)
@@ -140,7 +141,7 @@ class Mongo(Store):
 
     def configured(self, daemon):
         options = "?socketTimeoutMS=2000&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
-        return (f'store: {{url: "mongodb://127.0.0.1:{self.port}/{self.name}{options}", preallocate: auto}}\n'
+        return (f'store: {{url: "mongodb://127.0.0.1:{self.port}/{self.name}{options}", preallocate: auto{self.more}}}\n'
                 f"jobs: {{weeks: true, rollup_after: 1s}}\n{REPORTS}{MOMENTS}{SHAPES[daemon.variant]}")
 
     def positions(self):
@@ -204,7 +205,7 @@ class Mongo(Store):
         with open(path, "wb"):
             pass
         with open(os.path.join(self.home, "settle.yaml"), "w", encoding="ascii") as file:
-            file.write(f'store: {{url: "{self.url}"}}\n{REPORTS}{MOMENTS}{SHAPES[max(d.variant for d in self.daemons)]}')
+            file.write(f'store: {{url: "{self.url}"{self.more}}}\n{REPORTS}{MOMENTS}{SHAPES[max(d.variant for d in self.daemons)]}')
         for _ in range(3):
             done = self.run("import", "-q", "-c", "settle.yaml", path)
             if done.returncode == 0:

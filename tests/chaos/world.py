@@ -1,10 +1,12 @@
 """What the faults are done to: a topic and a file whose every event is known, and the daemons that count them.
 
 An event is known by its path, which names the incarnation, the partition and a block of BLOCK events, and by its size, which is
-2 to the power of its place in the block. So the hits and bytes of a path say which events of the block were counted, and how often.
+BASE to the power of its place in the block. So the hits and bytes of a path say which events of the block were counted, and how
+often: fewer than BASE times each.
 """
 
 import collections
+import glob
 import json
 import os
 import random
@@ -17,8 +19,10 @@ import urllib.request
 import rdkafka
 from harness import EX_CONFIG, EX_DATAERR, EX_NOPERM, EX_USAGE, ROOT, command
 from schedule import DAEMONS
+from transaction import Transaction
 
-BLOCK = 40
+BLOCK, BASE = 20, 4
+IN_TRANSACTION = 0.3  # of the records, while there is one
 DAY_S = 86400
 LINE = '198.51.100.7 - - [%s] "GET %s HTTP/1.1" 200 %d "-" "Mozilla/5.0"'
 KNOWN = re.compile(rb'"GET (\S+) HTTP/1.1" 200 (\d+) ')
@@ -48,7 +52,7 @@ class Lines:
             now -= DAY_S * ANCIENT_DAYS
         elif chance < 0.045:
             now -= self.dice.randrange(*(DAY_S * days for days in LATE_DAYS))
-        path, size = f"/{self.name}/i{incarnation}/p{partition}/b{number // BLOCK}", 1 << number % BLOCK
+        path, size = f"/{self.name}/i{incarnation}/p{partition}/b{number // BLOCK}", BASE ** (number % BLOCK)
         self.times[path, size] = now
         return (LINE % (time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now)), path, size)).encode()
 
@@ -60,35 +64,84 @@ def identity(line):
 
 
 class Topic(Lines):
-    """`there`: {(incarnation, partition, offset): identity} of all records that were ever in it, as the broker itself says;
-    `gone`: {(incarnation, partition): first offset that retention left}."""
+    """`there`: {(incarnation, partition, offset): identity} of all records that were ever in it, as the broker itself says, but for
+    those that it lost; `gone`: {(incarnation, partition): first offset that retention left}; `lost`: {(incarnation, partition):
+    [(offset, identity)] of each time it lost its tail}, `cut_at` the same: the first offset that was given twice; `cuts`: {incarnation:
+    times}."""
 
     def __init__(self, dice, broker, name, partitions=4):
         super().__init__(dice, "t")
         self.broker, self.topic, self.partitions, self.incarnation = broker, name, partitions, 1
         self.there, self.gone, self.was_recreated = {}, {}, False
+        self.lost, self.cut_at, self.cuts = collections.defaultdict(list), {}, collections.Counter()
+        self.transaction = Transaction(broker, name, partitions)
         broker.create_topic(name, partitions)
         self.producer = broker.producer()
 
     def produce(self, count):
         for _ in range(count):
             partition = self.dice.randrange(self.partitions)
-            self.producer.send(self.topic, partition, self.line(self.incarnation, partition))
+            line, in_transaction = self.line(self.incarnation, partition), self.dice.random() < IN_TRANSACTION
+            if in_transaction and self.transaction.is_open:
+                self.transaction.send(partition, line, identity(line))
+            else:
+                self.producer.send(self.topic, partition, line)
+
+    @property
+    def aborted(self):
+        return self.transaction.aborted
+
+    def read(self):
+        """What is in it now, but for what a transaction hides."""
+        return {(self.incarnation, message.partition, message.offset): identity(message.value)
+                for message in self.broker.read(self.topic)}
 
     def note(self):
-        """What is in it now. Call it before anything goes."""
+        """Call it before anything goes."""
         self.producer.flush()
-        for message in self.broker.read(self.topic):
-            self.there[self.incarnation, message.partition, message.offset] = identity(message.value)
+        self.there.update(self.read())
 
     def recreate(self):
         self.note()
+        self.transaction.abandon()
         self.producer.close()
         self.broker.delete_topic(self.topic)
         self.broker.create_topic(self.topic, self.partitions)
         self.producer = self.broker.producer()
         self.incarnation += 1
         self.was_recreated = True
+
+    def lose_tail(self, left):
+        """The broker dies, and the newest segment of each partition is cut to so much of it: {partition: share}."""
+        self.note()
+        self.transaction.abandon()
+        self.producer.close()
+        self.broker.kill()
+        for partition, share in left.items():
+            newest = max(glob.glob(os.path.join(self.broker.home, "data", f"{self.topic}-{partition}", "*.log")))
+            os.truncate(newest, int(os.path.getsize(newest) * share))
+        self.broker.start()
+        self.broker.wait_for_leaders(self.topic, self.partitions)
+        ends = self.ends()
+        self.transaction.mend()
+        self.producer = self.broker.producer()
+        self.note_lost({partition: ends[partition] for partition in left})
+        self.was_recreated = True  # what is there is to be counted from its beginning
+
+    def note_lost(self, ends):
+        """What was there and is not; also what is hidden now, because the end of its transaction is lost."""
+        self.cuts[self.incarnation] += 1
+        for partition, end in ends.items():
+            where = self.incarnation, partition
+            self.cut_at[where] = min(end, self.cut_at.get(where, end))
+        now, lost = self.read(), collections.defaultdict(list)
+        for key, known in sorted(self.there.items(), key=lambda one: one[0]):
+            where, offset = key[:2], key[2]
+            if key[0] == self.incarnation and offset >= self.gone.get(where, 0) and now.get(key, "none") != known:
+                lost[where].append((offset, known))
+                del self.there[key]
+        for where, records in lost.items():
+            self.lost[where].append(records)
 
     def expire(self, share):
         """As retention does: so much of each partition."""
@@ -106,6 +159,7 @@ class Topic(Lines):
         return {partition: high for partition, (_, high) in self.broker.watermarks(self.topic).items()}
 
     def restart_broker(self):
+        """A transaction stays open meanwhile."""
         self.producer.flush()
         self.broker.kill()
         self.broker.start()
@@ -115,6 +169,7 @@ class Topic(Lines):
         return sum(self.counts[self.incarnation, partition] for partition in range(self.partitions))
 
     def close(self):
+        self.transaction.close()
         self.producer.close()
         try:
             self.broker.delete_topic(self.topic)
@@ -124,6 +179,8 @@ class Topic(Lines):
 
 class LogFile(Lines):
     """A file that grows; of what is `there` the offset is the number of the line."""
+
+    lost, cut_at, cuts, aborted = {}, {}, {}, frozenset()
 
     def __init__(self, dice, path):
         super().__init__(dice, "f")
