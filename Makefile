@@ -199,13 +199,15 @@ MINUTES ?= 10
 soak: deps all ## kill, pause and restart a daemon and its broker by chance for MINUTES=10; prints its seed
 	@TALLYD_MINUTES=$(MINUTES) tests/system/test_kafka.py Exactness.test_killed_at_random_moments
 
-# What `make chaos` plays, and `SEED=` the first round's seed, `ONLY=` the faults to draw from, with commas between them.
+# What `make chaos` plays, and `SEED=` the first round's seed, `ONLY=` the faults to draw from, with commas between them; with
+# `RESULTS=yes` a row of bench/RESULTS.md says what was found.
 STORE   ?= sqlite
 ROUNDS  ?= 1
 SECONDS ?= 60
 
-chaos: deps all $(PRELOADED) ## random faults under an independent judge: STORE=sqlite (or ferretdb, secantus) ROUNDS=1 SECONDS=60 SEED= ONLY=
-	@tests/chaos/chaos.py --store=$(STORE) --rounds=$(ROUNDS) --seconds=$(SECONDS) $(SEED:%=--seed=%) $(ONLY:%=--only=%)
+chaos: deps all $(PRELOADED) ## random faults under an independent judge: STORE=sqlite (or ferretdb, secantus) ROUNDS=1 SECONDS=60 SEED= ONLY= RESULTS=yes
+	@tests/chaos/chaos.py --store=$(STORE) --rounds=$(ROUNDS) --seconds=$(SECONDS) $(SEED:%=--seed=%) $(ONLY:%=--only=%) \
+	    $(if $(RESULTS),--results=bench/RESULTS.md)
 
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
 ubsan: ## unit tests under UndefinedBehaviorSanitizer
