@@ -144,7 +144,7 @@ class Topic(Lines):
             self.lost[where].append(records)
 
     def expire(self, share):
-        """As retention does: so much of each partition."""
+        """As retention does: so much of each partition. A broker that was killed may have some of it again."""
         self.note()
         self.was_recreated = False  # what was done last
         before = {}

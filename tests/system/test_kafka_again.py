@@ -130,6 +130,16 @@ class Again(KafkaCase):
 
     # ---- while it is down
 
+    def test_retention_of_a_new_topic_before_it_was_counted_is_said(self):
+        topic = self.count_old()
+        self.stop()
+        self.create_again(topic)
+        self.broker.delete_records(topic, {0: 100})
+        self.run_daemon("--accept", topic)
+        self.wait_consumed(f"kafka:{topic}~2", NEW - 100)
+        self.assertIn(f"event=records_lost topic={topic} partition=0 from=0 to=100", self.said())
+        self.stop()
+
     def test_no_record_at_the_offset_of_the_last_one_that_was_counted(self):
         topic = self.count_old()
         self.stop()
