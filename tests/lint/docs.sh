@@ -1,6 +1,6 @@
 #!/bin/bash
 # The pages that `make docs` writes are what it would write now; and the manual page and the completion know every
-# option that a command's --help names.
+# option that a command's --help names. Every relative link of a page leads to a file that exists.
 set -uo pipefail
 status=0
 build/tallyd check --document | diff -u docs/CONFIG.md - || status=1
@@ -16,5 +16,6 @@ for command in import run query top verify check job admin; do
             { echo "docs/completions/tallyd: $command lacks $option"; status=1; }
     done
 done
+tests/lint/links.py ./*.md docs/*.md bench/*.md || status=1
 [ $status = 0 ] && echo "the pages are up to date and name every option"
 exit $status
