@@ -299,7 +299,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
              lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
              share/bash-completion/completions/tallyd
 # Of docs/, into $(docdir).
-DOCUMENTS := openapi.yaml PROMETHEUS.md SIZING.md $(patsubst docs/%,%,$(wildcard docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
+DOCUMENTS := openapi.yaml $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # The unit, and the template: one configuration, or one per instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
