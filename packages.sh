@@ -11,9 +11,9 @@ declare -A groups=(
              libxxhash-dev zlib1g-dev libzstd-dev libmongoc-dev libjs-dygraphs librdkafka-dev libsystemd-dev
              libcurl4-openssl-dev libglib2.0-dev libpcre2-dev tzdata"
     [check]="libcmocka-dev libjansson-dev python3 python3-venv gzip zstd bzip2 xz-utils kcat maven
-             default-jre-headless prometheus spin openssl"
+             default-jre-headless prometheus openssl"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
-           util-linux valgrind gcovr chromium goaccess mawk cmake g++"
+           util-linux spin valgrind gcovr chromium goaccess mawk cmake g++"
 )
 
 # Is there a Java that runs Kafka's broker, from wherever?

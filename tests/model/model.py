@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LEDGER, ROLLUP = os.path.join(HERE, "ledger.pml"), os.path.join(HERE, "rollup.pml")
 DEPTH = 1_000_000
 MEGABYTES = 6000
-SECONDS = 600  # for one search; those of `make check` take a few
+SECONDS = 600  # for one search; without --deep they take a few
 
 WORLDS = [
     "CRASHES=1 LOST_REPLIES=1 REBALANCES=1",

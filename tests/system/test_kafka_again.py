@@ -68,16 +68,6 @@ class Again(KafkaCase):
         self.stopped(topic, "is not the one that was counted")
         self.accepted(topic)
 
-    def test_records_that_the_new_topic_lost_before_it_was_seen(self):
-        topic = self.count_old()
-        self.kill()
-        self.create_again(topic)
-        self.broker.delete_records(topic, {0: 100})
-        self.run_daemon("--accept", topic)
-        self.wait_consumed(f"kafka:{topic}~2", NEW - 100)
-        self.stop()
-        self.assertIn(f"event=records_lost topic={topic} partition=0 from=0 to=100\n", self.said())
-
     def test_created_again_while_it_is_paused_and_accepted(self):
         topic = self.count_old()
         self.kill()
