@@ -48,8 +48,8 @@ struct dimension {
     char name[32]; /* as written; also its name in queries and documents */
 };
 
-/* Into how long documents a database of documents puts it (store/mongo/kind.h); of minutes, seconds are
- * counted. */
+/* Into how long documents a database of documents puts it (store/mongo/handle/kind.h); of minutes, seconds
+ * are counted. */
 enum report_layout { LAYOUT_DAY, LAYOUT_HOUR, LAYOUT_MINUTE };
 
 struct report {

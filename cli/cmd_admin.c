@@ -5,7 +5,7 @@
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "store/backend/backend.h"
-#include "store/mongo/admin.h"
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/mongo.h"
 
 #include <inttypes.h>

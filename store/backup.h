@@ -1,8 +1,8 @@
 /* backup.h - a copy of a whole store, made beside the daemons that write it, and put back.
  *
- * Copy   : of SQLite one file, of MongoDB a directory as mongodump makes it (mongo/dump.h). It holds what was
- *          counted up to one moment, with the positions of that moment: whoever goes on from a restored store
- *          reads what came later from its sources again, so nothing is lost or counted twice.
+ * Copy   : of SQLite one file, of MongoDB a directory as mongodump makes it (mongo/admin/dump.h). It holds
+ *          what was counted up to one moment, with the positions of that moment: whoever goes on from a
+ *          restored store reads what came later from its sources again, so nothing is lost or counted twice.
  * Backup : writes under a temporary name ("PATH-partial"), reads it again, makes it durable, and renames it.
  *          What a killed backup left is overwritten by the next one.
  * Restore: checks the copy before it touches the store. It refuses a store that a daemon writes, and without

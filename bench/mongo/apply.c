@@ -14,14 +14,14 @@
  *     asked TIMES                                   which of a chunk are there, or were updated: some are new
  *
  * where BARE_1 is the same loop over one connection. The linker puts the functions below in front of those of
- * mongo/client.c: that is how round trips are counted.
+ * mongo/wire/client.c: that is how round trips are counted.
  */
 #include "aggregate/shard.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "bench/mongo/visits.h"
 #include "store/backend/backend.h"
-#include "store/mongo/internal.h"
+#include "store/mongo/handle/internal.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
  *     SHAPE MINUTE US      an update
  */
 #include "bench/mongo/visits.h"
-#include "store/mongo/client.h"
+#include "store/mongo/wire/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "store/backend/backend.h"
 #include "store/mem.h"
+#include "store/mongo/admin/backup.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"
 

@@ -1,6 +1,6 @@
 /* mongo.h - the store in MongoDB: counts as documents that anybody can read, exact by docs/LEDGER.md.
  *
- *   mongodb://HOST/DATABASE?…     as libmongoc takes it; see mongo/client.h
+ *   mongodb://HOST/DATABASE?…     as libmongoc takes it; see mongo/wire/client.h
  *
  *   pages.day    { _id: "20101010/%2Fapache_pb.gif",
  *                  metadata: { date: ISODate("2010-10-10"), path: "/apache_pb.gif" },
@@ -9,22 +9,22 @@
  *                  applied: { w0: 42 }, modified: ISODate(…), v: 1 }
  *   pages.month  { _id: "201010/%2Fapache_pb.gif", metadata, total: 2, daily: { "10": 2 }, bytes: …, … }
  *   pages.year   { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 }, bytes: …,
- *                  applied: { rollup: 17 }, … } of months that are over: mongo/roll.h
+ *                  applied: { rollup: 17 }, … } of months that are over: mongo/job/roll.h
  *   pages.week   { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 }, bytes: …, … }
  *                  of weeks that are over, from their first day on, where they are wanted
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
- *                these two where the report's `layout` has them: mongo/kind.h
+ *                these two where the report's `layout` has them: mongo/handle/kind.h
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
- *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/top.h
+ *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
  *   reports      { _id: "pages", name, generation, definition }     of a second generation "pages~2"
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
- *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw.h
- *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }   mongo/stamps.h
- *                { _id: "weeks/pages", start: "monday", … }                                   likewise
- *                { _id: "top/pages", fence, owner, until, … }   mongo/lease.h
+ *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw/raw.h
+ *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }
+ *                { _id: "weeks/pages", start: "monday", … }     both: mongo/doc/stamps.h
+ *                { _id: "top/pages", fence, owner, until, … }   mongo/doc/lease.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }
  *
@@ -44,18 +44,18 @@
  * Expiry  : marks are in `reports` (expired.SPAN). A document goes when no span that is read from it is kept;
  *           a shorter span before that, by $unset: of layout `day` the minutes, of months the days. By tallyd
  *           itself, some documents at a time by `_id`; with store.ttl the server ends whole documents by a
- *           TTL index, which knows no marks, so that readers go by the clock, too: mongo/ttl.h. Versions that
- *           know no marks, or no `ttl`, show zeros for what is gone.
+ *           TTL index, which knows no marks, so that readers go by the clock, too: mongo/job/ttl.h. Versions
+ *           that know no marks, or no `ttl`, show zeros for what is gone.
  * Promise : that of store.h, but for readers: a batch becomes visible one document after the other.
  * Writers : several, each with a slot of its own; a partition belongs to whoever claimed it last. Each
  *           applies `series_max` to the series that it knows: together they may exceed it.
- * Checks  : the server is told at start what documents look like (mongo/catalog.h); what others damage is in
- *           its log, or refused, as `validation` says.
+ * Checks  : the server is told at start what documents look like (mongo/catalog/catalog.h); what others
+ *           damage is in its log, or refused, as `validation` says.
  * Limits  : the ledger is one document of at most 16 MB: some ten thousand files or partitions.
  */
 #pragma once
 
-#include "store/backup.h"
+#include "store/mongo/handle/limits.h"
 #include "store/store.h"
 
 /* `options`: of a writer. */
@@ -69,12 +69,4 @@ bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e);
  * which takes no more than MONGO_BATCH_FACTOR times what the shards have of them. */
 #define MONGO_BATCH_FACTOR 2
 
-/* A batch is carried out over so many connections; each has two chunks of its log at hand: as they were taken
- * from it, and as a command. */
-#define MONGO_CONNECTIONS_DEFAULT 4
-#define MONGO_CONNECTIONS_MAX     64
-#define MONGO_CONNECTION_BYTES    ((size_t)2 << 20)
 size_t mongo_bytes_max(const struct report *reports, size_t report_count);
-
-bool mongo_backup(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
-bool mongo_restore(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;

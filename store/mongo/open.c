@@ -1,13 +1,15 @@
+#include "store/mongo/mongo.h"
+
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo/chunk.h"
-#include "store/mongo/copy.h"
-#include "store/mongo/peers.h"
-#include "store/mongo/raw.h"
-#include "store/mongo/roll.h"
-#include "store/mongo/stamps.h"
-#include "store/mongo/top.h"
-#include "store/mongo/ttl.h"
+#include "store/mongo/admin/copy.h"
+#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/top.h"
+#include "store/mongo/job/roll.h"
+#include "store/mongo/job/ttl.h"
+#include "store/mongo/ledger/peers.h"
+#include "store/mongo/raw/raw.h"
+#include "store/mongo/send/chunk.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>

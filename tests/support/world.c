@@ -1,7 +1,7 @@
 #include "tests/support/world.h"
 
 #include "base/mem.h"
-#include "store/mongo/client.h"
+#include "store/mongo/wire/client.h"
 
 #include <dirent.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 """What the tests with a MongoDB server share: the server, logs of few pages, and a judge that reads documents.
 
-The judge knows nothing of tallyd but what store/mongo/mongo.h and mongo/kind.h say of documents: it reads them by pymongo and
+The judge knows nothing of tallyd but what store/mongo/mongo.h and mongo/handle/kind.h say of documents: it reads them by pymongo and
 compares every second, minute, hour, day and month in any of them with a recount of the logs.
 """
 

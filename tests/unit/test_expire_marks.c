@@ -3,7 +3,7 @@
 #include "daemon/count/writer.h"
 #include "store/backend/backend.h"
 #include "store/event_time.h"
-#include "store/mongo/client.h"
+#include "store/mongo/wire/client.h"
 #include "tests/support/expiring.h"
 
 #include <setjmp.h>

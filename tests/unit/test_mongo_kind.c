@@ -1,5 +1,5 @@
 /* One table says which documents there are: their times, where slots stand in them, and back. */
-#include "store/mongo/kind.h"
+#include "store/mongo/handle/kind.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* What a document of each kind has, as mongo/kind.h draws it. */
+/* What a document of each kind has, as mongo/handle/kind.h draws it. */
 static void test_documents_are_those_of_the_drawing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* The log of a batch, as a recovery gets it from the database: as it was written, or refused. */
-#include "store/mongo/log.h"
+#include "store/mongo/handle/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The document that an update makes where there is none. */
-#include "store/mongo/new.h"
+#include "store/mongo/send/new.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,99 @@
+#include "store/mongo/admin/admin.h"
+
+#include "store/mongo/admin/internal.h"
+#include "store/mongo/doc/stamps.h"
+#include "store/mongo/raw/raw.h"
+
+void mongo_admin_json(struct text *out, const bson_t *document)
+{
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    text_puts(out, json);
+    bson_free(json);
+}
+
+void mongo_admin_database(struct mongo_admin_run *r)
+{
+    text_puts(r->out, "db.getSiblingDB(");
+    text_json(r->out, slice_text(mongo_client_database(r->m->client)));
+    text_putc(r->out, ')');
+}
+
+bool mongo_admin_is_key(const bson_t *wanted, const bson_iter_t *found)
+{
+    bson_iter_t a, b;
+    if (!BSON_ITER_HOLDS_DOCUMENT(found) || !bson_iter_init(&a, wanted) || !bson_iter_recurse(found, &b))
+        return false;
+    while (bson_iter_next(&a)) {
+        bool is_text = BSON_ITER_HOLDS_UTF8(&a);
+        if (!bson_iter_next(&b) || strcmp(bson_iter_key(&a), bson_iter_key(&b)) != 0 ||
+            is_text != BSON_ITER_HOLDS_UTF8(&b) ||
+            (is_text ? strcmp(bson_iter_utf8(&a, NULL), bson_iter_utf8(&b, NULL)) != 0
+                     : bson_iter_as_int64(&a) != bson_iter_as_int64(&b)))
+            return false;
+    }
+    return !bson_iter_next(&b);
+}
+
+/* What failed is said by mongo_admin() at its end; without its server, nothing goes on. */
+static bool note_failure(struct mongo_admin_run *r, const struct mongo_collection *c, const struct err *e)
+{
+    text_printf(r->out, "// %s: failed\n", c->name);
+    if (!r->has_failed)
+        r->failure = *e;
+    r->has_failed = true;
+    return !e->retryable;
+}
+
+static bool see_collection(void *context, const struct mongo_collection *c, struct err *e)
+{
+    struct mongo_admin_run *r = context;
+    bool good = r->task->what == ADMIN_INDEXES ? mongo_admin_index(r, c, e)
+                : r->task->what == ADMIN_SHARD ? mongo_admin_shard(r, c, e)
+                                               : mongo_admin_validate(r, c, e);
+    return good || note_failure(r, c, e);
+}
+
+static bool ask_server(struct mongo_admin_run *r, struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("hello", BCON_INT32(1));
+    r->is_there = mongo_read(r->m->client, command, &reply, e);
+    r->is_sharded = r->is_there && mongo_is_router(&reply);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return r->is_there || (!r->task->apply && e->retryable);
+}
+
+static bool run(struct mongo_admin_run *r, struct err *e)
+{
+    r->m->with_weeks = r->task->weeks;
+    r->m->with_ttl = r->task->ttl;
+    if (!ask_server(r, e) ||
+        (r->is_there && !r->task->weeks && !mongo_find_weeks(r->m, &r->m->with_weeks, e)))
+        return false;
+    if (!r->task->apply) {
+        text_printf(r->out, "// For a MongoDB shell at %s\n", mongo_client_name(r->m->client));
+        if (!r->is_there)
+            text_printf(r->out, "// As for a new database, since the server does not answer: %s\n", e->text);
+    }
+    if (r->task->what == ADMIN_SHARD && !mongo_admin_enable_sharding(r, e))
+        return false;
+    (void)!mongo_each_collection(r->m, see_collection, r, e);
+    if (r->has_failed)
+        *e = r->failure;
+    return !r->has_failed;
+}
+
+bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e)
+{
+    struct mongo_admin_run r = {.m = mongo_new(url, true, e), .task = task, .out = out};
+    if (r.m == NULL)
+        return false;
+    bool good = true;
+    for (size_t i = 0; good && i < task->report_count; i++)
+        good = mongo_add_report(r.m, &task->reports[i], e);
+    mongo_raw_init(r.m, task->raws, task->raw_count);
+    good = good && run(&r, e);
+    mongo_free(r.m);
+    return good;
+}

@@ -1,0 +1,541 @@
+/* A database copied beside its writers: mongo/admin/copy.h says why that is whole.
+ *
+ * Order : 1. the backup is noted in the ledger, so that logs stay; 2. documents, each as it is at its moment;
+ *         3. the ledger; 4. the logs of all batches sealed in between; 5. what must not be older than the
+ *         ledger: the reports with their expiry watermarks, and raw events, which are inserted before their
+ *         batch is sealed.
+ * Pages : documents are read in order of `_id`, some at a time, each request from its last one on. A cursor
+ *         in the order of the disk may miss a document that moves while it is updated. */
+#include "store/mongo/admin/backup.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo/admin/copy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define HOLD_MS      600000 /* after so long without a word, a backup holds nothing any more */
+#define HOLD_KEEP_MS 20000
+#define PAGE         500
+#define ID_BYTES     32
+#define NUMBER_NONE  (-1)
+
+/* The log of a batch, as far as its name tells. */
+struct logged {
+    int64_t seq, inc, prev;
+};
+
+struct logs {
+    struct logged *list;
+    size_t count, capacity;
+    char slot[MONGO_SLOT_BYTES];
+};
+
+struct backing {
+    const struct backup *b;
+    struct mongo_store *m;
+    struct mongo_dump dump;
+    char id[ID_BYTES];           /* of this backup, in the ledger */
+    int64_t kept_ms;             /* monotonic: when the ledger was told last */
+    int64_t base[MONGO_SLOTS];   /* the first batch of each slot that documents may lack */
+    int64_t before[MONGO_SLOTS]; /* the batch before that, or NUMBER_NONE */
+    bson_t ledger;               /* as it is when documents are copied */
+    bool is_late;                /* what is copied after the ledger is at hand */
+    struct mongo_dump_file file; /* under way */
+    struct text last;            /* the `_id` that was copied last */
+    size_t page;                 /* documents of one answer */
+    uint64_t documents;
+    size_t batches;
+    struct err *e;
+};
+
+/* ---- writers are told */
+
+static bool see_hold(void *context, const bson_t *ledger)
+{
+    bson_iter_t backups, at;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        bson_iter_t until;
+        bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
+                   BSON_ITER_HOLDS_DATE_TIME(&until);
+        int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
+        if (until_ms >= now_ms && until_ms <= now_ms + HOLD_MS + MONGO_CLOCK_SLACK_MS)
+            *(bool *)context = true;
+    }
+    return false;
+}
+
+bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
+    *holds = false;
+    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, holds, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+/* Begin (`is_new`) or go on; `ledger` is what it says then, acknowledged by as many as a seal is. */
+static bool hold(struct backing *g, bool is_new, bson_t *ledger)
+{
+    char path[ID_BYTES + 32], owner[64] = "";
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, there;
+    bool found;
+    if (gethostname(owner, sizeof owner - 16) != 0)
+        owner[0] = '\0';
+    snprintf(owner + strlen(owner), 16, " %d", (int)getpid());
+    snprintf(path, sizeof path, "backups.%s.until", g->id);
+    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
+    BSON_APPEND_DOCUMENT_BEGIN(&query, is_new ? "restoring" : path, &there);
+    BSON_APPEND_BOOL(&there, "$exists", !is_new);
+    bson_append_document_end(&query, &there);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system) + HOLD_MS);
+    snprintf(path, sizeof path, "backups.%s.owner", g->id);
+    BSON_APPEND_UTF8(&set, path, owner);
+    bson_append_document_end(&update, &set);
+    bool good = mongo_modify(g->m, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
+    g->kept_ms = clock_mono_ms(&clock_system);
+    if (good && !found && is_new)
+        good = err_set(g->e, EX_NOINPUT, "%s holds nothing of tallyd, or a restore into it has not ended",
+                       mongo_client_name(g->m->client));
+    else if (good && !found)
+        good = err_set_retryable(g->e, EX_TEMPFAIL,
+                                 "%s: the ledger has forgotten this backup (was the database restored?): "
+                                 "begin anew",
+                                 mongo_client_name(g->m->client));
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+/* Also those of backups that were killed long ago. */
+static bool release(struct backing *g, const bson_t *ledger)
+{
+    char path[ID_BYTES + 128];
+    bson_t update = BSON_INITIALIZER, unset;
+    bson_iter_t backups, at, until;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    bool matched;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
+    snprintf(path, sizeof path, "backups.%s", g->id);
+    BSON_APPEND_UTF8(&unset, path, "");
+    if (mongo_find_member(ledger, "backups", &backups) && bson_iter_recurse(&backups, &at)) {
+        while (bson_iter_next(&at)) {
+            bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until");
+            snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
+            if (has && bson_iter_as_int64(&until) < now_ms && strcmp(bson_iter_key(&at), g->id) != 0)
+                BSON_APPEND_UTF8(&unset, path, "");
+        }
+    }
+    bson_append_document_end(&update, &unset);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bool good = mongo_update_one(g->m->client, MONGO_LEDGER, filter, &update, false, &matched, g->e);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    return good;
+}
+
+static bool keep_hold(struct backing *g)
+{
+    bson_t ledger;
+    if (g->is_late || clock_mono_ms(&clock_system) - g->kept_ms < HOLD_KEEP_MS)
+        return true;
+    bool good = hold(g, false, &ledger);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* From which batch on documents may lack what the ledger says. */
+static void note_bases(struct backing *g, const bson_t *ledger)
+{
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char path[64], slot[MONGO_SLOT_BYTES];
+        struct mongo_open o;
+        snprintf(slot, sizeof slot, "w%d", i);
+        snprintf(path, sizeof path, "writers.%s.seq", slot);
+        bool is_open = mongo_open_of(ledger, slot, &o);
+        int64_t seq = mongo_number_at(ledger, path, 0);
+        g->base[i] = is_open ? o.seq : seq + 1;
+        g->before[i] = is_open ? NUMBER_NONE : seq;
+    }
+}
+
+/* ---- documents */
+
+static bool goes_on(struct backing *g, const char *what)
+{
+    return g->b->goes_on(g->b->context, what, g->documents, 0) || backup_stopped("the backup", g->e);
+}
+
+static bool take_document(struct backing *g, const bson_iter_t *at)
+{
+    const uint8_t *bytes;
+    uint32_t len;
+    bson_t document;
+    bson_iter_t it;
+    bson_iter_document(at, &len, &bytes);
+    if (!bson_init_static(&document, bytes, len))
+        return err_set(g->e, EX_IOERR, "%s: the server sent a document that is none",
+                       mongo_client_name(g->m->client));
+    g->documents++;
+    g->page++;
+    text_clear(&g->last);
+    if (bson_iter_init_find(&it, &document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
+        text_puts(&g->last, bson_iter_utf8(&it, NULL));
+    return mongo_dump_put(&g->file, &document, g->e);
+}
+
+/* The documents of one request, which leaves no cursor. */
+static bool copy_answer(struct backing *g, const struct mongo_place *place, const bson_t *filter,
+                        int64_t skip)
+{
+    bson_t reply;
+    bson_iter_t batch, at;
+    bson_t *command =
+        BCON_NEW("find", BCON_UTF8(place->collection), "filter", BCON_DOCUMENT(filter), "sort", "{", "_id",
+                 BCON_INT32(1), "}", "skip", BCON_INT64(skip), "limit", BCON_INT64(PAGE), "batchSize",
+                 BCON_INT32(PAGE), "singleBatch", BCON_BOOL(true));
+    bool good = mongo_read_in(g->m->client, place->database, command, &reply, g->e);
+    g->page = 0;
+    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
+        while (good && bson_iter_next(&at))
+            good = !BSON_ITER_HOLDS_DOCUMENT(&at) || take_document(g, &at);
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+/* Those with a text as `_id`, as tallyd writes them, each request from the last one on. An answer may be
+ * shorter than was asked for, because of its bytes: only an empty one is the end. */
+static bool copy_pages(struct backing *g, const struct mongo_place *place)
+{
+    bool is_first = true, good = true;
+    for (g->page = 1; good && g->page > 0; is_first = false) {
+        bson_t *filter =
+            BCON_NEW("_id", "{", is_first ? "$gte" : "$gt", BCON_UTF8(is_first ? "" : g->last.ptr), "}");
+        good = goes_on(g, place->collection) && keep_hold(g) && copy_answer(g, place, filter, 0);
+        bson_destroy(filter);
+        failpoint(FAILPOINT_BACKUP_PAGE);
+    }
+    return good;
+}
+
+/* Those of others. */
+static bool copy_foreign(struct backing *g, const struct mongo_place *place)
+{
+    bson_t *filter = BCON_NEW("_id", "{", "$not", "{", "$type", BCON_UTF8("string"), "}", "}");
+    int64_t skip = 0;
+    bool good = true;
+    for (g->page = 1; good && g->page > 0; skip += (int64_t)g->page)
+        good = goes_on(g, place->collection) && keep_hold(g) && copy_answer(g, place, filter, skip);
+    bson_destroy(filter);
+    return good;
+}
+
+static bool copy_metadata(struct backing *g, const struct mongo_place *place, const bson_t *listed)
+{
+    bson_t metadata = BSON_INITIALIZER, reply;
+    bson_iter_t it;
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(place->collection));
+    bool good = mongo_read_in(g->m->client, place->database, command, &reply, g->e);
+    if (bson_iter_init_find(&it, listed, "options"))
+        bson_append_iter(&metadata, "options", -1, &it);
+    if (good && mongo_find_member(&reply, "cursor.firstBatch", &it))
+        bson_append_iter(&metadata, "indexes", -1, &it);
+    BSON_APPEND_UTF8(&metadata, "collectionName", place->collection);
+    BSON_APPEND_UTF8(&metadata, "type", "collection");
+    good = good && mongo_dump_put_metadata(&g->dump, place, &metadata, g->e);
+    bson_destroy(&metadata);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool copy_collection(struct backing *g, const struct mongo_place *place, const bson_t *listed)
+{
+    bool good =
+        mongo_dump_create(&g->dump, place, &g->file, g->e) && copy_pages(g, place) && copy_foreign(g, place);
+    return mongo_dump_end(&g->dump, &g->file, good, g->e) && copy_metadata(g, place, listed);
+}
+
+/* What is copied before the ledger, or after it. */
+static bool see_collection(void *context, const struct mongo_place *place, const bson_t *listed,
+                           struct err *e)
+{
+    struct backing *g = context;
+    bool is_late = mongo_is_raw(place) || strcmp(place->collection, MONGO_REPORTS) == 0;
+    (void)e; /* the same */
+    if (strcmp(place->collection, MONGO_LEDGER) == 0 || strcmp(place->collection, MONGO_BATCHES) == 0)
+        return true;
+    return is_late != g->is_late || copy_collection(g, place, listed);
+}
+
+/* ---- logs */
+
+/* "w0/0000000000000001/000000000000002a/0000" */
+static bool take_log(void *context, const bson_t *document)
+{
+    struct logs *l = context;
+    bson_iter_t it;
+    uint64_t inc, seq;
+    unsigned part;
+    char slot[MONGO_SLOT_BYTES];
+    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
+        sscanf(bson_iter_utf8(&it, NULL), "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", slot, &inc, &seq, &part) !=
+            4 ||
+        part != 0)
+        return true;
+    l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
+    l->list[l->count++] =
+        (struct logged){(int64_t)seq, (int64_t)inc, mongo_number_at(document, "prev", NUMBER_NONE)};
+    return true;
+}
+
+static int compare_logs(const void *a, const void *b)
+{
+    const struct logged *x = a, *y = b;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    return (x->inc > y->inc) - (x->inc < y->inc);
+}
+
+static bool list_logs(struct backing *g, struct logs *l)
+{
+    char from[MONGO_SLOT_BYTES + 2], to[MONGO_SLOT_BYTES + 2];
+    snprintf(from, sizeof from, "%s/", l->slot);
+    snprintf(to, sizeof to, "%s0", l->slot); /* which comes after "/" */
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "}");
+    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
+    if (l->count > 0)
+        qsort(l->list, l->count, sizeof *l->list, compare_logs);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+/* Of several writers that used a number, the last one sealed it: whoever takes a slot begins behind all that
+ * was sealed in it. */
+static size_t find_log(const struct logs *l, int64_t seq)
+{
+    size_t i = l->count;
+    while (i > 0 && l->list[i - 1].seq > seq)
+        i--;
+    return i > 0 && l->list[i - 1].seq == seq ? i - 1 : l->count;
+}
+
+static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const char *why)
+{
+    return err_set_retryable(g->e, EX_TEMPFAIL,
+                             "%s: the log of batch %" PRId64 " of writer %s is %s: is a daemon of an older "
+                             "version counting, or is a clock wrong by more than %d minutes? Then run the "
+                             "backup again",
+                             mongo_client_name(g->m->client), seq, slot, why, (int)(HOLD_MS / MINUTE_MS));
+}
+
+/* Those that were sealed since documents were copied, the last one first. What was only logged is none of
+ * them. */
+static bool find_sealed(struct backing *g, const struct logs *l, int i, struct logs *sealed)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.seq", l->slot);
+    int64_t seq = mongo_number_at(&g->ledger, path, 0);
+    while (seq >= g->base[i]) {
+        size_t at = find_log(l, seq);
+        if (at == l->count)
+            return refuse_log(g, l->slot, seq, "gone");
+        sealed->list = xgrow(sealed->list, &sealed->capacity, sealed->count + 1, sizeof *sealed->list);
+        sealed->list[sealed->count++] = l->list[at];
+        if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
+            return true; /* it was open when documents began to be copied */
+        if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
+            return refuse_log(g, l->slot, seq, "of an older version");
+        seq = l->list[at].prev;
+    }
+    return seq == g->before[i] || err_set(g->e, EX_DATAERR,
+                                          "%s: the batches of writer %s do not follow on each other: it was "
+                                          "changed by hand, or restored",
+                                          mongo_client_name(g->m->client), l->slot);
+}
+
+struct copying_log {
+    struct backing *g;
+    struct text packed;
+    bool good;
+};
+
+static bool take_part(void *context, const bson_t *document)
+{
+    struct copying_log *c = context;
+    mongo_log_add_part(document, &c->packed);
+    c->good = mongo_dump_put(&c->g->file, document, c->g->e);
+    return c->good;
+}
+
+/* It is whole if it can be unpacked up to its end. */
+static bool check_log(struct slice packed, struct err *e)
+{
+    struct mongo_log_reader r;
+    struct slice update;
+    bool good;
+    mongo_log_open(&r, packed);
+    do
+        good = mongo_log_next(&r, &update, e);
+    while (good && update.len > 0);
+    mongo_log_close(&r);
+    return good;
+}
+
+static bool copy_log(struct backing *g, const char *slot, const struct logged *log)
+{
+    struct copying_log c = {.g = g, .good = true};
+    char from[64], to[64];
+    snprintf(from, sizeof from, "%s/%016" PRIx64 "/%016" PRIx64 "/", slot, (uint64_t)log->inc,
+             (uint64_t)log->seq);
+    snprintf(to, sizeof to, "%s/%016" PRIx64 "/%016" PRIx64 "0", slot, (uint64_t)log->inc,
+             (uint64_t)log->seq);
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_part, &c, g->e) && c.good &&
+                check_log(text_slice(&c.packed), g->e);
+    text_fini(&c.packed);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+static bool copy_logs_of(struct backing *g, int i)
+{
+    struct logs l = {.count = 0}, sealed = {.count = 0};
+    snprintf(l.slot, sizeof l.slot, "w%d", i);
+    bool good = list_logs(g, &l) && find_sealed(g, &l, i, &sealed);
+    for (size_t n = sealed.count; good && n > 0; n--)
+        good = goes_on(g, MONGO_BATCHES) && copy_log(g, l.slot, &sealed.list[n - 1]);
+    g->batches += sealed.count;
+    free(l.list);
+    free(sealed.list);
+    return good;
+}
+
+/* In the order in which they are carried out. */
+static bool copy_logs(struct backing *g)
+{
+    struct mongo_place place = {.collection = MONGO_BATCHES};
+    memcpy(place.database, g->dump.database, sizeof place.database);
+    bool good = mongo_dump_create(&g->dump, &place, &g->file, g->e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        char path[64];
+        bson_iter_t slot;
+        snprintf(path, sizeof path, "writers.w%d", i);
+        good = !mongo_find_member(&g->ledger, path, &slot) || copy_logs_of(g, i);
+    }
+    return mongo_dump_end(&g->dump, &g->file, good, g->e);
+}
+
+/* ---- all of it */
+
+/* Whoever counts refuses a database with such a ledger, until it is restored as it is to be. */
+static bool copy_ledger(struct backing *g)
+{
+    struct mongo_place place = {.collection = MONGO_LEDGER};
+    bson_t ledger = BSON_INITIALIZER, mark;
+    memcpy(place.database, g->dump.database, sizeof place.database);
+    bson_copy_to_excluding_noinit(&g->ledger, &ledger, "backups", NULL);
+    BSON_APPEND_DOCUMENT_BEGIN(&ledger, "restoring", &mark);
+    BSON_APPEND_DATE_TIME(&mark, "since", clock_wall_ms(&clock_system));
+    bson_append_document_end(&ledger, &mark);
+    bool good =
+        mongo_dump_create(&g->dump, &place, &g->file, g->e) && mongo_dump_put(&g->file, &ledger, g->e);
+    bson_destroy(&ledger);
+    return mongo_dump_end(&g->dump, &g->file, good, g->e);
+}
+
+static bool copy_held(struct backing *g)
+{
+    bson_t ledger;
+    if (!hold(g, true, &ledger)) {
+        bson_destroy(&ledger);
+        return false;
+    }
+    note_bases(g, &ledger);
+    bson_destroy(&ledger);
+    failpoint(FAILPOINT_BACKUP_HELD);
+    bool good = mongo_each_owned(g->m, NULL, see_collection, g, g->e);
+    failpoint(FAILPOINT_BACKUP_COPIED);
+    bson_destroy(&g->ledger);
+    if (good)
+        good = hold(g, false, &g->ledger) && copy_logs(g);
+    else
+        bson_init(&g->ledger);
+    const struct err failure = good ? (struct err){0} : *g->e;
+    bool released = release(g, &g->ledger); /* also of a backup that failed */
+    if (!good)
+        *g->e = failure;
+    return good && released;
+}
+
+static bool copy_all(struct backing *g)
+{
+    if (!copy_held(g))
+        return false;
+    g->is_late = true;
+    return mongo_each_owned(g->m, NULL, see_collection, g, g->e) && copy_ledger(g) &&
+           mongo_dump_put_names(&g->dump, g->e);
+}
+
+/* In the place of what is there, if that is to be replaced. */
+static bool rename_directory(const struct backup *b, const char *partial, struct err *e)
+{
+    char old[BACKUP_PATH_BYTES + 8];
+    bool is_there = access(b->path, F_OK) == 0;
+    snprintf(old, sizeof old, "%s-old", partial);
+    if (is_there && rename(b->path, old) != 0)
+        return err_set(e, EX_CANTCREAT, "cannot rename %s to %s: %s", b->path, old, strerror(errno));
+    if (rename(partial, b->path) != 0)
+        return err_set(e, EX_CANTCREAT, "cannot rename %s to %s: %s", partial, b->path, strerror(errno));
+    return backup_sync_parent(b->path, e) && (!is_there || mongo_dump_delete(old, e));
+}
+
+static void name_backup(struct backing *g)
+{
+    snprintf(g->id, sizeof g->id, "%" PRIx64 "-%x", (uint64_t)clock_wall_ms(&clock_system),
+             (unsigned)getpid());
+    snprintf(g->dump.database, sizeof g->dump.database, "%s", mongo_client_database(g->m->client));
+}
+
+bool mongo_backup(const struct backup *b, struct text *said, struct err *e)
+{
+    char partial[BACKUP_PATH_BYTES];
+    struct backing g = {.b = b, .e = e, .ledger = BSON_INITIALIZER};
+    if (!backup_may_write(b, e) || !backup_partial(b->path, partial, e))
+        return false;
+    g.m = mongo_new(b->url, true, e);
+    if (g.m == NULL)
+        return false;
+    name_backup(&g);
+    g.dump.dir = partial;
+    bool good = mongo_dump_make_directory(partial, e) && copy_all(&g) && backup_may_write(b, e) &&
+                rename_directory(b, partial, e);
+    struct err ignored;
+    if (!good && access(partial, F_OK) == 0)
+        (void)!mongo_dump_delete(partial, &ignored);
+    if (good)
+        text_printf(said,
+                    "%s: %" PRIu64 " documents, and %zu batches that were counted meanwhile, of %zu "
+                    "collections\n",
+                    b->path, g.documents, g.batches, g.dump.count);
+    bson_destroy(&g.ledger);
+    text_fini(&g.last);
+    mongo_dump_fini(&g.dump);
+    mongo_free(g.m);
+    return good;
+}

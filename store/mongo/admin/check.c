@@ -1,0 +1,366 @@
+/* Are ledger and documents of one moment? A copy that was taken while batches went on, a database that was
+ * put back in part, a failover that lost what was acknowledged: then documents have batches that the ledger
+ * does not know of, and take those that it gives the same numbers for applied; or they lack some that it
+ * calls done.
+ *
+ * Order : numbers only grow, and a batch is sealed before any document has it: so the ledger is read before
+ *         the documents, for what these must have, and once more after them, for what they may have. */
+#include "base/mem.h"
+#include "store/mongo/catalog/catalog.h"
+#include "store/mongo/doc/stamps.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PROBLEM_BYTES 2048
+
+/* Of each slot in a collection. */
+struct seen {
+    int64_t seq[MONGO_SLOTS];   /* the highest number; -1: none … */
+    char ids[MONGO_SLOTS][256]; /* … and one document that has it */
+    uint64_t lost[MONGO_SLOTS]; /* documents with a number that its writer left out */
+    char lost_ids[MONGO_SLOTS][256];
+    int64_t fence; /* of what is rolled up */
+};
+
+/* Numbers between these were never given by the ledger's last writer of a slot, nor before. */
+struct gap {
+    int64_t after, before;
+};
+
+struct checking {
+    struct mongo_store *m;
+    check_fn *problem;
+    void *context;
+    bson_t before; /* the ledger */
+    struct gap gaps[MONGO_SLOTS];
+    struct text key, id;
+    const struct mongo_collection *collection;
+    struct seen *seen;        /* in the collection */
+    struct seen *collections; /* all of them, … */
+    struct mongo_collection *names;
+    size_t count, capacity, name_capacity;
+};
+
+static void tell(struct checking *g, const char *format, ...) PRINTF_LIKE(2, 3);
+static void tell(struct checking *g, const char *format, ...)
+{
+    char line[PROBLEM_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    g->problem(g->context, line);
+}
+
+static int64_t seq_of(const bson_t *ledger, int slot)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.w%d.seq", slot);
+    return mongo_number_at(ledger, path, -1);
+}
+
+/* ---- one document */
+
+static const char *id_of(const bson_t *document)
+{
+    bson_iter_t id;
+    return bson_iter_init_find(&id, document, "_id") && BSON_ITER_HOLDS_UTF8(&id) ? bson_iter_utf8(&id, NULL)
+                                                                                  : "(no text)";
+}
+
+static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
+{
+    struct seen *seen = g->seen;
+    char *end;
+    long slot = key[0] == 'w' ? strtol(key + 1, &end, 10) : -1;
+    if (strcmp(key, "rollup") == 0)
+        seen->fence = seq > seen->fence ? seq : seen->fence;
+    if (slot < 0 || slot >= MONGO_SLOTS || *end != '\0')
+        return;
+    if (seq > g->gaps[slot].after && seq < g->gaps[slot].before && seen->lost[slot]++ == 0)
+        snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
+    if (seq <= seen->seq[slot])
+        return;
+    seen->seq[slot] = seq;
+    snprintf(seen->ids[slot], sizeof seen->ids[slot], "%s", id);
+}
+
+/* Is it called by what it is of? */
+static void check_name(struct checking *g, const bson_t *document)
+{
+    const struct mongo_collection *c = g->collection;
+    struct mongo_store *m = g->m;
+    bson_iter_t metadata;
+    char time[MONGO_TIME_BYTES];
+    bool is_other, has_time = c->holds == HOLDS_DOCUMENTS;
+    int64_t date_ms = mongo_number_at(document, "metadata.date", -1);
+    const char *id = id_of(document);
+    if (!bson_iter_init_find(&metadata, document, "metadata") ||
+        !mongo_key_of(m, c->report, &metadata, &g->key, &is_other) ||
+        (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
+        tell(g, "%s: the document \"%s\" is of no series, or of no time", c->name, id);
+        return;
+    }
+    const struct slice key = text_slice(&g->key);
+    mongo_id(&g->id, m, c->report, has_time ? mongo_time(c->kind->span, date_ms, time) : NULL,
+             is_other ? NULL : &key);
+    if (strcmp(g->id.ptr != NULL ? g->id.ptr : "", id) != 0)
+        tell(g,
+             "%s: the document \"%s\" should be called \"%s\", by its metadata: its counts are of another "
+             "series",
+             c->name, id, g->id.ptr != NULL ? g->id.ptr : "");
+}
+
+static bool see_document(void *context, const bson_t *document)
+{
+    struct checking *g = context;
+    bson_iter_t applied, at;
+    if (bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
+        bson_iter_recurse(&applied, &at)) {
+        while (bson_iter_next(&at))
+            note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
+    }
+    bool is_series =
+        g->collection->holds == HOLDS_SERIES &&
+        g->m->reports[g->collection->report].dimension_count > 0; /* the one of none has no metadata */
+    if (g->collection->holds == HOLDS_DOCUMENTS || is_series)
+        check_name(g, document);
+    return true;
+}
+
+static bool see_collection(void *context, const struct mongo_collection *c, struct err *e)
+{
+    struct checking *g = context;
+    if (c->holds == HOLDS_BATCHES || c->holds == HOLDS_LEDGER || c->holds == HOLDS_REPORTS ||
+        c->holds == HOLDS_RAW)
+        return true;
+    g->collections = xgrow(g->collections, &g->capacity, g->count + 1, sizeof *g->collections);
+    g->names = xgrow(g->names, &g->name_capacity, g->count + 1, sizeof *g->names);
+    g->names[g->count] = *c;
+    g->seen = &g->collections[g->count++];
+    memset(g->seen, 0, sizeof *g->seen);
+    for (int slot = 0; slot < MONGO_SLOTS; slot++)
+        g->seen->seq[slot] = -1;
+    g->collection = c;
+    bson_t all = BSON_INITIALIZER;
+    bson_t *options =
+        BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "metadata", BCON_BOOL(true), "}");
+    bool good = mongo_find(g->m->client, c->name, &all, options, see_document, g, e);
+    bson_destroy(options);
+    bson_destroy(&all);
+    return good;
+}
+
+/* ---- documents against the ledger */
+
+static bool count_ahead(struct checking *g, const char *collection, int slot, int64_t seq, int64_t *count,
+                        struct err *e)
+{
+    char path[MONGO_SLOT_BYTES + 16];
+    bson_t reply;
+    bson_iter_t n;
+    snprintf(path, sizeof path, "applied.w%d", slot);
+    bson_t *command =
+        BCON_NEW("count", BCON_UTF8(collection), "query", "{", path, "{", "$gt", BCON_INT64(seq), "}", "}");
+    bool good = mongo_read(g->m->client, command, &reply, e);
+    *count = good && bson_iter_init_find(&n, &reply, "n") ? bson_iter_as_int64(&n) : 0;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struct err *e)
+{
+    const struct seen *s = &g->collections[i];
+    const char *name = g->names[i].name;
+    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
+        int64_t seq = seq_of(after, slot), count;
+        if (s->seq[slot] <= seq)
+            continue;
+        if (!count_ahead(g, name, slot, seq, &count, e))
+            return false;
+        if (seq < 0)
+            tell(g,
+                 "%s: %" PRId64
+                 " documents, one of them \"%s\", have batches of writer w%d, which the ledger does not know",
+                 name, count, s->ids[slot], slot);
+        else
+            tell(g,
+                 "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
+                 " of writer w%d, whose last one is %" PRId64
+                 " by the ledger: they are newer than it, and what it calls not counted yet may be counted",
+                 name, count, s->ids[slot], s->seq[slot], slot, seq);
+    }
+    return true;
+}
+
+static void check_lost(struct checking *g, size_t i)
+{
+    const struct seen *s = &g->collections[i];
+    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
+        if (s->lost[slot] > 0)
+            tell(g,
+                 "%s: %" PRIu64
+                 " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
+                 "never known: they are of what was counted before it was put back",
+                 g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
+    }
+}
+
+/* Each batch is in the books of its partitions. */
+static void check_behind(struct checking *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        for (int slot = 0; g->names[i].holds == HOLDS_BOOKS && slot < MONGO_SLOTS; slot++) {
+            struct mongo_open open;
+            char name[MONGO_SLOT_BYTES];
+            int64_t seq = seq_of(&g->before, slot);
+            snprintf(name, sizeof name, "w%d", slot);
+            if (seq > 0 && g->collections[i].seq[slot] < seq && !mongo_open_of(&g->before, name, &open))
+                tell(g,
+                     "%s: by the ledger, batch %" PRId64
+                     " of writer w%d is done, but no books have it: they are older "
+                     "than the ledger, and what it calls counted may be missing",
+                     g->names[i].name, seq, slot);
+        }
+    }
+}
+
+/* What is rolled up next must pass the documents' guard. */
+static bool check_fence(struct checking *g, size_t i, struct err *e)
+{
+    const struct mongo_collection *c = &g->names[i];
+    struct mongo_stamps stamps = {0};
+    for (size_t t = 0; t < MONGO_TARGETS && c->holds == HOLDS_DOCUMENTS; t++) {
+        if (c->kind != mongo_targets[t].kind || g->collections[i].fence == 0)
+            continue;
+        if (!mongo_read_stamps(g->m, &mongo_targets[t], c->report, &stamps, e))
+            return false;
+        free(stamps.list);
+        if (g->collections[i].fence > stamps.fence)
+            tell(g,
+                 "%s: documents were rolled up by fence %" PRId64 ", but `jobs` is at %" PRId64
+                 ": they are newer than it",
+                 c->name, g->collections[i].fence, stamps.fence);
+    }
+    return true;
+}
+
+/* ---- the ledger itself */
+
+static bool check_log(struct checking *g, const struct mongo_open *o, struct err *e)
+{
+    struct text packed = {0};
+    struct mongo_log_reader reader;
+    struct mongo_open now;
+    struct slice update = {0};
+    struct err why = {0};
+    bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o->slot, &now, e);
+    bool is_whole = (int64_t)packed.len == o->bytes, more = true;
+    if (good && now.seq == o->seq && !is_whole)
+        tell(g,
+             "batches: of the log of batch %" PRId64 " of writer %s, which is under way, %zu of %" PRId64
+             " bytes are there",
+             o->seq, o->slot, packed.len, o->bytes);
+    mongo_log_open(&reader, text_slice(&packed));
+    while (good && is_whole && more && (more = mongo_log_next(&reader, &update, &why)) && update.len > 0)
+        ;
+    if (good && is_whole && !more)
+        tell(g, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot, why.text);
+    mongo_log_close(&reader);
+    text_fini(&packed);
+    return good;
+}
+
+static void check_partition(struct checking *g, const bson_t *ledger, const char *key,
+                            const bson_iter_t *value)
+{
+    uint32_t len;
+    const uint8_t *bytes;
+    bson_t partition;
+    bson_iter_t owner;
+    char slot[64];
+    if (!BSON_ITER_HOLDS_DOCUMENT(value)) {
+        tell(g, "ledger: the partition \"%s\" is no document", key);
+        return;
+    }
+    bson_iter_document(value, &len, &bytes);
+    if (!bson_init_static(&partition, bytes, len))
+        return;
+    if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
+        tell(g, "ledger: the partition \"%s\" goes on from a negative offset, or has a negative epoch", key);
+    if (!bson_iter_init_find(&owner, &partition, "owner") || !BSON_ITER_HOLDS_UTF8(&owner))
+        return;
+    snprintf(slot, sizeof slot, "writers.%s.inc", bson_iter_utf8(&owner, NULL));
+    if (mongo_number_at(ledger, slot, -1) < 0)
+        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
+             bson_iter_utf8(&owner, NULL));
+}
+
+static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)
+{
+    struct mongo_open open[MONGO_SLOTS];
+    bson_iter_t all, at;
+    size_t count = mongo_all_open(ledger, open);
+    for (size_t i = 0; i < count; i++) {
+        if (!check_log(g, &open[i], e))
+            return false;
+    }
+    if (mongo_find_member(ledger, "partitions", &all) && BSON_ITER_HOLDS_DOCUMENT(&all) &&
+        bson_iter_recurse(&all, &at)) {
+        while (bson_iter_next(&at))
+            check_partition(g, ledger, bson_iter_key(&at), &at);
+    }
+    return true;
+}
+
+static void read_gaps(struct checking *g)
+{
+    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
+        char path[64];
+        snprintf(path, sizeof path, "writers.w%d.gap.after", slot);
+        g->gaps[slot].after = mongo_number_at(&g->before, path, 0);
+        snprintf(path, sizeof path, "writers.w%d.gap.before", slot);
+        g->gaps[slot].before = mongo_number_at(&g->before, path, 0);
+        snprintf(path, sizeof path, "w%d", slot);
+        int64_t seq = mongo_seq_of(&g->before, path);
+        if (seq > g->gaps[slot].after && seq < g->gaps[slot].before) /* an older version has used it */
+            g->gaps[slot].before = g->gaps[slot].after;
+    }
+}
+
+static bool check_all(struct checking *g, struct err *e)
+{
+    bson_t after = BSON_INITIALIZER;
+    bool good =
+        mongo_find_weeks(g->m, &g->m->with_weeks, e) && mongo_each_collection(g->m, see_collection, g, e);
+    if (good) {
+        bson_destroy(&after);
+        good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e);
+    }
+    for (size_t i = 0; good && i < g->count; i++) {
+        check_lost(g, i);
+        good = check_ahead(g, i, &after, e) && check_fence(g, i, e);
+    }
+    if (good)
+        check_behind(g);
+    bson_destroy(&after);
+    return good;
+}
+
+bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e)
+{
+    struct checking g = {.m = mongo_of(st), .problem = problem, .context = context};
+    bool good = mongo_read_ledger(g.m, &g.before, e);
+    read_gaps(&g);
+    good = good && check_all(&g, e);
+    bson_destroy(&g.before);
+    text_fini(&g.key);
+    text_fini(&g.id);
+    free(g.collections);
+    free(g.names);
+    return good;
+}

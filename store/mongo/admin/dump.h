@@ -1,0 +1,67 @@
+/* mongo/admin/dump.h - a copy of a database as files, as mongodump makes them: who reads those reads these.
+ *
+ *   DIR/DATABASE/COLLECTION.bson             documents, one behind the other
+ *   DIR/DATABASE/COLLECTION.metadata.json    { options, indexes, collectionName, type }
+ *   DIR/tallyd-backup.json     { format, database, taken,
+ *                                files: [ { database, collection, documents, bytes, xxh3 } ] }
+ *
+ * Whole  : tallyd-backup.json is written last, and names all files with their length and checksum.
+ * Memory : one document at a time.
+ */
+#pragma once
+
+#include "store/mongo/raw/raw.h"
+
+#define MONGO_DUMP_NAME   "tallyd-backup.json"
+#define MONGO_DUMP_FORMAT 1
+
+struct mongo_dump_entry {
+    struct mongo_place place;
+    uint64_t documents, bytes, hash;
+};
+
+struct mongo_dump {
+    const char *dir;                     /* borrowed */
+    char database[MONGO_DATABASE_BYTES]; /* that of the counts; others begin with its name */
+    struct mongo_dump_entry *list;
+    size_t count, capacity;
+};
+
+void mongo_dump_fini(struct mongo_dump *d);
+/* NULL: it has no such collection. */
+const struct mongo_dump_entry *mongo_dump_find(const struct mongo_dump *d, const char *database,
+                                               const char *collection);
+
+/* ---- writing */
+
+struct mongo_dump_file {
+    FILE *file;
+    char path[4096];
+    void *hash;
+    struct mongo_dump_entry entry;
+};
+
+bool mongo_dump_delete(const char *dir, struct err *e) MUST_CHECK;
+/* What is there already, of a backup that was killed, is deleted. */
+bool mongo_dump_make_directory(const char *dir, struct err *e) MUST_CHECK;
+bool mongo_dump_create(struct mongo_dump *d, const struct mongo_place *place, struct mongo_dump_file *f,
+                       struct err *e) MUST_CHECK;
+bool mongo_dump_put(struct mongo_dump_file *f, const bson_t *document, struct err *e) MUST_CHECK;
+/* Durable, if `good`; ends it in any case. */
+bool mongo_dump_end(struct mongo_dump *d, struct mongo_dump_file *f, bool good, struct err *e) MUST_CHECK;
+bool mongo_dump_put_metadata(const struct mongo_dump *d, const struct mongo_place *place,
+                             const bson_t *metadata, struct err *e) MUST_CHECK;
+/* Names all that was written. */
+bool mongo_dump_put_names(const struct mongo_dump *d, struct err *e) MUST_CHECK;
+
+/* ---- reading */
+
+/* EX_NOINPUT: `dir` is no whole backup. */
+bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e) MUST_CHECK;
+typedef bool mongo_dump_fn(void *context, const bson_t *document, struct err *e); /* false ends the walk */
+/* EX_DATAERR: damaged. fn NULL: only look whether it is. */
+bool mongo_dump_read(const struct mongo_dump *d, const struct mongo_dump_entry *entry, mongo_dump_fn *fn,
+                     void *context, struct err *e) MUST_CHECK;
+/* Begins `metadata` in any case; empty where there is none. */
+bool mongo_dump_read_metadata(const struct mongo_dump *d, const struct mongo_dump_entry *entry,
+                              bson_t *metadata, struct err *e) MUST_CHECK;

@@ -1,0 +1,175 @@
+/* Indexes: which there are, and which are missing. */
+#include "base/check.h"
+#include "store/mongo/admin/internal.h"
+#include "store/mongo/job/ttl.h"
+
+#include <inttypes.h>
+
+#define CODE_NAMESPACE_NOT_FOUND 26
+#define OURS                     "tallyd_" /* what indexes of the catalog are called */
+
+void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
+                              const bson_t *key, int64_t ttl_s)
+{
+    mongo_admin_database(r);
+    text_puts(r->out, ".getCollection(");
+    text_json(r->out, slice_text(c->name));
+    text_puts(r->out, ").createIndex(");
+    mongo_admin_json(r->out, key);
+    text_printf(r->out, ", { \"name\" : \"%s\"", name);
+    if (ttl_s > 0)
+        text_printf(r->out, ", \"expireAfterSeconds\" : %" PRId64, ttl_s);
+    text_puts(r->out, " })\n");
+}
+
+struct found_index {
+    enum mongo_index state;
+    struct text others; /* what else is to be said, a comment each */
+};
+
+/* Has it every document, and no other rule for them? Servers tell much else of an index. */
+static bool is_plain(const bson_iter_t *index, int64_t ttl_s)
+{
+    static const char *const others[] = {"unique", "sparse", "partialFilterExpression", "collation",
+                                         "hidden"};
+    bson_iter_t at;
+    bool has_ttl = bson_iter_recurse(index, &at) && bson_iter_find(&at, "expireAfterSeconds");
+    if (has_ttl != (ttl_s > 0) || (has_ttl && bson_iter_as_int64(&at) != ttl_s))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (bson_iter_recurse(index, &at) && bson_iter_find(&at, others[i]) &&
+            !(BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at)))
+            return false;
+    }
+    return true;
+}
+
+static void see_index(const bson_iter_t *index, const struct mongo_index_of *wanted, const bson_t *key,
+                      struct found_index *f)
+{
+    bson_iter_t name, found;
+    bson_t whole;
+    const uint8_t *bytes;
+    uint32_t len;
+    if (!BSON_ITER_HOLDS_DOCUMENT(index) || !bson_iter_recurse(index, &found) ||
+        !bson_iter_find(&found, "key") || !bson_iter_recurse(index, &name) ||
+        !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
+        return;
+    const char *text = bson_iter_utf8(&name, NULL);
+    bool has_name = strcmp(text, wanted->name) == 0;
+    bool is_other = strcmp(text, "_id_") == 0 || (!has_name && strncmp(text, OURS, strlen(OURS)) == 0);
+    bool is_same = mongo_admin_is_key(key, &found) && is_plain(index, wanted->ttl_s);
+    if (is_same)
+        f->state = INDEX_IS_THERE;
+    else if (has_name)
+        f->state = INDEX_DIFFERS;
+    if (is_other || (is_same && has_name))
+        return;
+    bson_iter_document(index, &len, &bytes);
+    ASSERT(bson_init_static(&whole, bytes, len));
+    text_puts(&f->others, "// ");
+    text_puts(&f->others, has_name  ? "another of this name: "
+                          : is_same ? "under this name: "
+                                    : "there is also: ");
+    mongo_admin_json(&f->others, &whole);
+    text_putc(&f->others, '\n');
+}
+
+static bool find_index(struct mongo_admin_run *r, const struct mongo_collection *c,
+                       const struct mongo_index_of *wanted, const bson_t *key, struct found_index *f,
+                       struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(c->name));
+    bson_iter_t batch, at;
+    bool good = mongo_read(r->m->client, command, &reply, e);
+    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
+        while (bson_iter_next(&at))
+            see_index(&at, wanted, key, f);
+    }
+    good = good || mongo_number_at(&reply, "code", 0) == CODE_NAMESPACE_NOT_FOUND;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool make_index(struct mongo_admin_run *r, const struct mongo_collection *c,
+                       const struct mongo_index_of *index, const bson_t *key, struct found_index *f,
+                       struct err *e)
+{
+    bool was_missing = f->state == INDEX_MISSING;
+    const struct mongo_index_wanted wanted = {
+        .collection = c->name, .name = index->name, .key = key, .ttl_s = index->ttl_s};
+    if (was_missing && !mongo_create_index(r->m, &wanted, &f->state, e))
+        return false;
+    text_printf(r->out, "%s: %s %s\n", c->name, index->name,
+                f->state == INDEX_DIFFERS ? "differs, and is left as it is"
+                : was_missing             ? "was made"
+                                          : "is there");
+    text_add(r->out, f->others.ptr, f->others.len);
+    return true;
+}
+
+static void print_index(struct mongo_admin_run *r, const struct mongo_collection *c,
+                        const struct mongo_index_of *index, const bson_t *key, const struct found_index *f)
+{
+    text_printf(r->out, "\n// %s: %s%s\n", c->name, index->why,
+                !r->is_there                 ? ""
+                : f->state == INDEX_IS_THERE ? "; is there"
+                : f->state == INDEX_MISSING  ? "; is missing"
+                                             : "; another one is there, which is left as it is");
+    text_add(r->out, f->others.ptr, f->others.len);
+    text_puts(r->out, f->state == INDEX_DIFFERS ? "// " : "");
+    mongo_admin_create_index(r, c, index->name, key, index->ttl_s);
+}
+
+static bool do_index(struct mongo_admin_run *r, const struct mongo_collection *c,
+                     const struct mongo_index_of *index, const bson_t *key, struct err *e)
+{
+    struct found_index f = {.state = INDEX_MISSING};
+    bool good = !r->is_there || find_index(r, c, index, key, &f, e);
+    if (good && r->task->apply)
+        good = make_index(r, c, index, key, &f, e);
+    else if (good)
+        print_index(r, c, index, key, &f);
+    text_fini(&f.others);
+    return good;
+}
+
+/* It is said only: readers must be told before it is made (mongo/job/ttl.h). */
+static bool say_ttl(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
+{
+    int64_t ttl_s = mongo_ttl_s(r->m, c->report, c->kind), found_s = -1;
+    const char *begin = r->task->apply ? "" : "\n// ";
+    if (r->is_there && !mongo_ttl_find(r->m, c->name, &found_s, e))
+        return false;
+    if (ttl_s > 0)
+        text_printf(r->out,
+                    "%s%s: " MONGO_INDEX_TTL ", by which the server ends documents after %" PRId64 " s, %s\n",
+                    begin, c->name, ttl_s,
+                    found_s == ttl_s ? "is there"
+                    : found_s < 0    ? "is missing: `run` and `import` make it"
+                                     : "differs: `run` and `import` make it anew");
+    else if (found_s >= 0)
+        text_printf(r->out, "%s%s: " MONGO_INDEX_TTL " is there, and goes by `run` and `import`\n", begin,
+                    c->name);
+    return true;
+}
+
+bool mongo_admin_index(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
+{
+    struct mongo_index_of index;
+    bool good = true, more = true;
+    if (c->holds == HOLDS_RAW && c->raw->growth == RAW_CAPPED) {
+        text_printf(r->out, "%s%s: with its indexes made by `run` and `import`, as a capped collection\n",
+                    r->task->apply ? "" : "\n// ", c->name);
+        return true;
+    }
+    for (size_t n = 0; good && more; n++) {
+        bson_t key;
+        more = mongo_index_at(r->m, c, n, &index, &key);
+        good = !more || do_index(r, c, &index, &key, e);
+        bson_destroy(&key);
+    }
+    return good && (c->holds != HOLDS_DOCUMENTS || say_ttl(r, c, e));
+}

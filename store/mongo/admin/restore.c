@@ -1,0 +1,566 @@
+/* A copy of a database (mongo/admin/copy.h) put back: documents, then the logs of the batches that some of
+ * them lack, and last the ledger, without which nobody counts.
+ *
+ * Again : a restore that was interrupted leaves `restoring` in the ledger, which keeps daemons off; so it is
+ *         begun anew, by --force.
+ * Derived: years and weeks may be older than the months and days that they are made of. So none of them is
+ *         taken for rolled up: the job sets them again, with a fence above that of every document. A ranking
+ *         stays: its own document says which batches it covers. */
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/mongo/admin/backup.h"
+#include "store/mongo/admin/copy.h"
+#include "store/mongo/job/merge.h"
+#include "store/mongo/send/chunk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define TRIES        5
+#define TRY_AGAIN_MS 500
+
+/* Documents on their way, into one collection. */
+struct loading {
+    struct mongo_place place;
+    bson_t documents; /* an array */
+    uint32_t count;
+    size_t bytes;
+};
+
+struct restoring {
+    const struct backup *b;
+    struct mongo_store *m;
+    struct mongo_dump dump;
+    struct loading loading;
+    uint64_t documents, total;
+    size_t batches;
+    bool was_marked;       /* by a restore that did not end */
+    int64_t epoch;         /* of the ledger that is replaced */
+    int64_t rolled_up;     /* the largest fence that a document of years or weeks has */
+    struct mongo_open log; /* of the batch at hand; seq 0: none */
+    struct text packed;
+    struct err *e;
+};
+
+static bool goes_on(const struct restoring *r, const char *what)
+{
+    return r->b->goes_on(r->b->context, what, r->documents, r->total) || backup_stopped("the restore", r->e);
+}
+
+/* ---- who may count meanwhile: nobody */
+
+bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    return !bson_has_field(ledger, "restoring") ||
+           err_set_retryable(
+               e, EX_TEMPFAIL,
+               "%s is being restored, or its restore has not ended, or another program put back what `tallyd "
+               "admin backup` made: wait for it, or run `tallyd admin restore --force` (again)",
+               mongo_client_name(m->client));
+}
+
+void mongo_add_restored(bson_t *filter)
+{
+    mongo_match_nothing(filter, "restoring");
+}
+
+static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    (void)listed, (void)e;
+    snprintf(context, MONGO_NAME_BYTES, "%s", place->collection);
+    return false;
+}
+
+/* Daemons of a database that was not there cannot run. */
+static bool check_target(struct restoring *r)
+{
+    char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
+    bson_t ledger;
+    struct err ended = {0};
+    if (!mongo_each_owned(r->m, &r->dump, see_owned, found, &ended) && found[0] == '\0') {
+        *r->e = ended;
+        return false;
+    }
+    bool good = mongo_read_ledger(r->m, &ledger, r->e);
+    r->was_marked = good && bson_has_field(&ledger, "restoring");
+    r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
+    if (good && mongo_find_living(&ledger, living))
+        good = err_set_retryable(r->e, EX_TEMPFAIL,
+                                 "%s: a tallyd counts into it (writer %s of its ledger): stop all of them; "
+                                 "one that was killed is forgotten after a minute",
+                                 mongo_client_name(r->m->client), living);
+    if (good && found[0] != '\0' && !r->b->force)
+        good = err_set(r->e, EX_CANTCREAT,
+                       "%s holds counts already (%s): name another database, or give --force to replace them",
+                       mongo_client_name(r->m->client), found);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* The mark of a restore that was interrupted stays: its database is not whole. */
+static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
+{
+    bool matched;
+    bson_t *undo = BCON_NEW("$unset", "{", "restoring", "", "}");
+    bool good = (r->was_marked ||
+                 mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e)) &&
+                err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
+                                  mongo_client_name(r->m->client));
+    bson_destroy(undo);
+    return good;
+}
+
+/* From here on no slot is taken, and by the epoch no writer of before writes to the ledger any more, such as
+ * one that slept. One that took a slot meanwhile is found by its lease. */
+static bool mark_ledger(struct restoring *r)
+{
+    char living[MONGO_SLOT_BYTES];
+    bool matched;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
+    bson_t ledger = BSON_INITIALIZER;
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since", BCON_DATE_TIME(now_ms), "}", "epoch",
+                              BCON_INT64(epoch), "}");
+    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
+                mongo_read_ledger(r->m, &ledger, r->e);
+    good = good && (!mongo_find_living(&ledger, living) || refuse_newcomer(r, filter));
+    bson_destroy(&ledger);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+/* ---- what is there goes */
+
+struct places {
+    struct mongo_place *list;
+    size_t count, capacity;
+};
+
+static bool note_place(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    struct places *p = context;
+    (void)listed, (void)e;
+    p->list = xgrow(p->list, &p->capacity, p->count + 1, sizeof *p->list);
+    p->list[p->count++] = *place;
+    return true;
+}
+
+static bool run_in(struct restoring *r, const char *database, bson_t *command)
+{
+    bson_t reply;
+    bool good = mongo_write_in(r->m->client, database, command, NULL, &reply, r->e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+/* All but the ledger, with its mark. `reports` last: it says what else is tallyd's. */
+static bool drop_owned(struct restoring *r)
+{
+    struct places places = {.count = 0};
+    bool good = mongo_each_owned(r->m, &r->dump, note_place, &places, r->e), has_reports = false;
+    for (size_t i = 0; good && i < places.count; i++) {
+        const struct mongo_place *p = &places.list[i];
+        bool is_report = strcmp(p->collection, MONGO_REPORTS) == 0;
+        has_reports |= is_report;
+        if (!is_report && strcmp(p->collection, MONGO_LEDGER) != 0)
+            good = run_in(r, p->database, BCON_NEW("drop", BCON_UTF8(p->collection)));
+    }
+    free(places.list);
+    return good && (!has_reports || run_in(r, mongo_client_database(r->m->client),
+                                           BCON_NEW("drop", BCON_UTF8(MONGO_REPORTS))));
+}
+
+/* ---- documents */
+
+/* The same place in the database that is restored. */
+static bool translate(const struct restoring *r, const struct mongo_place *from, struct mongo_place *to)
+{
+    *to = *from;
+    int n = snprintf(to->database, sizeof to->database, "%s%s", mongo_client_database(r->m->client),
+                     from->database + strlen(r->dump.database));
+    return (n > 0 && n < (int)sizeof to->database) ||
+           err_set(r->e, EX_USAGE, "%s%s is too long for the name of a database",
+                   mongo_client_database(r->m->client), from->database + strlen(r->dump.database));
+}
+
+static void begin_load(struct restoring *r)
+{
+    bson_init(&r->loading.documents);
+    r->loading.count = 0;
+    r->loading.bytes = 0;
+}
+
+static bool has_duplicate(const bson_t *reply)
+{
+    bson_iter_t errors, at, code;
+    bool has = false;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return false;
+    while (!has && bson_iter_next(&at))
+        has = bson_iter_recurse(&at, &code) && bson_iter_find(&code, "code") &&
+              bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY;
+    return has;
+}
+
+/* Sent again where no reply came: what is there by then is ours. */
+static bool send_load(struct restoring *r)
+{
+    struct loading *l = &r->loading;
+    bool good = false;
+    for (int tries = 0; !good && tries < TRIES; tries++) {
+        bson_t reply;
+        bson_iter_t errors;
+        if (tries > 0)
+            nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        bson_t *command = BCON_NEW("insert", BCON_UTF8(l->place.collection), "ordered", BCON_BOOL(false),
+                                   "documents", BCON_ARRAY(&l->documents));
+        good = mongo_write_in(r->m->client, l->place.database, command, NULL, &reply, r->e);
+        bool goes_again = !good && r->e->retryable;
+        if (good && tries == 0 && has_duplicate(&reply))
+            good =
+                err_set(r->e, EX_TEMPFAIL,
+                        "%s: somebody writes into %s while it is restored: stop all daemons and begin anew",
+                        mongo_client_name(r->m->client), l->place.collection);
+        else if (good && bson_iter_init_find(&errors, &reply, "writeErrors"))
+            good = mongo_check_inserts(r->m->client, &reply, l->place.collection, r->e);
+        bson_destroy(&reply);
+        bson_destroy(command);
+        if (!good && !goes_again)
+            break;
+    }
+    bson_destroy(&l->documents);
+    begin_load(r);
+    return good;
+}
+
+static bool load_document(void *context, const bson_t *document, struct err *e)
+{
+    struct restoring *r = context;
+    struct loading *l = &r->loading;
+    char room[16];
+    const char *key;
+    (void)e; /* the same */
+    bool is_full = l->count == r->m->limits.updates || l->bytes + document->len > r->m->limits.bytes;
+    if (l->count > 0 && is_full && !(send_load(r) && goes_on(r, l->place.collection)))
+        return false;
+    size_t len = bson_uint32_to_string(l->count++, &key, room, sizeof room);
+    bson_append_document(&l->documents, key, (int)len, document);
+    l->bytes += document->len;
+    r->documents++;
+    int64_t rolled_up = mongo_number_at(document, MONGO_ROLL_APPLIED, 0);
+    r->rolled_up = rolled_up > r->rolled_up ? rolled_up : r->rolled_up;
+    return true;
+}
+
+/* A capped collection must be one from the beginning; validators are made by who counts. */
+static bool create_capped(struct restoring *r, const struct mongo_place *place, const bson_t *metadata)
+{
+    bson_t command = BSON_INITIALIZER, reply;
+    bson_iter_t it;
+    static const char *const options[] = {"capped", "size", "max"};
+    if (!mongo_find_member(metadata, "options.capped", &it) || !bson_iter_as_bool(&it))
+        return true;
+    BSON_APPEND_UTF8(&command, "create", place->collection);
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        char path[32];
+        snprintf(path, sizeof path, "options.%s", options[i]);
+        if (mongo_find_member(metadata, path, &it))
+            bson_append_iter(&command, options[i], -1, &it);
+    }
+    bool good = mongo_write_in(r->m->client, place->database, &command, NULL, &reply, r->e);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+static bool load_collection(struct restoring *r, const struct mongo_dump_entry *entry)
+{
+    bson_t metadata;
+    bool good = translate(r, &entry->place, &r->loading.place) && goes_on(r, r->loading.place.collection);
+    if (!good)
+        return false;
+    good = mongo_dump_read_metadata(&r->dump, entry, &metadata, r->e) &&
+           create_capped(r, &r->loading.place, &metadata);
+    bson_destroy(&metadata);
+    if (!good)
+        return false;
+    begin_load(r);
+    good =
+        mongo_dump_read(&r->dump, entry, load_document, r, r->e) && (r->loading.count == 0 || send_load(r));
+    bson_destroy(&r->loading.documents);
+    return good;
+}
+
+static bool is_special(const struct mongo_dump_entry *entry)
+{
+    static const char *const names[] = {MONGO_LEDGER, MONGO_BATCHES, MONGO_REPORTS};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(entry->place.collection, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool load_all(struct restoring *r)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < r->dump.count; i++)
+        good = is_special(&r->dump.list[i]) || load_collection(r, &r->dump.list[i]);
+    return good;
+}
+
+/* ---- the batches that were counted meanwhile */
+
+/* As whoever recovers it would: a document that was copied late enough has it. They follow on each other, so
+ * what a document has above this one is as good. */
+static bool carry_out(struct restoring *r)
+{
+    r->log.prev = -1;
+    bool good = mongo_send(r->m, &r->log, text_slice(&r->packed), r->e) && goes_on(r, MONGO_BATCHES);
+    text_clear(&r->packed);
+    r->batches++;
+    return good;
+}
+
+static bool take_part(void *context, const bson_t *document, struct err *e)
+{
+    struct restoring *r = context;
+    bson_iter_t it;
+    uint64_t inc, seq;
+    unsigned part;
+    char slot[MONGO_SLOT_BYTES];
+    bool is_log =
+        bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it) &&
+        sscanf(bson_iter_utf8(&it, NULL), "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", slot, &inc, &seq, &part) == 4;
+    if (!is_log)
+        return err_set(e, EX_DATAERR, "the backup has a batch of no name: take another backup");
+    if (part == 0 && r->packed.len > 0 && !carry_out(r))
+        return false;
+    memcpy(r->log.slot, slot, sizeof slot);
+    r->log.inc = (int64_t)inc;
+    r->log.seq = (int64_t)seq;
+    mongo_log_add_part(document, &r->packed);
+    return true;
+}
+
+static bool apply_batches(struct restoring *r)
+{
+    const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_BATCHES);
+    return entry == NULL ||
+           (mongo_dump_read(&r->dump, entry, take_part, r, r->e) && (r->packed.len == 0 || carry_out(r)));
+}
+
+/* ---- what is derived, and the rest */
+
+static bool change_many(struct restoring *r, const char *collection, const bson_t *filter, bson_t *update)
+{
+    int64_t count;
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
+                 BCON_DOCUMENT(update), "multi", BCON_BOOL(true), "}", "]");
+    bool good = mongo_write_many(r->m->client, command, collection, &count, r->e);
+    bson_destroy(command);
+    bson_destroy(update);
+    return good;
+}
+
+/* Nobody has the lease, nothing is rolled up, and the next fence is above that of every document. */
+static bool reset_jobs(struct restoring *r)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t fence = now_ms > r->rolled_up ? now_ms : r->rolled_up + 1;
+    bson_t all = BSON_INITIALIZER;
+    bool good = change_many(r, MONGO_JOBS, &all, BCON_NEW("$unset", "{", "owner", "", "until", "", "}"));
+    for (size_t t = 0; good && t < MONGO_TARGETS; t++) {
+        char from[32], to[32];
+        snprintf(from, sizeof from, "%s/", mongo_targets[t].job);
+        snprintf(to, sizeof to, "%s0", mongo_targets[t].job); /* which comes after "/" */
+        bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+        bson_t *update =
+            BCON_NEW("$unset", "{", "rolled", "", "}", "$max", "{", "fence", BCON_INT64(fence), "}");
+        if (t == MONGO_WEEKS)
+            BCON_APPEND(update, "$set", "{", "stale", BCON_BOOL(true), "}");
+        good = change_many(r, MONGO_JOBS, filter, update);
+        bson_destroy(filter);
+    }
+    bson_destroy(&all);
+    return good;
+}
+
+/* In the place of one that a daemon registered before it was refused: that has no watermarks. Spans that were
+ * swept may be in documents that were copied before. */
+static bool put_report(void *context, const bson_t *document, struct err *e)
+{
+    struct restoring *r = context;
+    bson_t filter = BSON_INITIALIZER, report = BSON_INITIALIZER;
+    bson_iter_t id;
+    bool matched;
+    if (bson_iter_init_find(&id, document, "_id"))
+        bson_append_iter(&filter, "_id", -1, &id);
+    bson_copy_to_excluding_noinit(document, &report, "swept", NULL);
+    bool good = mongo_update_one(r->m->client, MONGO_REPORTS, &filter, &report, true, &matched, e);
+    r->documents++;
+    bson_destroy(&report);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* With them, readers find the database. */
+static bool put_reports(struct restoring *r)
+{
+    const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_REPORTS);
+    return entry == NULL || mongo_dump_read(&r->dump, entry, put_report, r, r->e);
+}
+
+/* As they were. One that the server refuses is told: nothing that is counted needs it. */
+static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
+{
+    bson_t metadata, command = BSON_INITIALIZER, list, one, reply;
+    bson_iter_t indexes, at, it;
+    uint32_t count = 0;
+    struct mongo_place place;
+    char quoted[LOG_QUOTE_BYTES];
+    if (!translate(r, &entry->place, &place) || !goes_on(r, "indexes"))
+        return false;
+    bool good = mongo_dump_read_metadata(&r->dump, entry, &metadata, r->e);
+    BSON_APPEND_UTF8(&command, "createIndexes", place.collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &list);
+    bool has =
+        good && bson_iter_init_find(&indexes, &metadata, "indexes") && bson_iter_recurse(&indexes, &at);
+    while (has && bson_iter_next(&at)) {
+        char room[16];
+        const char *key;
+        bool is_id = bson_iter_recurse(&at, &it) && bson_iter_find(&it, "name") &&
+                     BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), "_id_") == 0;
+        if (is_id || !bson_iter_recurse(&at, &it))
+            continue;
+        size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
+        bson_append_document_begin(&list, key, (int)len, &one);
+        while (bson_iter_next(&it)) {
+            if (strcmp(bson_iter_key(&it), "ns") != 0)
+                bson_append_iter(&one, NULL, -1, &it);
+        }
+        bson_append_document_end(&list, &one);
+    }
+    bson_append_array_end(&command, &list);
+    if (good && count > 0) {
+        good = mongo_write_in(r->m->client, place.database, &command, NULL, &reply, r->e);
+        if (!good && !r->e->retryable) {
+            log_warn("index_not_restored", "collection=%s error=%s", place.collection,
+                     log_quote(r->e->text, quoted));
+            good = true;
+        }
+        bson_destroy(&reply);
+    }
+    bson_destroy(&command);
+    bson_destroy(&metadata);
+    return good;
+}
+
+/* ---- the ledger */
+
+/* A slot is free, its batches are done, and whoever had it before cannot seal in it any more. */
+static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
+{
+    static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};
+    bson_t to;
+    bson_iter_t it;
+    int64_t inc = 0;
+    bson_append_document_begin(writers, bson_iter_key(slot), -1, &to);
+    if (bson_iter_recurse(slot, &it)) {
+        while (bson_iter_next(&it)) {
+            bool is_own = false;
+            for (size_t i = 0; i < COUNT_OF(own); i++)
+                is_own |= strcmp(bson_iter_key(&it), own[i]) == 0;
+            if (strcmp(bson_iter_key(&it), "inc") == 0)
+                inc = bson_iter_as_int64(&it);
+            if (!is_own)
+                bson_append_iter(&to, NULL, -1, &it);
+        }
+    }
+    BSON_APPEND_INT64(&to, "inc", inc < now_ms ? now_ms : inc + 1);
+    BSON_APPEND_DATE_TIME(&to, "lease", 0);
+    bson_append_document_end(writers, &to);
+}
+
+static bool put_ledger(void *context, const bson_t *copied, struct err *e)
+{
+    struct restoring *r = context;
+    bson_t ledger = BSON_INITIALIZER, writers;
+    bson_iter_t it, slot;
+    bool matched;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    bson_copy_to_excluding_noinit(copied, &ledger, "writers", "restoring", "backups", "epoch", NULL);
+    BSON_APPEND_INT64(&ledger, "epoch", now_ms);
+    BSON_APPEND_DOCUMENT_BEGIN(&ledger, "writers", &writers);
+    if (bson_iter_init_find(&it, copied, "writers") && bson_iter_recurse(&it, &slot)) {
+        while (bson_iter_next(&slot)) {
+            if (BSON_ITER_HOLDS_DOCUMENT(&slot))
+                append_slot(&writers, &slot, now_ms);
+        }
+    }
+    bson_append_document_end(&ledger, &writers);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, &ledger, false, &matched, e) &&
+                (matched || err_set(e, EX_TEMPFAIL, "%s: the ledger is gone: another restore? Begin anew",
+                                    mongo_client_name(r->m->client)));
+    bson_destroy(filter);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* ---- all of it */
+
+static bool check_files(struct restoring *r)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < r->dump.count; i++) {
+        r->total += r->dump.list[i].documents;
+        good = r->b->goes_on(r->b->context, "checking", 0, 0) || backup_stopped("the restore", r->e);
+        good = good && mongo_dump_read(&r->dump, &r->dump.list[i], NULL, NULL, r->e);
+    }
+    return good;
+}
+
+static bool restore_all(struct restoring *r)
+{
+    if (!check_target(r) || !mark_ledger(r))
+        return false;
+    failpoint(FAILPOINT_RESTORE_MARKED);
+    if (!drop_owned(r) || !load_all(r))
+        return false;
+    failpoint(FAILPOINT_RESTORE_LOADED);
+    if (!apply_batches(r) || !reset_jobs(r))
+        return false;
+    failpoint(FAILPOINT_RESTORE_APPLIED);
+    bool good = put_reports(r);
+    for (size_t i = 0; good && i < r->dump.count; i++)
+        good = make_indexes(r, &r->dump.list[i]);
+    const struct mongo_dump_entry *ledger = mongo_dump_find(&r->dump, r->dump.database, MONGO_LEDGER);
+    return good && mongo_dump_read(&r->dump, ledger, put_ledger, r, r->e);
+}
+
+bool mongo_restore(const struct backup *b, struct text *said, struct err *e)
+{
+    struct restoring r = {.b = b, .e = e};
+    bool good = mongo_dump_open(&r.dump, b->path, e) && check_files(&r);
+    if (good)
+        r.m = mongo_new(b->url, true, e);
+    good = good && r.m != NULL && mongo_take_limits(r.m, e) && restore_all(&r);
+    if (good)
+        text_printf(said,
+                    "%s: %" PRIu64 " documents, and %zu batches that were counted while they were copied; "
+                    "what came after the backup is counted again by the next run\n",
+                    mongo_client_name(r.m->client), r.documents, r.batches);
+    if (r.m != NULL)
+        mongo_free(r.m);
+    text_fini(&r.packed);
+    mongo_dump_fini(&r.dump);
+    return good;
+}

@@ -1,0 +1,68 @@
+/* Validators, one by one; mongo/catalog/validator.c makes them at start. */
+#include "store/mongo/admin/internal.h"
+
+static const char *say_state(enum mongo_validator state)
+{
+    static const char *const found[] = {[VALIDATOR_IS_THERE] = "is there",
+                                        [VALIDATOR_NO_COLLECTION] = "is missing, and so is the collection",
+                                        [VALIDATOR_DIFFERS] = "is missing, or another one of tallyd",
+                                        [VALIDATOR_FOREIGN] = "is somebody else's, which is left as it is"};
+    return found[state];
+}
+
+static void print_validator(struct mongo_admin_run *r, const struct mongo_collection *c,
+                            enum mongo_validator state)
+{
+    static const char *const why[] = {
+        [VALIDATION_OFF] = "no validator",
+        [VALIDATION_WARN] = "what others write amiss is told in the server's log",
+        [VALIDATION_ERROR] = "what others write amiss is refused, but where a document is damaged already"};
+    enum store_validation v = r->task->validation;
+    bson_t command;
+    text_printf(r->out, "\n// %s: %s", c->name, why[v]);
+    if (r->is_there)
+        text_printf(r->out, "; %s",
+                    v == VALIDATION_OFF && state == VALIDATOR_DIFFERS ? "there is one of tallyd"
+                                                                      : say_state(state));
+    text_putc(r->out, '\n');
+    if (v == VALIDATION_OFF && state != VALIDATOR_DIFFERS)
+        return;
+    mongo_validator_command(r->m, c, v, state == VALIDATOR_NO_COLLECTION, true, &command);
+    text_puts(r->out, state == VALIDATOR_FOREIGN ? "// " : "");
+    mongo_admin_database(r);
+    text_puts(r->out, ".runCommand(");
+    mongo_admin_json(r->out, &command);
+    text_puts(r->out, ")\n");
+    bson_destroy(&command);
+}
+
+static bool make_validator(struct mongo_admin_run *r, const struct mongo_collection *c,
+                           enum mongo_validator state, struct err *e)
+{
+    bool is_wanted = state == VALIDATOR_NO_COLLECTION || state == VALIDATOR_DIFFERS,
+         is_off = r->task->validation == VALIDATION_OFF;
+    if (is_wanted && !mongo_make_validator(r->m, c, r->task->validation, state == VALIDATOR_NO_COLLECTION, e))
+        return false;
+    text_printf(r->out, "%s: validator %s\n", c->name,
+                is_wanted                               ? is_off ? "was taken away" : "was made"
+                : is_off && state == VALIDATOR_IS_THERE ? "is none there"
+                                                        : say_state(state));
+    return true;
+}
+
+bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
+{
+    enum store_validation v = r->task->validation;
+    enum mongo_validator state = v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_NO_COLLECTION;
+    bson_t validator;
+    bool has_one = mongo_schema(r->m, c, true, &validator);
+    bson_destroy(&validator);
+    if (!has_one)
+        return true;
+    if (r->is_there && !mongo_find_validator(r->m, c, v, &state, e))
+        return false;
+    if (r->task->apply)
+        return make_validator(r, c, state, e);
+    print_validator(r, c, state);
+    return true;
+}

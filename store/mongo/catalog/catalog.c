@@ -1,0 +1,89 @@
+#include "store/mongo/catalog/catalog.h"
+
+#include "base/check.h"
+#include "store/mongo/doc/top.h"
+#include "store/mongo/raw/raw.h"
+
+#include <stdio.h>
+
+static bool each_of_report(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
+                           struct err *e)
+{
+    size_t count;
+    struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
+    size_t all = count + (m->with_weeks ? MONGO_TARGETS : MONGO_WEEKS);
+    for (size_t i = 0; i < all; i++) {
+        c.kind = i < count ? &kinds[i] : mongo_targets[i - count].kind;
+        mongo_collection(m, report, span_name(c.kind->span), c.name);
+        if (!fn(context, &c, e))
+            return false;
+    }
+    c = (struct mongo_collection){.holds = HOLDS_SERIES, .report = report};
+    mongo_collection(m, report, "series", c.name);
+    if (!fn(context, &c, e))
+        return false;
+    c = (struct mongo_collection){.holds = HOLDS_TOP, .report = report};
+    mongo_collection(m, report, MONGO_TOP, c.name);
+    return !mongo_top_is_kept(&m->reports[report]) || fn(context, &c, e);
+}
+
+static bool each_raw(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        struct mongo_collection c = {.holds = HOLDS_RAW, .raw = m->raws[i].of};
+        struct mongo_place place;
+        if (c.raw == NULL || raw_has_periods(c.raw))
+            continue;
+        mongo_raw_place(m, c.raw, 0, &place);
+        memcpy(c.name, place.collection, sizeof c.name);
+        if (!fn(context, &c, e))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
+{
+    static const struct mongo_collection others[] = {{HOLDS_BOOKS, 0, NULL, MONGO_BOOKS, NULL},
+                                                     {HOLDS_BATCHES, 0, NULL, MONGO_BATCHES, NULL},
+                                                     {HOLDS_LEDGER, 0, NULL, MONGO_LEDGER, NULL},
+                                                     {HOLDS_JOBS, 0, NULL, MONGO_JOBS, NULL},
+                                                     {HOLDS_REPORTS, 0, NULL, MONGO_REPORTS, NULL}};
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        if (!each_of_report(m, r, fn, context, e))
+            return false;
+    }
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (!fn(context, &others[i], e))
+            return false;
+    }
+    return each_raw(m, fn, context, e);
+}
+
+const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key)
+{
+    bson_init(key);
+    if (c->holds == HOLDS_TOP) {
+        BSON_APPEND_INT32(key, "waiting", 1);
+        return MONGO_INDEX_TOP;
+    }
+    if (c->holds != HOLDS_DOCUMENTS)
+        return NULL;
+    for (size_t d = 0; d < m->reports[c->report].dimension_count; d++)
+        BSON_APPEND_INT32(key, m->more[c->report].dimensions[d], 1);
+    BSON_APPEND_INT32(key, "metadata.date", 1);
+    return MONGO_INDEX;
+}
+
+bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
+                    struct mongo_index_of *index, bson_t *key)
+{
+    if (c->holds == HOLDS_RAW)
+        return mongo_raw_index(c->raw, n, index, key);
+    *index = (struct mongo_index_of){
+        mongo_index_key(m, c, key),
+        c->holds == HOLDS_TOP ? "what is to be ranked" : "the history of one series, equality before range",
+        0};
+    return index->name != NULL && n == 0;
+}

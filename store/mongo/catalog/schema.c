@@ -1,0 +1,255 @@
+/* The $jsonSchema of each collection: what tallyd writes there, type by type. Nothing is said of members that
+ * it does not know, so that others may add their own. */
+#include "base/check.h"
+#include "store/mongo/catalog/catalog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MARK "what tallyd writes"
+
+struct schema {
+    const struct mongo_store *m;
+    const struct mongo_collection *c;
+    bool whole;
+};
+
+static void add_type(bson_t *to, const char *name, const char *type)
+{
+    bson_t of;
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", type);
+    bson_append_document_end(to, &of);
+}
+
+static void add_types(bson_t *to, const char *name, const char *one, const char *other)
+{
+    bson_t of, types;
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_ARRAY_BEGIN(&of, "bsonType", &types);
+    BSON_APPEND_UTF8(&types, "0", one);
+    BSON_APPEND_UTF8(&types, "1", other);
+    bson_append_array_end(&of, &types);
+    bson_append_document_end(to, &of);
+}
+
+/* An object, whose members are then described; ended by end_object(). */
+static void begin_object(bson_t *to, const char *name, bson_t *of, bson_t *members)
+{
+    bson_append_document_begin(to, name, -1, of);
+    BSON_APPEND_UTF8(of, "bsonType", "object");
+    BSON_APPEND_DOCUMENT_BEGIN(of, "properties", members);
+}
+
+static void end_object(bson_t *to, bson_t *of, bson_t *members)
+{
+    bson_append_document_end(of, members);
+    bson_append_document_end(to, of);
+}
+
+static bool is_rolled(const struct schema *s)
+{
+    return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span > SPAN_MONTH;
+}
+
+/* What mongo_add_value() writes, and mongo_roll() beside a mean. */
+static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
+{
+    size_t count = measure_column_count(m);
+    bson_t of, members;
+    if (count == 1) {
+        add_type(to, name, "long");
+        return;
+    }
+    begin_object(to, name, &of, &members);
+    if (m->kind == MEASURE_LAST) {
+        add_type(&members, "t", "date");
+        add_type(&members, "o", "long");
+        add_type(&members, "v", "long");
+    } else {
+        add_type(&members, "units", "long");
+        if (count == (m->kind == MEASURE_MEAN ? 3 : 2))
+            add_type(&members, "micros", "long");
+        if (m->kind == MEASURE_MEAN)
+            add_type(&members, "count", "long");
+        if (m->kind == MEASURE_MEAN && is_rolled(s)) {
+            add_type(&members, "mean", "double");
+            add_type(&members, "at", "date");
+        }
+    }
+    end_object(to, &of, &members);
+}
+
+/* The slots of a span, which are so many levels below the document. */
+static void add_slots(const struct schema *s, bson_t *to, const char *name, const struct measure *m,
+                      int depth)
+{
+    bson_t of;
+    if (depth == 0) {
+        add_value(s, to, name, m);
+        return;
+    }
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    if (s->whole)
+        add_slots(s, &of, "additionalProperties", m, depth - 1);
+    bson_append_document_end(to, &of);
+}
+
+static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
+{
+    if (s->c->kind == &mongo_week) {
+        add_slots(s, to, mongo_member(SPAN_WEEK), m, 0);
+        add_slots(s, to, mongo_member(SPAN_DAY), m, 1);
+        return;
+    }
+    int longest = (int)s->c->kind->span - is_rolled(s); /* years have no sum of their own */
+    for (int span = longest; span >= (int)s->c->kind->finest; span--)
+        add_slots(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
+}
+
+static void add_measures(const struct schema *s, bson_t *to)
+{
+    const struct report *r = &s->m->reports[s->c->report];
+    const struct mongo_report *more = &s->m->more[s->c->report];
+    for (size_t i = 0; i < r->measure_count; i++) {
+        bson_t of, members;
+        char name[sizeof more->fields[i]];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(more->fields[i], "."), more->fields[i]);
+        if (name[0] == '\0') {
+            add_measure(s, to, &r->measures[i]);
+            continue;
+        }
+        begin_object(to, name, &of, &members);
+        add_measure(s, &members, &r->measures[i]);
+        end_object(to, &of, &members);
+    }
+}
+
+/* The dimensions are texts; of `other` they are null, or not there. */
+static void add_metadata(const struct schema *s, bson_t *to)
+{
+    const struct mongo_report *more = &s->m->more[s->c->report];
+    bson_t of, members, required;
+    begin_object(to, "metadata", &of, &members);
+    for (size_t d = 0; d < s->m->reports[s->c->report].dimension_count; d++)
+        add_types(&members, more->dimensions[d] + strlen("metadata."), "string", "null");
+    add_type(&members, "other", "bool");
+    if (s->c->holds == HOLDS_DOCUMENTS)
+        add_type(&members, "date", "date");
+    bson_append_document_end(&of, &members);
+    if (s->c->holds == HOLDS_DOCUMENTS) {
+        BSON_APPEND_ARRAY_BEGIN(&of, "required", &required);
+        BSON_APPEND_UTF8(&required, "0", "date");
+        bson_append_array_end(&of, &required);
+    }
+    bson_append_document_end(to, &of);
+}
+
+/* Counts by name, some of them one level deeper: rejected.REASON, gap.FROM. */
+static void add_entries(const struct schema *s, bson_t *to, const char *name)
+{
+    bson_t of;
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    if (s->whole)
+        add_types(&of, "additionalProperties", "long", "object");
+    bson_append_document_end(to, &of);
+}
+
+static void add_books(const struct schema *s, bson_t *to)
+{
+    bson_t reports;
+    add_type(to, "source", "string");
+    add_type(to, "partition", "string");
+    add_entries(s, to, "entries");
+    bson_append_document_begin(to, "reports", -1, &reports);
+    BSON_APPEND_UTF8(&reports, "bsonType", "object");
+    if (s->whole)
+        add_entries(s, &reports, "additionalProperties");
+    bson_append_document_end(to, &reports);
+}
+
+/* Of the lists only that they are there: they are read with care. */
+static void add_top(const struct schema *s, bson_t *to)
+{
+    bson_t of, members, list;
+    begin_object(to, "metadata", &of, &members);
+    add_type(&members, "date", "date");
+    end_object(to, &of, &members);
+    add_type(to, "written", "long");
+    add_type(to, "ranked", "long");
+    add_type(to, "waiting", "bool");
+    add_type(to, "at", "date");
+    bson_append_document_begin(to, "measures", -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    if (s->whole) {
+        begin_object(&of, "additionalProperties", &list, &members);
+        add_types(&members, "total", "long", "object");
+        add_type(&members, "series", "long");
+        add_type(&members, "top", "array");
+        end_object(&of, &list, &members);
+    }
+    bson_append_document_end(to, &of);
+}
+
+/* What every update sets. */
+static void add_common(const struct schema *s, bson_t *to)
+{
+    bson_t applied;
+    add_type(to, "_id", "string");
+    BSON_APPEND_DOCUMENT_BEGIN(to, "applied", &applied);
+    BSON_APPEND_UTF8(&applied, "bsonType", "object");
+    if (s->whole)
+        add_type(&applied, "additionalProperties", "long");
+    bson_append_document_end(to, &applied);
+    add_type(to, "modified", "date");
+    add_type(to, "v", "int");
+}
+
+static void add_required(const struct schema *s, bson_t *to)
+{
+    bson_t required;
+    BSON_APPEND_ARRAY_BEGIN(to, "required", &required);
+    BSON_APPEND_UTF8(&required, "0", "applied");
+    BSON_APPEND_UTF8(&required, "1", "modified");
+    BSON_APPEND_UTF8(&required, "2", "v");
+    if (s->c->holds == HOLDS_DOCUMENTS)
+        BSON_APPEND_UTF8(&required, "3", "metadata");
+    bson_append_array_end(to, &required);
+}
+
+bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
+                  bson_t *validator)
+{
+    const struct schema s = {m, c, whole};
+    bson_t schema, members;
+    bson_init(validator);
+    if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_BOOKS &&
+        c->holds != HOLDS_TOP)
+        return false;
+    BSON_APPEND_DOCUMENT_BEGIN(validator, "$jsonSchema", &schema);
+    BSON_APPEND_UTF8(&schema, "description", MARK);
+    BSON_APPEND_UTF8(&schema, "bsonType", "object");
+    add_required(&s, &schema);
+    BSON_APPEND_DOCUMENT_BEGIN(&schema, "properties", &members);
+    add_common(&s, &members);
+    if (c->holds == HOLDS_BOOKS)
+        add_books(&s, &members);
+    else if (c->holds == HOLDS_TOP)
+        add_top(&s, &members);
+    else
+        add_metadata(&s, &members);
+    if (c->holds == HOLDS_DOCUMENTS)
+        add_measures(&s, &members);
+    bson_append_document_end(&schema, &members);
+    bson_append_document_end(validator, &schema);
+    return true;
+}
+
+bool mongo_schema_is_ours(const bson_t *validator)
+{
+    bson_iter_t mark;
+    return mongo_find_member(validator, "$jsonSchema.description", &mark) && BSON_ITER_HOLDS_UTF8(&mark) &&
+           strcmp(bson_iter_utf8(&mark, NULL), MARK) == 0;
+}

@@ -1,0 +1,103 @@
+/* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their stamps
+ * are read first, so whatever they say is in R.year was there before it is read; and at most once in a while,
+ * so a late event may be seen so much later. */
+#include "base/mem.h"
+#include "store/mongo/doc/stamps.h"
+
+#include <stdlib.h>
+
+#define SEEN_MS 1000
+
+#define WORTH_MIN 2 /* so many months, or there is no document less to read */
+
+struct months {
+    struct mongo_store *m;
+    const struct scan *scan;
+    const struct mongo_stamps *stamps;
+    scan_fn *fn;
+    void *context;
+    struct scan_stats *stats;
+    struct err *e;
+};
+
+static bool is_rolled(const struct months *s, int64_t month_ms)
+{
+    return mongo_is_rolled(s->stamps, month_ms);
+}
+
+/* A year may have another value of a month that is not rolled up as it is now. */
+static void see_rolled(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+{
+    const struct months *s = context;
+    if (is_rolled(s, slot_ms))
+        s->fn(s->context, series, slot_ms, values);
+}
+
+static bool scan_part(struct months *s, const struct mongo_kind *kind, int64_t from_ms, int64_t to_ms,
+                      uint64_t rows_max)
+{
+    struct scan part = *s->scan;
+    part.from_ms = from_ms;
+    part.to_ms = to_ms;
+    part.rows_max = rows_max;
+    if (kind == &mongo_year)
+        return mongo_scan_kind(s->m, kind, &part, see_rolled, s, s->stats, s->e);
+    return mongo_scan_kind(s->m, kind, &part, s->fn, s->context, s->stats, s->e);
+}
+
+/* Each run of months that are not rolled up. */
+static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_t rows_before)
+{
+    int64_t at = s->scan->from_ms;
+    while (at < s->scan->to_ms) {
+        int64_t from_ms = at;
+        for (; at < s->scan->to_ms && !is_rolled(s, at); at = span_next(SPAN_MONTH, at)) {
+        }
+        uint64_t left = s->scan->rows_max - (s->stats->rows - rows_before);
+        if (from_ms < at && !scan_part(s, kind, from_ms, at, left))
+            return false;
+        for (; at < s->scan->to_ms && is_rolled(s, at); at = span_next(SPAN_MONTH, at)) {
+        }
+    }
+    return true;
+}
+
+/* NULL: they could not be read. */
+static const struct mongo_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
+{
+    struct mongo_stamps **seen = &m->more[report].rolled;
+    if (*seen != NULL && clock_mono_ms(&clock_system) - (*seen)->read_ms < SEEN_MS)
+        return *seen;
+    if (*seen == NULL)
+        *seen = xcalloc(1, sizeof **seen);
+    free((*seen)->list);
+    if (mongo_read_stamps(m, &mongo_targets[MONGO_YEARS], report, *seen, e))
+        return *seen;
+    (*seen)->read_ms = -SEEN_MS;
+    return NULL;
+}
+
+bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
+                       struct scan_stats *stats, struct err *e)
+{
+    struct months s = {.m = m, .scan = scan, .fn = fn, .context = context, .stats = stats, .e = e};
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], SPAN_MONTH);
+    int64_t first_ms = -1, end_ms = -1;
+    uint64_t rows_before = stats->rows;
+    size_t count = 0;
+    s.stamps = see_stamps(m, scan->report, e);
+    bool good = s.stamps != NULL;
+    for (size_t i = 0; good && i < s.stamps->count; i++) {
+        int64_t at = s.stamps->list[i].start_ms;
+        if (at < scan->from_ms || at >= scan->to_ms || !is_rolled(&s, at))
+            continue;
+        first_ms = count++ == 0 ? at : first_ms;
+        end_ms = span_next(SPAN_MONTH, at);
+    }
+    if (good && count < WORTH_MIN)
+        good = scan_part(&s, kind, scan->from_ms, scan->to_ms, scan->rows_max);
+    else if (good)
+        good = scan_part(&s, &mongo_year, first_ms, end_ms, scan->rows_max) &&
+               scan_others(&s, kind, rows_before);
+    return good;
+}

@@ -1,0 +1,112 @@
+/* The newest time buckets that have documents. `_id` begins with the time, so each is found by its index. */
+#include "store/mongo/handle/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Documents made ahead of their counts lie at most one period behind one another. */
+#define SHELLS_MAX 4
+
+struct last {
+    char time[MONGO_TIME_BYTES]; /* what its `_id` begins with; "": no document */
+    bool has_counts;
+};
+
+static bool take_last(void *context, const bson_t *document)
+{
+    struct last *last = context;
+    bson_iter_t it, applied;
+    if (bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
+        snprintf(last->time, sizeof last->time, "%s", bson_iter_utf8(&it, NULL));
+    last->time[strspn(last->time, "0123456789")] = '\0';
+    /* One that was made ahead names no writer (mongo/writer/prealloc.c). */
+    last->has_counts = !bson_iter_init_find(&it, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
+                       (bson_iter_recurse(&it, &applied) && bson_iter_next(&applied));
+    return true;
+}
+
+/* "2010101013" of any kind; -1: it is no time. */
+static int64_t time_ms(const char *text)
+{
+    struct civil c = {.month = 1, .day = 1};
+    if (sscanf(text, "%4d%2d%2d%2d%2d", &c.year, &c.month, &c.day, &c.hour, &c.minute) < 2 || c.year < 1970 ||
+        c.month < 1 || c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month) ||
+        c.hour > 23 || c.minute > 59)
+        return -1;
+    return civil_to_ms(&c);
+}
+
+/* The start of the last document of a kind that begins before `end_ms`, and unless shells are meant, too, has
+ * counts; -1: there is none. */
+static bool find_last(struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t end_ms,
+                      bool with_shells, int64_t *start_ms, struct err *e)
+{
+    char collection[MONGO_NAME_BYTES], before[MONGO_TIME_BYTES];
+    bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "sort", "{", "_id",
+                               BCON_INT32(-1), "}", "limit", BCON_INT64(1));
+    struct last last = {.has_counts = false};
+    bool good = true;
+    mongo_collection(m, report, span_name(k->span), collection);
+    *start_ms = -1;
+    end_ms = end_ms > 0 ? span_next(k->span, span_floor(k->span, end_ms - 1)) : 0;
+    end_ms = end_ms < CIVIL_END_MS ? end_ms : CIVIL_END_MS - 1; /* of four digits */
+    for (int i = 0; good && !last.has_counts && i < SHELLS_MAX; i++) {
+        bson_t *filter = BCON_NEW("_id", "{", "$lt", BCON_UTF8(mongo_time(k->span, end_ms, before)), "}");
+        last = (struct last){.has_counts = true};
+        good = mongo_find(m->client, collection, filter, options, take_last, &last, e);
+        last.has_counts |= with_shells;
+        end_ms = time_ms(last.time);
+        bson_destroy(filter);
+        if (end_ms < 0)
+            break;
+    }
+    if (good && last.has_counts)
+        *start_ms = end_ms;
+    bson_destroy(options);
+    return good;
+}
+
+static enum span at_least_hours(const struct mongo_kind *k)
+{
+    return k->span < SPAN_HOUR ? SPAN_HOUR : k->span;
+}
+
+bool mongo_documents_end(struct mongo_store *m, size_t report, int64_t before_ms, int64_t *end_ms,
+                         struct err *e)
+{
+    size_t count;
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
+    *end_ms = 0;
+    for (size_t k = 0; k < count && kinds[k].span < SPAN_MONTH; k++) {
+        int64_t start_ms;
+        if (!find_last(m, report, &kinds[k], before_ms, true, &start_ms, e))
+            return false;
+        if (start_ms >= 0 && span_next(kinds[k].span, start_ms) > *end_ms)
+            *end_ms = span_next(kinds[k].span, start_ms);
+    }
+    return true;
+}
+
+bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    size_t count;
+    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count), *finest = NULL;
+    for (size_t k = count; k-- > 0;) {
+        int64_t start_ms;
+        if (!find_last(m, report, &kinds[k], before_ms, false, &start_ms, e))
+            return false;
+        if (start_ms < newest->start_ms || start_ms < 0)
+            continue; /* the report left these out of documents as short */
+        newest->span = at_least_hours(&kinds[k]);
+        newest->start_ms = span_floor(newest->span, start_ms);
+        finest = &kinds[k];
+    }
+    if (finest == NULL)
+        return true;
+    if (!find_last(m, report, finest, newest->start_ms, false, &newest->before_ms, e))
+        return false;
+    if (newest->before_ms >= 0)
+        newest->before_ms = span_floor(newest->span, newest->before_ms);
+    return true;
+}

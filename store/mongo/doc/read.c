@@ -1,0 +1,567 @@
+/* Charts from documents: of each span, from the kind that has its slots in the fewest. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/handle/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* So few documents of one series are asked for by their names, more by their dates. */
+#define BY_ID_MAX  400 /* days of a year, or hours of two weeks */
+/* So few of several series, as many at once as above; of more series all are read. */
+#define BY_IDS_MAX 4000
+/* So few keys of a level are asked for one by one. */
+#define KEYS_MAX   4
+
+struct reading {
+    struct mongo_store *m;
+    const struct scan *scan;
+    const struct mongo_kind *kind;
+    scan_fn *fn;
+    mongo_key_fn *key_fn; /* or by keys, if it is not NULL */
+    void *context;
+    struct scan_stats *stats;
+    uint32_t measures; /* a bit each: which are read */
+    char collection[MONGO_NAME_BYTES];
+    bson_t options; /* of what is asked */
+    struct text key;
+    bool is_too_much;
+};
+
+/* ---- documents */
+
+static void take_row(const struct reading *g, size_t measure, size_t row, const bson_iter_t *value)
+{
+    struct mongo_store *m = g->m;
+    const struct report *r = &m->reports[g->scan->report];
+    int64_t *columns = &m->rows[row * r->column_count];
+    if (!m->row_is_there[row]) {
+        memset(columns, 0, r->column_count * sizeof *columns);
+        m->row_is_there[row] = 1;
+    }
+    mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
+}
+
+/* What is below a bucket's row, down to the slots; no deeper than spans are. */
+static void take_rows(const struct reading *g, size_t measure, enum span span, size_t row,
+                      const bson_iter_t *value)
+{
+    bson_iter_t at;
+    if (span == g->scan->slot) {
+        take_row(g, measure, row, value);
+        return;
+    }
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
+        return;
+    enum span below = (enum span)(span - 1);
+    while (bson_iter_next(&at)) {
+        size_t inner = row;
+        if (mongo_row_below(below, bson_iter_key(&at), &inner))
+            take_rows(g, measure, below, inner, &at);
+    }
+}
+
+static bool date_of(const bson_t *document, int64_t *date_ms)
+{
+    bson_iter_t it, date;
+    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, "metadata.date", &date) ||
+        !BSON_ITER_HOLDS_DATE_TIME(&date))
+        return false;
+    *date_ms = bson_iter_date_time(&date);
+    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* others' are damage */
+}
+
+/* All slots of one document into m->rows. */
+static void read_slots(const struct reading *g, const bson_t *document)
+{
+    const struct scan *scan = g->scan;
+    const struct report *r = &g->m->reports[scan->report];
+    const struct mongo_report *more = &g->m->more[scan->report];
+    memset(g->m->row_is_there, 0, mongo_row_count(g->kind, scan->slot));
+    for (size_t i = 0; i < r->measure_count; i++) {
+        char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
+        bson_iter_t it, value;
+        if ((g->measures >> i & 1) == 0)
+            continue;
+        snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->slot));
+        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
+            take_rows(g, i, g->kind->span, 0, &value);
+    }
+}
+
+/* No row of a document before this one is in the range. */
+static size_t first_row(const struct reading *g, int64_t date_ms)
+{
+    int64_t ahead_ms = g->scan->from_ms - date_ms;
+    return g->scan->slot == g->kind->span || ahead_ms < 0 ? 0
+                                                          : (size_t)(ahead_ms / span_next(g->scan->slot, 0));
+}
+
+/* A slot that was there before anything was counted in it: its report has a count. */
+static bool is_made_ahead(const struct reading *g, const int64_t *columns)
+{
+    const struct mongo_report *more = &g->m->more[g->scan->report];
+    return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
+}
+
+/* Is it of a series that is wanted? Its number, or its key, in g->key. */
+static bool find_series(struct reading *g, const bson_t *document, uint32_t *series)
+{
+    bson_iter_t metadata;
+    bool is_other;
+    if (g->key_fn == NULL)
+        return mongo_take_name(g->m, g->scan->report, document, &g->key, series) &&
+               series_set_has(&g->scan->series, *series);
+    if (!bson_iter_init_find(&metadata, document, "metadata") ||
+        !mongo_key_of(g->m, g->scan->report, &metadata, &g->key, &is_other))
+        return false;
+    *series = is_other ? STORE_SERIES_OTHER : STORE_SERIES_OTHER + 1;
+    return true;
+}
+
+static bool tell_slot(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
+{
+    const struct slice key = text_slice(&g->key);
+    if (g->key_fn != NULL)
+        return g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
+    g->fn(g->context, series, at_ms, columns);
+    return true;
+}
+
+static bool see_document(void *context, const bson_t *document)
+{
+    struct reading *g = context;
+    const struct scan *scan = g->scan;
+    size_t columns = g->m->reports[scan->report].column_count;
+    uint32_t series;
+    int64_t date_ms;
+    if (g->stats->rows == scan->rows_max) {
+        g->is_too_much = true;
+        return false;
+    }
+    g->stats->rows++;
+    g->stats->bytes += document->len;
+    if (!date_of(document, &date_ms) || !find_series(g, document, &series))
+        return true;
+    read_slots(g, document);
+    for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
+        if (!g->m->row_is_there[row] || is_made_ahead(g, &g->m->rows[row * columns]))
+            continue;
+        int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
+        if (at_ms >= scan->to_ms)
+            break;
+        if (at_ms >= scan->from_ms && !tell_slot(g, series, at_ms, &g->m->rows[row * columns]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is asked for */
+
+/* Of a range within one document, but not all of it, only the keys that it touches are asked for, where they
+ * are few. */
+static bool takes_keys(const struct reading *g)
+{
+    const struct scan *scan = g->scan;
+    enum span whole = g->kind->span, below = (enum span)(whole - 1);
+    if (scan->slot == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1) ||
+        scan->to_ms == span_next(whole, scan->from_ms))
+        return false;
+    return scan->slot < below || scan->to_ms <= scan->from_ms + KEYS_MAX * span_next(below, 0);
+}
+
+typedef void path_fn(bson_t *to, const char *path);
+
+/* Where the slots of a measure are. */
+static void add_paths(const struct reading *g, size_t measure, path_fn *add, bson_t *to)
+{
+    const struct scan *scan = g->scan;
+    enum span below = (enum span)(g->kind->span - 1);
+    char path[128];
+    int len = snprintf(path, sizeof path, "%s%s", g->m->more[scan->report].fields[measure],
+                       mongo_member(scan->slot));
+    if (!takes_keys(g)) {
+        add(to, path);
+        return;
+    }
+    for (int64_t at = span_floor(below, scan->from_ms); at < scan->to_ms; at = span_next(below, at)) {
+        snprintf(path + len, sizeof path - (size_t)len, ".%d", mongo_key_in(below, at));
+        add(to, path);
+    }
+}
+
+static void project(bson_t *to, const char *path)
+{
+    BSON_APPEND_BOOL(to, path, true);
+}
+
+/* Only what the answer is made of. */
+static void write_options(struct reading *g)
+{
+    bson_t projection;
+    bson_init(&g->options);
+    BSON_APPEND_DOCUMENT_BEGIN(&g->options, "projection", &projection);
+    BSON_APPEND_BOOL(&projection, "_id", false);
+    BSON_APPEND_BOOL(&projection, "metadata", true);
+    for (size_t i = 0; i < g->m->reports[g->scan->report].measure_count; i++) {
+        if (g->measures >> i & 1)
+            add_paths(g, i, project, &projection);
+    }
+    bson_append_document_end(&g->options, &projection);
+}
+
+static void require(bson_t *to, const char *path)
+{
+    char index[16];
+    bson_t one, exists;
+    snprintf(index, sizeof index, "%u", bson_count_keys(to));
+    bson_append_document_begin(to, index, -1, &one);
+    bson_append_document_begin(&one, path, -1, &exists);
+    BSON_APPEND_BOOL(&exists, "$exists", true);
+    bson_append_document_end(&one, &exists);
+    bson_append_document_end(to, &one);
+}
+
+/* Where keys are asked for, only documents that have one: of a sum, there whenever there was an event. */
+static void require_keys(const struct reading *g, bson_t *filter)
+{
+    const struct report *r = &g->m->reports[g->scan->report];
+    bson_t any;
+    size_t i = 0;
+    while (i < r->measure_count && ((g->measures >> i & 1) == 0 || !measure_is_sum(&r->measures[i])))
+        i++;
+    if (!takes_keys(g) || i == r->measure_count)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(filter, "$or", &any);
+    add_paths(g, i, require, &any);
+    bson_append_array_end(filter, &any);
+}
+
+/* By `_id`, which begins with the time; of one series also by its metadata, for which there may be an
+ * index. */
+static void filter_by_time(const struct reading *g, bson_t *filter)
+{
+    struct mongo_store *m = g->m;
+    const struct scan *scan = g->scan;
+    enum span bucket = g->kind->span;
+    int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
+    char time[MONGO_TIME_BYTES];
+    bson_t of;
+    bson_init(filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
+    BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
+    text_clear(&m->id);
+    text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
+    BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
+    bson_append_document_end(filter, &of);
+    require_keys(g, filter);
+    if (scan->series.kind != SERIES_ONE)
+        return;
+    mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "metadata.date", &of);
+    BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
+    BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
+    bson_append_document_end(filter, &of);
+}
+
+/* Those that are wanted; but what was counted while they, being no sums, were absent, others tell. */
+static uint32_t measures_of(const struct report *r, uint32_t wanted)
+{
+    const uint32_t all = ((uint32_t)1 << r->measure_count) - 1;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if ((wanted >> i & 1) && !measure_is_sum(&r->measures[i]))
+            return all;
+    }
+    return wanted != 0 ? wanted : all;
+}
+
+static bool ask(struct reading *g, const bson_t *filter, struct err *e)
+{
+    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e))
+        return false;
+    return !g->is_too_much || err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
+                                      g->scan->rows_max);
+}
+
+/* ---- documents by their names */
+
+static uint64_t count_buckets(const struct reading *g)
+{
+    uint64_t count = 0;
+    int64_t at = span_floor(g->kind->span, g->scan->from_ms);
+    for (; at < g->scan->to_ms && count <= BY_IDS_MAX; at = span_next(g->kind->span, at))
+        count++;
+    return count;
+}
+
+/* Above all that are known nothing is of the set. */
+static uint32_t series_end(const struct reading *g)
+{
+    const struct series_set *set = &g->scan->series;
+    uint64_t known = g->m->more[g->scan->report].names.count + 1;
+    uint64_t end = set->kind == SERIES_ONE ? (uint64_t)set->one + 1 : set->bits_max;
+    return (uint32_t)(end < known ? end : known);
+}
+
+static bool is_few(const struct reading *g)
+{
+    const struct series_set *set = &g->scan->series;
+    uint64_t count = 0, most = set->kind == SERIES_ONE ? BY_ID_MAX : BY_IDS_MAX;
+    for (uint32_t series = 0; set->kind == SERIES_SET && count <= most && series < series_end(g); series++)
+        count += series_set_has(set, series);
+    return set->kind != SERIES_ALL && (set->kind == SERIES_ONE ? 1 : count) * count_buckets(g) <= most;
+}
+
+struct asking {
+    struct reading *g;
+    bson_t filter;
+    struct mongo_ids ids;
+};
+
+static void begin_ids(struct asking *a)
+{
+    bson_init(&a->filter);
+    mongo_ids_begin(&a->ids, &a->filter);
+}
+
+static bool ask_for_ids(struct asking *a, struct err *e)
+{
+    mongo_ids_end(&a->ids, &a->filter);
+    bool good = a->ids.count == 0 || ask(a->g, &a->filter, e);
+    bson_destroy(&a->filter);
+    return good;
+}
+
+/* All documents of one series in the range. */
+static bool add_ids(struct asking *a, uint32_t series, struct err *e)
+{
+    const struct scan *scan = a->g->scan;
+    struct mongo_store *m = a->g->m;
+    enum span bucket = a->g->kind->span;
+    char time[MONGO_TIME_BYTES];
+    for (int64_t at = span_floor(bucket, scan->from_ms); at < scan->to_ms; at = span_next(bucket, at)) {
+        /* The key is looked up each time: what is read may bring names. */
+        mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time),
+                 mongo_key(&m->more[scan->report], series));
+        mongo_ids_add(&a->ids, slice_of(m->id.ptr, m->id.len));
+        if (a->ids.count < BY_ID_MAX)
+            continue;
+        bool good = ask_for_ids(a, e);
+        begin_ids(a);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static bool scan_by_id(struct reading *g, struct err *e)
+{
+    const struct series_set *set = &g->scan->series;
+    struct asking a = {.g = g};
+    bool good = true;
+    begin_ids(&a);
+    for (uint32_t series = set->kind == SERIES_ONE ? set->one : 0; good && series < series_end(g); series++)
+        good = !series_set_has(set, series) || add_ids(&a, series, e);
+    if (good)
+        return ask_for_ids(&a, e);
+    mongo_ids_end(&a.ids, &a.filter);
+    bson_destroy(&a.filter);
+    return false;
+}
+
+static bool scan_by_time(struct reading *g, struct err *e)
+{
+    bson_t filter;
+    filter_by_time(g, &filter);
+    bool good = ask(g, &filter, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool scan_documents(struct reading *g, struct scan_stats *stats, struct err *e)
+{
+    const struct scan *scan = g->scan;
+    const struct mongo_report *more = &g->m->more[scan->report];
+    struct scan_stats own = {0};
+    bool is_unknown = scan->series.kind == SERIES_ONE && scan->series.one > more->names.count;
+    if (scan->from_ms == scan->to_ms || is_unknown)
+        return true;
+    g->stats = &own;
+    g->measures = measures_of(&g->m->reports[scan->report], scan->measures);
+    if (more->has_zeros)
+        g->measures |= (uint32_t)1 << more->plain;
+    mongo_collection(g->m, scan->report, span_name(g->kind->span), g->collection);
+    write_options(g);
+    bool good = is_few(g) ? scan_by_id(g, e) : scan_by_time(g, e);
+    stats->rows += own.rows;
+    stats->bytes += own.bytes;
+    text_fini(&g->key);
+    bson_destroy(&g->options);
+    return good;
+}
+
+bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
+                     scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
+{
+    struct reading g = {.m = m, .scan = scan, .kind = kind, .fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+/* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
+static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)
+{
+    struct marks gone;
+    return mongo_marks(&m->store, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
+}
+
+bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    struct reading g = {.m = m,
+                        .scan = scan,
+                        .kind = mongo_kind_for(&m->reports[scan->report], scan->slot),
+                        .key_fn = fn,
+                        .context = context};
+    return scan_documents(&g, stats, e) && check_marks(m, scan, e);
+}
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
+    bool of_months = scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
+    bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
+                          : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+    return good && check_marks(m, scan, e);
+}
+
+enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n)
+{
+    const struct mongo_kind *kind = mongo_copy_kind(&st->reports[report], slot, n);
+    return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
+}
+
+bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->slot, n);
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_marks(m, scan, e);
+}
+
+/* ---- from when on */
+
+static bool see_date(void *context, const bson_t *document)
+{
+    (void)date_of(document, context);
+    return false;
+}
+
+/* Of whole months; -1: there is none. Others' documents have another name or no date. */
+static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
+                          int64_t *date_ms, struct err *e)
+{
+    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES];
+    bson_t filter = BSON_INITIALIZER, of;
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "projection",
+                               "{", "metadata", BCON_BOOL(true), "}");
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
+    BSON_APPEND_UTF8(&of, "$gte", mongo_time(SPAN_MONTH, from_ms, from));
+    BSON_APPEND_UTF8(&of, "$lt", to_ms < CIVIL_END_MS ? mongo_time(SPAN_MONTH, to_ms, to) : ":");
+    bson_append_document_end(&filter, &of);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
+    BSON_APPEND_DATE_TIME(&of, "$gte", from_ms);
+    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers know no year 10000 */
+    bson_append_document_end(&filter, &of);
+    *date_ms = -1;
+    mongo_collection(m, report, span_name(SPAN_MONTH), collection);
+    bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
+    bson_destroy(options);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* The next month first, which mostly has one: some servers look at all of a range before they sort and limit
+ * it. */
+static bool first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
+                        int64_t *date_ms, struct err *e)
+{
+    int64_t next_ms = span_next(SPAN_MONTH, from_ms);
+    return first_between(m, report, from_ms, next_ms, date_ms, e) &&
+           (*date_ms >= 0 || next_ms >= to_ms || first_between(m, report, next_ms, to_ms, date_ms, e));
+}
+
+bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
+                      mongo_month_fn *fn, void *context, struct err *e)
+{
+    int64_t end_ms = to_ms < CIVIL_END_MS ? span_next(SPAN_MONTH, to_ms - 1) : CIVIL_END_MS;
+    bool good = true;
+    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms), found_ms; good && at_ms < end_ms;) {
+        good = first_month(m, report, at_ms, end_ms, &found_ms, e);
+        at_ms = good && found_ms >= 0 ? span_next(SPAN_MONTH, found_ms) : end_ms;
+        if (good && found_ms >= 0)
+            good = fn(context, span_floor(SPAN_MONTH, found_ms), e);
+    }
+    return good;
+}
+
+/* ---- books */
+
+struct books_reading {
+    const struct mongo_store *m;
+    book_fn *fn;
+    void *context;
+    char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
+};
+
+static void read_member(const bson_t *document, const char *name, char *buf, size_t bytes)
+{
+    bson_iter_t it;
+    bool found = bson_iter_init_find(&it, document, name) && BSON_ITER_HOLDS_UTF8(&it);
+    snprintf(buf, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
+}
+
+/* Entries as "rejected.time", whatever document they are in. */
+static bool see_entries(const struct books_reading *g, const char *report, const char *stem,
+                        const bson_iter_t *of)
+{
+    bson_iter_t at;
+    char name[STORE_ENTRY_BYTES];
+    if (!BSON_ITER_HOLDS_DOCUMENT(of) || !bson_iter_recurse(of, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        snprintf(name, sizeof name, "%s%s%s", stem, stem[0] != '\0' ? "." : "", bson_iter_key(&at));
+        if (BSON_ITER_HOLDS_DOCUMENT(&at)
+                ? !see_entries(g, report, name, &at)
+                : !g->fn(g->context, g->source, g->partition, report, name, bson_iter_as_int64(&at)))
+            return false;
+    }
+    return true;
+}
+
+static bool see_book(void *context, const bson_t *document)
+{
+    struct books_reading *g = context;
+    bson_iter_t it, report;
+    read_member(document, "source", g->source, sizeof g->source);
+    read_member(document, "partition", g->partition, sizeof g->partition);
+    if (bson_iter_init_find(&it, document, "entries") && !see_entries(g, "", "", &it))
+        return false;
+    for (size_t r = 0; r < g->m->store.report_count; r++) {
+        char path[MONGO_NAME_BYTES + 16];
+        snprintf(path, sizeof path, "reports.%s", g->m->more[r].key);
+        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &report) &&
+            !see_entries(g, g->m->reports[r].name, "", &report))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
+{
+    struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};
+    bson_t all = BSON_INITIALIZER;
+    return mongo_find(mongo_of(st)->client, MONGO_BOOKS, &all, NULL, see_book, &g, e);
+}

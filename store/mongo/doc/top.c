@@ -1,0 +1,288 @@
+/* What batches say of periods, and what is read of their rankings. */
+#include "store/mongo/doc/top.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const enum span mongo_top_spans[MONGO_TOP_SPANS] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
+
+bool mongo_top_ranks(const struct measure *m)
+{
+    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM;
+}
+
+bool mongo_top_is_kept(const struct report *r)
+{
+    size_t i = 0;
+    while (i < r->measure_count && !mongo_top_ranks(&r->measures[i]))
+        i++;
+    return r->dimension_count > 0 && i < r->measure_count;
+}
+
+const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES])
+{
+    char time[MONGO_TIME_BYTES];
+    snprintf(buf, MONGO_TOP_ID_BYTES, "%s/%s", span_name(span), mongo_time(span, ms, time));
+    return buf;
+}
+
+/* ---- periods of a batch */
+
+void mongo_periods_clear(struct mongo_periods *p)
+{
+    p->count = 0;
+    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* no hour */
+}
+
+void mongo_periods_add(struct mongo_periods *p, int64_t ms)
+{
+    int64_t start_ms = span_floor(SPAN_HOUR, ms);
+    int64_t *seen_ms = &p->seen_ms[(size_t)(start_ms / HOUR_MS) % MONGO_PERIODS_SEEN];
+    if (*seen_ms == start_ms)
+        return;
+    *seen_ms = start_ms;
+    p->starts = xgrow(p->starts, &p->capacity, p->count + 1, sizeof *p->starts);
+    p->starts[p->count++] = start_ms;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+void mongo_periods_floor(struct mongo_periods *p, enum span span)
+{
+    size_t count = 0;
+    if (p->count > 0)
+        qsort(p->starts, p->count, sizeof *p->starts, compare_starts);
+    for (size_t i = 0; i < p->count; i++) {
+        int64_t start_ms = span_floor(span, p->starts[i]);
+        if (count == 0 || p->starts[count - 1] != start_ms)
+            p->starts[count++] = start_ms;
+    }
+    p->count = count;
+}
+
+/* As a batch does it, but for `applied`. */
+static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
+                       struct err *e)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
+                              BCON_DATE_TIME(start_ms));
+    bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
+                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(&clock_system)), "v",
+                              BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
+    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+struct again {
+    struct mongo_store *m;
+    size_t report;
+    int64_t from_ms, to_ms;
+    struct marks gone;
+};
+
+/* What is kept of it, within the range. */
+static bool mark_month(void *context, int64_t month_ms, struct err *e)
+{
+    const struct again *a = context;
+    char name[MONGO_NAME_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
+    bool good = true;
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        int64_t gone_ms = a->gone.before_ms[span];
+        int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
+        for (; good && at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
+            good = mark_again(a->m, collection, span, at_ms, e);
+    }
+    return good;
+}
+
+/* Those that there are: somebody may have deleted all that they are of. */
+static bool mark_kept(const struct again *a, enum span span, struct err *e)
+{
+    char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t gone_ms = a->gone.before_ms[span], count;
+    mongo_top_id(span, a->from_ms > gone_ms ? a->from_ms : gone_ms, from);
+    mongo_top_id(span, a->to_ms - 1, to);
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id", "{", "$gte",
+                 BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{", "$exists", BCON_BOOL(true), "}",
+                 "}", "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
+                 BCON_BOOL(true), "}", "}", "multi", BCON_BOOL(true), "}", "]");
+    bool good = mongo_write_many(a->m->client, command, collection, &count, e);
+    bson_destroy(command);
+    return good;
+}
+
+/* Nothing is to be ranked where nothing is, or was. */
+bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    int64_t end_ms = clock_wall_ms(&clock_system) + 1;
+    struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
+    bool good = mongo_marks(&m->store, report, &a.gone, e);
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)
+        good = mark_kept(&a, mongo_top_spans[s], e);
+    return good && mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);
+}
+
+/* ---- reading */
+
+struct top_reading {
+    struct mongo_store *m;
+    const struct store_top *what;
+    scan_fn *fn;
+    void *context;
+    int64_t *total;
+    struct scan_stats *stats;
+    char measure[MEASURE_NAME_BYTES + 16]; /* "measures.hits" */
+    uint64_t valid;                        /* documents */
+    struct text key;
+};
+
+static const struct measure *measure_of(const struct top_reading *g)
+{
+    return &g->m->reports[g->what->report].measures[g->what->measure];
+}
+
+static bool is_ranked(const bson_t *document)
+{
+    int64_t written = mongo_number_at(document, "written", -1);
+    return written > 0 && written == mongo_number_at(document, "ranked", -1);
+}
+
+/* One of the list; false: it is none, so that nothing of the list is good. `tells`: hand it on. */
+static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tells)
+{
+    int64_t columns[REPORT_COLUMNS_MAX] = {0};
+    const struct store_top *what = g->what;
+    struct mongo_names *names = &g->m->more[what->report].names;
+    uint32_t series = STORE_SERIES_OTHER;
+    bson_iter_t metadata, value;
+    bool is_other;
+    if (!BSON_ITER_HOLDS_DOCUMENT(entry) || !bson_iter_recurse(entry, &metadata) ||
+        !bson_iter_find(&metadata, "metadata") || !bson_iter_recurse(entry, &value) ||
+        !bson_iter_find(&value, "value") || !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other))
+        return false;
+    if (!tells)
+        return true;
+    if (!is_other) {
+        series = mongo_names_add(names, text_slice(&g->key));
+        mongo_names_at(names, series)->is_stored = true;
+    }
+    mongo_read_value(measure_of(g), &value, &columns[measure_of(g)->column]);
+    g->fn(g->context, series, what->from_ms, columns);
+    return true;
+}
+
+/* As many as are asked for, or all that there are: nothing is handed on of a shorter list. */
+static bool see_list(struct top_reading *g, const bson_iter_t *measure)
+{
+    bson_iter_t list, entry, count;
+    if (!bson_iter_recurse(measure, &list) || !bson_iter_find(&list, "top") ||
+        !BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(measure, &count) ||
+        !bson_iter_find(&count, "series"))
+        return false;
+    for (int tells = 0; tells <= 1; tells++) {
+        uint64_t seen = 0;
+        bson_iter_recurse(&list, &entry);
+        for (; seen < g->what->limit && bson_iter_next(&entry); seen++) {
+            if (!see_entry(g, &entry, tells != 0))
+                return false;
+        }
+        if (seen < g->what->limit && seen != (uint64_t)bson_iter_as_int64(&count))
+            return false;
+    }
+    return true;
+}
+
+static bool see_period(void *context, const bson_t *document)
+{
+    struct top_reading *g = context;
+    const struct measure *m = measure_of(g);
+    int64_t columns[MEASURE_COLUMNS_MAX] = {0};
+    bson_iter_t measure, total;
+    g->stats->rows++;
+    g->stats->bytes += document->len;
+    if (!is_ranked(document) || !mongo_find_member(document, g->measure, &measure) ||
+        !BSON_ITER_HOLDS_DOCUMENT(&measure) || !bson_iter_recurse(&measure, &total) ||
+        !bson_iter_find(&total, "total") || (g->what->limit > 0 && !see_list(g, &measure)))
+        return false;
+    mongo_read_value(m, &total, columns);
+    measure_merge(m, g->total, columns);
+    g->valid++;
+    return true;
+}
+
+static void write_options(const struct top_reading *g, bson_t *options)
+{
+    static const char *const members[] = {"total", "series", "top"};
+    bson_t projection;
+    bson_init(options);
+    BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &projection);
+    BSON_APPEND_BOOL(&projection, "_id", false);
+    BSON_APPEND_BOOL(&projection, "written", true);
+    BSON_APPEND_BOOL(&projection, "ranked", true);
+    for (size_t i = 0; i < (g->what->limit > 0 ? 3 : 1); i++) {
+        char path[sizeof g->measure + 8];
+        snprintf(path, sizeof path, "%s.%s", g->measure, members[i]);
+        BSON_APPEND_BOOL(&projection, path, true);
+    }
+    bson_append_document_end(options, &projection);
+}
+
+/* Of each period that is asked for. */
+static uint64_t write_filter(const struct store_top *what, bson_t *filter)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    struct mongo_ids ids;
+    uint64_t count = 0;
+    bson_init(filter);
+    if (span_next(what->span, what->from_ms) == what->to_ms) {
+        BSON_APPEND_UTF8(filter, "_id", mongo_top_id(what->span, what->from_ms, id));
+        return 1;
+    }
+    mongo_ids_begin(&ids, filter);
+    for (int64_t at = what->from_ms; at < what->to_ms; at = span_next(what->span, at), count++)
+        mongo_ids_add(&ids, slice_text(mongo_top_id(what->span, at, id)));
+    mongo_ids_end(&ids, filter);
+    return count;
+}
+
+bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+               struct scan_stats *stats, bool *found, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct report *r = &m->reports[what->report];
+    struct top_reading g = {
+        .m = m, .what = what, .fn = fn, .context = context, .total = total, .stats = stats};
+    char collection[MONGO_NAME_BYTES];
+    bson_t filter, options;
+    size_t i = 0;
+    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
+        i++;
+    *found = false;
+    if (i == MONGO_TOP_SPANS || !mongo_top_is_kept(r) || !mongo_top_ranks(&r->measures[what->measure]))
+        return true;
+    snprintf(g.measure, sizeof g.measure, "measures.%s", r->measures[what->measure].name);
+    uint64_t wanted = write_filter(what, &filter);
+    write_options(&g, &options);
+    bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,
+                           &options, see_period, &g, e);
+    *found = g.valid == wanted;
+    bson_destroy(&options);
+    bson_destroy(&filter);
+    text_fini(&g.key);
+    return good;
+}

@@ -1,0 +1,159 @@
+#include "store/mongo/handle/kind.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct layout {
+    size_t count;
+    struct mongo_kind kinds[MONGO_KINDS_MAX];
+} layouts[] = {
+    [LAYOUT_DAY] = {2, {{SPAN_DAY, SPAN_MINUTE}, {SPAN_MONTH, SPAN_DAY}}},
+    [LAYOUT_HOUR] = {3, {{SPAN_HOUR, SPAN_MINUTE}, {SPAN_DAY, SPAN_HOUR}, {SPAN_MONTH, SPAN_DAY}}},
+    [LAYOUT_MINUTE] = {4,
+                       {{SPAN_MINUTE, SPAN_SECOND},
+                        {SPAN_HOUR, SPAN_MINUTE},
+                        {SPAN_DAY, SPAN_HOUR},
+                        {SPAN_MONTH, SPAN_DAY}}},
+};
+
+static const struct level {
+    const char *member;
+    int first, count; /* keys in the bucket above */
+    int digits;       /* of the time of a document */
+} levels[SPAN_END] = {
+    [SPAN_SECOND] = {"second", 0, 60, 14}, [SPAN_MINUTE] = {"minute", 0, 60, 12},
+    [SPAN_HOUR] = {"hourly", 0, 24, 10},   [SPAN_DAY] = {"daily", 1, 31, 8},
+    [SPAN_MONTH] = {"total", 1, 12, 6},    [SPAN_YEAR] = {NULL, 0, 0, 4},
+    [SPAN_WEEK] = {"weekly", 0, 0, 8},
+};
+
+const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH}, mongo_week = {SPAN_WEEK, SPAN_DAY};
+
+const struct mongo_target mongo_targets[MONGO_TARGETS] = {
+    [MONGO_YEARS] = {"rollup", &mongo_year, SPAN_MONTH},
+    [MONGO_WEEKS] = {"weeks", &mongo_week, SPAN_WEEK},
+};
+
+int64_t mongo_span_floor(enum span span, enum weekday first, int64_t ms)
+{
+    return span == SPAN_WEEK ? civil_week_floor(first, ms) : span_floor(span, ms);
+}
+
+const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
+{
+    const struct layout *l = &layouts[r->layout];
+    *count = l->count;
+    return l->kinds;
+}
+
+const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
+{
+    size_t count;
+    const struct mongo_kind *all = mongo_kinds(r, &count), *k = all + count - 1;
+    while (k > all && k->finest > slot)
+        k--;
+    ASSERT(k->finest <= slot && slot <= k->span);
+    return k;
+}
+
+const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n)
+{
+    size_t count;
+    const struct mongo_kind *all = mongo_kinds(r, &count), *read = mongo_kind_for(r, slot);
+    for (size_t i = 0; i < count; i++) {
+        const struct mongo_kind *k = &all[i];
+        if (k->finest <= slot && slot <= k->span && (k != read || slot == SPAN_MONTH) && n-- == 0)
+            return k;
+    }
+    return NULL;
+}
+
+enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
+{
+    size_t count;
+    const struct mongo_kind *last = mongo_kinds(r, &count) + count - 1;
+    if (k == &mongo_week)
+        return SPAN_DAY;
+    return k == last || k == &mongo_year ? SPAN_MONTH : (enum span)(k[1].finest - 1);
+}
+
+const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
+{
+    struct civil c = civil_from_ms(ms);
+    snprintf(buf, MONGO_TIME_BYTES, "%04u%02u%02u%02u%02u", (unsigned)c.year % 10000u,
+             (unsigned)c.month % 100u, (unsigned)c.day % 100u, (unsigned)c.hour % 100u,
+             (unsigned)c.minute % 100u);
+    buf[levels[span].digits] = '\0';
+    return buf;
+}
+
+bool mongo_parse_time(enum span span, const char *text, int64_t *ms)
+{
+    char again[MONGO_TIME_BYTES];
+    bool is_month = strlen(text) == 6;
+    long date = is_month || strlen(text) == 8 ? strtol(text, NULL, 10) : 0;
+    int days = (int)(is_month ? date * 100 + 1 : date);
+    int year = days / 10000, month = days / 100 % 100, day = days % 100;
+    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
+        return false;
+    *ms = civil_days(year, month, day) * DAY_MS;
+    return strcmp(mongo_time(span, *ms, again), text) == 0;
+}
+
+const char *mongo_member(enum span span)
+{
+    return levels[span].member;
+}
+
+static int key_of(enum span span, const struct civil *c)
+{
+    const int keys[SPAN_COUNT] = {[SPAN_SECOND] = c->second,
+                                  [SPAN_MINUTE] = c->minute,
+                                  [SPAN_HOUR] = c->hour,
+                                  [SPAN_DAY] = c->day,
+                                  [SPAN_MONTH] = c->month};
+    return keys[span];
+}
+
+int mongo_key_in(enum span span, int64_t ms)
+{
+    struct civil c = civil_from_ms(ms);
+    return key_of(span, &c);
+}
+
+const char *mongo_path(const struct mongo_kind *k, enum span slot, int64_t ms, char buf[MONGO_PATH_BYTES])
+{
+    struct civil c = civil_from_ms(ms);
+    int len = snprintf(buf, MONGO_PATH_BYTES, "%s", levels[slot].member);
+    for (int s = (int)k->span - 1; s >= (int)slot; s--)
+        len += snprintf(buf + len, MONGO_PATH_BYTES - (size_t)len, ".%d", key_of((enum span)s, &c));
+    ASSERT(len < MONGO_PATH_BYTES);
+    return buf;
+}
+
+size_t mongo_row_count(const struct mongo_kind *k, enum span slot)
+{
+    size_t count = 1;
+    for (int s = (int)slot; s < (int)k->span; s++)
+        count *= (size_t)levels[s].count;
+    ASSERT(count <= MONGO_ROWS_MAX);
+    return count;
+}
+
+bool mongo_row_below(enum span span, const char *key, size_t *row)
+{
+    long n = strtol(key, NULL, 10) - levels[span].first;
+    if (n < 0 || n >= levels[span].count)
+        return false;
+    *row = *row * (size_t)levels[span].count + (size_t)n;
+    return true;
+}
+
+int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row)
+{
+    if (slot == SPAN_MONTH)
+        return civil_month_start(civil_month_index(document_ms) + (int64_t)row);
+    return row == 0 ? document_ms : document_ms + (int64_t)row * span_next(slot, 0);
+}

@@ -1,0 +1,147 @@
+#include "store/mongo/handle/log.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+/* Of one update: more than any document may have. */
+#define UPDATE_BYTES_MAX ((size_t)32 << 20)
+#define UPDATE_BYTES_MIN 5
+
+static void pack(struct mongo_log *l, const void *bytes, size_t len, ZSTD_EndDirective end)
+{
+    ZSTD_inBuffer in = {bytes, len, 0};
+    size_t left;
+    do {
+        char room[16384];
+        ZSTD_outBuffer out = {room, sizeof room, 0};
+        left = ZSTD_compressStream2(l->packer, &out, &in, end);
+        ASSERT(!ZSTD_isError(left));
+        text_add(&l->packed, room, out.pos);
+    } while (in.pos < in.size || (end == ZSTD_e_end && left > 0));
+}
+
+void mongo_log_begin(struct mongo_log *l)
+{
+    text_clear(&l->packed);
+    if (l->packer == NULL)
+        l->packer = ZSTD_createCCtx();
+    ASSERT(l->packer != NULL);
+    ZSTD_CCtx_reset(l->packer, ZSTD_reset_session_only);
+    ZSTD_CCtx_setParameter(l->packer, ZSTD_c_compressionLevel, MONGO_LOG_LEVEL);
+    ZSTD_CCtx_setParameter(l->packer, ZSTD_c_checksumFlag, 1);
+}
+
+void mongo_log_add(struct mongo_log *l, const bson_t *update)
+{
+    pack(l, bson_get_data(update), update->len, ZSTD_e_continue);
+}
+
+void mongo_log_end(struct mongo_log *l)
+{
+    pack(l, NULL, 0, ZSTD_e_end);
+}
+
+void mongo_log_fini(struct mongo_log *l)
+{
+    ZSTD_freeCCtx(l->packer);
+    text_fini(&l->packed);
+    *l = (struct mongo_log){0};
+}
+
+static bool damaged(struct err *e)
+{
+    return err_set(e, EX_DATAERR, "the log of a batch is damaged: restore the database from a backup");
+}
+
+static uint32_t length_at(const char *p)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+void mongo_log_open(struct mongo_log_reader *r, struct slice packed)
+{
+    *r = (struct mongo_log_reader){.unpacker = ZSTD_createDCtx(), .packed = packed};
+    ASSERT(r->unpacker != NULL);
+}
+
+void mongo_log_close(struct mongo_log_reader *r)
+{
+    ZSTD_freeDCtx(r->unpacker);
+    text_fini(&r->raw);
+}
+
+/* More into `raw`, in front of which goes what was taken. */
+static bool unpack(struct mongo_log_reader *r, struct err *e)
+{
+    char room[65536];
+    ZSTD_outBuffer out = {room, sizeof room, 0};
+    ZSTD_inBuffer in = {r->packed.ptr, r->packed.len, 0};
+    size_t left = ZSTD_decompressStream(r->unpacker, &out, &in);
+    if (ZSTD_isError(left) || (out.pos == 0 && in.pos == 0 && left != 0))
+        return damaged(e);
+    r->packed = slice_of(r->packed.ptr + in.pos, r->packed.len - in.pos);
+    r->has_ended = left == 0;
+    if (r->at > 0)
+        memmove(r->raw.ptr, r->raw.ptr + r->at, r->raw.len - r->at);
+    r->raw.len -= r->at;
+    r->at = 0;
+    text_add(&r->raw, room, out.pos);
+    return true;
+}
+
+bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e)
+{
+    while (true) {
+        size_t there = r->raw.len - r->at;
+        uint32_t len = there >= UPDATE_BYTES_MIN ? length_at(r->raw.ptr + r->at) : UPDATE_BYTES_MIN;
+        bson_t document;
+        if (len < UPDATE_BYTES_MIN || len > UPDATE_BYTES_MAX)
+            return damaged(e);
+        if (len <= there) {
+            *update = slice_of(r->raw.ptr + r->at, len);
+            r->at += len;
+            return bson_init_static(&document, (const uint8_t *)update->ptr, len) || damaged(e);
+        }
+        if (r->has_ended) {
+            *update = slice_of("", 0);
+            return (there == 0 && r->packed.len == 0) || damaged(e);
+        }
+        if (!unpack(r, e))
+            return false;
+    }
+}
+
+/* { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } } */
+static bool is_update(struct slice raw)
+{
+    bson_t update;
+    bson_iter_t it, at;
+    if (!bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) ||
+        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !bson_iter_init_find(&it, &update, "c") ||
+        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, &update, "f") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at) || !bson_iter_find(&at, "_id") ||
+        !BSON_ITER_HOLDS_UTF8(&at) || !bson_iter_init_find(&it, &update, "u") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_log_check(struct slice packed, struct err *e)
+{
+    struct mongo_log_reader r;
+    struct slice update;
+    bool good;
+    mongo_log_open(&r, packed);
+    do
+        good = mongo_log_next(&r, &update, e) && (update.len == 0 || is_update(update) || damaged(e));
+    while (good && update.len > 0);
+    mongo_log_close(&r);
+    return good;
+}

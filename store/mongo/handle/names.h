@@ -1,0 +1,45 @@
+/* mongo/handle/names.h - the numbers by which one handle names the series of a report. The documents know
+ * nothing of them: there a series is its metadata.
+ *
+ * Shape : numbers from 1 in order of first sight; 0 is `other`. Keys as in batch.h.
+ * Limits: whoever adds looks at the count.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/slice.h"
+
+#include "store/mongo/handle/kind.h"
+#include "store/prealloc.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mongo_name {
+    uint64_t hash;
+    struct slice key;
+    bool is_stored; /* the database is known to have it */
+    struct prealloc_state ahead[MONGO_KINDS_MAX];
+    /* Of each kind, the bucket whose document this handle wrote last: its minute, from 1; 0: none. */
+    uint32_t written[MONGO_KINDS_MAX];
+};
+
+struct mongo_names {
+    struct mongo_name *names; /* of number 1, 2, … */
+    size_t count, capacity;
+    size_t stored;   /* all up to this number are */
+    uint32_t *slots; /* numbers, by hash; open addressing */
+    size_t slot_count;
+    struct arena keys;
+};
+
+void mongo_names_init(struct mongo_names *n);
+void mongo_names_fini(struct mongo_names *n);
+/* 0: it has none. */
+uint32_t mongo_names_find(const struct mongo_names *n, struct slice key);
+uint32_t mongo_names_add(struct mongo_names *n, struct slice key);
+
+static inline struct mongo_name *mongo_names_at(const struct mongo_names *n, uint32_t number)
+{
+    return &n->names[number - 1];
+}

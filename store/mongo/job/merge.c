@@ -1,0 +1,317 @@
+#include "store/mongo/job/merge.h"
+
+#include "base/failpoint.h"
+
+#include <stdio.h>
+
+#define ANSWER_DOCUMENTS 1000 /* of a month, at once */
+#define FIELD_BYTES      (MONGO_PATH_BYTES + MEASURE_NAME_BYTES + 16)
+
+static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY};
+
+/* ---- the documents of a month, one by one */
+
+/* Nothing was counted in it yet, and most likely never will be. */
+static bool is_made_ahead(const bson_t *document)
+{
+    bson_iter_t applied, at;
+    return bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
+           bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
+}
+
+/* Of which series it is, in m->id; false: of none. Members that others added are passed over. */
+static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is_other)
+{
+    bson_iter_t metadata;
+    return bson_iter_init_find(&metadata, document, "metadata") &&
+           mongo_key_of(g->m, g->report, &metadata, &g->m->id, is_other);
+}
+
+/* "201010/%2Fa" is "/%2Fa"; NULL: another hand's, or of no counts. */
+static const char *rest_of(const struct mongo_merge *g, const struct mongo_source *source,
+                           const bson_t *document)
+{
+    bson_iter_t it;
+    char time[MONGO_TIME_BYTES];
+    bool is_other;
+    mongo_time(SPAN_MONTH, source->from_ms, time);
+    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
+        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || is_made_ahead(document) ||
+        !key_of(g, document, &is_other))
+        return NULL;
+    return bson_iter_utf8(&it, NULL) + strlen(time);
+}
+
+static bool next_document(struct mongo_merge *g, struct mongo_source *source, struct err *e)
+{
+    do {
+        if (!mongo_cursor_next(source->cursor, &source->document, e))
+            return false;
+        source->rest = source->document != NULL ? rest_of(g, source, source->document) : NULL;
+    } while (source->document != NULL && source->rest == NULL);
+    source->documents += source->document != NULL;
+    return true;
+}
+
+/* Where a measure's value is in the document of a month: "bytes.daily.10". */
+static const char *field_from(const struct mongo_merge *g, size_t measure, int64_t ms, char buf[FIELD_BYTES])
+{
+    char path[MONGO_PATH_BYTES];
+    snprintf(buf, FIELD_BYTES, "%s%s", g->m->more[g->report].fields[measure],
+             mongo_path(&month_kind, g->target->kind->finest, ms, path));
+    return buf;
+}
+
+/* … and in what is set: days of a week count from its first. */
+static const char *field_to(const struct mongo_merge *g, size_t measure, int64_t ms, char buf[FIELD_BYTES])
+{
+    int key =
+        g->target->kind == &mongo_week ? (int)((ms - g->start_ms) / DAY_MS) : mongo_key_in(SPAN_MONTH, ms);
+    snprintf(buf, FIELD_BYTES, "%s%s.%d", g->m->more[g->report].fields[measure],
+             mongo_member(g->target->kind->finest), key);
+    return buf;
+}
+
+static bool open_source(struct mongo_merge *g, struct mongo_source *source, struct err *e)
+{
+    const struct report *report = &g->m->reports[g->report];
+    enum span slot = g->target->kind->finest;
+    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
+    bson_t options, part;
+    mongo_time(SPAN_MONTH, source->from_ms, from);
+    snprintf(to, sizeof to, "%s0", from); /* after all that goes on with "/" */
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_init(&options);
+    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
+    BSON_APPEND_INT32(&part, "_id", 1);
+    bson_append_document_end(&options, &part);
+    BSON_APPEND_INT32(&options, "batchSize", ANSWER_DOCUMENTS);
+    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
+    BSON_APPEND_BOOL(&part, "metadata", true);
+    BSON_APPEND_BOOL(&part, "applied", true);
+    for (size_t i = 0; i < report->measure_count; i++) {
+        for (int64_t ms = source->from_ms; ms < source->to_ms; ms = span_next(slot, ms))
+            BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
+    }
+    bson_append_document_end(&options, &part);
+    mongo_collection(g->m, g->report, span_name(SPAN_MONTH), collection);
+    source->cursor = mongo_cursor_open(g->m->client, collection, filter, &options);
+    bson_destroy(filter);
+    bson_destroy(&options);
+    return next_document(g, source, e);
+}
+
+/* ---- one document of what is set */
+
+/* What is set of one series. */
+struct row {
+    bson_t set;
+    bool has_slots;
+    int64_t sum[REPORT_COLUMNS_MAX]; /* of all slots */
+    bool is_in_sum[REPORT_MEASURES_MAX];
+};
+
+/* What a mean is now. False: of nothing. */
+static bool mean_of(const struct measure *measure, const int64_t *columns, double *mean)
+{
+    size_t count = measure_column_count(measure);
+    double sum = (double)columns[0] + (count == 3 ? (double)columns[1] / EVENT_SCALE : 0);
+    *mean = columns[count - 1] != 0 ? sum / (double)columns[count - 1] : 0;
+    return columns[count - 1] != 0;
+}
+
+/* What it is made of, and what it is now. */
+static void add_mean(const struct mongo_merge *g, const struct measure *measure, const char *path,
+                     const bson_iter_t *value, const int64_t *columns, bson_t *set)
+{
+    bson_iter_t at;
+    bson_t parts;
+    double mean;
+    bson_append_document_begin(set, path, -1, &parts);
+    for (bool more = bson_iter_recurse(value, &at); more && bson_iter_next(&at);)
+        bson_append_iter(&parts, NULL, -1, &at);
+    if (mean_of(measure, columns, &mean)) {
+        BSON_APPEND_DOUBLE(&parts, "mean", mean);
+        BSON_APPEND_DATE_TIME(&parts, "at", g->now_ms);
+    }
+    bson_append_document_end(set, &parts);
+}
+
+/* Of documents that were made ahead with zeros, a slot that says nothing. */
+static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int64_t ms)
+{
+    const struct mongo_report *more = &g->m->more[g->report];
+    char field[FIELD_BYTES];
+    bson_iter_t value;
+    return g->target->kind == &mongo_week && more->has_zeros &&
+           mongo_find_member(document, field_from(g, (size_t)more->plain, ms, field), &value) &&
+           bson_iter_as_int64(&value) == 0;
+}
+
+/* A slot's values, as they stand. */
+static void add_slot(const struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row)
+{
+    const struct report *report = &g->m->reports[g->report];
+    int64_t columns[REPORT_COLUMNS_MAX] = {0};
+    if (is_nothing(g, document, ms))
+        return;
+    for (size_t i = 0; i < report->measure_count; i++) {
+        const struct measure *measure = &report->measures[i];
+        int64_t *own = &columns[measure->column];
+        char field[FIELD_BYTES];
+        bson_iter_t value;
+        if (!mongo_find_member(document, field_from(g, i, ms, field), &value))
+            continue;
+        mongo_read_value(measure, &value, own);
+        field_to(g, i, ms, field);
+        if (measure->kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
+            add_mean(g, measure, field, &value, own, &row->set);
+        else
+            bson_append_iter(&row->set, field, -1, &value);
+        row->is_in_sum[i] = row->has_slots = true;
+    }
+    report_merge(report, row->sum, columns);
+}
+
+/* Of a week as a whole. */
+static void add_sum(const struct mongo_merge *g, struct row *row)
+{
+    const struct report *report = &g->m->reports[g->report];
+    for (size_t i = 0; i < report->measure_count; i++) {
+        const struct measure *measure = &report->measures[i];
+        const int64_t *columns = &row->sum[measure->column];
+        char field[FIELD_BYTES], part[FIELD_BYTES + 8];
+        double mean;
+        if (!row->is_in_sum[i])
+            continue;
+        snprintf(field, sizeof field, "%s%s", g->m->more[g->report].fields[i], mongo_member(SPAN_WEEK));
+        mongo_add_value(&row->set, &row->set, &row->set, measure, field, columns);
+        if (measure->kind != MEASURE_MEAN || !mean_of(measure, columns, &mean))
+            continue;
+        snprintf(part, sizeof part, "%s.mean", field);
+        BSON_APPEND_DOUBLE(&row->set, part, mean);
+        snprintf(part, sizeof part, "%s.at", field);
+        BSON_APPEND_DATE_TIME(&row->set, part, g->now_ms);
+    }
+}
+
+/* As mongo_add_document() writes it, but under the `_id` that the months' documents have. */
+static void add_filter(const struct mongo_merge *g, const struct mongo_source *first, bson_t *filter)
+{
+    char time[MONGO_TIME_BYTES];
+    bool is_other = false;
+    text_clear(&g->m->id);
+    text_puts(&g->m->id, mongo_time(g->target->kind->span, g->start_ms, time));
+    text_puts(&g->m->id, first->rest);
+    bson_append_utf8(filter, "_id", -1, g->m->id.ptr, (int)g->m->id.len);
+    BSON_APPEND_DATE_TIME(filter, "metadata.date", g->start_ms);
+    (void)key_of(g, first->document, &is_other);
+    const struct slice key = text_slice(&g->m->id);
+    mongo_add_metadata(filter, g->m, g->report, is_other ? NULL : &key);
+    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->fence);
+}
+
+/* What is not there any more is not taken away. */
+static void log_update(struct mongo_merge *g, const struct mongo_source *first, const bson_t *set)
+{
+    bson_t entry, part, of;
+    bson_init(&entry);
+    BSON_APPEND_UTF8(&entry, "c", g->collection);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &part);
+    add_filter(g, first, &part);
+    bson_append_document_end(&entry, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &part);
+    BSON_APPEND_DOCUMENT(&part, "$set", set);
+    BSON_APPEND_DOCUMENT_BEGIN(&part, "$setOnInsert", &of);
+    BSON_APPEND_INT32(&of, "v", MONGO_SCHEMA);
+    bson_append_document_end(&part, &of);
+    bson_append_document_end(&entry, &part);
+    mongo_log_add(&g->log, &entry);
+    bson_destroy(&entry);
+}
+
+/* Of all months whose next document is of the series that `first` has. Then they have another. */
+static bool add_update(struct mongo_merge *g, const struct mongo_source *first, struct err *e)
+{
+    struct row row = {.has_slots = false};
+    enum span slot = g->target->kind->finest;
+    bool good = true, is_of[MONGO_SOURCES_MAX] = {false};
+    bson_init(&row.set);
+    for (size_t i = 0; i < g->count; i++) {
+        const struct mongo_source *source = &g->sources[i];
+        is_of[i] = source->document != NULL && strcmp(source->rest, first->rest) == 0;
+        for (int64_t ms = source->from_ms; is_of[i] && ms < source->to_ms; ms = span_next(slot, ms))
+            add_slot(g, source->document, ms, &row);
+    }
+    if (row.has_slots) {
+        if (g->target->kind == &mongo_week)
+            add_sum(g, &row);
+        BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);
+        BSON_APPEND_DATE_TIME(&row.set, "modified", g->now_ms);
+        log_update(g, first, &row.set);
+        g->documents++;
+    }
+    bson_destroy(&row.set);
+    for (size_t i = 0; good && i < g->count; i++)
+        good = !is_of[i] || next_document(g, &g->sources[i], e);
+    return good;
+}
+
+/* ---- all of them */
+
+/* Carried out as a batch is; what is refused by its guard, another has done more of. */
+static bool send_log(struct mongo_merge *g, struct err *e)
+{
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence, .prev = -1};
+    mongo_log_end(&g->log);
+    if (!mongo_send(g->m, &of, text_slice(&g->log.packed), e))
+        return false;
+    failpoint(FAILPOINT_ROLLUP_SENT);
+    mongo_log_begin(&g->log);
+    return g->goes_on(g->context);
+}
+
+/* The month that has the least series, of those that have one left. */
+static struct mongo_source *least(struct mongo_merge *g)
+{
+    struct mongo_source *found = NULL;
+    for (size_t i = 0; i < g->count; i++) {
+        struct mongo_source *source = &g->sources[i];
+        if (source->document != NULL && (found == NULL || strcmp(source->rest, found->rest) < 0))
+            found = source;
+    }
+    return found;
+}
+
+static bool merge(struct mongo_merge *g, struct err *e)
+{
+    bool good = true;
+    struct text last = {0};
+    mongo_log_begin(&g->log);
+    for (struct mongo_source *source; good && (source = least(g)) != NULL;) {
+        if (last.len > 0 && strcmp(source->rest, last.ptr) <= 0) {
+            good = err_set(e, EX_PROTOCOL, "%s: the documents of %s do not come sorted by _id",
+                           mongo_client_name(g->m->client), g->collection);
+            break;
+        }
+        text_clear(&last);
+        text_puts(&last, source->rest);
+        good = add_update(g, source, e) && (g->log.packed.len < MONGO_ROLL_LOG_BYTES || send_log(g, e));
+    }
+    text_fini(&last);
+    return good && send_log(g, e);
+}
+
+bool mongo_merge(struct mongo_merge *g, struct err *e)
+{
+    bool good = true;
+    g->now_ms = clock_wall_ms(&clock_system);
+    mongo_collection(g->m, g->report, span_name(g->target->kind->span), g->collection);
+    for (size_t i = 0; good && i < g->count; i++)
+        good = open_source(g, &g->sources[i], e);
+    good = good && merge(g, e);
+    for (size_t i = 0; i < g->count; i++)
+        mongo_cursor_close(g->sources[i].cursor);
+    mongo_log_fini(&g->log);
+    return good;
+}

@@ -1,0 +1,541 @@
+/* Rankings of periods that are over: all series of a period are read, and the largest kept.
+ *
+ * Exact  : `written` is read, then every batch that is open is waited for, then the documents are read. Only
+ *          where `written` is still the same then, the ranking is set.
+ * Cost   : of the hours of one day, and of the days of one month, those that wait go together: one pass over
+ *          the documents that have them.
+ * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and what waits. */
+#include "aggregate/dimension.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo/doc/lease.h"
+#include "store/mongo/doc/top.h"
+#include "store/mongo/job/top_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LISTS_MAX     32
+#define LEASE_KEEP_MS 10000
+#define WAIT_MAX_MS   (15 * MINUTE_MS) /* for a period to be quiet */
+#define SEEN_SLOTS    4096             /* so often in a pass it is asked whether to go on */
+#define ID_BYTES      (MONGO_NAME_BYTES + 8)
+
+/* A period that waits, as it was when it was looked at last. */
+struct mongo_top_look {
+    enum span span;
+    int64_t start_ms, written;
+    int64_t first_ms, seen_ms; /* monotonic: since it waits; since it is so */
+};
+
+struct looks {
+    struct mongo_top_look *list; /* by span and time */
+    size_t count, capacity;
+};
+
+struct period {
+    struct mongo_top_look what;
+    struct top_list lists[REPORT_MEASURES_MAX];
+};
+
+struct ranking {
+    struct mongo_store *m;
+    const struct store_roll *what;
+    size_t report;
+    char id[ID_BYTES]; /* of the lease */
+    char collection[MONGO_NAME_BYTES];
+    int64_t fence;   /* 0: it was not taken */
+    int64_t kept_ms; /* the lease, monotonic */
+    bool goes_on;    /* false: another has the lease now, or it was told to stop, which is no failure */
+    uint64_t seen;   /* slots */
+    bool was_cut;    /* they were not all read: keep_on() said so */
+    struct period periods[LISTS_MAX]; /* those that are read together */
+    size_t count;
+    struct err *e;
+};
+
+static bool is_stopped(struct ranking *r)
+{
+    if (r->what->is_stopped != NULL && r->what->is_stopped(r->what->context))
+        r->goes_on = false;
+    return !r->goes_on;
+}
+
+static bool keep_on(void *context)
+{
+    struct ranking *r = context;
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    if (is_stopped(r))
+        return false;
+    if (now_ms - r->kept_ms < LEASE_KEEP_MS)
+        return true;
+    r->kept_ms = now_ms;
+    bool held, asked = mongo_lease_keep(r->m, r->id, r->fence, &held, r->e);
+    r->goes_on = !asked || held;
+    return asked && held;
+}
+
+/* ---- what waits */
+
+/* Others' damage is none. */
+static bool take_look(const bson_t *document, struct mongo_top_look *look)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bson_iter_t it, date;
+    *look = (struct mongo_top_look){.written = mongo_number_at(document, "written", 0)};
+    if (!mongo_find_member(document, "metadata.date", &date) || !BSON_ITER_HOLDS_DATE_TIME(&date) ||
+        !bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it))
+        return false;
+    look->start_ms = bson_iter_date_time(&date);
+    if (look->written <= 0 || look->start_ms < 0 || look->start_ms >= CIVIL_END_MS)
+        return false;
+    for (size_t i = 0; i < MONGO_TOP_SPANS; i++) {
+        look->span = mongo_top_spans[i];
+        if (span_floor(look->span, look->start_ms) == look->start_ms &&
+            strcmp(bson_iter_utf8(&it, NULL), mongo_top_id(look->span, look->start_ms, id)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool see_waiting(void *context, const bson_t *document)
+{
+    struct looks *looks = context;
+    struct mongo_top_look look;
+    if (!take_look(document, &look))
+        return true;
+    looks->list = xgrow(looks->list, &looks->capacity, looks->count + 1, sizeof *looks->list);
+    looks->list[looks->count++] = look;
+    return true;
+}
+
+static int compare_looks(const void *left, const void *right)
+{
+    const struct mongo_top_look *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
+    return (a->start_ms > b->start_ms) - (a->start_ms < b->start_ms);
+}
+
+static bool read_waiting(struct mongo_store *m, size_t report, struct looks *looks, struct err *e)
+{
+    char collection[MONGO_NAME_BYTES];
+    bson_t *filter = BCON_NEW("waiting", BCON_BOOL(true));
+    bson_t *options =
+        BCON_NEW("projection", "{", "metadata", BCON_BOOL(true), "written", BCON_BOOL(true), "}");
+    mongo_collection(m, report, MONGO_TOP, collection);
+    bool good = mongo_find(m->client, collection, filter, options, see_waiting, looks, e);
+    if (looks->count > 0)
+        qsort(looks->list, looks->count, sizeof *looks->list, compare_looks);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+static bool is_over(const struct mongo_top_look *look)
+{
+    return span_next(look->span, look->start_ms) <= clock_wall_ms(&clock_system);
+}
+
+/* Since when they wait, and are as they are: what was known of them, in the same order. One that goes on does
+ * not wait yet. */
+static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks)
+{
+    struct mongo_report *more = &m->more[report];
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    size_t known = 0;
+    for (size_t i = 0; i < looks->count; i++) {
+        struct mongo_top_look *look = &looks->list[i];
+        look->first_ms = look->seen_ms = now_ms;
+        while (known < more->top_look_count && compare_looks(&more->top_looks[known], look) < 0)
+            known++;
+        if (known == more->top_look_count || compare_looks(&more->top_looks[known], look) != 0)
+            continue;
+        if (is_over(look))
+            look->first_ms = more->top_looks[known].first_ms;
+        if (more->top_looks[known].written == look->written)
+            look->seen_ms = more->top_looks[known].seen_ms;
+    }
+    free(more->top_looks);
+    more->top_looks = xmalloc(looks->count * sizeof *looks->list + 1);
+    more->top_look_count = looks->count;
+    if (looks->count > 0)
+        memcpy(more->top_looks, looks->list, looks->count * sizeof *looks->list);
+}
+
+/* Something was written while it was ranked: it waits anew, until that is quiet. */
+static void wait_anew(const struct ranking *r, const struct mongo_top_look *refused)
+{
+    const struct mongo_report *more = &r->m->more[r->report];
+    for (size_t i = 0; i < more->top_look_count; i++) {
+        struct mongo_top_look *look = &more->top_looks[i];
+        if (compare_looks(look, refused) == 0)
+            look->first_ms = look->seen_ms = clock_mono_ms(&clock_system);
+    }
+}
+
+static bool is_gone(const struct mongo_top_look *look, const struct marks *marks)
+{
+    return look->start_ms < marks->before_ms[look->span]; /* and soon its document is */
+}
+
+static bool is_due(const struct ranking *r, const struct mongo_top_look *look, const struct marks *marks)
+{
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    if (is_gone(look, marks))
+        return false;
+    if (r->what->now)
+        return true;
+    return is_over(look) &&
+           (now_ms - look->seen_ms >= r->what->quiet_ms || now_ms - look->first_ms >= WAIT_MAX_MS);
+}
+
+/* Those that are due, in order. */
+static bool find_due(const struct ranking *r, struct looks *looks)
+{
+    struct marks marks;
+    size_t count = 0;
+    *looks = (struct looks){0};
+    if (!mongo_marks(&r->m->store, r->report, &marks, r->e) || !read_waiting(r->m, r->report, looks, r->e))
+        return false;
+    keep_looks(r->m, r->report, looks);
+    for (size_t i = 0; i < looks->count; i++) {
+        if (is_due(r, &looks->list[i], &marks))
+            looks->list[count++] = looks->list[i];
+    }
+    looks->count = count;
+    return true;
+}
+
+/* ---- rankings */
+
+static struct period *find_period(struct ranking *r, int64_t start_ms)
+{
+    size_t i = 0;
+    while (i < r->count && r->periods[i].what.start_ms != start_ms)
+        i++;
+    return i < r->count ? &r->periods[i] : NULL;
+}
+
+static void rank_slot(const struct report *report, struct period *p, const struct slice *key,
+                      const int64_t *values)
+{
+    for (size_t i = 0; i < report->measure_count; i++) {
+        const struct measure *m = &report->measures[i];
+        struct top_list *l = &p->lists[i];
+        struct top_entry one = {.key = key != NULL ? *key : slice_text(STORE_OTHER_KEY),
+                                .is_other = key == NULL};
+        if (!mongo_top_ranks(m))
+            continue;
+        measure_merge(m, l->total, &values[m->column]);
+        if (!measure_value(m, &values[m->column], &one.value) || one.value == 0)
+            continue;
+        l->series++;
+        memcpy(one.columns, &values[m->column], measure_column_count(m) * sizeof *values);
+        top_list_add(l, &one);
+    }
+}
+
+static bool see_slot(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values)
+{
+    struct ranking *r = context;
+    struct period *p = find_period(r, slot_ms);
+    if (p != NULL) /* else it is between two that wait */
+        rank_slot(&r->m->reports[r->report], p, key, values);
+    r->was_cut = ++r->seen % SEEN_SLOTS == 0 && !keep_on(r);
+    return !r->was_cut;
+}
+
+static void end_periods(struct ranking *r)
+{
+    for (size_t p = 0; p < r->count; p++) {
+        for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
+            top_list_fini(&r->periods[p].lists[i]);
+    }
+    r->count = 0;
+}
+
+/* ---- as a document */
+
+static void put_value(bson_t *to, const char *name, const struct measure *m, const int64_t *columns)
+{
+    bson_t value;
+    if (measure_column_count(m) == 1) {
+        bson_append_int64(to, name, -1, columns[0]);
+        return;
+    }
+    bson_append_document_begin(to, name, -1, &value);
+    BSON_APPEND_INT64(&value, "units", columns[0]);
+    BSON_APPEND_INT64(&value, "micros", columns[1]);
+    bson_append_document_end(to, &value);
+}
+
+static void put_series(const struct ranking *r, bson_t *to, const struct top_entry *one)
+{
+    const struct mongo_report *more = &r->m->more[r->report];
+    struct slice rest = one->key;
+    bson_t metadata;
+    BSON_APPEND_DOCUMENT_BEGIN(to, "metadata", &metadata);
+    if (one->is_other)
+        BSON_APPEND_BOOL(&metadata, "other", true);
+    for (size_t d = 0; !one->is_other && d < r->m->reports[r->report].dimension_count; d++) {
+        struct slice text = dimension_next(&rest);
+        bson_append_utf8(&metadata, more->dimensions[d] + strlen("metadata."), -1,
+                         text.len > 0 ? text.ptr : "", (int)text.len);
+    }
+    bson_append_document_end(to, &metadata);
+}
+
+/* As many as there is room for. */
+static void put_list(const struct ranking *r, bson_t *to, const struct measure *m, struct top_list *l)
+{
+    bson_t of, top, entry;
+    size_t bytes = 0;
+    top_list_sort(l);
+    bson_append_document_begin(to, m->name, -1, &of);
+    put_value(&of, "total", m, l->total);
+    BSON_APPEND_INT64(&of, "series", (int64_t)l->series);
+    BSON_APPEND_ARRAY_BEGIN(&of, "top", &top);
+    for (size_t i = 0; i < l->count && (bytes += l->entries[i].key.len) <= MONGO_TOP_BYTES; i++) {
+        char room[16];
+        const char *index;
+        size_t len = bson_uint32_to_string((uint32_t)i, &index, room, sizeof room);
+        bson_append_document_begin(&top, index, (int)len, &entry);
+        put_series(r, &entry, &l->entries[i]);
+        put_value(&entry, "value", m, l->entries[i].columns);
+        bson_append_document_end(&top, &entry);
+    }
+    bson_append_array_end(&of, &top);
+    bson_append_document_end(to, &of);
+}
+
+static void write_ranking(const struct ranking *r, struct period *p, bson_t *update)
+{
+    const struct report *report = &r->m->reports[r->report];
+    bson_t part, measures;
+    bson_init(update);
+    BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &part);
+    BSON_APPEND_INT64(&part, "ranked", p->what.written);
+    BSON_APPEND_DATE_TIME(&part, "at", clock_wall_ms(&clock_system));
+    BSON_APPEND_DOCUMENT_BEGIN(&part, "measures", &measures);
+    for (size_t i = 0; i < report->measure_count; i++) {
+        if (mongo_top_ranks(&report->measures[i]))
+            put_list(r, &measures, &report->measures[i], &p->lists[i]);
+    }
+    bson_append_document_end(&part, &measures);
+    bson_append_document_end(update, &part);
+    BSON_APPEND_DOCUMENT_BEGIN(update, "$unset", &part);
+    BSON_APPEND_UTF8(&part, "waiting", "");
+    bson_append_document_end(update, &part);
+}
+
+/* Unless something was written since. */
+static bool set_ranking(struct ranking *r, struct period *p)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    uint64_t series = 0;
+    bson_t update;
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(p->what.span, p->what.start_ms, id)), "written",
+                              BCON_INT64(p->what.written));
+    write_ranking(r, p, &update);
+    failpoint(FAILPOINT_TOP_RANKED);
+    bool good = mongo_update_one(r->m->client, r->collection, filter, &update, false, &matched, r->e);
+    for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
+        series = p->lists[i].series > series ? p->lists[i].series : series;
+    if (good && matched)
+        r->what->done(r->what->context, r->m->reports[r->report].name, p->what.span, p->what.start_ms,
+                      series);
+    else if (good)
+        wait_anew(r, &p->what);
+    bson_destroy(&update);
+    bson_destroy(filter);
+    return good;
+}
+
+/* ---- several at once */
+
+static uint32_t ranked_measures(const struct report *r, size_t *count)
+{
+    uint32_t measures = 0;
+    *count = 0;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (!mongo_top_ranks(&r->measures[i]))
+            continue;
+        measures |= (uint32_t)1 << i;
+        ++*count;
+    }
+    return measures;
+}
+
+static bool rank_periods(struct ranking *r)
+{
+    const struct mongo_top_look *first = &r->periods[0].what, *last = &r->periods[r->count - 1].what;
+    size_t lists;
+    struct scan_stats stats = {0};
+    struct scan scan = {.report = r->report,
+                        .slot = first->span,
+                        .from_ms = first->start_ms,
+                        .to_ms = span_next(last->span, last->start_ms),
+                        .series = {.kind = SERIES_ALL},
+                        .rows_max = UINT64_MAX,
+                        .measures = ranked_measures(&r->m->reports[r->report], &lists)};
+    bool good = mongo_scan_keys(r->m, &scan, see_slot, r, &stats, r->e);
+    if (r->was_cut)
+        return !r->goes_on;
+    for (size_t i = 0; good && i < r->count; i++)
+        good = set_ranking(r, &r->periods[i]);
+    return good;
+}
+
+/* Are both in the same documents? */
+static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
+                        const struct mongo_top_look *b)
+{
+    enum span whole = mongo_kind_for(&r->m->reports[r->report], a->span)->span;
+    return a->span == b->span && span_floor(whole, a->start_ms) == span_floor(whole, b->start_ms);
+}
+
+/* The newest first: of a long history they are asked for most. */
+static bool rank_due(struct ranking *r, const struct looks *due)
+{
+    size_t lists, end = due->count;
+    (void)ranked_measures(&r->m->reports[r->report], &lists);
+    while (end > 0 && keep_on(r)) {
+        size_t first = end - 1;
+        while (first > 0 && is_together(r, &due->list[first - 1], &due->list[end - 1]) &&
+               (end - first + 1) * lists <= LISTS_MAX)
+            first--;
+        for (size_t i = first; i < end; i++)
+            r->periods[r->count++] = (struct period){.what = due->list[i]};
+        bool good = rank_periods(r);
+        end_periods(r);
+        if (!good)
+            return false;
+        end = store_roll_has_time(r->what) ? first : 0;
+    }
+    return end == 0 || !r->goes_on;
+}
+
+/* ---- one report */
+
+static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *taken)
+{
+    bool matched;
+    bson_t after;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(r->id));
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "fence", BCON_INT64(0), "}");
+    owner[0] = '\0';
+    *taken = false;
+    bool good = mongo_update_one(r->m->client, MONGO_JOBS, filter, update, true, &matched, r->e);
+    if (good) {
+        r->kept_ms = clock_mono_ms(&clock_system);
+        good = mongo_lease_take(r->m, r->id, 0, taken, &after, r->e);
+        r->fence = good && *taken ? mongo_number_at(&after, "fence", 0) : 0;
+        bson_destroy(&after);
+    }
+    if (good && !*taken) {
+        good = mongo_read_document(r->m, MONGO_JOBS, r->id, &after, r->e);
+        mongo_lease_owner(&after, owner);
+        bson_destroy(&after);
+    }
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+/* Nobody is to wait for what ends here. */
+static bool give_lease(struct ranking *r, bool good)
+{
+    struct err ignored;
+    if (good)
+        return mongo_lease_give(r->m, r->id, r->fence, r->e);
+    if (r->e->code != EX_UNAVAILABLE)
+        (void)!mongo_lease_give(r->m, r->id, r->fence, &ignored);
+    return false;
+}
+
+static bool rank_with_lease(struct ranking *r)
+{
+    char owner[MONGO_OWNER_BYTES];
+    struct looks due = {0};
+    bool taken;
+    if (!take_lease(r, owner, &taken))
+        return false;
+    if (!taken && r->what->held != NULL)
+        r->what->held(r->what->context, r->m->reports[r->report].name, owner);
+    if (!taken)
+        return true;
+    bool good = find_due(r, &due);
+    good = good && (due.count == 0 || mongo_wait_for_open(r->m, keep_on, r, r->e) || !r->goes_on);
+    good = good && rank_due(r, &due);
+    free(due.list);
+    return give_lease(r, good);
+}
+
+static void begin(struct ranking *r)
+{
+    snprintf(r->id, sizeof r->id, "top/%s", r->m->more[r->report].key);
+    mongo_collection(r->m, r->report, MONGO_TOP, r->collection);
+}
+
+static bool rank_report(struct ranking *r)
+{
+    const struct store_roll *what = r->what;
+    struct looks due = {0};
+    begin(r);
+    bool good = (what->from_ms < 0 || mongo_top_again(r->m, r->report, what->from_ms, what->to_ms, r->e)) &&
+                find_due(r, &due);
+    for (size_t i = 0; good && what->dry && i < due.count; i++)
+        what->done(what->context, r->m->reports[r->report].name, due.list[i].span, due.list[i].start_ms, 0);
+    if (good && !what->dry && due.count > 0)
+        good = rank_with_lease(r);
+    free(due.list);
+    return good;
+}
+
+/* What one report's documents are refused for is no reason to leave the others. */
+bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e)
+{
+    bool all_good = true, goes_on = true;
+    struct ranking *r = xcalloc(1, sizeof *r);
+    for (size_t report = 0; goes_on && report < st->report_count; report++) {
+        struct err own = {0};
+        if (!mongo_top_is_kept(&st->reports[report]))
+            continue;
+        *r = (struct ranking){.m = mongo_of(st), .what = what, .report = report, .goes_on = true, .e = &own};
+        bool good = rank_report(r);
+        if (!good && all_good)
+            *e = own;
+        all_good = all_good && good;
+        goes_on = (good || !own.retryable) && !(what->is_stopped != NULL && what->is_stopped(what->context));
+    }
+    free(r);
+    return all_good;
+}
+
+bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *context, struct err *e)
+{
+    struct store_job job = {.name = "top", .report = m->reports[report].name, .owner = ""};
+    struct ranking r = {.m = m, .report = report};
+    struct marks marks;
+    char owner[MONGO_OWNER_BYTES];
+    struct looks looks = {0};
+    bson_t lease = BSON_INITIALIZER;
+    if (!mongo_top_is_kept(&m->reports[report]))
+        return true;
+    begin(&r);
+    bool good = mongo_marks(&m->store, report, &marks, e) && read_waiting(m, report, &looks, e) &&
+                mongo_read_document(m, MONGO_JOBS, r.id, &lease, e);
+    for (size_t i = 0; i < looks.count; i++)
+        job.waiting += is_over(&looks.list[i]) && !is_gone(&looks.list[i], &marks);
+    job.last_run_ms = mongo_lease_last_run(&lease);
+    mongo_lease_owner(&lease, owner);
+    if (mongo_lease_until(&lease) > clock_wall_ms(&clock_system))
+        job.owner = owner;
+    if (good)
+        fn(context, &job);
+    bson_destroy(&lease);
+    free(looks.list);
+    return good;
+}

@@ -1,0 +1,360 @@
+#include "store/mongo/job/ttl.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "store/mongo/catalog/catalog.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define CODE_NAMESPACE_NOT_FOUND 26
+#define CODE_INDEX_NOT_FOUND     27
+#define TRIES                    5 /* to make an index, while others drop it */
+#define AGAIN_MS                 100
+#define KEY                      "metadata.date"
+#define DESCENDING               (-1) /* a report without dimensions has the other already */
+
+/* ---- what is wanted */
+
+static int64_t longest_ms(enum span span)
+{
+    const int64_t day_ms = DAY_MS;
+    return span == SPAN_YEAR ? 366 * day_ms : span == SPAN_MONTH ? 31 * day_ms : span_next(span, 0);
+}
+
+/* Slots go by the next longer span, so the first of a period's documents waits for the last. */
+int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mongo_kind *k)
+{
+    const struct report *r = &m->reports[report];
+    enum span longest = mongo_longest(r, k), period = (enum span)(longest + 1);
+    ASSERT(k->span <= period || k->span == SPAN_WEEK);
+    int64_t keep_ms = r->keep_ms[longest], s = 0;
+    if (m->with_ttl && keep_ms > 0)
+        s = (keep_ms + longest_ms(period) + MONGO_TTL_MARGIN_MS) / SECOND_MS;
+    return s <= INT32_MAX ? s : 0; /* servers count them so */
+}
+
+int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t now_ms)
+{
+    int64_t ttl_s = mongo_ttl_s(m, report, k), since_ms = m->more[report].ttl.since_ms;
+    if (ttl_s == 0)
+        return INT64_MAX;
+    return now_ms < since_ms + MONGO_TTL_GRACE_MS ? 0 : now_ms - ttl_s * SECOND_MS - MONGO_TTL_GRACE_MS;
+}
+
+/* The ages of slots that go with such documents. */
+static void find_ages(const struct mongo_store *m, size_t report, int64_t age_ms[SPAN_COUNT])
+{
+    const struct report *r = &m->reports[report];
+    memset(age_ms, 0, SPAN_COUNT * sizeof *age_ms);
+    for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
+        const struct mongo_kind *k = mongo_kind_for(r, (enum span)s);
+        age_ms[s] = mongo_ttl_s(m, report, k) > 0 ? r->keep_ms[mongo_longest(r, k)] : 0;
+    }
+}
+
+/* ---- what `reports` says */
+
+void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl)
+{
+    bson_iter_t it;
+    *ttl = (struct mongo_ttl){0};
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        snprintf(path, sizeof path, "ttl.%s", span_name((enum span)s));
+        int64_t age_ms = mongo_number_at(document, path, 0);
+        ttl->age_ms[s] = age_ms > 0 ? age_ms : 0;
+    }
+    if (mongo_find_member(document, "ttl.since", &it) && BSON_ITER_HOLDS_DATE_TIME(&it))
+        ttl->since_ms = bson_iter_date_time(&it);
+}
+
+static bool has_any(const int64_t age_ms[SPAN_COUNT])
+{
+    bool has = false;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        has |= age_ms[s] > 0;
+    return has;
+}
+
+/* The server ends documents by its own clock. */
+bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t it;
+    bson_t *command = BCON_NEW("hello", BCON_INT32(1));
+    bool good = mongo_read(m->client, command, &reply, e);
+    bool tells = good && bson_iter_init_find(&it, &reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it);
+    *now_ms = tells ? bson_iter_date_time(&it) : clock_wall_ms(&clock_system);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+/* Readers are told of the shorter age, of what is and what comes; others, that an index is changed. */
+static bool note_change(struct mongo_store *m, size_t report, struct err *e)
+{
+    int64_t age_ms[SPAN_COUNT], now_ms;
+    bool matched;
+    if (!mongo_ttl_read_clock(m, &now_ms, e))
+        return false;
+    bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER, set;
+    find_ages(m, report, age_ms);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        snprintf(path, sizeof path, "ttl.%s", span_name((enum span)s));
+        if (age_ms[s] > 0)
+            BSON_APPEND_INT64(&min, path, age_ms[s]);
+    }
+    if (!bson_empty(&min)) /* which servers refuse */
+        BSON_APPEND_DOCUMENT(&update, "$min", &min);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_DATE_TIME(&set, "ttl.since", now_ms);
+    bson_append_document_end(&update, &set);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    bson_destroy(&min);
+    return good && (matched || err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more",
+                                       mongo_client_name(m->client), m->reports[report].name));
+}
+
+/* ---- indexes */
+
+/* Of one index in a list. */
+static bool see_index(const bson_iter_t *index, int64_t *ttl_s)
+{
+    bson_iter_t at, key;
+    if (!bson_iter_recurse(index, &at) || !bson_iter_find(&at, "name") || !BSON_ITER_HOLDS_UTF8(&at) ||
+        strcmp(bson_iter_utf8(&at, NULL), MONGO_INDEX_TTL) != 0)
+        return false;
+    bool is_ours = bson_iter_recurse(index, &at) && bson_iter_find(&at, "key") &&
+                   bson_iter_recurse(&at, &key) && bson_iter_next(&key) &&
+                   strcmp(bson_iter_key(&key), KEY) == 0 && bson_iter_as_int64(&key) == DESCENDING &&
+                   !bson_iter_next(&key) && bson_iter_recurse(index, &at) &&
+                   !bson_iter_find(&at, "partialFilterExpression");
+    bool has_ttl = is_ours && bson_iter_recurse(index, &at) && bson_iter_find(&at, "expireAfterSeconds");
+    *ttl_s = has_ttl ? bson_iter_as_int64(&at) : 0;
+    return true;
+}
+
+bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t batch, at;
+    bool found = false;
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(collection));
+    bool good = mongo_read(m->client, command, &reply, e);
+    *ttl_s = -1;
+    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
+        while (!found && bson_iter_next(&at))
+            found = see_index(&at, ttl_s);
+    }
+    good = good || mongo_number_at(&reply, "code", 0) == CODE_NAMESPACE_NOT_FOUND;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool refuse(const struct mongo_store *m, const char *collection, const char *why, struct err *e)
+{
+    return err_set(e, EX_CONFIG,
+                   "found store.ttl: true, but in %s, %s cannot have the index " MONGO_INDEX_TTL " {" KEY
+                   ": -1} that ends documents: %s",
+                   mongo_client_name(m->client), collection, why);
+}
+
+static bool drop(struct mongo_store *m, const char *collection, struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(collection), "index", BCON_UTF8(MONGO_INDEX_TTL));
+    bool good = mongo_write(m->client, command, &reply, e);
+    int64_t code = good ? 0 : mongo_number_at(&reply, "code", 0);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good || code == CODE_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
+}
+
+/* False: it is refused. Else *e is for where it is not found then. */
+static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
+{
+    enum mongo_index state;
+    bson_t *key = BCON_NEW(KEY, BCON_INT32(DESCENDING));
+    const struct mongo_index_wanted wanted = {
+        .collection = collection, .name = MONGO_INDEX_TTL, .key = key, .ttl_s = ttl_s};
+    bool good = mongo_create_index(m, &wanted, &state, e);
+    bson_destroy(key);
+    if (good && state == INDEX_IS_THERE)
+        err_set(e, EX_CONFIG, "it does not list it then");
+    return good;
+}
+
+/* Others may start now, too, and drop what is made here, or make theirs: then that holds. Another of the same
+ * key may be in the way; and a server may make one that ends nothing, and say nothing. */
+static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
+{
+    struct err why;
+    int64_t found_s = -1;
+    for (int tries = 0; tries < TRIES && found_s < 0; tries++) {
+        if (tries > 0)
+            nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+        if (!create(m, collection, ttl_s, &why)) {
+            *e = why;
+            return !why.retryable && why.code != EX_NOPERM && refuse(m, collection, why.text, e);
+        }
+        if (!mongo_ttl_find(m, collection, &found_s, e))
+            return false;
+    }
+    return found_s > 0 || refuse(m, collection, found_s == 0 ? "it ends nothing there" : why.text, e);
+}
+
+struct opening {
+    struct mongo_store *m;
+    int64_t told_ms; /* when readers were told last, by the server's clock */
+};
+
+/* One that asked just before may still believe that nothing goes. */
+static bool wait_until_known(const struct opening *o, struct err *e)
+{
+    int64_t now_ms;
+    if (!mongo_ttl_read_clock(o->m, &now_ms, e))
+        return false;
+    int64_t wait_ms = o->told_ms + MONGO_KNOWN_MS - now_ms;
+    if (wait_ms > 0 && wait_ms <= MONGO_KNOWN_MS)
+        nanosleep(&(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000}, NULL);
+    return true;
+}
+
+static bool change(const struct opening *o, const struct mongo_collection *c, int64_t found_s, int64_t ttl_s,
+                   struct err *e)
+{
+    struct mongo_store *m = o->m;
+    if (!wait_until_known(o, e) || !note_change(m, c->report, e))
+        return false;
+    failpoint(FAILPOINT_TTL_NOTED);
+    if (found_s >= 0 && !drop(m, c->name, e))
+        return false;
+    failpoint(FAILPOINT_TTL_DROPPED);
+    if (ttl_s > 0 && !make(m, c->name, ttl_s, e))
+        return false;
+    failpoint(FAILPOINT_TTL_MADE);
+    return note_change(m, c->report, e); /* to make one may take long */
+}
+
+static bool open_collection(void *context, const struct mongo_collection *c, struct err *e)
+{
+    const struct opening *o = context;
+    int64_t found_s;
+    if (c->holds != HOLDS_DOCUMENTS || !o->m->more[c->report].ttl_waits)
+        return true;
+    int64_t ttl_s = mongo_ttl_s(o->m, c->report, c->kind);
+    return mongo_ttl_find(o->m, c->name, &found_s, e) &&
+           (found_s == (ttl_s > 0 ? ttl_s : -1) || change(o, c, found_s, ttl_s, e));
+}
+
+/* Does `ttl` say enough for the indexes that are to be? */
+static bool is_said(const int64_t age_ms[SPAN_COUNT], const struct mongo_ttl *ttl)
+{
+    bool is = true;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        is &= age_ms[s] == 0 || (ttl->age_ms[s] > 0 && ttl->age_ms[s] <= age_ms[s]);
+    return is;
+}
+
+bool mongo_ttl_open(struct mongo_store *m, struct err *e)
+{
+    struct opening o = {.m = m};
+    bool any = false;
+    if (!mongo_refresh_marks(m, e))
+        return false;
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        int64_t age_ms[SPAN_COUNT];
+        find_ages(m, r, age_ms);
+        m->more[r].ttl_waits = has_any(age_ms) || has_any(m->more[r].ttl.age_ms);
+        any |= m->more[r].ttl_waits;
+        if (!is_said(age_ms, &m->more[r].ttl) && !note_change(m, r, e))
+            return false;
+    }
+    if (!any)
+        return true;
+    if (!mongo_refresh_marks(m, e))
+        return false;
+    for (size_t r = 0; r < m->store.report_count; r++)
+        o.told_ms = m->more[r].ttl.since_ms > o.told_ms ? m->more[r].ttl.since_ms : o.told_ms;
+    return mongo_each_collection(m, open_collection, &o, e);
+}
+
+/* ---- when time has passed */
+
+struct looking {
+    size_t report;
+    bool is_same;
+    struct mongo_store *m;
+};
+
+static bool compare(void *context, const struct mongo_collection *c, struct err *e)
+{
+    struct looking *l = context;
+    int64_t found_s;
+    if (c->holds != HOLDS_DOCUMENTS || c->report != l->report)
+        return true;
+    int64_t ttl_s = mongo_ttl_s(l->m, c->report, c->kind);
+    bool good = mongo_ttl_find(l->m, c->name, &found_s, e);
+    l->is_same &= good && found_s == (ttl_s > 0 ? ttl_s : -1);
+    return good;
+}
+
+static void append_ttl(bson_t *update, const struct mongo_ttl *ttl)
+{
+    bson_t set, of;
+    bool has = has_any(ttl->age_ms);
+    BSON_APPEND_DOCUMENT_BEGIN(update, has ? "$set" : "$unset", &set);
+    BSON_APPEND_DOCUMENT_BEGIN(&set, "ttl", &of);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        if (ttl->age_ms[s] > 0)
+            BSON_APPEND_INT64(&of, span_name((enum span)s), ttl->age_ms[s]);
+    }
+    BSON_APPEND_DATE_TIME(&of, "since", ttl->since_ms);
+    bson_append_document_end(&set, &of);
+    bson_append_document_end(update, &set);
+}
+
+/* The marks go to where readers have them by what `ttl` said until now; unless another changes it by now. */
+static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl *wanted, int64_t now_ms,
+                   struct err *e)
+{
+    struct mongo_report *more = &m->more[report];
+    const struct marks none = {0};
+    struct marks marks = none;
+    bson_t update = BSON_INITIALIZER;
+    bool matched;
+    (void)store_move_marks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &marks);
+    mongo_append_dates(&update, "expired", &none, &marks);
+    append_ttl(&update, wanted);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    failpoint(FAILPOINT_TTL_SETTLED);
+    return good;
+}
+
+bool mongo_ttl_settle(struct mongo_store *m, size_t report, struct err *e)
+{
+    struct mongo_report *more = &m->more[report];
+    struct looking look = {.m = m, .report = report, .is_same = true};
+    struct mongo_ttl wanted = {.since_ms = more->ttl.since_ms};
+    int64_t now_ms;
+    find_ages(m, report, wanted.age_ms);
+    if (!more->ttl_waits || memcmp(&wanted, &more->ttl, sizeof wanted) == 0)
+        return true;
+    if (!mongo_ttl_read_clock(m, &now_ms, e))
+        return false;
+    if (now_ms < more->ttl.since_ms + MONGO_TTL_SETTLE_MS)
+        return true;
+    if (!mongo_each_collection(m, compare, &look, e))
+        return false;
+    more->ttl_waits = look.is_same; /* else another has started later, and it is that one's affair */
+    return !look.is_same || settle(m, report, &wanted, now_ms, e);
+}

@@ -1,0 +1,195 @@
+/* Is it still the database that this handle counts into, and are its documents the ledger's? (docs/LEDGER.md)
+ * One that is put back, restored, or has lost what it acknowledged goes on from where it was; whoever knew
+ * more of it stops. */
+#include "base/check.h"
+#include "store/mongo/handle/internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+/* ---- the ledger */
+
+static void make_identity(char identity[MONGO_IDENTITY_BYTES])
+{
+    uint64_t dice[2];
+    ASSERT(getrandom(dice, sizeof dice, 0) == sizeof dice);
+    snprintf(identity, MONGO_IDENTITY_BYTES, "%016" PRIx64 "%016" PRIx64, dice[0], dice[1]);
+}
+
+/* One that was there before there were identities. */
+static bool give_identity(struct mongo_store *m, const char *identity, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "identity", "{", "$exists", BCON_BOOL(false), "}");
+    bson_t *update = BCON_NEW("$set", "{", "identity", BCON_UTF8(identity), "epoch",
+                              BCON_INT64(clock_wall_ms(&clock_system)), "}");
+    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+static bool create_ledger(struct mongo_store *m, const char *identity, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "identity",
+                              BCON_UTF8(identity), "epoch", BCON_INT64(clock_wall_ms(&clock_system)), "}");
+    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+static const char *identity_of(const bson_t *ledger)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, ledger, "identity") && BSON_ITER_HOLDS_UTF8(&it)
+               ? bson_iter_utf8(&it, NULL)
+               : "";
+}
+
+bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
+{
+    char identity[MONGO_IDENTITY_BYTES];
+    bson_t ledger;
+    if (m->refused.code != 0) {
+        *e = m->refused;
+        return false;
+    }
+    if (m->identity[0] != '\0') /* one that is gone is not made anew */
+        return true;
+    make_identity(identity);
+    if (!create_ledger(m, identity, e))
+        return false;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    if (good && identity_of(&ledger)[0] == '\0') {
+        bson_destroy(&ledger);
+        bson_init(&ledger);
+        good = give_identity(m, identity, e);
+        bson_destroy(&ledger);
+        good = mongo_read_ledger(m, &ledger, e) && good;
+    }
+    if (good) {
+        snprintf(m->identity, sizeof m->identity, "%s", identity_of(&ledger));
+        m->epoch = mongo_number_at(&ledger, "epoch", 0);
+        good = m->identity[0] != '\0' ||
+               err_set(e, EX_DATAERR, "%s: the ledger has no identity", mongo_client_name(m->client));
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
+void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
+{
+    BSON_APPEND_UTF8(filter, "_id", MONGO_LEDGER);
+    if (m->identity[0] == '\0')
+        return;
+    BSON_APPEND_UTF8(filter, "identity", m->identity);
+    BSON_APPEND_INT64(filter, "epoch", m->epoch);
+}
+
+bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
+    va_end(args);
+    err_set(e, EX_DATAERR,
+            "%s is not what this tallyd counted into: %s. It was restored, replaced, or has lost what it had "
+            "acknowledged: start tallyd again to count on from what is there now",
+            mongo_client_name(m->client), what);
+    m->refused = *e;
+    m->slot[0] = '\0'; /* it may be another's there */
+    m->step = STEP_NONE;
+    return false;
+}
+
+bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger)
+{
+    return strcmp(identity_of(ledger), m->identity) == 0 && mongo_number_at(ledger, "epoch", 0) == m->epoch;
+}
+
+static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char path[64];
+    struct mongo_open open;
+    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
+    int64_t inc = mongo_number_at(ledger, path, -1), seq = mongo_seq_of(ledger, m->slot);
+    if (inc < m->inc)
+        return mongo_refuse(m, e, "slot %s of its ledger is as it was before this tallyd took it", m->slot);
+    if (seq < m->sealed)
+        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64, m->slot,
+                            m->sealed, seq);
+    if (inc == m->inc && seq != m->sealed && (m->step != STEP_SEALING || seq != m->number))
+        return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written", seq,
+                            m->slot);
+    if (inc == m->inc && seq == m->sealed && m->is_done && mongo_open_of(ledger, m->slot, &open))
+        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", seq, m->slot);
+    return true;
+}
+
+bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    if (bson_empty(ledger))
+        return mongo_refuse(m, e, "its ledger is gone");
+    if (strcmp(identity_of(ledger), m->identity) != 0)
+        return mongo_refuse(m, e, "the identity in its ledger was %s, and is now \"%.64s\"", m->identity,
+                            identity_of(ledger));
+    if (!mongo_is_same_ledger(m, ledger))
+        return mongo_refuse(m, e, "the epoch in its ledger was %" PRId64 ", and is now %" PRId64, m->epoch,
+                            mongo_number_at(ledger, "epoch", 0));
+    return m->slot[0] == '\0' || check_slot(m, ledger, e);
+}
+
+/* Each claim raises the epoch; who claims it next finds `next` where the last one left it. */
+bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *was,
+                           const struct mongo_partition *now, struct err *e)
+{
+    if (now->epoch <= was->epoch)
+        return mongo_refuse(m, e, "%s/%s was claimed %" PRId64 " times, and now fewer", was->source,
+                            was->partition, was->epoch);
+    if (now->epoch == was->epoch + 1 && now->next < was->next)
+        return mongo_refuse(m, e, "%s/%s was counted up to %" PRId64 ", and is now up to %" PRId64,
+                            was->source, was->partition, was->next, now->next);
+    return true;
+}
+
+/* ---- documents */
+
+static bool take_seq(void *context, const bson_t *ledger)
+{
+    struct mongo_open *now = context;
+    now->seq = mongo_seq_of(ledger, now->slot);
+    return false;
+}
+
+bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
+                         const char *id, int64_t applied, struct err *e)
+{
+    struct mongo_open now = *of;
+    if (of->prev < 0 || applied == of->seq)
+        return true;
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    now.seq = 0;
+    bool good = mongo_find(client, MONGO_LEDGER, filter, NULL, take_seq, &now, e);
+    bson_destroy(filter);
+    /* Others may have finished the batch, and have gone on. */
+    if (!good || (applied > of->seq && applied <= now.seq))
+        return good;
+    return mongo_refuse_document(client, collection, id, applied, of->slot, now.seq, e);
+}
+
+bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,
+                           int64_t applied, const char *slot, int64_t seq, struct err *e)
+{
+    return err_set(
+        e, EX_DATAERR,
+        "%s: %s has a document \"%.200s\" with counts of batch %" PRId64
+        " of slot %s, which is none of its ledger, whose last one there is %" PRId64
+        ": documents and ledger are of different times, as after a restore of a copy that was made "
+        "while tallyd counted, or a failover that lost what was acknowledged. Restore all of the "
+        "database from a whole backup, or count again into an empty one",
+        mongo_client_name(client), collection, id, applied, slot, seq);
+}

@@ -1,0 +1,318 @@
+#include "store/mongo/ledger/peers.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOST_BYTES 65
+
+/* ---- who a writer is */
+
+static void add_topics(bson_t *who, const struct store_writer *w)
+{
+    char index[24];
+    bson_t topics;
+    BSON_APPEND_ARRAY_BEGIN(who, "topics", &topics);
+    for (size_t i = 0; i < w->topic_count; i++) {
+        snprintf(index, sizeof index, "%zu", i);
+        BSON_APPEND_UTF8(&topics, index, w->topics[i]);
+    }
+    bson_append_array_end(who, &topics);
+}
+
+static void add_reports(bson_t *who, const struct mongo_store *m)
+{
+    char index[24];
+    bson_t reports, one;
+    BSON_APPEND_ARRAY_BEGIN(who, "reports", &reports);
+    for (size_t i = 0; i < m->store.report_count; i++) {
+        snprintf(index, sizeof index, "%zu", i);
+        BSON_APPEND_DOCUMENT_BEGIN(&reports, index, &one);
+        BSON_APPEND_UTF8(&one, "name", m->reports[i].name);
+        BSON_APPEND_INT32(&one, "generation", m->reports[i].generation);
+        bson_append_document_end(&reports, &one);
+    }
+    bson_append_array_end(who, &reports);
+}
+
+void mongo_add_who(const struct mongo_store *m, bson_t *set)
+{
+    char path[64], host[HOST_BYTES] = "";
+    bson_t who;
+    snprintf(path, sizeof path, "writers.%s.who", m->slot);
+    BSON_APPEND_DOCUMENT_BEGIN(set, path, &who);
+    if (gethostname(host, sizeof host - 1) == 0 && bson_utf8_validate(host, strlen(host), false))
+        BSON_APPEND_UTF8(&who, "host", host);
+    if (m->writer.group != NULL)
+        BSON_APPEND_UTF8(&who, "group", m->writer.group);
+    if (m->writer.instance != NULL)
+        BSON_APPEND_UTF8(&who, "instance", m->writer.instance);
+    add_topics(&who, &m->writer);
+    add_reports(&who, m);
+    if (m->since_ms > 0)
+        BSON_APPEND_DATE_TIME(&who, "since", m->since_ms);
+    bson_append_document_end(set, &who);
+}
+
+/* ---- who another is */
+
+/* A text of a slot; NULL: it does not say. Valid as long as the ledger is. */
+static const char *text_of(const bson_t *ledger, const char *slot, const char *name)
+{
+    char path[64];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.who.%s", slot, name);
+    return mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                             : NULL;
+}
+
+static int64_t number_of(const bson_t *ledger, const char *slot, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.%s", slot, name);
+    return mongo_number_at(ledger, path, 0);
+}
+
+/* The members of an array of a slot. False: it has none. */
+static bool each_of(const bson_t *ledger, const char *slot, const char *name, bson_iter_t *at)
+{
+    char path[64];
+    bson_iter_t array;
+    snprintf(path, sizeof path, "writers.%s.who.%s", slot, name);
+    return mongo_find_member(ledger, path, &array) && BSON_ITER_HOLDS_ARRAY(&array) &&
+           bson_iter_recurse(&array, at);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char buf[MONGO_WRITER_BYTES])
+{
+    char since[CIVIL_ISO_BYTES];
+    struct text t = {0};
+    const char *host = text_of(ledger, slot, "host"), *group = text_of(ledger, slot, "group"),
+               *instance = text_of(ledger, slot, "instance");
+    int64_t since_ms = number_of(ledger, slot, "who.since");
+    text_printf(&t, "writer %s (process %lld", slot, (long long)number_of(ledger, slot, "pid"));
+    if (host != NULL)
+        text_printf(&t, " on %s", host);
+    if (group != NULL)
+        text_printf(&t, ", group %s", group);
+    if (instance != NULL)
+        text_printf(&t, ", instance %s", instance);
+    if (since_ms > 0)
+        text_printf(&t, ", since %s", civil_iso(since_ms, since));
+    text_putc(&t, ')');
+    snprintf(buf, MONGO_WRITER_BYTES, "%s", t.ptr);
+    text_fini(&t);
+    return buf;
+}
+
+/* ---- who may begin, and go on */
+
+bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char slot[MONGO_SLOT_BYTES], inc[64], since[64];
+    bool found;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, sizeof slot, "w%d", i);
+        int64_t other_ms = number_of(ledger, slot, "who.since");
+        now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
+    }
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    snprintf(since, sizeof since, "writers.%s.who.since", m->slot);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, inc, BCON_INT64(m->inc));
+    bson_t *update = BCON_NEW("$set", "{", since, BCON_DATE_TIME(now_ms), "}");
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &found, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    if (good)
+        m->since_ms = now_ms; /* not found: the next seal says so */
+    return good;
+}
+
+/* This writer as it is compared, and another. */
+struct pair {
+    const struct mongo_store *m;
+    const struct report *reports;
+    size_t count;
+    const bson_t *ledger;
+    const char *slot; /* of the other */
+};
+
+/* A report that the other counts in another generation, which goes to *theirs; NULL: none. */
+static const struct report *other_generation(const struct pair *p, int *theirs)
+{
+    bson_iter_t at, name, generation;
+    if (!each_of(p->ledger, p->slot, "reports", &at))
+        return NULL;
+    while (bson_iter_next(&at)) {
+        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&name) || !bson_iter_recurse(&at, &generation) ||
+            !bson_iter_find(&generation, "generation"))
+            continue;
+        *theirs = (int)bson_iter_as_int64(&generation);
+        for (size_t i = 0; i < p->count; i++) {
+            if (strcmp(p->reports[i].name, bson_iter_utf8(&name, NULL)) == 0 &&
+                p->reports[i].generation != *theirs)
+                return &p->reports[i];
+        }
+    }
+    return NULL;
+}
+
+/* A topic that the other counts in another group; NULL: none. */
+static const char *topic_of_two_groups(const struct pair *p)
+{
+    const struct store_writer *w = &p->m->writer;
+    const char *group = text_of(p->ledger, p->slot, "group");
+    bson_iter_t at;
+    if (w->group == NULL || group == NULL || strcmp(w->group, group) == 0 ||
+        !each_of(p->ledger, p->slot, "topics", &at))
+        return NULL;
+    while (bson_iter_next(&at)) {
+        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&at) && i < w->topic_count; i++) {
+            if (strcmp(w->topics[i], bson_iter_utf8(&at, NULL)) == 0)
+                return w->topics[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot)
+{
+    return is_same(m->writer.group, text_of(ledger, slot, "group")) &&
+           is_same(m->writer.instance, text_of(ledger, slot, "instance"));
+}
+
+/* False: they must not be beside each other, whichever of them is to go. */
+static bool may_meet(const struct pair *p, int code, struct err *e)
+{
+    char other[MONGO_WRITER_BYTES];
+    int theirs;
+    const char *database = mongo_client_name(p->m->client);
+    const struct report *r = other_generation(p, &theirs);
+    if (r != NULL)
+        return err_set(
+            e, code,
+            "%s: generation %d of report \"%s\" is counted here, and generation %d by %s: each event would "
+            "be in one of them only; end all that count the older one, then start all with the newer",
+            database, r->generation, r->name, theirs, mongo_describe_writer(p->ledger, p->slot, other));
+    const char *topic = topic_of_two_groups(p);
+    return topic == NULL ||
+           err_set(e, code,
+                   "%s: topic %s is counted here as of group %s, and by %s: in one database daemons of one "
+                   "kafka.group "
+                   "share a topic, those of two would take its partitions from each other",
+                   database, topic, p->m->writer.group, mongo_describe_writer(p->ledger, p->slot, other));
+}
+
+bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
+                     const bson_t *ledger, struct err *e)
+{
+    char slot[MONGO_SLOT_BYTES];
+    const struct pair p = {m, reports, count, ledger, slot};
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (strcmp(slot, m->slot) != 0 && mongo_slot_is_others(ledger, slot) && !may_meet(&p, EX_TEMPFAIL, e))
+            return false;
+    }
+    return true;
+}
+
+static bool refuse_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
+{
+    char other[MONGO_WRITER_BYTES];
+    return err_set(
+        e, EX_CONFIG,
+        "%s: another tallyd has taken this one's place under the same kafka.instance, %s: give each its own",
+        mongo_client_name(m->client), mongo_describe_writer(ledger, slot, other));
+}
+
+bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char slot[MONGO_SLOT_BYTES];
+    const struct pair p = {m, m->reports, m->store.report_count, ledger, slot};
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (strcmp(slot, m->slot) == 0 || number_of(ledger, slot, "who.since") <= m->since_ms ||
+            !mongo_slot_is_others(ledger, slot))
+            continue;
+        if (is_twin(m, ledger, slot))
+            return refuse_twin(m, ledger, slot, e);
+        if (!may_meet(&p, EX_CONFIG, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- generations in the database */
+
+struct newer {
+    const struct mongo_store *m;
+    const struct report *report; /* NULL: none has one */
+    int generation;
+};
+
+static bool see_generation(void *context, const bson_t *document)
+{
+    struct newer *n = context;
+    bson_iter_t name, generation;
+    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
+        !bson_iter_init_find(&generation, document, "generation"))
+        return true;
+    int i = store_find_report(&n->m->store, slice_text(bson_iter_utf8(&name, NULL)));
+    if (i < 0 || bson_iter_as_int64(&generation) <= n->m->reports[i].generation)
+        return true;
+    n->report = &n->m->reports[i];
+    n->generation = (int)bson_iter_as_int64(&generation);
+    return false;
+}
+
+bool mongo_check_generations(struct mongo_store *m, struct err *e)
+{
+    struct newer n = {.m = m};
+    bson_t all = BSON_INITIALIZER;
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "generation", BCON_INT32(1), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_generation, &n, e);
+    bson_destroy(options);
+    bson_destroy(&all);
+    if (!good || n.report == NULL)
+        return good;
+    return err_set(
+        e, EX_CONFIG,
+        "%s: generation %d of report \"%s\" is there by now, and generation %d is counted here: start this "
+        "one with the configuration that the others have",
+        mongo_client_name(m->client), n.generation, n.report->name, n.report->generation);
+}
+
+bool mongo_meet(struct store *st, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    bson_t ledger;
+    bool good =
+        mongo_read_ledger(m, &ledger, e) && mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* ---- who has taken something over */
+
+bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const char *what, const char *owner,
+                      struct err *e)
+{
+    char other[MONGO_WRITER_BYTES];
+    const char *group = text_of(ledger, owner, "group"), *why = "which was told to count it, too";
+    if (is_twin(m, ledger, owner) && mongo_slot_is_others(ledger, owner))
+        return refuse_twin(m, ledger, owner, e);
+    if (m->writer.group != NULL && group != NULL)
+        why = strcmp(m->writer.group, group) == 0 ? "to which the group has given it"
+                                                  : "of another kafka.group: one topic must be of one";
+    return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start anew",
+                   mongo_client_name(m->client), what, mongo_describe_writer(ledger, owner, other), why);
+}

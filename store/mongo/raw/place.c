@@ -1,0 +1,476 @@
+/* Where raw events go: their collections and databases, made, looked at and dropped. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/mongo/raw/raw.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define CODE_BAD_VALUE           2
+#define CODE_NAMESPACE_NOT_FOUND 26
+#define CODE_NAMESPACE_EXISTS    48
+#define CODE_UNSATISFIABLE       100
+#define LIST_MAX                 100000 /* names in one answer */
+
+/* ---- names */
+
+/* "20101010", "201010"; of what has no periods "". */
+static void period_name(const struct raw *r, int64_t period_ms, char buf[16])
+{
+    struct civil c = civil_from_ms(period_ms);
+    bool is_month = r->growth == RAW_COLLECTION_PER_MONTH || r->growth == RAW_DATABASE_PER_MONTH;
+    buf[0] = '\0';
+    if (raw_has_periods(r))
+        snprintf(buf, 16, is_month ? "%04d%02d" : "%04d%02d%02d", c.year, c.month, c.day);
+}
+
+void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t period_ms,
+                     struct mongo_place *place)
+{
+    char period[16];
+    const char *database = mongo_client_database(m->client);
+    bool has_database = r->growth == RAW_DATABASE_PER_MONTH;
+    period_name(r, period_ms, period);
+    if (has_database)
+        snprintf(place->database, sizeof place->database, "%s_raw_%s_%s", database, r->source, period);
+    else
+        snprintf(place->database, sizeof place->database, "%s", database);
+    snprintf(place->collection, sizeof place->collection, "raw.%s%s%s", r->source,
+             has_database || period[0] == '\0' ? "" : ".", has_database ? "" : period);
+}
+
+/* The start of the period that a collection or database is of; -1: it is none of the source's. */
+static int64_t period_of(const struct mongo_store *m, const struct raw *r, const char *name)
+{
+    struct mongo_place place;
+    const size_t len = strlen(name);
+    size_t digits = 0;
+    int64_t period_ms;
+    while (digits < len && name[len - digits - 1] >= '0' && name[len - digits - 1] <= '9')
+        digits++;
+    if (!mongo_parse_time(digits == 6 ? SPAN_MONTH : SPAN_DAY, name + len - digits, &period_ms) ||
+        period_ms < 0)
+        return -1;
+    mongo_raw_place(m, r, period_ms, &place);
+    bool is_ours = strcmp(r->growth == RAW_DATABASE_PER_MONTH ? place.database : place.collection, name) == 0;
+    return is_ours && raw_period(r, period_ms) == period_ms ? period_ms : -1;
+}
+
+/* ---- making */
+
+static bool run_command(struct mongo_store *m, const char *database, bson_t *command, int64_t harmless,
+                        struct err *e)
+{
+    bson_t reply;
+    bool good = mongo_write_in(m->client, database, command, NULL, &reply, e) ||
+                mongo_number_at(&reply, "code", 0) == harmless;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool refuse_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                          const char *what, struct err *e)
+{
+    struct text growth = {0};
+    raw_print_growth(r, &growth);
+    err_set(e, EX_CONFIG, "found sources.%s.raw_growth: %s, but in %s, %s.%s %s", r->source, growth.ptr,
+            mongo_client_name(m->client), place->database, place->collection, what);
+    text_fini(&growth);
+    return false;
+}
+
+/* With the server's reason. What may pass, or is a matter of rights, stays what it is. */
+static bool fail_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                        const char *what, struct err *e)
+{
+    const struct err why = *e;
+    char text[2 * sizeof why.text];
+    if (e->retryable || e->code == EX_NOPERM)
+        return false;
+    snprintf(text, sizeof text, "%s: %s", what, why.text);
+    return refuse_growth(m, r, place, text, e);
+}
+
+/* Of the first collection in a reply to listCollections. */
+static bool is_capped(const bson_t *reply)
+{
+    bson_iter_t capped;
+    return mongo_find_member(reply, "cursor.firstBatch.0.options.capped", &capped) &&
+           bson_iter_as_bool(&capped);
+}
+
+/* A server may make another instead, and say nothing. */
+static bool check_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         struct err *e)
+{
+    bson_t reply;
+    bson_t *command =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(place->collection), "}");
+    bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
+                (is_capped(&reply) ||
+                 refuse_growth(
+                     m, r, place,
+                     "is no capped collection: a server that makes none needs another raw_growth, a "
+                     "collection that was there before another name (db.getCollection().renameCollection())",
+                     e));
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool make_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                        struct err *e)
+{
+    bson_t *command = BCON_NEW("create", BCON_UTF8(place->collection), "capped", BCON_BOOL(true), "size",
+                               BCON_INT64(r->limit));
+    if (!run_command(m, place->database, command, CODE_NAMESPACE_EXISTS, e))
+        return fail_growth(m, r, place, "cannot be made as a capped collection", e);
+    return check_capped(m, r, place, e);
+}
+
+/* Is there an index that ends documents after so long? */
+static bool has_ttl(const bson_t *reply, int64_t ttl_s)
+{
+    bson_iter_t batch, at, found, key;
+    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "expireAfterSeconds") &&
+            bson_iter_as_int64(&found) == ttl_s && bson_iter_recurse(&at, &key) &&
+            bson_iter_find_descendant(&key, "key.time", &key))
+            return true;
+    }
+    return false;
+}
+
+static bool check_ttl(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                      struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(place->collection));
+    bool good =
+        mongo_read_in(m->client, place->database, command, &reply, e) &&
+        (has_ttl(&reply, r->limit / SECOND_MS) ||
+         refuse_growth(m, r, place,
+                       "has no index {time: 1} that ends documents after so long: drop the one that is there "
+                       "(tallyd_time), or choose another raw_growth",
+                       e));
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool make_index(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                       const struct mongo_index_of *index, const bson_t *key, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    enum mongo_index state;
+    const struct mongo_index_wanted wanted = {place->database, place->collection, index->name, key,
+                                              index->ttl_s};
+    if (!mongo_create_index(m, &wanted, &state, e))
+        return index->ttl_s > 0 ? fail_growth(m, r, place, "cannot have a TTL index", e) : false;
+    if (index->ttl_s > 0)
+        return check_ttl(m, r, place, e);
+    if (state == INDEX_DIFFERS)
+        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", place->collection,
+                 log_quote(e->text, quoted));
+    return true;
+}
+
+/* Those whose fields are kept; the last one may be the TTL's. */
+bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index, bson_t *key)
+{
+    static const struct {
+        const char *name, *why, *first, *second;
+        int first_id, second_id;
+    } rows[] = {{"tallyd_path", "events of a page", "path", NULL, FIELD_PATH, FIELD_PATH},
+                {MONGO_RAW_HOST_TIME, "events of a client in a range of time, equality before range", "host",
+                 "time", FIELD_HOST, RAW_TIME},
+                {"tallyd_time", "events in a range of time", "time", NULL, RAW_TIME, RAW_TIME}};
+    bson_init(key);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (!raw_has_field(r, rows[i].first_id) || !raw_has_field(r, rows[i].second_id) || n-- > 0)
+            continue;
+        bool is_ttl = r->growth == RAW_TTL && rows[i].first_id == RAW_TIME;
+        *index = (struct mongo_index_of){rows[i].name, rows[i].why, is_ttl ? r->limit / SECOND_MS : 0};
+        BSON_APPEND_INT32(key, rows[i].first, 1);
+        if (rows[i].second != NULL)
+            BSON_APPEND_INT32(key, rows[i].second, 1);
+        return true;
+    }
+    return false;
+}
+
+static bool make_indexes(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         struct err *e)
+{
+    struct mongo_index_of index;
+    bool good = true, more = true;
+    for (size_t n = 0; good && more; n++) {
+        bson_t key;
+        more = mongo_raw_index(r, n, &index, &key);
+        if (more && (m->has_indexes || index.ttl_s > 0))
+            good = make_index(m, r, place, &index, &key, e);
+        bson_destroy(&key);
+    }
+    return good;
+}
+
+static bool is_ready(const struct mongo_raw *raw, int64_t period_ms)
+{
+    for (size_t i = 0; i < raw->ready_count; i++) {
+        if (raw->ready[i] == period_ms)
+            return true;
+    }
+    return false;
+}
+
+/* It would be made again. */
+static void forget(struct mongo_raw *raw, int64_t period_ms)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < raw->ready_count; i++) {
+        if (raw->ready[i] != period_ms)
+            raw->ready[kept++] = raw->ready[i];
+    }
+    raw->ready_count = kept;
+}
+
+bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms, struct err *e)
+{
+    struct mongo_place place;
+    if (is_ready(raw, period_ms))
+        return true;
+    mongo_raw_place(m, raw->of, period_ms, &place);
+    if ((raw->of->growth == RAW_CAPPED && !make_capped(m, raw->of, &place, e)) ||
+        !make_indexes(m, raw->of, &place, e))
+        return false;
+    raw->ready = xgrow(raw->ready, &raw->ready_capacity, raw->ready_count + 1, sizeof *raw->ready);
+    raw->ready[raw->ready_count++] = period_ms;
+    return true;
+}
+
+/* ---- dropping */
+
+struct look {
+    struct mongo_store *m;
+    struct mongo_raw *raw;
+    int64_t *periods; /* that are there, the oldest first */
+    size_t count, capacity;
+};
+
+static bool drop(const struct look *l, int64_t period_ms, struct err *e)
+{
+    struct mongo_place place;
+    mongo_raw_place(l->m, l->raw->of, period_ms, &place);
+    bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
+    bson_t *command =
+        is_database ? BCON_NEW("dropDatabase", BCON_INT32(1)) : BCON_NEW("drop", BCON_UTF8(place.collection));
+    if (!run_command(l->m, place.database, command, CODE_NAMESPACE_NOT_FOUND, e))
+        return false;
+    log_info("raw_dropped", "source=%s %s=%s", l->raw->of->source, is_database ? "database" : "collection",
+             is_database ? place.database : place.collection);
+    forget(l->raw, period_ms);
+    return true;
+}
+
+/* The period of each name in a reply. */
+static void take_names(struct look *l, const bson_t *reply, const char *member)
+{
+    bson_iter_t list, at, name;
+    if (!mongo_find_member(reply, member, &list) || !bson_iter_recurse(&list, &at))
+        return;
+    while (bson_iter_next(&at)) {
+        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
+            continue;
+        int64_t period_ms = period_of(l->m, l->raw->of, bson_iter_utf8(&name, NULL));
+        if (period_ms < 0)
+            continue;
+        l->periods = xgrow(l->periods, &l->capacity, l->count + 1, sizeof *l->periods);
+        l->periods[l->count++] = period_ms;
+    }
+}
+
+static int compare_periods(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool list_periods(struct look *l, struct err *e)
+{
+    bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
+    bson_t reply;
+    bson_t *command = is_database ? BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true))
+                                  : BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
+                                             "cursor", "{", "batchSize", BCON_INT32(LIST_MAX), "}");
+    bool good = mongo_read_in(l->m->client, is_database ? "admin" : mongo_client_database(l->m->client),
+                              command, &reply, e);
+    if (good)
+        take_names(l, &reply, is_database ? "databases" : "cursor.firstBatch");
+    if (l->count > 0)
+        qsort(l->periods, l->count, sizeof *l->periods, compare_periods);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+/* The period that decides what is kept; 0: none does. Where a clock is ahead, events of its time come too. */
+static int64_t find_newest(const struct look *l, int64_t now_ms, bool trusts_clock)
+{
+    const struct raw *r = l->raw->of;
+    int64_t newest_ms = 0, latest_ms = raw_period(r, now_ms);
+    for (size_t i = 0; i < l->count && l->periods[i] <= latest_ms; i++) {
+        bool leaps = i > 0 && raw_period(r, l->periods[i] - 1) > newest_ms;
+        if (leaps && !trusts_clock)
+            break;
+        newest_ms = l->periods[i];
+    }
+    return newest_ms;
+}
+
+static bool expire(struct mongo_store *m, struct mongo_raw *raw, int64_t now_ms, bool trusts_clock,
+                   struct err *e)
+{
+    struct look l = {.m = m, .raw = raw};
+    bool good = list_periods(&l, e);
+    if (good)
+        raw->newest_ms = find_newest(&l, now_ms, trusts_clock);
+    int64_t before_ms = raw_first_kept(raw->of, raw->newest_ms);
+    for (size_t i = 0; good && i < l.count && l.periods[i] < before_ms; i++)
+        good = drop(&l, l.periods[i], e);
+    free(l.periods);
+    return good;
+}
+
+bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, bool trusts_clock, struct err *e)
+{
+    bool good = true;
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct raw *r = m->raws[i].of;
+        struct err later;
+        if (r != NULL && raw_has_periods(r) && r->limit > 0)
+            good &= expire(m, &m->raws[i], now_ms, trusts_clock, good ? e : &later);
+    }
+    return good;
+}
+
+/* ---- start */
+
+static bson_t *delete_nothing(const struct mongo_place *place)
+{
+    return BCON_NEW("delete", BCON_UTF8(place->collection), "deletes", "[", "{", "q", "{", "_id",
+                    BCON_UTF8(""), "}", "limit", BCON_INT32(1), "}", "]");
+}
+
+/* A server of too few members, or of none but itself, says so of the command or of its concern. */
+static bool is_of_concern(const bson_t *reply)
+{
+    int64_t code = mongo_number_at(reply, "code", 0);
+    return code == CODE_BAD_VALUE || code == CODE_UNSATISFIABLE ||
+           mongo_number_at(reply, "writeConcernError.code", 0) == CODE_UNSATISFIABLE;
+}
+
+/* Could documents be written where they go now, by so many members? */
+static bool check_concern(struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    struct mongo_place place;
+    bson_t concern, reply;
+    struct text w = {0};
+    mongo_raw_place(m, r, raw_period(r, clock_wall_ms(&clock_system)), &place);
+    mongo_raw_concern(r, m->client, &concern);
+    bson_t *nothing = delete_nothing(&place);
+    bool good = mongo_write_in(m->client, place.database, nothing, &concern, &reply, e);
+    if (!good && is_of_concern(&reply)) {
+        const struct err why = *e;
+        raw_print_w(r, &w);
+        err_set(e, EX_CONFIG, "found sources.%s.raw_w: %s, expected what the server can do: %s", r->source,
+                w.ptr, why.text);
+        text_fini(&w);
+    }
+    bson_destroy(nothing);
+    bson_destroy(&reply);
+    bson_destroy(&concern);
+    return good;
+}
+
+/* Some servers answer all the same; that reply would be taken for the next command's. So this is asked over a
+ * connection of its own. */
+static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t version;
+    struct mongo_place place;
+    struct mongo_client *client = mongo_client_open(m->uri, true, e);
+    if (client == NULL)
+        return false;
+    mongo_raw_place(m, r, 0, &place);
+    bson_t *nothing = delete_nothing(&place);
+    bson_t *concern = BCON_NEW("w", BCON_INT32(0)), *question = BCON_NEW("buildInfo", BCON_INT32(1));
+    bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
+    bson_destroy(&reply);
+    if (good) {
+        good =
+            mongo_read(client, question, &reply, e) &&
+            (bson_iter_init_find(&version, &reply, "version") ||
+             err_set(e, EX_CONFIG,
+                     "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
+                     r->source, mongo_client_name(m->client)));
+        bson_destroy(&reply);
+    }
+    bson_destroy(nothing);
+    bson_destroy(concern);
+    bson_destroy(question);
+    mongo_client_close(client);
+    return good;
+}
+
+static bool check_name(const struct mongo_store *m, const struct raw *r, struct err *e)
+{
+    size_t bytes =
+        strlen(mongo_client_database(m->client)) + strlen("_raw_") + strlen(r->source) + strlen("_201010");
+    return r->growth != RAW_DATABASE_PER_MONTH || bytes < MONGO_DATABASE_BYTES ||
+           err_set(e, EX_CONFIG,
+                   "found sources.%s.raw_growth: database per month, expected a database of store.url and a "
+                   "source of together at most %zu bytes: %s_raw_%s_201010 is too long a name",
+                   r->source, MONGO_DATABASE_BYTES - 1 - strlen("_raw__201010"),
+                   mongo_client_database(m->client), r->source);
+}
+
+void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t count)
+{
+    m->raw_count = m->store.raw_count = count;
+    m->raws = xcalloc(count + 1, sizeof *m->raws);
+    m->store.raws = xcalloc(count + 1, sizeof *m->store.raws);
+    for (size_t i = 0; i < count; i++) {
+        m->raws[i].of = raws[i];
+        m->store.raws[i].source = raws[i] != NULL ? raws[i]->source : NULL;
+    }
+}
+
+/* What cannot be dropped yet is no reason not to count: it is tried again as time goes by. */
+static void expire_first(struct mongo_store *m)
+{
+    struct err e;
+    char quoted[LOG_QUOTE_BYTES];
+    if (!mongo_raw_expire(m, clock_wall_ms(&clock_system), false, &e))
+        log_warn("raw_expire_failed", "error=%s", log_quote(e.text, quoted));
+}
+
+bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e)
+{
+    m->has_indexes = !options->without_indexes;
+    mongo_raw_init(m, options->raws, options->raw_count);
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct raw *r = m->raws[i].of;
+        if (r == NULL)
+            continue;
+        if (!check_name(m, r, e) || !(r->w == 0 ? check_silence(m, r, e) : check_concern(m, r, e)) ||
+            (!raw_has_periods(r) && !mongo_raw_prepare(m, &m->raws[i], 0, e)))
+            return false;
+    }
+    expire_first(m);
+    return true;
+}

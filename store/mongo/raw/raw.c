@@ -1,0 +1,474 @@
+#include "store/mongo/raw/raw.h"
+
+#include "aggregate/raw_document.h"
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/mongo/send/chunk.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define KEY_BYTES    24 /* of a number in an array */
+/* A failure of a document that is neither known to pass nor to stay gets so many tries, so far apart. */
+#define TRIES_MAX    3
+#define TRY_AGAIN_MS 250
+
+struct item {
+    const char *document;
+    uint32_t len, number; /* of its source */
+    int64_t period_ms;
+};
+
+struct items {
+    struct item *list;
+    size_t count, capacity;
+    bool in_order; /* what goes into one collection stands together */
+};
+
+struct sending {
+    struct mongo_store *m;
+    const struct items *items;
+    bool is_last_try;
+    pthread_mutex_t lock; /* what follows */
+    size_t next;          /* the first item of no chunk yet */
+    bool has_failed;
+    bool has_unknown; /* a failure that may pass or not */
+    struct err error; /* the first */
+};
+
+/* Consecutive items of one collection, as a command. */
+struct chunk {
+    const struct item *items;
+    size_t count;
+};
+
+struct sender {
+    struct sending *sending;
+    struct mongo_client *client;
+    struct chunk chunk; /* at hand; of no items: none */
+    pthread_t thread;
+};
+
+/* ---- what is to be stored */
+
+static struct raw_head read_head(const char *p)
+{
+    struct raw_head head;
+    memcpy(&head, p, sizeof head);
+    return head;
+}
+
+/* The clock may have been set back since the last look. */
+static void note_first_kept(struct mongo_store *m)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (size_t i = 0; i < m->raw_count; i++) {
+        struct mongo_raw *of = &m->raws[i];
+        if (of->of == NULL)
+            continue;
+        int64_t latest_ms = raw_period(of->of, now_ms);
+        of->first_kept_ms = raw_first_kept(of->of, of->newest_ms < latest_ms ? of->newest_ms : latest_ms);
+    }
+}
+
+static void collect(struct mongo_store *m, const struct text *raw, struct items *items)
+{
+    for (size_t at = 0; at < raw->len;) {
+        struct raw_head head = read_head(raw->ptr + at);
+        struct mongo_raw *of = &m->raws[head.number];
+        struct item item = {raw->ptr + at + sizeof head, head.len, head.number,
+                            raw_period(of->of, head.at_ms)};
+        at += sizeof head + head.len;
+        if (item.period_ms < of->first_kept_ms) {
+            of->pending.expired++;
+            continue;
+        }
+        of->pending.stored++; /* unless it is refused */
+        items->list = xgrow(items->list, &items->capacity, items->count + 1, sizeof *items->list);
+        const struct item *last = items->count > 0 ? &items->list[items->count - 1] : &item;
+        items->in_order &= last->number == item.number && last->period_ms <= item.period_ms;
+        items->list[items->count++] = item;
+    }
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    if (x->period_ms != y->period_ms)
+        return x->period_ms < y->period_ms ? -1 : 1;
+    return x->document < y->document ? -1 : x->document > y->document; /* as they came */
+}
+
+static bool prepare(struct mongo_store *m, const struct items *items, struct err *e)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        const struct item *at = &items->list[i];
+        bool is_same = i > 0 && at[-1].number == at->number && at[-1].period_ms == at->period_ms;
+        if (!is_same && !mongo_raw_prepare(m, &m->raws[at->number], at->period_ms, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what the server says of it */
+
+static const char *id_of(const struct item *item, bson_t *document)
+{
+    bson_iter_t it;
+    ASSERT(bson_init_static(document, (const uint8_t *)item->document, item->len));
+    ASSERT(bson_iter_init_find(&it, document, "_id"));
+    return bson_iter_utf8(&it, NULL);
+}
+
+/* One that the server does not take: counted, and some are shown. */
+static void refuse(struct sending *s, const struct item *item, const char *why)
+{
+    static struct log_limit limit;
+    char quoted[LOG_QUOTE_BYTES], id[LOG_QUOTE_BYTES];
+    bson_t document;
+    struct mongo_raw *of = &s->m->raws[item->number];
+    pthread_mutex_lock(&s->lock);
+    of->pending.refused++;
+    of->pending.stored--;
+    if (log_limit_pass(&limit, LOG_LEVEL_WARN, "raw_refused", clock_mono_ms(&clock_system))) {
+        log_warn("raw_refused", "source=%s id=%s error=%s", of->of->source,
+                 log_quote(id_of(item, &document), id), log_quote(why, quoted));
+        of->shown++;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* How many the batch had besides. */
+static void tell_refused(const struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        const struct mongo_raw *of = &m->raws[i];
+        if (of->pending.refused > of->shown)
+            log_limited(LOG_LEVEL_WARN, "raw_refused_in_batch",
+                        "source=%s refused=%" PRId64 " shown=%" PRId64, of->of->source, of->pending.refused,
+                        of->shown);
+    }
+}
+
+/* Some are there already, by their `_id`: this batch is repeated. Others have a key that somebody's own index
+ * wants to be unique. Which are which, only the collection knows. */
+struct duplicates {
+    bson_t *ids; /* { "0": "kafka:access/0/…", … } */
+    const struct item **items;
+    char **why;
+    size_t count;
+};
+
+static bool has_id(const bson_t *reply, const char *id)
+{
+    bson_iter_t batch, at, found;
+    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "_id") && BSON_ITER_HOLDS_UTF8(&found) &&
+            strcmp(bson_iter_utf8(&found, NULL), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool check_duplicates(struct sender *sender, const struct mongo_place *place,
+                             const struct duplicates *d, struct err *e)
+{
+    bson_t reply, document;
+    if (d->count == 0)
+        return true;
+    bson_t *command = BCON_NEW("find", BCON_UTF8(place->collection), "filter", "{", "_id", "{", "$in",
+                               BCON_ARRAY(d->ids), "}", "}", "projection", "{", "_id", BCON_INT32(1), "}",
+                               "batchSize", BCON_INT32(MONGO_CHUNK_UPDATES), "singleBatch", BCON_BOOL(true));
+    bool good = mongo_read_in(sender->client, place->database, command, &reply, e);
+    for (size_t i = 0; good && i < d->count; i++) {
+        if (!has_id(&reply, id_of(d->items[i], &document)))
+            refuse(sender->sending, d->items[i], d->why[i]);
+    }
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static void note_duplicate(struct duplicates *d, const struct item *item, const char *why)
+{
+    char key[KEY_BYTES];
+    bson_t document;
+    snprintf(key, sizeof key, "%zu", d->count);
+    BSON_APPEND_UTF8(d->ids, key, id_of(item, &document));
+    d->items[d->count] = item;
+    d->why[d->count++] = xstrdup(why);
+}
+
+/* Codes that say of a document that it is not taken: a bad value or type, names of members, a frozen one, too
+ * large for a capped collection, a validator, too large, a key too long. */
+static bool is_final(int64_t code)
+{
+    static const int64_t codes[] = {
+        2,   14,  52,    55,    56,    57,    66,
+        116, 121, 10334, 17280, 17419, 17420, 525074461 /* FerretDB's of a validator */};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return false;
+}
+
+static void note_unknown(struct sending *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->has_unknown = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* One document's failure. False: it may pass, so that the batch is to be tried again. */
+static bool take_failure(struct sender *sender, const bson_iter_t *failure, const char *what,
+                         struct duplicates *d, struct err *e)
+{
+    bson_iter_t index, code;
+    const struct chunk *c = &sender->chunk;
+    bool is_known = BSON_ITER_HOLDS_DOCUMENT(failure) && bson_iter_recurse(failure, &index) &&
+                    bson_iter_find(&index, "index") && bson_iter_recurse(failure, &code) &&
+                    bson_iter_find(&code, "code");
+    int64_t i = is_known ? bson_iter_as_int64(&index) : -1;
+    (void)!mongo_check_write(sender->client, failure, what, e);
+    if (e->retryable || i < 0 || i >= (int64_t)c->count)
+        return false;
+    if (bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY) {
+        note_duplicate(d, &c->items[i], e->text);
+    } else if (is_final(bson_iter_as_int64(&code)) || sender->sending->is_last_try) {
+        refuse(sender->sending, &c->items[i], e->text);
+    } else {
+        note_unknown(sender->sending);
+        return false;
+    }
+    return true;
+}
+
+static bool take_reply(struct sender *sender, const struct mongo_place *place, const bson_t *reply,
+                       struct err *e)
+{
+    const size_t count = sender->chunk.count;
+    bson_iter_t errors, at;
+    struct duplicates d = {
+        .ids = bson_new(), .items = xcalloc(count, sizeof *d.items), .why = xcalloc(count, sizeof *d.why)};
+    bool good = true;
+    if (bson_iter_init_find(&errors, reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
+        while (good && bson_iter_next(&at))
+            good = take_failure(sender, &at, place->collection, &d, e);
+    }
+    good = good && check_duplicates(sender, place, &d, e);
+    for (size_t i = 0; i < d.count; i++)
+        free(d.why[i]);
+    bson_destroy(d.ids);
+    free(d.items);
+    free(d.why);
+    return good;
+}
+
+/* ---- sending */
+
+void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
+{
+    bson_init(concern);
+    if (r->w == RAW_W_MAJORITY)
+        BSON_APPEND_UTF8(concern, "w", "majority");
+    else
+        BSON_APPEND_INT32(concern, "w", (int32_t)r->w);
+    if (r->w == 0)
+        return;
+    BSON_APPEND_BOOL(concern, "j", r->j);
+    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2); /* so that its end is heard */
+}
+
+static bool insert_chunk(struct sender *sender, struct err *e)
+{
+    const struct chunk *c = &sender->chunk;
+    struct mongo_store *m = sender->sending->m;
+    const struct raw *r = m->raws[c->items->number].of;
+    struct mongo_place place;
+    bson_t command, documents, concern, reply, one;
+    char key[KEY_BYTES];
+    size_t sent = 0;
+    mongo_raw_place(m, r, c->items->period_ms, &place);
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "insert", place.collection);
+    BSON_APPEND_BOOL(&command, "ordered", false);
+    BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
+    for (; sent < c->count; sent++) {
+        snprintf(key, sizeof key, "%zu", sent);
+        ASSERT(bson_init_static(&one, (const uint8_t *)c->items[sent].document, c->items[sent].len));
+        BSON_APPEND_DOCUMENT(&documents, key, &one);
+    }
+    bson_append_array_end(&command, &documents);
+    mongo_raw_concern(r, sender->client, &concern);
+    bool good = mongo_write_in(sender->client, place.database, &command, &concern, &reply, e) &&
+                take_reply(sender, &place, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(&concern);
+    bson_destroy(&command);
+    return good;
+}
+
+static void fail(struct sending *s, const struct err *e)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!s->has_failed)
+        s->error = *e;
+    s->has_failed = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Consecutive items, as many as a command takes. */
+static void fill(struct sending *s, struct chunk *c)
+{
+    const struct mongo_limits *limits = &s->m->limits;
+    size_t bytes = 0;
+    c->items = &s->items->list[s->next];
+    for (; c->count < limits->updates && s->next < s->items->count; c->count++, s->next++) {
+        const struct item *at = &s->items->list[s->next];
+        bytes += at->len;
+        if (c->count > 0 &&
+            (bytes > limits->bytes || at->number != c->items->number || at->period_ms != c->items->period_ms))
+            break;
+    }
+}
+
+/* Unless one is at hand, whose neighbours may be others'. False: there is none, or it is to end. */
+static bool take_chunk(struct sending *s, struct chunk *c)
+{
+    pthread_mutex_lock(&s->lock);
+    if (c->count == 0)
+        fill(s, c);
+    bool good = !s->has_failed && c->count > 0;
+    pthread_mutex_unlock(&s->lock);
+    return good;
+}
+
+static void *run(void *context)
+{
+    struct sender *sender = context;
+    struct err e;
+    while (take_chunk(sender->sending, &sender->chunk)) {
+        if (!insert_chunk(sender, &e)) {
+            fail(sender->sending, &e);
+            break;
+        }
+        sender->chunk.count = 0;
+    }
+    return NULL;
+}
+
+static size_t count_connections(const struct mongo_store *m, const struct items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        if (m->raws[items->list[i].number].of->growth == RAW_CAPPED)
+            return 1;
+    }
+    return m->connections;
+}
+
+/* *is_unknown: it failed by what may pass or not; with `is_last_try` never. */
+static bool send_items(struct mongo_store *m, const struct items *items, bool is_last_try, bool *is_unknown,
+                       struct err *e)
+{
+    struct sending s = {
+        .m = m, .items = items, .is_last_try = is_last_try, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct sender senders[MONGO_CONNECTIONS_MAX] = {0};
+    size_t most = count_connections(m, items), count = 0, started = 1;
+    bool good = true;
+    for (; good && count < most; count++) {
+        senders[count].sending = &s;
+        if (!take_chunk(&s, &senders[count].chunk))
+            break;
+        good = mongo_connection(m, count, &senders[count].client, e);
+    }
+    while (good && started < count &&
+           pthread_create(&senders[started].thread, NULL, run, &senders[started]) == 0)
+        pthread_setname_np(senders[started++].thread, "tallyd-sender");
+    for (size_t i = started; good && i < count; i++) /* what has no thread, … */
+        run(&senders[i]);
+    if (good && count > 0) /* … and the caller's own */
+        run(&senders[0]);
+    for (size_t i = 1; i < started; i++)
+        pthread_join(senders[i].thread, NULL);
+    if (s.has_failed)
+        *e = s.error;
+    *is_unknown = good && s.has_unknown && !s.error.retryable;
+    return good && !s.has_failed;
+}
+
+/* No server takes them, and some end the connection then. */
+static void refuse_longest(struct mongo_store *m, struct items *items)
+{
+    struct sending s = {.m = m, .lock = PTHREAD_MUTEX_INITIALIZER};
+    size_t kept = 0;
+    for (size_t i = 0; i < items->count; i++) {
+        if (items->list[i].len > m->limits.document_bytes)
+            refuse(&s, &items->list[i], "the document is larger than the server takes");
+        else
+            items->list[kept++] = items->list[i];
+    }
+    items->count = kept;
+}
+
+static bool try_store(struct mongo_store *m, const struct batch *batch, bool is_last_try, bool *is_unknown,
+                      struct err *e)
+{
+    struct items items = {.in_order = true};
+    *is_unknown = false;
+    for (size_t i = 0; i < m->raw_count; i++) {
+        m->raws[i].pending = (struct raw_figures){0};
+        m->raws[i].shown = 0;
+    }
+    note_first_kept(m);
+    for (size_t i = 0; i < batch->part_count; i++)
+        collect(m, &batch->parts[i]->raw, &items);
+    if (!items.in_order)
+        qsort(items.list, items.count, sizeof *items.list, compare_items);
+    refuse_longest(m, &items);
+    bool good =
+        items.count == 0 || (prepare(m, &items, e) && send_items(m, &items, is_last_try, is_unknown, e));
+    tell_refused(m);
+    if (good && items.count > 0)
+        failpoint(FAILPOINT_RAW_INSERTED);
+    free(items.list);
+    return good;
+}
+
+bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    bool is_unknown, good = try_store(m, batch, false, &is_unknown, e);
+    for (int tries = 2; is_unknown && tries <= TRIES_MAX; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        good = try_store(m, batch, tries == TRIES_MAX, &is_unknown, e);
+    }
+    return good;
+}
+
+void mongo_raw_note(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++) {
+        struct raw_figures *to = &m->store.raws[i];
+        const struct raw_figures *from = &m->raws[i].pending;
+        to->stored += from->stored;
+        to->refused += from->refused;
+        to->expired += from->expired;
+        m->raws[i].pending = (struct raw_figures){0};
+    }
+}
+
+void mongo_raw_fini(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++)
+        free(m->raws[i].ready);
+    free(m->raws);
+    free(m->store.raws);
+}

@@ -1,0 +1,107 @@
+#include "store/mongo/send/new.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a value stands: a bson_iter_t wants an alignment that arrays and sorting do not give. */
+struct member {
+    const char *path;
+    const uint8_t *data; /* the document that it is in */
+    uint32_t len, offset, path_len;
+};
+
+struct members {
+    struct member *list;
+    size_t count, capacity;
+};
+
+static void begin_document(const bson_iter_t *at, const uint8_t **data, uint32_t *len, bson_iter_t *it)
+{
+    ASSERT(BSON_ITER_HOLDS_DOCUMENT(at));
+    bson_iter_document(at, len, data);
+    ASSERT(bson_iter_init_from_data(it, *data, *len));
+}
+
+static void add(struct members *m, const uint8_t *data, uint32_t len, const bson_iter_t *it)
+{
+    m->list = xgrow(m->list, &m->capacity, m->count + 1, sizeof *m->list);
+    m->list[m->count++] = (struct member){bson_iter_key(it), data, len, bson_iter_offset((bson_iter_t *)it),
+                                          bson_iter_key_len(it)};
+}
+
+/* Whatever the operator: of nothing, each makes its operand. */
+static void collect_change(struct members *m, const bson_t *update)
+{
+    bson_iter_t it, operator, operand;
+    const uint8_t *data;
+    uint32_t len;
+    ASSERT(bson_iter_init_find(&it, update, "u") && bson_iter_recurse(&it, &operator));
+    while (bson_iter_next(&operator)) {
+        begin_document(&operator, & data, &len, &operand);
+        while (bson_iter_next(&operand))
+            add(m, data, len, &operand);
+    }
+}
+
+/* All but the guard, and `_id`, which goes into the document at once. */
+static void collect_filter(struct members *m, const bson_t *update, bson_t *document)
+{
+    bson_iter_t it, member;
+    const uint8_t *data;
+    uint32_t len;
+    ASSERT(bson_iter_init_find(&it, update, "f"));
+    begin_document(&it, &data, &len, &member);
+    while (bson_iter_next(&member)) {
+        const char *name = bson_iter_key(&member);
+        if (strcmp(name, "_id") == 0)
+            bson_append_iter(document, name, -1, &member);
+        else if (strncmp(name, "applied.", strlen("applied.")) != 0)
+            add(m, data, len, &member);
+    }
+}
+
+static void append(bson_t *to, const char *name, size_t name_len, const struct member *m)
+{
+    bson_iter_t it;
+    ASSERT(bson_iter_init_from_data_at_offset(&it, m->data, m->len, m->offset, m->path_len));
+    bson_append_iter(to, name, (int)name_len, &it);
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    return strverscmp(((const struct member *)a)->path, ((const struct member *)b)->path);
+}
+
+/* `count` members whose paths are alike up to `stem`, sorted. */
+static void nest(bson_t *to, const struct member *members, size_t count, size_t stem)
+{
+    for (size_t i = 0, end; i < count; i = end) {
+        const char *name = members[i].path + stem;
+        size_t len = strcspn(name, ".");
+        bson_t inner;
+        end = i + 1;
+        if (name[len] == '\0') {
+            append(to, name, len, &members[i]);
+            continue;
+        }
+        while (end < count && strncmp(members[end].path + stem, name, len + 1) == 0)
+            end++;
+        bson_append_document_begin(to, name, (int)len, &inner);
+        nest(&inner, &members[i], end - i, stem + len + 1);
+        bson_append_document_end(to, &inner);
+    }
+}
+
+void mongo_new_document(const bson_t *update, bson_t *document)
+{
+    struct members m = {0};
+    bson_init(document);
+    collect_filter(&m, update, document);
+    collect_change(&m, update);
+    qsort(m.list, m.count, sizeof *m.list, compare_members);
+    nest(document, m.list, m.count, 0);
+    free(m.list);
+}

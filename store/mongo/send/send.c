@@ -1,0 +1,179 @@
+/* The log of a batch over several connections at once, as many as it has chunks for: each has a thread while
+ * the batch is carried out, which sends its first chunk, and then takes from the log, under a lock, the next
+ * one. So what is unpacked is one chunk a connection, and chunks begin in the order of the log: new series
+ * before documents, books last. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/send/chunk.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct sending {
+    const struct mongo_limits *limits;
+    pthread_mutex_t lock; /* what follows */
+    struct mongo_log_reader log;
+    struct slice next; /* read, but of no chunk yet; of no bytes: none */
+    bool has_failed;
+    struct err error; /* the first */
+};
+
+struct sender {
+    struct sending *sending;
+    struct mongo_chunk chunk;
+    pthread_t thread;
+};
+
+static const char *collection_of(struct slice raw)
+{
+    bson_t update;
+    bson_iter_t it;
+    ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
+    return bson_iter_init_find(&it, &update, "c") && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                               : NULL;
+}
+
+/* Does it only make a document, before it is needed? */
+static bool is_ahead(struct slice raw)
+{
+    bson_t update;
+    bson_iter_t it, operator;
+    ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
+    return bson_iter_init_find(&it, &update, "u") && BSON_ITER_HOLDS_DOCUMENT(&it) &&
+           bson_iter_recurse(&it, &operator) && bson_iter_next(&operator) &&
+           strcmp(bson_iter_key(&operator), "$setOnInsert") == 0;
+}
+
+static bool has_room(const struct sending *s, const struct mongo_chunk *c, const char *collection)
+{
+    return c->count == 0 || (c->count < s->limits->updates && c->raw.len + s->next.len <= s->limits->bytes &&
+                             strcmp(c->collection, collection) == 0 && c->is_ahead == is_ahead(s->next));
+}
+
+/* Updates of one collection, as many as a command takes; none: the log is at its end. */
+static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
+{
+    while (true) {
+        if (s->next.len == 0 && !mongo_log_next(&s->log, &s->next, e))
+            return false;
+        if (s->next.len == 0)
+            return true;
+        const char *collection = collection_of(s->next);
+        if (collection == NULL)
+            return err_set(e, EX_DATAERR, "the log of a batch is damaged: an update without a collection");
+        if (!has_room(s, c, collection))
+            return true;
+        snprintf(c->collection, sizeof c->collection, "%s", collection);
+        c->is_ahead = c->count > 0 ? c->is_ahead : is_ahead(s->next);
+        c->at[c->count++] = c->raw.len;
+        text_add(&c->raw, s->next.ptr, s->next.len);
+        s->next.len = 0;
+    }
+}
+
+static void fail(struct sending *s, const struct err *e)
+{
+    if (!s->has_failed)
+        s->error = *e;
+    s->has_failed = true;
+}
+
+/* One from the log, unless one is at hand. False: there is none, or it is to end. */
+static bool take_chunk(struct sending *s, struct mongo_chunk *c)
+{
+    struct err e;
+    pthread_mutex_lock(&s->lock);
+    if (!s->has_failed && c->count == 0 && !fill(s, c, &e))
+        fail(s, &e);
+    bool good = !s->has_failed && c->count > 0;
+    pthread_mutex_unlock(&s->lock);
+    return good;
+}
+
+static bool send_chunk(struct sender *sender)
+{
+    struct sending *s = sender->sending;
+    struct err e;
+    if (!take_chunk(s, &sender->chunk))
+        return false;
+    if (mongo_chunk_apply(&sender->chunk, &e))
+        return true;
+    pthread_mutex_lock(&s->lock);
+    fail(s, &e);
+    pthread_mutex_unlock(&s->lock);
+    return false;
+}
+
+static void *run(void *context)
+{
+    while (send_chunk(context)) {
+    }
+    return NULL;
+}
+
+/* The caller's own connection first. */
+bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
+{
+    if (i > 0 && m->others[i - 1] == NULL)
+        m->others[i - 1] = mongo_client_open(m->uri, true, e);
+    if (i > 0 && m->others[i - 1] == NULL)
+        e->retryable = true; /* the first could be made, and what is sealed must be applied */
+    *client = i > 0 ? m->others[i - 1] : m->client;
+    return *client != NULL;
+}
+
+/* Only for as many as there are chunks a connection is made: a small batch is one. */
+static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, struct sending *s,
+                         struct sender *senders, size_t *count, struct err *e)
+{
+    for (*count = 0; *count < m->connections; ++*count) {
+        struct sender *sender = &senders[*count];
+        sender->sending = s;
+        sender->chunk.of = of;
+        sender->chunk.one_by_one = m->limits.is_router;
+        if (!take_chunk(s, &sender->chunk))
+            break;
+        if (!mongo_connection(m, *count, &sender->chunk.client, e))
+            return false;
+    }
+    return true;
+}
+
+/* The caller's first chunk, then those of threads that could not be made, then what is left. */
+static void send_rest(struct sender *senders, size_t started, size_t count)
+{
+    bool more = send_chunk(&senders[0]);
+    for (size_t i = started; more && i < count; i++)
+        more = send_chunk(&senders[i]);
+    if (more)
+        run(&senders[0]);
+}
+
+bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e)
+{
+    struct sending s = {.limits = &m->limits, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct sender *senders = xcalloc(m->connections, sizeof *senders);
+    size_t count, started = 1;
+    mongo_log_open(&s.log, packed);
+    bool good = fill_senders(m, of, &s, senders, &count, e);
+    while (good && started < count &&
+           pthread_create(&senders[started].thread, NULL, run, &senders[started]) == 0)
+        pthread_setname_np(senders[started++].thread, "tallyd-sender");
+    if (good && count > 0)
+        send_rest(senders, started, count);
+    for (size_t i = 1; i < started; i++)
+        pthread_join(senders[i].thread, NULL);
+    if (s.has_failed)
+        *e = s.error;
+    for (size_t i = 0; i < m->connections; i++)
+        text_fini(&senders[i].chunk.raw);
+    mongo_log_close(&s.log);
+    free(senders);
+    return good && !s.has_failed;
+}
+
+void mongo_send_fini(struct mongo_store *m)
+{
+    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
+        mongo_client_close(m->others[i]);
+}

@@ -1,0 +1,573 @@
+#include "store/mongo/wire/client.h"
+
+#include "base/library.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <mongoc/mongoc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of a server that does not say, as the protocol has them. */
+#define UPDATES_DEFAULT 1000
+#define BYTES_DEFAULT   (16 << 20)
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(mongoc_init) X(mongoc_log_set_handler) X(mongoc_uri_new_with_error) X(mongoc_uri_destroy) \
+    X(mongoc_uri_get_database) X(mongoc_uri_get_hosts) X(mongoc_uri_has_option) \
+    X(mongoc_uri_get_option_as_int32) X(mongoc_uri_set_option_as_int32) X(mongoc_uri_set_option_as_bool) \
+    X(mongoc_uri_get_option_as_bool) X(mongoc_uri_get_option_as_utf8) X(mongoc_uri_get_write_concern) \
+    X(mongoc_uri_set_write_concern) X(mongoc_write_concern_new) X(mongoc_write_concern_destroy) \
+    X(mongoc_write_concern_set_wmajority) X(mongoc_write_concern_set_journal) X(mongoc_write_concern_get_w) \
+    X(mongoc_write_concern_get_wmajority) \
+    X(mongoc_write_concern_is_acknowledged) X(mongoc_client_new_from_uri_with_error) \
+    X(mongoc_client_destroy) X(mongoc_client_set_error_api) \
+    X(mongoc_client_read_command_with_opts) X(mongoc_client_write_command_with_opts) \
+    X(mongoc_client_set_appname) X(mongoc_client_set_read_prefs) \
+    X(mongoc_client_get_collection) X(mongoc_collection_destroy) X(mongoc_collection_find_with_opts) \
+    X(mongoc_collection_aggregate) \
+    X(mongoc_cursor_next) X(mongoc_cursor_error) X(mongoc_cursor_destroy) \
+    X(mongoc_client_select_server) X(mongoc_server_description_hello_response) \
+    X(mongoc_server_description_destroy)
+/* clang-format on */
+
+static struct {
+    FUNCTIONS(LIBRARY_FUNCTION)
+} lib;
+
+static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+
+static struct library libmongoc = {"libmongoc-1.0.so.0", "libmongoc-1.0-0", symbols, COUNT_OF(symbols),
+                                   false};
+
+struct mongo_client {
+    mongoc_client_t *client;
+    char *database;
+    char *name;
+    int32_t socket_ms;
+    bool is_unsafe;
+    char concern[64]; /* as the URI has it */
+};
+
+/* What the library warned of last: it passes over an option of a URI that it does not know. */
+static _Thread_local char warning[256];
+
+/* Errors come back as values. */
+static void keep_warning(mongoc_log_level_t level, const char *domain, const char *message, void *context)
+{
+    (void)domain, (void)context;
+    if (level == MONGOC_LOG_LEVEL_WARNING)
+        snprintf(warning, sizeof warning, "%s", message);
+}
+
+static void begin(void)
+{
+    lib.mongoc_log_set_handler(keep_warning, NULL); /* before it has a word to say */
+    lib.mongoc_init();
+}
+
+/* FerretDB hands on what PostgreSQL says, packed as it does: six bits a character. */
+static bool may_pass_in_postgresql(uint32_t code)
+{
+    /* a conflict or deadlock of updates; no room, memory or connection; it ends, crashed or begins */
+    static const char *const states[] = {"40001", "40P01", "53100", "53200",
+                                         "53300", "57P01", "57P02", "57P03"};
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        uint32_t packed = 0;
+        for (unsigned at = 0; at < 5; at++)
+            packed |= (uint32_t)(states[i][at] - '0') << 6 * at;
+        if (packed == code)
+            return true;
+    }
+    return false;
+}
+
+/* Codes of a server that is no primary (any more), is going down, has no room or too much to do, reaches too
+ * few of its fellows, does not know yet where its data are, or was interrupted. */
+static bool may_pass(uint32_t code)
+{
+    /* clang-format off */
+    static const uint32_t codes[] = {
+        6, 7, 89, 9001,           /* HostUnreachable, HostNotFound, NetworkTimeout, SocketException */
+        91, 11600, 11601, 11602,  /* ShutdownInProgress, Interrupted… */
+        189, 10058, 10107,        /* PrimarySteppedDown, LegacyNotPrimary, NotWritablePrimary */
+        13435, 13436,             /* NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary */
+        64, 133, 134,             /* WriteConcernTimeout, no member to read, no majority to read */
+        63, 150, 249, 13388,      /* of routing: StaleShardVersion, StaleEpoch, StaleDbVersion, StaleConfig */
+        82, 358, 406, 412,        /* NoProgressMade, InternalTransaction…, Migration…, Updates… */
+        24, 46, 107, 112,         /* LockTimeout, LockBusy, LockFailed, WriteConflict */
+        43, 175, 237, 314,        /* CursorNotFound, QueryPlanKilled, CursorKilled, ObjectIsBusy */
+        239, 246, 250, 272,       /* Snapshot…, …, StaleChunkHistory, MigrationConflict */
+        50, 202, 262, 290, 407,   /* of limits of time */
+        14031, 365, 402,          /* OutOfDiskSpace, TemporarilyUnavailable, ResourceExhausted */
+        433, 449, 450, 462,       /* AdmissionQueueOverflow, RateLimitExceeded, …Rejected, …Exceeded */
+        215, 355, 371, 453,       /* DatabaseDropPending, Interrupted…, UserWritesBlocked, Interrupted… */
+        234, 391, 46841, 91331,   /* RetryChangeStream, Reauthentication…, ClientMarkedKilled, Retriable… */
+    };
+    /* clang-format on */
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return may_pass_in_postgresql(code);
+}
+
+/* A certificate may be renewed, and of a replica set another member's may be good: it can pass. */
+#define CERTIFICATE      "certificate verify failed"
+#define CERTIFICATE_HINT ": check tlsCAFile in store.url, and the server's certificate"
+
+#define CODE_UNAUTHORIZED          13
+#define CODE_AUTHENTICATION_FAILED 18
+#define AUTHENTICATION_FAILED      "authentication failed"
+
+/* Of a sentence that is gone on with. */
+static size_t length_without_stop(const char *sentence)
+{
+    size_t len = strlen(sentence);
+    return len > 0 && sentence[len - 1] == '.' ? len - 1 : len;
+}
+
+/* Has a server taken what this process says of its user? */
+static atomic_bool was_let_in;
+
+static bool note_let_in(void)
+{
+    atomic_store_explicit(&was_let_in, true, memory_order_relaxed);
+    return true;
+}
+
+/* Whatever goes wrong while the library logs in, be it that the connection ends or the server goes down, it
+ * says with the same code. So only a server's word for a wrong password is final, and only if none was ever
+ * right. */
+static bool fail_login(const struct mongo_client *c, const bson_error_t *error, const char *what,
+                       struct err *e)
+{
+    int len = (int)length_without_stop(error->message);
+    if (strcasestr(error->message, AUTHENTICATION_FAILED) != NULL &&
+        !atomic_load_explicit(&was_let_in, memory_order_relaxed))
+        return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
+                       what, len, error->message);
+    return err_set_retryable(
+        e, EX_UNAVAILABLE, "%s: %s: cannot log in: %.*s: if that stays, check user and password in store.url",
+        c->name, what, len, error->message);
+}
+
+static bool fail(const struct mongo_client *c, const bson_error_t *error, const char *what, struct err *e)
+{
+    bool is_server = error->domain == MONGOC_ERROR_SERVER || error->domain == MONGOC_ERROR_WRITE_CONCERN ||
+                     error->domain == MONGOC_ERROR_QUERY || error->domain == MONGOC_ERROR_COMMAND ||
+                     error->domain == MONGOC_ERROR_CURSOR;
+    if ((error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+        (is_server && error->code == CODE_AUTHENTICATION_FAILED))
+        return fail_login(c, error, what, e);
+    if (is_server && error->code == CODE_UNAUTHORIZED)
+        return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
+                       what, (int)length_without_stop(error->message), error->message);
+    /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
+    bool is_connection = error->domain == MONGOC_ERROR_STREAM ||
+                         error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+                         (!is_server && error->code <= MONGOC_ERROR_CLIENT_NOT_READY);
+    if (is_connection || error->domain == MONGOC_ERROR_WRITE_CONCERN || (is_server && may_pass(error->code)))
+        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %s%s", c->name, what, error->message,
+                                 strstr(error->message, CERTIFICATE) != NULL ? CERTIFICATE_HINT : "");
+    return err_set(e, EX_IOERR, "%s refuses: %s: %s (code %u)", c->name, what, error->message, error->code);
+}
+
+/* The library would only say that it cannot connect. */
+static bool can_read_files(const mongoc_uri_t *uri, struct err *e)
+{
+    static const char *const options[] = {"tlsCAFile", "tlsCertificateKeyFile"};
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const char *path = lib.mongoc_uri_get_option_as_utf8(uri, options[i], NULL);
+        if (path != NULL && access(path, R_OK) != 0)
+            return err_set(e, EX_CONFIG, "store.url: cannot read %s %s: %s", options[i], path,
+                           strerror(errno));
+    }
+    return true;
+}
+
+static int32_t socket_ms(const mongoc_uri_t *uri)
+{
+    return lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS);
+}
+
+/* What is not said in the URI, by our lights. A write concern's time is over while its reply is still waited
+ * for. */
+static bool complete(mongoc_uri_t *uri, struct err *e)
+{
+    const struct {
+        const char *option;
+        int32_t ms;
+    } timeouts[] = {{MONGOC_URI_SERVERSELECTIONTIMEOUTMS, MONGO_SELECT_MS},
+                    {MONGOC_URI_CONNECTTIMEOUTMS, MONGO_CONNECT_MS},
+                    {MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS}};
+    for (size_t i = 0; i < COUNT_OF(timeouts); i++) {
+        if (!lib.mongoc_uri_has_option(uri, timeouts[i].option))
+            lib.mongoc_uri_set_option_as_int32(uri, timeouts[i].option, timeouts[i].ms);
+    }
+    lib.mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+    if (!lib.mongoc_write_concern_is_acknowledged(lib.mongoc_uri_get_write_concern(uri)))
+        return err_set(e, EX_CONFIG,
+                       "store.url: found w=%d, expected w=majority or at least w=1: "
+                       "what is not acknowledged cannot be counted exactly once",
+                       lib.mongoc_write_concern_get_w(lib.mongoc_uri_get_write_concern(uri)));
+    if (lib.mongoc_uri_has_option(uri, MONGOC_URI_W))
+        return true;
+    mongoc_write_concern_t *safe = lib.mongoc_write_concern_new();
+    lib.mongoc_write_concern_set_wmajority(
+        safe, lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_WTIMEOUTMS, socket_ms(uri) / 2));
+    lib.mongoc_write_concern_set_journal(safe,
+                                         lib.mongoc_uri_get_option_as_bool(uri, MONGOC_URI_JOURNAL, true));
+    lib.mongoc_uri_set_write_concern(uri, safe);
+    lib.mongoc_write_concern_destroy(safe);
+    return true;
+}
+
+/* A failover keeps what a majority has on disk, and what fewer have, or have in memory, perhaps. */
+static void note_concern(struct mongo_client *c, const mongoc_uri_t *uri)
+{
+    const mongoc_write_concern_t *concern = lib.mongoc_uri_get_write_concern(uri);
+    bool is_journaled = lib.mongoc_uri_get_option_as_bool(uri, MONGOC_URI_JOURNAL, true);
+    c->is_unsafe = !lib.mongoc_write_concern_get_wmajority(concern) || !is_journaled;
+    if (!is_journaled)
+        snprintf(c->concern, sizeof c->concern, "journal=false");
+    else if (lib.mongoc_write_concern_get_w(concern) >= 0)
+        snprintf(c->concern, sizeof c->concern, "w=%d", lib.mongoc_write_concern_get_w(concern));
+    else
+        snprintf(c->concern, sizeof c->concern, "a w of its own");
+}
+
+bool mongo_client_is_safe(const struct mongo_client *c, struct err *e)
+{
+    return !c->is_unsafe ||
+           err_set(
+               e, EX_CONFIG,
+               "store.url: found %s, expected w=majority, or none, which is the same: a failover may lose "
+               "what was acknowledged, and with it counts. `store.unsafe_write_concern: true` takes it as "
+               "it is",
+               c->concern);
+}
+
+/* Else the library would show the password, or take what is behind an @ in it for a host. */
+static bool is_escaped(const char *url)
+{
+    const char *user = strstr(url, "://");
+    if (user == NULL)
+        return true;
+    user += strlen("://");
+    size_t len = strcspn(user, "/");
+    const char *at = memrchr(user, '@', len);
+    if (at == NULL)
+        return true;
+    len = (size_t)(at - user);
+    const char *colon = memchr(user, ':', len);
+    return memchr(user, '@', len) == NULL &&
+           (colon == NULL || memchr(colon + 1, ':', (size_t)(at - colon - 1)) == NULL);
+}
+
+/* NULL: it is no URI, or says what the library does not know. */
+static mongoc_uri_t *parse(const char *url, struct err *e)
+{
+    bson_error_t error;
+    if (!is_escaped(url)) {
+        err_set(e, EX_CONFIG,
+                "store.url: found a user or password with @ or : in it, expected these as %%40 "
+                "and %%3A");
+        return NULL;
+    }
+    warning[0] = '\0';
+    mongoc_uri_t *uri = lib.mongoc_uri_new_with_error(url, &error);
+    if (uri != NULL && warning[0] == '\0')
+        return uri;
+    err_set(e, EX_CONFIG, "store.url: %s", uri == NULL ? error.message : warning);
+    if (uri != NULL)
+        lib.mongoc_uri_destroy(uri);
+    return NULL;
+}
+
+struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bson_error_t error;
+    if (!library_load(&libmongoc, e))
+        return NULL;
+    pthread_once(&once, begin);
+    mongoc_uri_t *uri = parse(url, e);
+    if (uri == NULL)
+        return NULL;
+    struct mongo_client *c = NULL;
+    if (can_read_files(uri, e) && complete(uri, e)) {
+        c = xcalloc(1, sizeof *c);
+        const char *database = lib.mongoc_uri_get_database(uri);
+        const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);
+        c->database = xstrdup(database != NULL ? database : MONGO_DATABASE_DEFAULT);
+        c->socket_ms = socket_ms(uri);
+        note_concern(c, uri);
+        c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
+        c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
+        if (c->client == NULL) {
+            /* Hosts that are found by DNS are looked for now. */
+            bool is_name = error.domain == MONGOC_ERROR_STREAM;
+            (void)(is_name ? err_set_retryable(e, EX_UNAVAILABLE, "store.url: %s", error.message)
+                           : err_set(e, EX_CONFIG, "store.url: %s", error.message));
+            mongo_client_close(c);
+            c = NULL;
+        } else {
+            lib.mongoc_client_set_error_api(c->client, MONGOC_ERROR_API_VERSION_2);
+            lib.mongoc_client_set_appname(c->client, "tallyd");
+            if (primary)
+                lib.mongoc_client_set_read_prefs(c->client, NULL);
+        }
+    }
+    lib.mongoc_uri_destroy(uri);
+    return c;
+}
+
+void mongo_client_close(struct mongo_client *c)
+{
+    if (c == NULL)
+        return;
+    if (c->client != NULL)
+        lib.mongoc_client_destroy(c->client);
+    bson_free(c->name);
+    free(c->database);
+    free(c);
+}
+
+static size_t limit_of(const bson_t *hello, const char *name, int64_t otherwise)
+{
+    bson_iter_t it;
+    int64_t limit = bson_iter_init_find(&it, hello, name) ? bson_iter_as_int64(&it) : 0;
+    return (size_t)(limit > 0 ? limit : otherwise);
+}
+
+bool mongo_is_router(const bson_t *hello)
+{
+    bson_iter_t msg;
+    return bson_iter_init_find(&msg, hello, "msg") && BSON_ITER_HOLDS_UTF8(&msg) &&
+           strcmp(bson_iter_utf8(&msg, NULL), "isdbgrid") == 0;
+}
+
+bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e)
+{
+    bson_error_t error;
+    mongoc_server_description_t *server = lib.mongoc_client_select_server(c->client, true, NULL, &error);
+    if (server == NULL)
+        return fail(c, &error, "hello", e);
+    const bson_t *hello = lib.mongoc_server_description_hello_response(server);
+    limits->updates = limit_of(hello, "maxWriteBatchSize", UPDATES_DEFAULT);
+    limits->bytes = limit_of(hello, "maxBsonObjectSize", BYTES_DEFAULT);
+    limits->document_bytes = limits->bytes;
+    limits->is_router = mongo_is_router(hello);
+    lib.mongoc_server_description_destroy(server);
+    return true;
+}
+
+const char *mongo_client_name(const struct mongo_client *c)
+{
+    return c->name;
+}
+
+const char *mongo_client_database(const struct mongo_client *c)
+{
+    return c->database;
+}
+
+int32_t mongo_client_socket_ms(const struct mongo_client *c)
+{
+    return c->socket_ms;
+}
+
+/* The name of a command is its first key. */
+static const char *name_of(const bson_t *command)
+{
+    bson_iter_t it;
+    return bson_iter_init(&it, command) && bson_iter_next(&it) ? bson_iter_key(&it) : "?";
+}
+
+bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
+                   struct err *e)
+{
+    bson_error_t error;
+    return lib.mongoc_client_read_command_with_opts(c->client, database, command, NULL, NULL, reply, &error)
+               ? note_let_in()
+               : fail(c, &error, name_of(command), e);
+}
+
+bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    return mongo_read_in(c, c->database, command, reply, e);
+}
+
+bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *command,
+                    const bson_t *concern, bson_t *reply, struct err *e)
+{
+    bson_error_t error;
+    bson_t options = BSON_INITIALIZER;
+    if (concern != NULL)
+        BSON_APPEND_DOCUMENT(&options, "writeConcern", concern);
+    bool good =
+        lib.mongoc_client_write_command_with_opts(c->client, database, command, &options, reply, &error);
+    bson_destroy(&options);
+    return good ? note_let_in() : fail(c, &error, name_of(command), e);
+}
+
+bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
+{
+    return mongo_write_in(c, c->database, command, NULL, reply, e);
+}
+
+static bool member_of(const bson_iter_t *document, const char *name, bson_iter_t *found)
+{
+    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, found) &&
+           bson_iter_find(found, name);
+}
+
+bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e)
+{
+    bson_iter_t message, code;
+    uint32_t number = member_of(failure, "code", &code) ? (uint32_t)bson_iter_as_int64(&code) : 0;
+    bool is_text = member_of(failure, "errmsg", &message) && BSON_ITER_HOLDS_UTF8(&message);
+    const char *text = is_text ? bson_iter_utf8(&message, NULL) : "?";
+    if (may_pass(number))
+        return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %.300s", c->name, what, text);
+    return err_set(e, EX_IOERR, "%s refuses %s: %.300s (code %u)", c->name, what, text, number);
+}
+
+/* The first of "writeErrors" that is none that was expected. */
+static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
+                         struct err *e)
+{
+    bson_iter_t errors, at, code;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        if (!member_of(&at, "code", &code) || bson_iter_as_int64(&code) != expected)
+            return mongo_check_write(c, &at, what, e);
+    }
+    return true;
+}
+
+bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char *what, struct err *e)
+{
+    return check_writes(c, reply, what, MONGO_DUPLICATE_KEY, e);
+}
+
+bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
+{
+    bson_t command, documents, reply;
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "insert", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
+    BSON_APPEND_DOCUMENT(&documents, "0", document);
+    bson_append_array_end(&command, &documents);
+    bool good =
+        mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, MONGO_DUPLICATE_KEY, e);
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
+                      const bson_t *update, bool upsert, bool *matched, struct err *e)
+{
+    bson_t command, updates, one, reply;
+    bson_iter_t it;
+    bson_init(&command);
+    BSON_APPEND_UTF8(&command, "update", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
+    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
+    BSON_APPEND_DOCUMENT(&one, "q", filter);
+    BSON_APPEND_DOCUMENT(&one, "u", update);
+    BSON_APPEND_BOOL(&one, "upsert", upsert);
+    bson_append_document_end(&updates, &one);
+    bson_append_array_end(&command, &updates);
+    bool good = mongo_write(c, &command, &reply, e) &&
+                check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
+    *matched = good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == 1;
+    bson_destroy(&reply);
+    bson_destroy(&command);
+    return good;
+}
+
+bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
+                      struct err *e)
+{
+    bson_t reply;
+    bson_iter_t it;
+    bool good = mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    bool found = bson_iter_init_find(&it, &reply, "nModified") || bson_iter_init_find(&it, &reply, "n");
+    *count = good && found ? bson_iter_as_int64(&it) : 0;
+    bson_destroy(&reply);
+    return good;
+}
+
+struct mongo_cursor {
+    struct mongo_client *client;
+    mongoc_collection_t *of;
+    mongoc_cursor_t *cursor;
+    const char *what; /* borrowed, for errors */
+};
+
+static struct mongo_cursor *new_cursor(struct mongo_client *c, mongoc_collection_t *of,
+                                       mongoc_cursor_t *cursor, const char *what)
+{
+    struct mongo_cursor *cu = xcalloc(1, sizeof *cu);
+    *cu = (struct mongo_cursor){c, of, cursor, what};
+    return cu;
+}
+
+struct mongo_cursor *mongo_cursor_open(struct mongo_client *c, const char *collection, const bson_t *filter,
+                                       const bson_t *options)
+{
+    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    return new_cursor(c, of, lib.mongoc_collection_find_with_opts(of, filter, options, NULL), "find");
+}
+
+bool mongo_cursor_next(struct mongo_cursor *cu, const bson_t **document, struct err *e)
+{
+    bson_error_t error;
+    *document = NULL;
+    bool good = lib.mongoc_cursor_next(cu->cursor, document) || !lib.mongoc_cursor_error(cu->cursor, &error);
+    return good ? note_let_in() : fail(cu->client, &error, cu->what, e);
+}
+
+void mongo_cursor_close(struct mongo_cursor *cu)
+{
+    if (cu == NULL)
+        return;
+    lib.mongoc_cursor_destroy(cu->cursor);
+    lib.mongoc_collection_destroy(cu->of);
+    free(cu);
+}
+
+static bool walk(struct mongo_cursor *cu, mongo_document_fn *fn, void *context, struct err *e)
+{
+    const bson_t *document;
+    bool good;
+    while ((good = mongo_cursor_next(cu, &document, e)) && document != NULL && fn(context, document)) {
+    }
+    mongo_cursor_close(cu);
+    return good;
+}
+
+bool mongo_find(struct mongo_client *c, const char *collection, const bson_t *filter, const bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e)
+{
+    return walk(mongo_cursor_open(c, collection, filter, options), fn, context, e);
+}
+
+bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_t *pipeline,
+                     mongo_document_fn *fn, void *context, struct err *e)
+{
+    mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
+    bson_t *options = BCON_NEW("allowDiskUse", BCON_BOOL(true)); /* beyond 100 MB; servers before 6.0 */
+    mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, options, NULL);
+    bson_destroy(options);
+    return walk(new_cursor(c, of, cursor, "aggregate"), fn, context, e);
+}

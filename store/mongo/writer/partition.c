@@ -1,0 +1,346 @@
+/* Whose partitions are, and how far each is counted: claims (docs/LEDGER.md). */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/peers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A set of documents may not hold dots in names, nor a leading $. */
+static char *partition_key(const struct range *range)
+{
+    struct text key = {0};
+    mongo_escape(&key, slice_text(range->source), ".$");
+    text_putc(&key, '/');
+    mongo_escape(&key, slice_text(range->partition), ".$");
+    return key.ptr;
+}
+
+const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name)
+{
+    text_clear(&m->id);
+    text_printf(&m->id, "partitions.%s.%s", p->key, name);
+    return m->id.ptr;
+}
+
+#define PARTITION_NAME_BYTES (RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES)
+
+/* One text of both, with a zero in between. */
+static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_BYTES])
+{
+    size_t source = strlen(range->source) + 1, partition = strlen(range->partition);
+    memcpy(buf, range->source, source);
+    memcpy(buf + source, range->partition, partition);
+    return slice_of(buf, source + partition);
+}
+
+/* As it was claimed last, whether it still is or not; NULL: never. */
+static struct mongo_partition *known_partition(struct mongo_store *m, const struct range *range)
+{
+    char buf[PARTITION_NAME_BYTES];
+    uint32_t number = mongo_names_find(&m->partition_names, name_of(range, buf));
+    return number == 0 ? NULL : &m->partitions[number - 1];
+}
+
+struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range)
+{
+    struct mongo_partition *p = known_partition(m, range);
+    return p != NULL && p->is_claimed ? p : NULL;
+}
+
+const char *mongo_text_at(const bson_t *document, const char *path)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                               : "";
+}
+
+/* None in a ledger of an older version. */
+static void read_witnesses(const bson_t *partition, struct witnesses *w)
+{
+    bson_iter_t it;
+    bson_subtype_t subtype;
+    uint32_t len;
+    const uint8_t *bytes;
+    w->count = 0;
+    if (!bson_iter_init_find(&it, partition, "witnesses") || !BSON_ITER_HOLDS_BINARY(&it))
+        return;
+    bson_iter_binary(&it, &subtype, &len, &bytes);
+    (void)witnesses_unpack(w, slice_of((const char *)bytes, len));
+}
+
+/* A partition as the ledger has it. False: claimed only, nothing of it was counted; `r` is left alone. */
+static bool read_position(const bson_iter_t *member, struct range *r)
+{
+    uint32_t len;
+    const uint8_t *bytes;
+    bson_t partition;
+    if (!BSON_ITER_HOLDS_DOCUMENT(member))
+        return false;
+    bson_iter_document(member, &len, &bytes);
+    if (!bson_init_static(&partition, bytes, len) || mongo_number_at(&partition, "next", -1) < 0)
+        return false;
+    snprintf(r->source, sizeof r->source, "%s", mongo_text_at(&partition, "source"));
+    snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(&partition, "partition"));
+    snprintf(r->label, sizeof r->label, "%s", mongo_text_at(&partition, "label"));
+    r->to = mongo_number_at(&partition, "next", -1);
+    r->tail_hash = (uint64_t)mongo_number_at(&partition, "tail_hash", 0);
+    r->tail_len = (uint32_t)mongo_number_at(&partition, "tail_len", 0);
+    r->latest_ms = mongo_number_at(&partition, "latest_ms", 0);
+    read_witnesses(&partition, &r->witnesses);
+    return true;
+}
+
+/* ---- claims: some partitions at once */
+
+struct claims {
+    struct mongo_store *m;
+    struct mongo_partition *partitions;
+    size_t count;
+    struct mongo_names keys; /* of number 1, 2, … */
+};
+
+static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
+{
+    struct mongo_partition p = {.key = partition_key(range),
+                                .is_claimed = true,
+                                .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
+    snprintf(p.source, sizeof p.source, "%s", range->source);
+    snprintf(p.partition, sizeof p.partition, "%s", range->partition);
+    for (size_t r = 0; r < m->store.report_count; r++)
+        p.until[r] = -1;
+    return p;
+}
+
+static void free_partition(struct mongo_partition *p)
+{
+    free(p->key);
+    free(p->until);
+}
+
+/* Does the open batch of a slot have events of any of these partitions? */
+static bool covers(const struct claims *c, const bson_t *ledger, const char *slot)
+{
+    char path[64];
+    bson_iter_t ranges, at, name;
+    snprintf(path, sizeof path, "writers.%s.open.ranges", slot);
+    if (!mongo_find_member(ledger, path, &ranges) || !bson_iter_recurse(&ranges, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "partition") &&
+            BSON_ITER_HOLDS_UTF8(&name) &&
+            mongo_names_find(&c->keys, slice_text(bson_iter_utf8(&name, NULL))) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Finish, for whoever had them before, what is sealed of them. */
+static bool recover_of(const struct claims *c, const bson_t *ledger, struct err *e)
+{
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        struct mongo_open o;
+        char slot[MONGO_SLOT_BYTES];
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (strcmp(slot, c->m->slot) != 0 && mongo_open_of(ledger, slot, &o) && covers(c, ledger, slot) &&
+            !mongo_recover(c->m, &o, e))
+            return false;
+    }
+    return true;
+}
+
+/* From a document of `books`: up to where each report counts the partition. */
+static bool take_until(void *context, const bson_t *book)
+{
+    const struct claims *c = context;
+    struct range range;
+    snprintf(range.source, sizeof range.source, "%s", mongo_text_at(book, "source"));
+    snprintf(range.partition, sizeof range.partition, "%s", mongo_text_at(book, "partition"));
+    char *key = partition_key(&range);
+    uint32_t number = mongo_names_find(&c->keys, slice_text(key));
+    free(key);
+    for (size_t r = 0; number != 0 && r < c->m->store.report_count; r++) {
+        char path[MONGO_NAME_BYTES + 16];
+        snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
+        c->partitions[number - 1].until[r] = mongo_number_at(book, path, -1);
+    }
+    return true;
+}
+
+static bool read_until(struct claims *c, struct err *e)
+{
+    bson_t filter;
+    struct mongo_ids ids;
+    struct text *id = &c->m->id;
+    bson_init(&filter);
+    mongo_ids_begin(&ids, &filter);
+    for (size_t i = 0; i < c->count; i++) {
+        text_clear(id);
+        text_printf(id, "%s/%s", c->partitions[i].source, c->partitions[i].partition);
+        mongo_ids_add(&ids, slice_of(id->ptr, id->len));
+    }
+    mongo_ids_end(&ids, &filter);
+    bool good = mongo_find(c->m->client, MONGO_BOOKS, &filter, NULL, take_until, c, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* Why the ledger refused a claim. */
+static bool explain(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                mongo_lose_slot(m, &ledger, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* Owner and epoch + 1 of all of them, whoever had them. `ledger`: as it is then; the caller destroys it. */
+static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
+{
+    char inc[64];
+    bson_t query, update, increase, set;
+    bool found;
+    struct mongo_store *m = c->m;
+    bson_init(&query);
+    bson_init(&update);
+    mongo_add_ledger(m, &query);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    BSON_APPEND_INT64(&query, inc, m->inc);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
+    for (size_t i = 0; i < c->count; i++)
+        BSON_APPEND_INT64(&increase, mongo_partition_member(m, &c->partitions[i], "epoch"), 1);
+    bson_append_document_end(&update, &increase);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct mongo_partition *p = &c->partitions[i];
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->slot);
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "source"), p->source);
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
+    }
+    bson_append_document_end(&update, &set);
+    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, &found, ledger, e);
+    bson_destroy(&query);
+    bson_destroy(&update);
+    return good && (found || explain(m, e));
+}
+
+/* Where the partition is to go on, and by which epoch. */
+static void take_claim(struct mongo_store *m, struct mongo_partition *p, const bson_t *ledger,
+                       struct range *r)
+{
+    bson_iter_t member;
+    text_clear(&m->id);
+    text_printf(&m->id, "partitions.%s", p->key);
+    r->to = -1;
+    p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_position(&member, r);
+    r->from = p->next = r->to;
+    p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
+}
+
+void mongo_forget_partitions(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++)
+        m->partitions[i].is_claimed = false;
+}
+
+void mongo_free_partitions(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++)
+        free_partition(&m->partitions[i]);
+    free(m->partitions);
+    mongo_names_fini(&m->partition_names);
+}
+
+static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
+{
+    struct mongo_partition *old = known_partition(m, range);
+    char buf[PARTITION_NAME_BYTES];
+    if (old != NULL) {
+        free_partition(old);
+        *old = *p;
+        return;
+    }
+    m->partitions =
+        xgrow(m->partitions, &m->partition_capacity, m->partition_count + 1, sizeof *m->partitions);
+    m->partitions[m->partition_count++] = *p;
+    ASSERT(mongo_names_add(&m->partition_names, name_of(range, buf)) == m->partition_count);
+}
+
+/* As far as the handle knew these, the ledger goes on from there. */
+static bool check_claims(struct claims *c, const bson_t *ledger, struct range *ranges, struct err *e)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct mongo_partition *was = known_partition(c->m, &ranges[i]);
+        take_claim(c->m, &c->partitions[i], ledger, &ranges[i]);
+        if (was != NULL && !mongo_check_partition(c->m, was, &c->partitions[i], e))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct claims c = {.m = m, .partitions = xcalloc(count + 1, sizeof *c.partitions), .count = count};
+    bson_t ledger = BSON_INITIALIZER;
+    mongo_names_init(&c.keys);
+    for (size_t i = 0; i < count; i++) {
+        c.partitions[i] = new_partition(m, &ranges[i]);
+        (void)mongo_names_add(&c.keys, slice_text(c.partitions[i].key));
+    }
+    bool good = count == 0 ||
+                (mongo_need_slot(m, e) && mongo_meet(st, e) && write_claims(&c, &ledger, e) &&
+                 check_claims(&c, &ledger, ranges, e) && recover_of(&c, &ledger, e) && read_until(&c, e));
+    for (size_t i = 0; i < count; i++) {
+        if (good)
+            keep_partition(m, &ranges[i], &c.partitions[i]);
+        else
+            free_partition(&c.partitions[i]);
+    }
+    if (good && count > 0)
+        m->batches_to_ask = MONGO_BATCHES_ASKED;
+    bson_destroy(&ledger);
+    mongo_names_fini(&c.keys);
+    free(c.partitions);
+    return good;
+}
+
+/* Has it been another's meanwhile, or was it never ours? */
+static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
+{
+    const struct mongo_partition *p = mongo_find_partition(m, r);
+    return p == NULL || (!p->is_new && p->next != r->from);
+}
+
+bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    size_t count = 0;
+    struct range *ranges = xcalloc(batch->range_count + 1, sizeof *ranges);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        if (is_to_be_claimed(m, &batch->ranges[i]))
+            ranges[count++] = batch->ranges[i];
+    }
+    bool good = mongo_claim(&m->store, ranges, count, e);
+    free(ranges);
+    return good;
+}
+
+/* ---- positions */
+
+bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    bson_t ledger;
+    bson_iter_t all, at;
+    bool good = mongo_read_ledger(mongo_of(st), &ledger, e), more = true;
+    if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
+        while (more && bson_iter_next(&at)) {
+            struct position p = {0};
+            if (read_position(&at, &p.range))
+                more = fn(context, &p);
+        }
+    }
+    bson_destroy(&ledger);
+    return good;
+}

@@ -1,0 +1,154 @@
+/* Documents before they are needed: which, by prealloc.h, and the updates that make them. These come into the
+ * log of the batch whose hits decided it, behind its counts in documents of the kind. They insert, and change
+ * nothing of a document that is there: `applied` is empty, since nothing of any batch is in it, so whatever
+ * was not counted yet passes its guard. */
+#include "base/mem.h"
+#include "store/mongo/handle/internal.h"
+
+static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
+{
+    uint32_t *first = &m->more[report].first_written[kind];
+    if (*first == 0)
+        *first = minute;
+    if (minute <= *first) /* of the documents before that nobody knows here whether they are there */
+        return;
+    m->figures.begun++;
+    m->figures.used += was_made;
+}
+
+/* Its first document after the one that was written last. */
+static bool turn(struct mongo_store *m, size_t report, size_t kind, struct mongo_name *name, uint32_t minute)
+{
+    size_t kind_count;
+    enum span span = mongo_kinds(&m->reports[report], &kind_count)[kind].span;
+    bool was_made = false;
+    if (name->written[kind] != 0) {
+        int64_t old_ms = (int64_t)(name->written[kind] - 1) * MINUTE_MS;
+        struct prealloc_period old = {old_ms, span_next(span, old_ms)};
+        bool follows = old.to_ms == (int64_t)(minute - 1) * MINUTE_MS;
+        m->figures.unused += name->ahead[kind].is_made && !follows;
+        was_made = prealloc_turn(&m->prealloc, &name->ahead[kind], &old, follows);
+    }
+    name->written[kind] = minute;
+    note_begun(m, report, kind, minute, was_made);
+    return was_made;
+}
+
+bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct mongo_touch *t)
+{
+    if (t->series == STORE_SERIES_OTHER)
+        return false;
+    size_t kind_count;
+    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
+    struct mongo_name *name = mongo_names_at(&m->more[report].names, t->series);
+    uint32_t minute = (uint32_t)(t->start_ms / MINUTE_MS + 1);
+    if (name->written[kind] > minute) /* and one after it */
+        return true;
+    bool is_there = name->written[kind] == minute || turn(m, report, kind, name, minute);
+    if (m->prealloc.options.when == PREALLOC_OFF)
+        return is_there;
+    const struct prealloc_period period = {t->start_ms, span_next(k->span, t->start_ms)};
+    prealloc_count(&m->prealloc, &name->ahead[kind], t->hits);
+    if (t->is_last && period.to_ms < CIVIL_END_MS &&
+        prealloc_is_due(&m->prealloc, &name->ahead[kind], name->hash, &period, t->last_ms, t->hits)) {
+        m->ahead = xgrow(m->ahead, &m->ahead_capacity, m->ahead_count + 1, sizeof *m->ahead);
+        m->ahead[m->ahead_count++] = (struct mongo_ahead){t->series, period.to_ms};
+    }
+    return is_there;
+}
+
+/* ---- zeros */
+
+static void add_zero(bson_t *to, const char *name, const struct measure *m)
+{
+    size_t count = measure_column_count(m);
+    bson_t of;
+    if (count == 1) {
+        bson_append_int64(to, name, -1, 0);
+        return;
+    }
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_INT64(&of, "units", 0);
+    if (count == (m->kind == MEASURE_MEAN ? 3 : 2))
+        BSON_APPEND_INT64(&of, "micros", 0);
+    if (m->kind == MEASURE_MEAN)
+        BSON_APPEND_INT64(&of, "count", 0);
+    bson_append_document_end(to, &of);
+}
+
+/* All slots of `slot` in a bucket of `span` that begins then. */
+static void add_zeros(bson_t *to, const char *name, const struct measure *m, enum span slot, enum span span,
+                      int64_t from_ms)
+{
+    bson_t of;
+    char key[16];
+    if (slot == span) {
+        add_zero(to, name, m);
+        return;
+    }
+    enum span below = (enum span)(span - 1);
+    bson_append_document_begin(to, name, -1, &of);
+    for (int64_t at = from_ms; at < span_next(span, from_ms); at = span_next(below, at)) {
+        snprintf(key, sizeof key, "%d", mongo_key_in(below, at));
+        add_zeros(&of, key, m, slot, below, at);
+    }
+    bson_append_document_end(to, &of);
+}
+
+/* Least, greatest and last have no zero. */
+static void write_zeros(const struct mongo_store *m, size_t report, const struct mongo_kind *k,
+                        int64_t date_ms, bson_t *to)
+{
+    const struct report *r = &m->reports[report];
+    for (size_t i = 0; i < r->measure_count; i++) {
+        for (int s = (int)k->span; measure_is_sum(&r->measures[i]) && s >= (int)k->finest; s--) {
+            char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
+            snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member((enum span)s));
+            add_zeros(to, path, &r->measures[i], (enum span)s, k->span, date_ms);
+        }
+    }
+}
+
+/* ---- updates */
+
+/* { c, f, u }, as others of mongo/handle/log.h, but without a guard: where there is a document, nothing is
+ * done. */
+static void write_one(struct mongo_store *m, size_t report, const struct mongo_kind *k,
+                      const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
+{
+    char collection[MONGO_NAME_BYTES];
+    bson_t entry, f, up;
+    bson_init(&entry);
+    BSON_APPEND_UTF8(&entry, "c", mongo_collection(m, report, span_name(k->span), collection));
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
+    mongo_add_document(&f, m, report, k->span, a->date_ms, mongo_key(&m->more[report], a->series));
+    bson_append_document_end(&entry, &f);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
+    BSON_APPEND_DOCUMENT(&up, "$setOnInsert", on_insert);
+    bson_append_document_end(&entry, &up);
+    mongo_log_add(log, &entry);
+    bson_destroy(&entry);
+}
+
+void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,
+                       struct mongo_log *log)
+{
+    size_t kind_count;
+    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
+    bool with_zeros = m->prealloc.options.zeros && m->more[report].plain >= 0;
+    for (size_t i = 0, end; i < m->ahead_count; i = end) { /* mostly all are of one date */
+        bson_t on_insert, applied = BSON_INITIALIZER;
+        bson_init(&on_insert);
+        BSON_APPEND_DOCUMENT(&on_insert, "applied", &applied);
+        BSON_APPEND_DATE_TIME(&on_insert, "modified", now_ms);
+        BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
+        if (with_zeros)
+            write_zeros(m, report, k, m->ahead[i].date_ms, &on_insert);
+        for (end = i; end < m->ahead_count && m->ahead[end].date_ms == m->ahead[i].date_ms; end++)
+            write_one(m, report, k, &m->ahead[end], &on_insert, log);
+        bson_destroy(&on_insert);
+    }
+    if (m->ahead_count > 0)
+        prealloc_note_made(&m->pace, &m->figures, now_ms, (int64_t)m->ahead_count);
+    m->ahead_count = 0;
+}

@@ -1,0 +1,262 @@
+/* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
+#include "base/check.h"
+#include "base/log.h"
+#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/peers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define TAKE_TRIES 100
+#define LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
+#define KEEP_MS    (LEASE_MS / 3)
+#define HOST_BYTES 72
+
+/* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
+static bool name_host(char buf[HOST_BYTES])
+{
+    char boot[40] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    bool good = file != NULL && fgets(boot, sizeof boot, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    boot[strcspn(boot, "\n")] = '\0';
+    int n = snprintf(buf, HOST_BYTES, "%s ", boot);
+    ssize_t len = readlink("/proc/self/ns/pid", buf + n, (size_t)(HOST_BYTES - n - 1));
+    if (len > 0)
+        buf[n + len] = '\0';
+    return good && len > 0;
+}
+
+/* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
+ */
+enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
+
+/* The process that took the slot, if it is or was one of this machine; else 0. */
+static pid_t process_here(const bson_t *ledger, const char *slot)
+{
+    char path[64], host[HOST_BYTES];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.host", slot);
+    bool is_here = name_host(host) && mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) &&
+                   strcmp(bson_iter_utf8(&it, NULL), host) == 0;
+    snprintf(path, sizeof path, "writers.%s.pid", slot);
+    return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
+}
+
+static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.lease", slot);
+    int64_t lease_ms = mongo_number_at(ledger, path, -1);
+    if (lease_ms <= 0)
+        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
+    pid_t pid = process_here(ledger, slot);
+    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
+        return SLOT_FREE;
+    bool lives = now_ms - lease_ms <= LEASE_MS && lease_ms - now_ms <= MONGO_CLOCK_SLACK_MS;
+    return lives ? SLOT_LIVES : SLOT_SILENT;
+}
+
+bool mongo_slot_is_others(const bson_t *ledger, const char *slot)
+{
+    return slot_state(ledger, slot, clock_wall_ms(&clock_system)) == SLOT_LIVES &&
+           process_here(ledger, slot) != getpid();
+}
+
+static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int best = SLOT_LIVES;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char name[MONGO_SLOT_BYTES];
+        snprintf(name, sizeof name, "w%d", i);
+        int state = slot_state(ledger, name, now_ms);
+        if (state > best) {
+            best = state;
+            memcpy(slot, name, sizeof name);
+        }
+    }
+    return best != SLOT_LIVES;
+}
+
+bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
+        if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)
+            return true;
+    }
+    return false;
+}
+
+/* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
+ * whoever claims its partitions. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
+{
+    struct mongo_open open[MONGO_SLOTS];
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    size_t count = mongo_all_open(ledger, open);
+    for (size_t i = 0; i < count; i++) {
+        char error[LOG_QUOTE_BYTES];
+        if (strcmp(open[i].slot, m->slot) == 0 || slot_state(ledger, open[i].slot, now_ms) == SLOT_LIVES ||
+            mongo_recover(m, &open[i], e))
+            continue;
+        if (!goes_on || e->retryable)
+            return false;
+        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", open[i].slot,
+                    log_quote(e->text, error));
+    }
+    return true;
+}
+
+/* Above what was ever used, of a database that was put back, too, if the clock is right. */
+static int64_t fresh(int64_t last)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    return now_ms > last ? now_ms : last;
+}
+
+/* The last batch of the slot, which must be the last one still when it is taken. Returns the number after
+ * which this writer's begin: those in between are never used. */
+static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
+{
+    char path[64];
+    m->sealed = mongo_seq_of(ledger, m->slot);
+    snprintf(path, sizeof path, "writers.%s.seq", m->slot);
+    mongo_match_number(query, path, m->sealed, m->sealed > 0);
+    return fresh(m->sealed);
+}
+
+/* Of several that came at once, whoever took its slot last sees the others, and gives it back if refused. */
+static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    struct err ignored;
+    bool good = m->since_ms > 0 ? mongo_may_go_on(m, ledger, e)
+                                : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
+                                      mongo_admit(m, ledger, e);
+    if (!good)
+        (void)!mongo_set_lease(m, 0, &ignored);
+    return good;
+}
+
+static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+{
+    char inc[64], path[64], host[HOST_BYTES];
+    bson_t query, update, set, after;
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    m->inc = mongo_number_at(ledger, inc, 0);
+    bson_init(&query);
+    mongo_add_ledger(m, &query);
+    mongo_match_number(&query, inc, m->inc, m->inc > 0);
+    m->number = add_seq(m, ledger, &query);
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_INT64(&set, inc, fresh(m->inc + 1));
+    snprintf(path, sizeof path, "writers.%s.gap.after", m->slot);
+    BSON_APPEND_INT64(&set, path, m->sealed);
+    snprintf(path, sizeof path, "writers.%s.gap.before", m->slot);
+    BSON_APPEND_INT64(&set, path, m->number + 1);
+    snprintf(path, sizeof path, "writers.%s.host", m->slot);
+    BSON_APPEND_UTF8(&set, path, name_host(host) ? host : "");
+    snprintf(path, sizeof path, "writers.%s.pid", m->slot);
+    BSON_APPEND_INT64(&set, path, getpid());
+    snprintf(path, sizeof path, "writers.%s.lease", m->slot);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
+    mongo_add_who(m, &set);
+    bson_append_document_end(&update, &set);
+    mongo_add_restored(&query);
+    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
+    if (good && *taken) {
+        m->inc = mongo_number_at(&after, inc, 0);
+        m->is_done = true;
+        m->logs_deleted = 0;
+        m->kept_ms = clock_mono_ms(&clock_system);
+        struct mongo_open own;
+        good = be_let_in(m, &after, e) &&
+               (!mongo_open_of(&after, m->slot, &own) || mongo_recover(m, &own, e)) &&
+               mongo_recover_abandoned(m, &after, true, e);
+    }
+    bson_destroy(&after);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+bool mongo_need_slot(struct mongo_store *m, struct err *e)
+{
+    bool taken = m->slot[0] != '\0', good = taken || mongo_begin_ledger(m, e);
+    for (int tries = 0; good && !taken; tries++) {
+        bson_t ledger;
+        m->slot[0] = '\0';
+        good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
+        if (good && !find_free(&ledger, m->slot))
+            good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
+                                     mongo_client_name(m->client), MONGO_SLOTS);
+        good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
+        if (good && !taken && tries == TAKE_TRIES)
+            good = err_set_retryable(e, EX_TEMPFAIL,
+                                     "%s: no slot for a writer could be taken: others were quicker",
+                                     mongo_client_name(m->client));
+        bson_destroy(&ledger);
+    }
+    if (!good)
+        m->slot[0] = '\0';
+    return good;
+}
+
+bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
+{
+    char inc[64], lease[64];
+    bson_t query, update, set;
+    bool found;
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
+    snprintf(lease, sizeof lease, "writers.%s.lease", m->slot);
+    bson_init(&query);
+    mongo_add_ledger(m, &query);
+    BSON_APPEND_INT64(&query, inc, m->inc);
+    bson_init(&update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
+    bson_append_document_end(&update, &set);
+    /* Not found: the next seal will say so. */
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+bool mongo_keep_slot(struct mongo_store *m, struct err *e)
+{
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    bson_t ledger;
+    if (now_ms - m->kept_ms < KEEP_MS)
+        return true;
+    m->kept_ms = now_ms;
+    if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
+        return false;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e) &&
+                mongo_recover_abandoned(m, &ledger, true, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+bool mongo_hold(struct store *st, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct mongo_open open[MONGO_SLOTS];
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    if (good && mongo_all_open(&ledger, open) > 0)
+        good = err_set_retryable(
+            e, EX_TEMPFAIL,
+            "%s: a batch of writer %s is under way: let writers end first; if it was killed, let it "
+            "run once more",
+            mongo_client_name(m->client), open[0].slot);
+    bson_destroy(&ledger);
+    return good;
+}

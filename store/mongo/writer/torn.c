@@ -1,0 +1,171 @@
+/* Are the documents of a batch newer than the ledger? Of its own slot every update's guard asks that; here it
+ * is asked of all slots, of the first batches after a claim, before they are logged: they count again what a
+ * ledger that was set back had counted, by whichever slot that was (docs/LEDGER.md). */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/handle/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ASKED_MAX 1000 /* documents of a collection, of each batch */
+
+/* Of a slot, what the ledger says: numbers that were never used are above `seq`, and in a gap below it. */
+struct numbers {
+    int64_t seq, after, before;
+    int64_t most; /* above `seq`, of a document that was found */
+};
+
+struct asking {
+    struct mongo_store *m;
+    struct numbers slots[MONGO_SLOTS];
+    const char *collection;
+    struct err *e;
+    bool good;
+    struct {
+        char collection[MONGO_NAME_BYTES], id[256];
+    } found[MONGO_SLOTS]; /* which document has `most` */
+};
+
+static bool is_in_gap(const struct numbers *n, int64_t number)
+{
+    return number > n->after && number < n->before;
+}
+
+static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
+{
+    char slot[MONGO_SLOT_BYTES], path[64];
+    snprintf(slot, sizeof slot, "w%d", i);
+    n->seq = mongo_seq_of(ledger, slot);
+    snprintf(path, sizeof path, "writers.%s.gap.after", slot);
+    n->after = mongo_number_at(ledger, path, 0);
+    snprintf(path, sizeof path, "writers.%s.gap.before", slot);
+    n->before = mongo_number_at(ledger, path, 0);
+    if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used it */
+        n->before = n->after;
+}
+
+static bool refuse(const struct asking *a, int i, int64_t seq)
+{
+    char slot[MONGO_SLOT_BYTES];
+    snprintf(slot, sizeof slot, "w%d", i);
+    return mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, a->slots[i].most, slot,
+                                 seq, a->e);
+}
+
+static void note(struct asking *a, int slot, int64_t number, const bson_t *document)
+{
+    bson_iter_t it;
+    bool has_text = bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it);
+    a->slots[slot].most = number;
+    snprintf(a->found[slot].collection, sizeof a->found[slot].collection, "%s", a->collection);
+    snprintf(a->found[slot].id, sizeof a->found[slot].id, "%.200s",
+             has_text ? bson_iter_utf8(&it, NULL) : "?");
+}
+
+static bool see_document(void *context, const bson_t *document)
+{
+    struct asking *a = context;
+    bson_iter_t applied, at;
+    if (!bson_iter_init_find(&applied, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&applied) ||
+        !bson_iter_recurse(&applied, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        int i = bson_iter_key(&at)[0] == 'w' ? atoi(bson_iter_key(&at) + 1) : -1;
+        if (i < 0 || i >= MONGO_SLOTS) /* of a rollup */
+            continue;
+        const struct numbers *n = &a->slots[i];
+        int64_t number = bson_iter_as_int64(&at);
+        bool never = is_in_gap(n, number);
+        if (never || (number > n->seq && number > n->most))
+            note(a, i, number, document);
+        if (never)
+            return a->good = refuse(a, i, n->seq);
+    }
+    return true;
+}
+
+static bool ask(struct asking *a, struct mongo_ids *ids, bson_t *filter)
+{
+    bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "batchSize",
+                               BCON_INT32((int32_t)ids->count));
+    mongo_ids_end(ids, filter);
+    bool good = mongo_find(a->m->client, a->collection, filter, options, see_document, a, a->e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good && a->good;
+}
+
+static bool member_text(const bson_t *update, const char *path, const char **text)
+{
+    bson_iter_t it, found;
+    bool is_there = bson_iter_init(&it, update) && bson_iter_find_descendant(&it, path, &found) &&
+                    BSON_ITER_HOLDS_UTF8(&found);
+    *text = is_there ? bson_iter_utf8(&found, NULL) : "";
+    return is_there;
+}
+
+/* The log has the documents of a collection together; the first ones are most likely there. */
+static bool ask_all(struct asking *a, struct slice packed)
+{
+    struct mongo_log_reader log;
+    struct mongo_ids ids;
+    struct slice raw;
+    bson_t filter, update;
+    char collection[MONGO_NAME_BYTES] = ""; /* "": none yet */
+    bool good, is_begun = false;
+    mongo_log_open(&log, packed);
+    a->collection = collection;
+    while ((good = mongo_log_next(&log, &raw, a->e)) && raw.len > 0) {
+        const char *of, *id;
+        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* of our own log */
+        ASSERT(member_text(&update, "c", &of) && member_text(&update, "f._id", &id));
+        bool is_next = strcmp(collection, of) != 0;
+        if (is_next && is_begun && !(good = ask(a, &ids, &filter)))
+            break;
+        if (is_next) {
+            snprintf(collection, sizeof collection, "%s", of);
+            bson_init(&filter);
+            mongo_ids_begin(&ids, &filter);
+            is_begun = true;
+        }
+        if (ids.count < ASKED_MAX)
+            mongo_ids_add(&ids, slice_text(id));
+    }
+    mongo_log_close(&log);
+    return good && (!is_begun || ask(a, &ids, &filter));
+}
+
+/* Others count meanwhile: what they had sealed when it was found is in the ledger now. */
+static bool check_most(struct asking *a)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(a->m, &ledger, a->e) && mongo_check_ledger(a->m, &ledger, a->e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        struct numbers now;
+        int64_t most = a->slots[i].most;
+        read_numbers(&ledger, i, &now);
+        if (most > now.seq || is_in_gap(&now, most))
+            good = refuse(a, i, now.seq);
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
+bool mongo_check_torn(struct mongo_store *m, struct slice packed, struct err *e)
+{
+    struct asking *a = xcalloc(1, sizeof *a);
+    bson_t ledger;
+    a->m = m;
+    a->e = e;
+    bool good = a->good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
+    if (good) {
+        for (int i = 0; i < MONGO_SLOTS; i++)
+            read_numbers(&ledger, i, &a->slots[i]);
+        good = ask_all(a, packed) && check_most(a);
+    }
+    bson_destroy(&ledger);
+    free(a);
+    return good;
+}

@@ -1,0 +1,501 @@
+/* A batch becomes updates: one per document that it touches, in the order of their collections. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/top.h"
+
+#define XXH_INLINE_ALL
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#define MAYBE_NEW (UINT64_C(1) << 63)
+
+/* An update under construction. */
+struct update {
+    struct mongo_store *m;
+    struct mongo_log *log;
+    const char *collection;
+    size_t report;
+    int64_t now_ms;
+    bson_t inc, min, max;
+};
+
+/* ---- which series */
+
+/* Its number: known, new, or - where the report is full - `other`. Names are not asked for while there is
+ * room. */
+static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
+{
+    struct mongo_store *m = context;
+    struct mongo_report *more = &m->more[report];
+    uint32_t max = m->reports[report].series_max;
+    *number = mongo_names_find(&more->names, key);
+    if (*number != 0)
+        return true;
+    if (!more->has_all_names && (size_t)more->series_found + more->names.count >= max) {
+        if (!mongo_read_names(m, report, e))
+            return false;
+        *number = mongo_names_find(&more->names, key);
+    }
+    if (*number == 0 && more->names.count < max)
+        *number = mongo_names_add(&more->names, key);
+    return true; /* 0 is `other` */
+}
+
+bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        for (size_t r = 0; r < m->store.report_count; r++) {
+            if (!series_map_add(&m->more[r].map, batch->parts[p], r, resolve, m, e))
+                return false;
+        }
+    }
+    return true;
+}
+
+void mongo_note_stored(struct mongo_store *m)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        struct mongo_names *names = &m->more[r].names;
+        for (; names->stored < names->count; names->stored++)
+            names->names[names->stored].is_stored = true;
+    }
+}
+
+/* ---- one update */
+
+static void begin(struct update *u)
+{
+    bson_init(&u->inc);
+    bson_init(&u->min);
+    bson_init(&u->max);
+}
+
+static void add_operator(bson_t *to, const char *name, bson_t *of)
+{
+    if (!bson_empty(of))
+        bson_append_document(to, name, -1, of);
+    bson_destroy(of);
+}
+
+/* Write it down: { c, f, u }. `set` may be NULL. */
+static void end(struct update *u, const bson_t *filter, const bson_t *set)
+{
+    const struct mongo_store *m = u->m;
+    char applied[MONGO_SLOT_BYTES + 16];
+    bson_t entry, f, up, s, on_insert;
+    snprintf(applied, sizeof applied, "applied.%s", m->slot);
+    bson_init(&entry);
+    BSON_APPEND_UTF8(&entry, "c", u->collection);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
+    bson_concat(&f, filter);
+    mongo_add_guard(&f, applied, m->sealed + 1);
+    bson_append_document_end(&entry, &f);
+    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
+    add_operator(&up, "$inc", &u->inc);
+    add_operator(&up, "$min", &u->min);
+    add_operator(&up, "$max", &u->max);
+    BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
+    BSON_APPEND_INT64(&s, applied, m->number);
+    BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
+    if (set != NULL)
+        bson_concat(&s, set);
+    bson_append_document_end(&up, &s);
+    BSON_APPEND_DOCUMENT_BEGIN(&up, "$setOnInsert", &on_insert);
+    BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
+    bson_append_document_end(&up, &on_insert);
+    bson_append_document_end(&entry, &up);
+    mongo_log_add(u->log, &entry);
+    bson_destroy(&entry);
+}
+
+/* The columns of every measure at a slot: "daily", "hourly.13". */
+static void add_slot(struct update *u, const char *slot, const int64_t *columns)
+{
+    const struct report *r = &u->m->reports[u->report];
+    char path[128];
+    for (size_t i = 0; i < r->measure_count; i++) {
+        snprintf(path, sizeof path, "%s%s", u->m->more[u->report].fields[i], slot);
+        mongo_add_value(&u->inc, &u->min, &u->max, &r->measures[i], path, &columns[r->measures[i].column]);
+    }
+}
+
+static void end_bucket(struct update *u, uint32_t series, enum span span, int64_t date_ms)
+{
+    bson_t filter;
+    bson_init(&filter);
+    mongo_add_document(&filter, u->m, u->report, span, date_ms, mongo_key(&u->m->more[u->report], series));
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
+/* ---- cells of one report, sorted by series and time */
+
+static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_t report)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < batch->part_count; p++)
+        count += batch->parts[p]->reports[report].cells.count;
+    ASSERT(count < UINT32_MAX);
+    if (count > m->item_capacity) {
+        m->item_capacity = count;
+        m->items = xrealloc(m->items, count * sizeof *m->items);
+        m->scratch = xrealloc(m->scratch, count * sizeof *m->scratch);
+        m->cells = xrealloc(m->cells, count * sizeof *m->cells);
+        m->documents = xrealloc(m->documents, count * sizeof *m->documents);
+    }
+    size_t n = 0;
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct part *part = batch->parts[p];
+        const struct cells *cells = &part->reports[report].cells;
+        for (size_t i = 0; i < cells->count; i++, n++) {
+            const struct cell *c = cells_at(cells, i);
+            uint32_t series = series_map_number(&m->more[report].map, part, c->series);
+            m->cells[n] = c;
+            m->items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
+        }
+    }
+    if (count > 0 && radix_sort(m->items, m->scratch, count) == m->scratch) {
+        struct radix_item *swap = m->items;
+        m->items = m->scratch;
+        m->scratch = swap;
+    }
+    return count;
+}
+
+static uint32_t series_at(const struct mongo_store *m, size_t i)
+{
+    return (uint32_t)(m->items[i].key >> 32);
+}
+
+static int64_t ms_at(const struct update *u, size_t i)
+{
+    return (uint32_t)u->m->items[i].key * report_cell_ms(&u->m->reports[u->report]);
+}
+
+/* The cells from *i on that are of the same series and time. */
+static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
+{
+    uint64_t key = m->items[*i].key;
+    for (; *i < count && m->items[*i].key == key; ++*i)
+        report_merge(&m->reports[report], columns, m->cells[m->items[*i].index]->value);
+}
+
+/* One document, of the cells from `i` on. A slot that ends is written, if such are kept, and added to the one
+ * that it is in. */
+static void write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
+{
+    struct mongo_store *m = u->m;
+    const struct report *r = &m->reports[u->report];
+    int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
+    const struct marks *marks = &m->more[u->report].marks;
+    const enum span longest = mongo_longest(r, k);
+    uint32_t series = series_at(m, i);
+    int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
+    char path[MONGO_PATH_BYTES];
+    bool goes_on = true;
+    begin(u);
+    while (goes_on) {
+        int64_t at_ms = ms_at(u, i);
+        merge_cells(m, u->report, count, &i, sums[k->finest]);
+        goes_on = i < count && series_at(m, i) == series && ms_at(u, i) < next_ms;
+        for (enum span s = k->finest; s < k->span; s++) {
+            if (goes_on && span_floor(s, ms_at(u, i)) == span_floor(s, at_ms))
+                break;
+            if (s > longest || at_ms >= marks->before_ms[s])
+                add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
+            report_merge(r, sums[s + 1], sums[s]);
+            memset(sums[s], 0, sizeof sums[s]);
+        }
+    }
+    add_slot(u, mongo_member(k->span), sums[k->span]);
+    end_bucket(u, series, k->span, start_ms);
+}
+
+static bool is_within(const struct update *u, size_t i, size_t count, uint32_t series, int64_t end_ms)
+{
+    return i < count && series_at(u->m, i) == series && ms_at(u, i) < end_ms;
+}
+
+/* Without a count among the measures, a slot is one. */
+static int64_t hits_of(const struct update *u, const int64_t *columns)
+{
+    int plain = u->m->more[u->report].plain;
+    return plain < 0 ? 1 : columns[u->m->reports[u->report].measures[plain].column];
+}
+
+/* Of the cells' order, mostly the one before. */
+static void note_written(struct mongo_written *written, int64_t start_ms)
+{
+    size_t i = written->count;
+    while (i > 0 && written->starts[i - 1] != start_ms)
+        i--;
+    if (i > 0)
+        return;
+    written->starts = xgrow(written->starts, &written->capacity, written->count + 1, sizeof *written->starts);
+    written->starts[written->count++] = start_ms;
+}
+
+/* A hash of what the document's update does, the same for all that are alike; and who is hit by it, and how.
+ * Returns the first cell of the next. */
+static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
+                            uint64_t *signature, struct mongo_touch *t)
+{
+    uint32_t series = series_at(u->m, i);
+    *t = (struct mongo_touch){.series = series, .start_ms = span_floor(k->span, ms_at(u, i))};
+    int64_t end_ms = span_next(k->span, t->start_ms);
+    *signature = 0;
+    while (is_within(u, i, count, series, end_ms)) {
+        int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
+        if (k->finest == SPAN_DAY && u->m->with_weeks)
+            note_written(&u->m->written[MONGO_WEEKS], civil_week_floor(u->m->week_start, slot[0]));
+        int64_t next_ms = span_next(k->finest, slot[0]);
+        while (is_within(u, i, count, series, next_ms)) {
+            t->last_ms = ms_at(u, i);
+            merge_cells(u->m, u->report, count, &i, slot + 1);
+        }
+        t->hits = value_add(t->hits, hits_of(u, slot + 1));
+        *signature = XXH3_64bits_withSeed(slot, sizeof slot, *signature);
+    }
+    t->is_last = i == count || series_at(u->m, i) != series;
+    return i;
+}
+
+/* Documents before it would be deleted at once. Those with months are written whatever their time: an event
+ * that was let in is counted somewhere. */
+static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
+{
+    enum span longest = mongo_longest(&u->m->reports[u->report], k);
+    return longest == SPAN_MONTH ? 0 : u->m->more[u->report].marks.before_ms[longest];
+}
+
+/* Those that are alike one behind the other, so that they go together, and behind all others those that may
+ * be new: where none is, nobody has to ask which (mongo/send/chunk.h). */
+static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
+{
+    struct mongo_store *m = u->m;
+    size_t count = 0;
+    int64_t kept_ms = first_kept(u, k);
+    for (size_t i = 0; i < cell_count;) {
+        uint64_t signature;
+        int64_t start_ms = span_floor(k->span, ms_at(u, i));
+        struct mongo_touch touch;
+        if (k->span == SPAN_MONTH)
+            note_written(&m->written[MONGO_YEARS], start_ms);
+        size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
+        if (start_ms < kept_ms) {
+            i = next;
+            continue;
+        }
+        bool is_there = mongo_touch(m, u->report, kind, &touch);
+        m->documents[count++] = (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
+        i = next;
+    }
+    const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        write_document(u, k, sorted[i].index, cell_count);
+    mongo_write_ahead(m, u->report, kind, u->now_ms, u->log);
+}
+
+/* What is to be rolled up now. */
+static void write_stamps(struct update *u, size_t target)
+{
+    const struct mongo_written *written = &u->m->written[target];
+    bson_t filter;
+    if (written->count == 0)
+        return;
+    bson_init(&filter);
+    begin(u);
+    mongo_stamp_id(u->m, &mongo_targets[target], u->report, &u->m->id);
+    BSON_APPEND_UTF8(&filter, "_id", u->m->id.ptr);
+    mongo_stamp_periods(&u->inc, &mongo_targets[target], written->starts, written->count);
+    u->collection = MONGO_JOBS;
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
+static void write_top(struct update *u, enum span span, int64_t start_ms)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bson_t filter, set;
+    bson_init(&filter);
+    bson_init(&set);
+    begin(u);
+    BSON_APPEND_UTF8(&filter, "_id", mongo_top_id(span, start_ms, id));
+    BSON_APPEND_DATE_TIME(&filter, "metadata.date", start_ms);
+    BSON_APPEND_INT64(&u->inc, "written", 1);
+    BSON_APPEND_BOOL(&set, "waiting", true);
+    end(u, &filter, &set);
+    bson_destroy(&set);
+    bson_destroy(&filter);
+}
+
+/* The rankings that are others now; but of what is gone, which nobody asks for. */
+static void write_tops(struct update *u, size_t cell_count)
+{
+    struct mongo_store *m = u->m;
+    struct mongo_periods *p = &m->periods;
+    char name[MONGO_NAME_BYTES];
+    if (!mongo_top_is_kept(&m->reports[u->report]))
+        return;
+    u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
+    mongo_periods_clear(p);
+    for (size_t i = 0; i < cell_count; i++)
+        mongo_periods_add(p, ms_at(u, i));
+    for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        mongo_periods_floor(p, span);
+        for (size_t i = 0; i < p->count; i++) {
+            if (p->starts[i] >= m->more[u->report].marks.before_ms[span])
+                write_top(u, span, p->starts[i]);
+        }
+    }
+}
+
+static void write_documents(struct update *u, size_t cell_count)
+{
+    size_t kind_count;
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        u->m->written[t].count = 0;
+    const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
+    for (size_t n = 0; n < kind_count; n++) {
+        char name[MONGO_NAME_BYTES];
+        u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
+        write_kind(u, &kinds[n], n, cell_count);
+    }
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        write_stamps(u, t);
+    write_tops(u, cell_count);
+}
+
+/* Those the server may not have; also its counts' own, so that they are found by their names. */
+static void write_series(struct update *u)
+{
+    struct mongo_names *names = &u->m->more[u->report].names;
+    char name[MONGO_NAME_BYTES];
+    u->collection = mongo_collection(u->m, u->report, "series", name);
+    for (size_t i = names->stored; i < names->count; i++) {
+        bson_t filter;
+        if (names->names[i].is_stored)
+            continue;
+        bson_init(&filter);
+        begin(u);
+        mongo_id(&u->m->id, u->m, u->report, NULL, &names->names[i].key);
+        bson_append_utf8(&filter, "_id", -1, u->m->id.ptr != NULL ? u->m->id.ptr : "", (int)u->m->id.len);
+        mongo_add_metadata(&filter, u->m, u->report, &names->names[i].key);
+        end(u, &filter, NULL);
+        bson_destroy(&filter);
+    }
+}
+
+/* What went to `other`, for its report's books. */
+static int64_t count_other(const struct mongo_store *m, size_t report, size_t count)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < count && series_at(m, i) == STORE_SERIES_OTHER; i++)
+        sum = value_add(sum, store_cell_count(&m->reports[report], m->cells[m->items[i].index]));
+    return sum;
+}
+
+/* ---- books */
+
+static void set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+{
+    char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
+    if (report != NULL)
+        snprintf(path, sizeof path, "reports.%s.%s", report, entry);
+    else
+        snprintf(path, sizeof path, "entries.%s", entry);
+    bson_append_int64(to, path, -1, value);
+}
+
+/* Those without a count are left out. */
+static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+{
+    if (value != 0)
+        set_entry(to, report, entry, value);
+}
+
+/* From where to where each report counts this partition. */
+static void add_spans(struct update *u, bson_t *set, const struct range *range)
+{
+    const struct mongo_partition *p = mongo_find_partition(u->m, range);
+    char name[STORE_ENTRY_BYTES];
+    for (size_t r = 0; r < u->m->store.report_count; r++) {
+        const char *key = u->m->more[r].key;
+        if (p->until[r] < 0)
+            set_entry(set, key, "since", range->from);
+        else if (p->until[r] != range->from)
+            set_entry(set, key, store_gap_entry(p->until[r], name), range->from);
+        set_entry(set, key, "until", range->to);
+    }
+}
+
+static void write_books(struct update *u, const struct range *range, const struct books *books)
+{
+    char name[BOOK_NAME_BYTES], latest[STORE_ENTRY_BYTES];
+    bson_t filter, set;
+    bson_init(&filter);
+    bson_init(&set);
+    begin(u);
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
+        add_entry(&u->inc, NULL, books_source_name(i, name), books->entries[i]);
+    for (size_t r = 0; r < books->report_count; r++) {
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+            add_entry(&u->inc, u->m->more[r].key, books_report_name(i),
+                      books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT + (size_t)i]);
+    }
+    add_spans(u, &set, range);
+    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
+        set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+    BSON_APPEND_UTF8(&set, "source", range->source);
+    BSON_APPEND_UTF8(&set, "partition", range->partition);
+    text_clear(&u->m->id);
+    text_printf(&u->m->id, "%s/%s", range->source, range->partition);
+    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
+    end(u, &filter, &set);
+    bson_destroy(&filter);
+    bson_destroy(&set);
+}
+
+/* What belongs to the report itself: events of the series `other`, and of slots that have expired. */
+static void write_report_books(struct update *u, const struct batch *batch, int64_t other)
+{
+    const char *key = u->m->more[u->report].key;
+    int64_t late[SPAN_COUNT];
+    bson_t filter;
+    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].marks, batch, late) && other == 0)
+        return;
+    bson_init(&filter);
+    begin(u);
+    add_entry(&u->inc, key, "other", other);
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char entry[STORE_ENTRY_BYTES];
+        add_entry(&u->inc, key, store_late_entry((enum span)s, entry), late[s]);
+    }
+    BSON_APPEND_UTF8(&filter, "_id", key);
+    end(u, &filter, NULL);
+    bson_destroy(&filter);
+}
+
+void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+{
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(&clock_system)};
+    mongo_log_begin(log);
+    int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
+        write_series(&u);
+        size_t count = sort_cells(m, batch, u.report);
+        others[u.report] = count_other(m, u.report, count);
+        write_documents(&u, count);
+    }
+    u.collection = MONGO_BOOKS;
+    for (u.report = 0; u.report < m->store.report_count; u.report++)
+        write_report_books(&u, batch, others[u.report]);
+    for (size_t i = 0; i < batch->range_count; i++)
+        write_books(&u, &batch->ranges[i], &batch->books[i]);
+    free(others);
+    mongo_log_end(log);
+}
