@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "bench/mongo/visits.h"
 #include "store/backend/backend.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/writer/update.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,19 +1,30 @@
-#include "store/mongo/mongo.h"
-
 #include "base/check.h"
-#include "base/mem.h"
-#include "store/mongo/admin/copy.h"
+#include "base/clock.h"
+#include "store/mongo/admin/check.h"
+#include "store/mongo/catalog/index.h"
+#include "store/mongo/catalog/validator.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/newest.h"
+#include "store/mongo/doc/scan.h"
+#include "store/mongo/doc/series.h"
 #include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/job/expire.h"
 #include "store/mongo/job/roll.h"
+#include "store/mongo/job/top_job.h"
 #include "store/mongo/job/ttl.h"
+#include "store/mongo/ledger/books.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
-#include "store/mongo/raw/raw.h"
-#include "store/mongo/send/chunk.h"
+#include "store/mongo/mongo.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/slot.h"
 
 #define XXH_INLINE_ALL
-#include <stdio.h>
-#include <stdlib.h>
 #include <xxhash.h>
 
 #define KEY_BYTES 64 /* of one series, as most have less */
@@ -30,77 +41,6 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
         bytes +=
             (sizeof(struct mongo_name) + 4 * sizeof(uint32_t) + KEY_BYTES) * (size_t)reports[i].series_max;
     return bytes;
-}
-
-/* ---- what a report is called in the database */
-
-/* … or would be, with the underscore that the taken ones get. */
-static bool is_taken(const char *name)
-{
-    static const char *const names[] = {"total",    "weekly",  "daily",    "hourly", "minute", "second",
-                                        "metadata", "applied", "modified", "v",      "date",   "other"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        size_t len = strlen(names[i]);
-        if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')
-            return true;
-    }
-    return false;
-}
-
-static void name_fields(struct mongo_report *more, const struct report *r)
-{
-    more->plain = -1;
-    for (size_t i = 0; i < r->measure_count; i++) {
-        if (more->plain < 0 && r->measures[i].kind == MEASURE_COUNT)
-            more->plain = (int)i;
-        else
-            snprintf(more->fields[i], sizeof more->fields[i], "%s%s.", r->measures[i].name,
-                     is_taken(r->measures[i].name) ? "_" : "");
-    }
-    for (size_t d = 0; d < r->dimension_count; d++) {
-        struct text name = {0};
-        const char *own = r->dimensions[d].name;
-        mongo_escape(&name, slice_text(own), ".$");
-        snprintf(more->dimensions[d], sizeof more->dimensions[d], "metadata.%s%s", name.ptr,
-                 is_taken(own) ? "_" : "");
-        text_fini(&name);
-    }
-}
-
-/* "pages", "pages~2"; a database has collections of its own below "system". */
-static void name_report(const struct report *r, char key[MONGO_NAME_BYTES])
-{
-    bool is_plain = r->generation == 1 && strcmp(r->name, "system") != 0;
-    if (is_plain)
-        snprintf(key, MONGO_NAME_BYTES, "%s", r->name);
-    else
-        snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
-}
-
-static void add_report(struct mongo_store *m, const struct report *r, bool has_zeros)
-{
-    size_t n = m->store.report_count++;
-    m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
-    m->more = xrealloc(m->more, (n + 1) * sizeof *m->more);
-    struct mongo_report *more = &m->more[n];
-    m->reports[n] = *r;
-    m->store.reports = m->reports;
-    *more = (struct mongo_report){.series_found = -1};
-    name_report(r, more->key);
-    mongo_names_init(&more->names);
-    name_fields(more, r);
-    more->has_zeros = has_zeros && more->plain >= 0;
-}
-
-bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
-{
-    struct report own;
-    if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
-        return false;
-    own.series_max = r->series_max;
-    memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
-    add_report(m, &own, false);
-    return true;
 }
 
 /* ---- reports */
@@ -143,7 +83,7 @@ static bool see_report(void *context, const bson_t *document)
     if (k->m->store.report_count > 0 && strcmp(k->m->reports[k->m->store.report_count - 1].name, r.name) == 0)
         report_fini(&r);
     else
-        add_report(k->m, &r, k->has_zeros);
+        mongo_take_report(k->m, &r, k->has_zeros);
     return true;
 }
 
@@ -164,7 +104,7 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
 {
     char key[MONGO_NAME_BYTES];
     bool matched;
-    name_report(r, key);
+    mongo_report_key(r, key);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(key));
     bson_t *update =
         BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation),
@@ -241,16 +181,6 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- open and close */
 
-bool mongo_take_limits(struct mongo_store *m, struct err *e)
-{
-    struct mongo_limits *limits = &m->limits;
-    if (!mongo_client_limits(m->client, limits, e))
-        return false;
-    limits->updates = limits->updates < MONGO_CHUNK_UPDATES ? limits->updates : MONGO_CHUNK_UPDATES;
-    limits->bytes = limits->bytes < MONGO_CHUNK_BYTES ? limits->bytes : MONGO_CHUNK_BYTES;
-    return true;
-}
-
 /* Before anything is written: whoever is refused leaves nothing that would stop others. */
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
@@ -303,50 +233,6 @@ static bool open_reader(struct mongo_store *m, struct err *e)
     return m->store.report_count > 0 ||
            err_set(e, EX_NOINPUT, "%s holds nothing of tallyd; `tallyd import` or `tallyd run` creates it",
                    mongo_client_name(m->client));
-}
-
-static void free_report(struct mongo_report *more)
-{
-    if (more->rolled != NULL)
-        free(more->rolled->list);
-    free(more->rolled);
-    free(more->top_looks);
-    series_map_fini(&more->map);
-    mongo_names_fini(&more->names);
-    for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
-        text_fini(&more->sweep_at[k]);
-}
-
-void mongo_free(struct mongo_store *m)
-{
-    for (size_t r = 0; r < m->store.report_count; r++) {
-        free_report(&m->more[r]);
-        report_fini(&m->reports[r]);
-    }
-    mongo_free_partitions(m);
-    mongo_client_close(m->client);
-    mongo_send_fini(m);
-    mongo_raw_fini(m);
-    free(m->uri);
-    mongo_log_fini(&m->log);
-    bson_destroy(m->seal_filter);
-    bson_destroy(m->seal_update);
-    text_fini(&m->id);
-    free(m->ranges);
-    free(m->reports);
-    free(m->more);
-    free(m->items);
-    free(m->scratch);
-    free(m->documents);
-    free(m->ahead);
-    free(m->cells);
-    free(m->rows);
-    free(m->row_is_there);
-    for (size_t t = 0; t < MONGO_TARGETS; t++)
-        free(m->written[t].starts);
-    free(m->looks);
-    free(m->periods.starts);
-    free(m);
 }
 
 static bool give_back(struct mongo_store *m, struct err *e)
@@ -403,30 +289,13 @@ bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
     return good;
 }
 
-struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
-{
-    struct mongo_client *client = mongo_client_open(uri, primary, e);
-    if (client == NULL)
-        return NULL;
-    struct mongo_store *m = xcalloc(1, sizeof *m);
-    m->store.ops = &mongo_ops;
-    m->store.is_shared = true;
-    m->client = client;
-    m->uri = xstrdup(uri);
-    m->connections = MONGO_CONNECTIONS_DEFAULT;
-    m->is_done = true;
-    mongo_names_init(&m->partition_names);
-    m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
-    m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
-    return m;
-}
-
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e)
 {
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
+    m->store.ops = &mongo_ops;
     m->goes_by_clock = mode == STORE_READ;
     if (mode == STORE_WORK)
         m->connections = 1; /* the others are for counting */

@@ -1,5 +1,5 @@
 /* What store.h promises of stores that stay: opened again, by a second one, by readers. */
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 #include "store/sqlite/sqlite.h"
 #include "tests/support/world.h"
 

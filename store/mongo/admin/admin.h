@@ -22,21 +22,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "store/store.h"
-
-enum mongo_admin { ADMIN_INDEXES, ADMIN_SHARD, ADMIN_VALIDATOR };
-
-struct mongo_task {
-    enum mongo_admin what;
-    bool apply; /* else printed: also without a server, as for a new database */
-    enum store_validation validation;
-    const struct report *reports;
-    size_t report_count;
-    bool weeks;                    /* documents of weeks are wanted */
-    bool ttl;                      /* as in store_options */
-    const struct raw *const *raws; /* as in store_options */
-    size_t raw_count;
-};
+#include "store/mongo/admin/task.h"
 
 /* `out`: the shell's text, or what was done; also where it fails. */
 bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e) MUST_CHECK;

@@ -7,9 +7,18 @@
  * Pages : documents are read in order of `_id`, some at a time, each request from its last one on. A cursor
  *         in the order of the disk may miss a document that moves while it is updated. */
 #include "store/mongo/admin/backup.h"
+
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/admin/copy.h"
+#include "store/mongo/admin/dump.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +26,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define HOLD_MS      600000 /* after so long without a word, a backup holds nothing any more */
 #define HOLD_KEEP_MS 20000
 #define PAGE         500
 #define ID_BYTES     32
@@ -54,34 +62,6 @@ struct backing {
 
 /* ---- writers are told */
 
-static bool see_hold(void *context, const bson_t *ledger)
-{
-    bson_iter_t backups, at;
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        bson_iter_t until;
-        bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
-                   BSON_ITER_HOLDS_DATE_TIME(&until);
-        int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
-        if (until_ms >= now_ms && until_ms <= now_ms + HOLD_MS + MONGO_CLOCK_SLACK_MS)
-            *(bool *)context = true;
-    }
-    return false;
-}
-
-bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
-{
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
-    *holds = false;
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, holds, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
-}
-
 /* Begin (`is_new`) or go on; `ledger` is what it says then, acknowledged by as many as a seal is. */
 static bool hold(struct backing *g, bool is_new, bson_t *ledger)
 {
@@ -97,11 +77,11 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
     BSON_APPEND_BOOL(&there, "$exists", !is_new);
     bson_append_document_end(&query, &there);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system) + HOLD_MS);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system) + MONGO_HOLD_MS);
     snprintf(path, sizeof path, "backups.%s.owner", g->id);
     BSON_APPEND_UTF8(&set, path, owner);
     bson_append_document_end(&update, &set);
-    bool good = mongo_modify(g->m, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
+    bool good = mongo_modify(g->m->client, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
     g->kept_ms = clock_mono_ms(&clock_system);
     if (good && !found && is_new)
         good = err_set(g->e, EX_NOINPUT, "%s holds nothing of tallyd, or a restore into it has not ended",
@@ -339,7 +319,8 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
                              "%s: the log of batch %" PRId64 " of writer %s is %s: is a daemon of an older "
                              "version counting, or is a clock wrong by more than %d minutes? Then run the "
                              "backup again",
-                             mongo_client_name(g->m->client), seq, slot, why, (int)(HOLD_MS / MINUTE_MS));
+                             mongo_client_name(g->m->client), seq, slot, why,
+                             (int)(MONGO_HOLD_MS / MINUTE_MS));
 }
 
 /* Those that were sealed since documents were copied, the last one first. What was only logged is none of

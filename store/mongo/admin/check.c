@@ -5,9 +5,16 @@
  *
  * Order : numbers only grow, and a batch is sealed before any document has it: so the ledger is read before
  *         the documents, for what these must have, and once more after them, for what they may have. */
+#include "store/mongo/admin/check.h"
+
+#include "base/civil.h"
 #include "base/mem.h"
 #include "store/mongo/catalog/catalog.h"
+#include "store/mongo/doc/document.h"
 #include "store/mongo/doc/stamps.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

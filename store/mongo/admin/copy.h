@@ -15,7 +15,7 @@
 #pragma once
 
 #include "store/mongo/admin/dump.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 /* ---- mongo/admin/owned.c */
 

@@ -1,7 +1,10 @@
 #include "store/mongo/admin/dump.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/backup.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
 
 #define XXH_INLINE_ALL
 #include <errno.h>

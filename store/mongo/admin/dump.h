@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "store/mongo/raw/raw.h"
+#include "store/mongo/raw/place.h"
 
 #define MONGO_DUMP_NAME   "tallyd-backup.json"
 #define MONGO_DUMP_FORMAT 1

@@ -1,7 +1,12 @@
 /* Indexes: which there are, and which are missing. */
+#include "store/mongo/admin/index.h"
+
 #include "base/check.h"
-#include "store/mongo/admin/internal.h"
+#include "store/mongo/admin/run.h"
+#include "store/mongo/catalog/catalog.h"
 #include "store/mongo/job/ttl.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/index.h"
 
 #include <inttypes.h>
 
@@ -100,7 +105,7 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
     bool was_missing = f->state == INDEX_MISSING;
     const struct mongo_index_wanted wanted = {
         .collection = c->name, .name = index->name, .key = key, .ttl_s = index->ttl_s};
-    if (was_missing && !mongo_create_index(r->m, &wanted, &f->state, e))
+    if (was_missing && !mongo_create_index(r->m->client, &wanted, &f->state, e))
         return false;
     text_printf(r->out, "%s: %s %s\n", c->name, index->name,
                 f->state == INDEX_DIFFERS ? "differs, and is left as it is"

@@ -1,9 +1,10 @@
 /* Which collections of a database are tallyd's, as far as its names and its `reports` tell. */
-#include "base/mem.h"
 #include "store/mongo/admin/copy.h"
+#include "store/mongo/admin/dump.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define LIST_MAX 100000 /* names in one answer */
 #define RAW      "raw."

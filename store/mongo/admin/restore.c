@@ -6,13 +6,20 @@
  * Derived: years and weeks may be older than the months and days that they are made of. So none of them is
  *         taken for rolled up: the job sets them again, with a fence above that of every document. A ranking
  *         stays: its own document says which batches it covers. */
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/mongo/admin/backup.h"
 #include "store/mongo/admin/copy.h"
+#include "store/mongo/admin/dump.h"
 #include "store/mongo/job/merge.h"
-#include "store/mongo/send/chunk.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,21 +58,6 @@ static bool goes_on(const struct restoring *r, const char *what)
 }
 
 /* ---- who may count meanwhile: nobody */
-
-bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e)
-{
-    return !bson_has_field(ledger, "restoring") ||
-           err_set_retryable(
-               e, EX_TEMPFAIL,
-               "%s is being restored, or its restore has not ended, or another program put back what `tallyd "
-               "admin backup` made: wait for it, or run `tallyd admin restore --force` (again)",
-               mongo_client_name(m->client));
-}
-
-void mongo_add_restored(bson_t *filter)
-{
-    mongo_match_nothing(filter, "restoring");
-}
 
 static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
 {

@@ -1,7 +1,13 @@
 /* Shard keys; mongo/admin/admin.h says why. No server that shards was at hand: what is printed is tested, not
  * what a mongos does with it. */
-#include "store/mongo/admin/internal.h"
-#include "store/mongo/raw/raw.h"
+#include "store/mongo/admin/shard.h"
+
+#include "store/mongo/admin/index.h"
+#include "store/mongo/admin/run.h"
+#include "store/mongo/catalog/catalog.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/index.h"
 
 static bool has_host_time(const struct mongo_collection *c)
 {
@@ -112,7 +118,7 @@ static bool make_shard_key(struct mongo_admin_run *r, const struct mongo_collect
         bson_init(&command);
         BSON_APPEND_UTF8(&command, "shardCollection", name);
         BSON_APPEND_DOCUMENT(&command, "key", key);
-        good = (index.name == NULL || mongo_create_index(r->m, &index, &made, e)) &&
+        good = (index.name == NULL || mongo_create_index(r->m->client, &index, &made, e)) &&
                run_on_admin(r, &command, e);
         bson_destroy(&command);
     }

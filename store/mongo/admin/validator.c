@@ -1,5 +1,10 @@
 /* Validators, one by one; mongo/catalog/validator.c makes them at start. */
-#include "store/mongo/admin/internal.h"
+#include "store/mongo/admin/validator.h"
+
+#include "store/mongo/admin/run.h"
+#include "store/mongo/catalog/catalog.h"
+#include "store/mongo/catalog/schema.h"
+#include "store/mongo/catalog/validator.h"
 
 static const char *say_state(enum mongo_validator state)
 {

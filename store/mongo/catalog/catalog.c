@@ -1,10 +1,10 @@
 #include "store/mongo/catalog/catalog.h"
 
 #include "base/check.h"
+#include "store/mongo/doc/document.h"
 #include "store/mongo/doc/top.h"
-#include "store/mongo/raw/raw.h"
-
-#include <stdio.h>
+#include "store/mongo/raw/place.h"
+#include "store/mongo/wire/index.h"
 
 static bool each_of_report(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
                            struct err *e)

@@ -15,7 +15,8 @@
 
 #include "aggregate/raw.h"
 #include "base/err.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
+#include "store/mongo/wire/index.h"
 #include "store/store.h"
 
 #include <bson/bson.h>
@@ -44,7 +45,7 @@ typedef bool mongo_collection_fn(void *context, const struct mongo_collection *c
 /* False where `fn` says so, which ends the walk. */
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e);
 
-/* ---- What follows begins the bson_t that it writes, in any case. */
+/* What follows begins the bson_t that it writes, in any case. */
 
 /* The index beside that of _id, and its name; NULL: none. */
 #define MONGO_INDEX     "tallyd_series_date"
@@ -54,8 +55,3 @@ const char *mongo_index_key(const struct mongo_store *m, const struct mongo_coll
 /* All of them, from 0 on; false: there are no more. */
 bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
                     struct mongo_index_of *index, bson_t *key);
-/* { $jsonSchema: … }; false: none. `whole`: with those members that have no name of their own. */
-bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
-                  bson_t *validator);
-/* Did mongo_schema() write it, of this version of tallyd or another? */
-bool mongo_schema_is_ours(const bson_t *validator);

@@ -1,10 +1,11 @@
 /* The $jsonSchema of each collection: what tallyd writes there, type by type. Nothing is said of members that
  * it does not know, so that others may add their own. */
-#include "base/check.h"
+#include "store/mongo/catalog/schema.h"
+
 #include "store/mongo/catalog/catalog.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MARK "what tallyd writes"
 

@@ -3,11 +3,13 @@
  * validators, or lets us make none, is no reason not to count.
  *
  * Their level is "moderate": a document that is damaged already is not in the way of counting. */
+#include "store/mongo/catalog/validator.h"
+
 #include "base/check.h"
 #include "base/log.h"
 #include "store/mongo/catalog/catalog.h"
-
-#include <stdio.h>
+#include "store/mongo/catalog/schema.h"
+#include "store/mongo/wire/field.h"
 
 #define CODE_NAMESPACE_EXISTS 48
 #define LEVEL                 "moderate"

@@ -1,7 +1,9 @@
 /* What a document is called, and how the columns of a measure look in it. */
+#include "store/mongo/doc/document.h"
+
 #include "aggregate/dimension.h"
-#include "base/check.h"
-#include "store/mongo/handle/internal.h"
+#include "base/civil.h"
+#include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -16,17 +18,6 @@ const char *mongo_collection(const struct mongo_store *m, size_t report, const c
 {
     snprintf(buf, MONGO_NAME_BYTES, "%.*s.%s", REPORT_NAME_BYTES + 12, m->more[report].key, kind);
     return buf;
-}
-
-void mongo_escape(struct text *out, struct slice s, const char *which)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (c == '%' || (c != '\0' && strchr(which, c) != NULL))
-            text_printf(out, "%%%02X", (unsigned char)c);
-        else
-            text_putc(out, c);
-    }
 }
 
 static void cut(struct text *out, size_t from)
@@ -58,27 +49,6 @@ void mongo_id(struct text *out, const struct mongo_store *m, size_t report, cons
         mongo_escape(out, dimension_next(&rest), "/");
     }
     cut(out, from);
-}
-
-void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter)
-{
-    ids->count = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &ids->in);
-    BSON_APPEND_ARRAY_BEGIN(&ids->in, "$in", &ids->list);
-}
-
-void mongo_ids_add(struct mongo_ids *ids, struct slice id)
-{
-    char room[16];
-    const char *index;
-    size_t len = bson_uint32_to_string(ids->count++, &index, room, sizeof room);
-    bson_append_utf8(&ids->list, index, (int)len, id.ptr, (int)id.len);
-}
-
-void mongo_ids_end(struct mongo_ids *ids, bson_t *filter)
-{
-    bson_append_array_end(&ids->in, &ids->list);
-    bson_append_document_end(filter, &ids->in);
 }
 
 void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, const struct slice *key)
@@ -237,4 +207,14 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         columns[2] = member(value, "v");
         break;
     }
+}
+
+bool mongo_date_of(const bson_t *document, int64_t *date_ms)
+{
+    bson_iter_t it, date;
+    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, "metadata.date", &date) ||
+        !BSON_ITER_HOLDS_DATE_TIME(&date))
+        return false;
+    *date_ms = bson_iter_date_time(&date);
+    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* others' are damage */
 }

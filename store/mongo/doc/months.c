@@ -1,7 +1,11 @@
 /* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their stamps
  * are read first, so whatever they say is in R.year was there before it is read; and at most once in a while,
  * so a late event may be seen so much later. */
+#include "store/mongo/doc/months.h"
+
+#include "base/clock.h"
 #include "base/mem.h"
+#include "store/mongo/doc/read.h"
 #include "store/mongo/doc/stamps.h"
 
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* The newest time buckets that have documents. `_id` begins with the time, so each is found by its index. */
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/doc/newest.h"
+
+#include "base/civil.h"
+#include "store/mongo/doc/document.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Documents made ahead of their counts lie at most one period behind one another. */
 #define SHELLS_MAX 4

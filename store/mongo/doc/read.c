@@ -1,11 +1,12 @@
 /* Charts from documents: of each span, from the kind that has its slots in the fewest. */
-#include "base/check.h"
-#include "base/mem.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/doc/read.h"
+
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/series.h"
+#include "store/mongo/wire/id.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* So few documents of one series are asked for by their names, more by their dates. */
 #define BY_ID_MAX  400 /* days of a year, or hours of two weeks */
@@ -60,16 +61,6 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
         if (mongo_row_below(below, bson_iter_key(&at), &inner))
             take_rows(g, measure, below, inner, &at);
     }
-}
-
-static bool date_of(const bson_t *document, int64_t *date_ms)
-{
-    bson_iter_t it, date;
-    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, "metadata.date", &date) ||
-        !BSON_ITER_HOLDS_DATE_TIME(&date))
-        return false;
-    *date_ms = bson_iter_date_time(&date);
-    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* others' are damage */
 }
 
 /* All slots of one document into m->rows. */
@@ -142,7 +133,7 @@ static bool see_document(void *context, const bson_t *document)
     }
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!date_of(document, &date_ms) || !find_series(g, document, &series))
+    if (!mongo_date_of(document, &date_ms) || !find_series(g, document, &series))
         return true;
     read_slots(g, document);
     for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
@@ -408,160 +399,9 @@ bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const
     return scan_documents(&g, stats, e);
 }
 
-/* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
-static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)
+bool mongo_read_keys(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
+                     mongo_key_fn *fn, void *context, struct scan_stats *stats, struct err *e)
 {
-    struct marks gone;
-    return mongo_marks(&m->store, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
-}
-
-bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
-                     struct scan_stats *stats, struct err *e)
-{
-    struct reading g = {.m = m,
-                        .scan = scan,
-                        .kind = mongo_kind_for(&m->reports[scan->report], scan->slot),
-                        .key_fn = fn,
-                        .context = context};
-    return scan_documents(&g, stats, e) && check_marks(m, scan, e);
-}
-
-bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
-                struct scan_stats *stats, struct err *e)
-{
-    struct mongo_store *m = mongo_of(st);
-    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
-    bool of_months = scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
-    bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
-                          : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
-    return good && check_marks(m, scan, e);
-}
-
-enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n)
-{
-    const struct mongo_kind *kind = mongo_copy_kind(&st->reports[report], slot, n);
-    return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
-}
-
-bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
-                     struct scan_stats *stats, struct err *e)
-{
-    struct mongo_store *m = mongo_of(st);
-    const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->slot, n);
-    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_marks(m, scan, e);
-}
-
-/* ---- from when on */
-
-static bool see_date(void *context, const bson_t *document)
-{
-    (void)date_of(document, context);
-    return false;
-}
-
-/* Of whole months; -1: there is none. Others' documents have another name or no date. */
-static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
-                          int64_t *date_ms, struct err *e)
-{
-    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES];
-    bson_t filter = BSON_INITIALIZER, of;
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "projection",
-                               "{", "metadata", BCON_BOOL(true), "}");
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
-    BSON_APPEND_UTF8(&of, "$gte", mongo_time(SPAN_MONTH, from_ms, from));
-    BSON_APPEND_UTF8(&of, "$lt", to_ms < CIVIL_END_MS ? mongo_time(SPAN_MONTH, to_ms, to) : ":");
-    bson_append_document_end(&filter, &of);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
-    BSON_APPEND_DATE_TIME(&of, "$gte", from_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers know no year 10000 */
-    bson_append_document_end(&filter, &of);
-    *date_ms = -1;
-    mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
-}
-
-/* The next month first, which mostly has one: some servers look at all of a range before they sort and limit
- * it. */
-static bool first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
-                        int64_t *date_ms, struct err *e)
-{
-    int64_t next_ms = span_next(SPAN_MONTH, from_ms);
-    return first_between(m, report, from_ms, next_ms, date_ms, e) &&
-           (*date_ms >= 0 || next_ms >= to_ms || first_between(m, report, next_ms, to_ms, date_ms, e));
-}
-
-bool mongo_each_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
-                      mongo_month_fn *fn, void *context, struct err *e)
-{
-    int64_t end_ms = to_ms < CIVIL_END_MS ? span_next(SPAN_MONTH, to_ms - 1) : CIVIL_END_MS;
-    bool good = true;
-    for (int64_t at_ms = span_floor(SPAN_MONTH, from_ms), found_ms; good && at_ms < end_ms;) {
-        good = first_month(m, report, at_ms, end_ms, &found_ms, e);
-        at_ms = good && found_ms >= 0 ? span_next(SPAN_MONTH, found_ms) : end_ms;
-        if (good && found_ms >= 0)
-            good = fn(context, span_floor(SPAN_MONTH, found_ms), e);
-    }
-    return good;
-}
-
-/* ---- books */
-
-struct books_reading {
-    const struct mongo_store *m;
-    book_fn *fn;
-    void *context;
-    char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
-};
-
-static void read_member(const bson_t *document, const char *name, char *buf, size_t bytes)
-{
-    bson_iter_t it;
-    bool found = bson_iter_init_find(&it, document, name) && BSON_ITER_HOLDS_UTF8(&it);
-    snprintf(buf, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
-}
-
-/* Entries as "rejected.time", whatever document they are in. */
-static bool see_entries(const struct books_reading *g, const char *report, const char *stem,
-                        const bson_iter_t *of)
-{
-    bson_iter_t at;
-    char name[STORE_ENTRY_BYTES];
-    if (!BSON_ITER_HOLDS_DOCUMENT(of) || !bson_iter_recurse(of, &at))
-        return true;
-    while (bson_iter_next(&at)) {
-        snprintf(name, sizeof name, "%s%s%s", stem, stem[0] != '\0' ? "." : "", bson_iter_key(&at));
-        if (BSON_ITER_HOLDS_DOCUMENT(&at)
-                ? !see_entries(g, report, name, &at)
-                : !g->fn(g->context, g->source, g->partition, report, name, bson_iter_as_int64(&at)))
-            return false;
-    }
-    return true;
-}
-
-static bool see_book(void *context, const bson_t *document)
-{
-    struct books_reading *g = context;
-    bson_iter_t it, report;
-    read_member(document, "source", g->source, sizeof g->source);
-    read_member(document, "partition", g->partition, sizeof g->partition);
-    if (bson_iter_init_find(&it, document, "entries") && !see_entries(g, "", "", &it))
-        return false;
-    for (size_t r = 0; r < g->m->store.report_count; r++) {
-        char path[MONGO_NAME_BYTES + 16];
-        snprintf(path, sizeof path, "reports.%s", g->m->more[r].key);
-        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &report) &&
-            !see_entries(g, g->m->reports[r].name, "", &report))
-            return false;
-    }
-    return true;
-}
-
-bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
-{
-    struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};
-    bson_t all = BSON_INITIALIZER;
-    return mongo_find(mongo_of(st)->client, MONGO_BOOKS, &all, NULL, see_book, &g, e);
+    struct reading g = {.m = m, .scan = scan, .kind = kind, .key_fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
 }

@@ -1,6 +1,9 @@
 /* The series of a report, a document each: all, those that are alike, one, and the texts of a dimension. */
+#include "store/mongo/doc/series.h"
+
 #include "base/utf8.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/wire/id.h"
 #include "store/values.h"
 
 #include <inttypes.h>

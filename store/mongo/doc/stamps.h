@@ -25,24 +25,12 @@
  */
 #pragma once
 
-#include "store/mongo/doc/lease.h"
+#include "store/mongo/handle/handle.h"
 
-struct mongo_stamp {
-    int64_t start_ms; /* of the month, or week */
-    int64_t written, rolled;
-};
-
-struct mongo_stamps {
-    int64_t read_ms; /* monotonic: when they were asked for */
-    bool has_begun;  /* all periods with counts are stamped */
-    bool is_stale;   /* see `stale` */
-    char start[16];  /* of weeks: a weekday's name, or "" */
-    int64_t fence;
-    int64_t last_run_ms, until_ms; /* of the lease */
-    char owner[MONGO_OWNER_BYTES];
-    struct mongo_stamp *list; /* by time */
-    size_t count, capacity;
-};
+/* What the document of a lease says. */
+int64_t mongo_lease_until(const bson_t *document);
+int64_t mongo_lease_last_run(const bson_t *document);
+void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES]);
 
 /* The caller frees the list; none where there is no document. */
 bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
@@ -50,34 +38,16 @@ bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size
 /* Of one without a stamp nobody knows: it is read from its own documents. */
 bool mongo_is_rolled(const struct mongo_stamps *stamps, int64_t start_ms);
 
+/* What a document of `jobs` says; the caller frees the list. */
+void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, struct mongo_stamps *stamps);
+/* "written.20261102" */
+#define MONGO_STAMP_BYTES 32
+const char *mongo_stamp_path(const char *member, const struct mongo_target *t, int64_t start_ms,
+                             char buf[MONGO_STAMP_BYTES]);
+
 /* Into the update of a batch that has counts of these periods. */
 void mongo_stamp_id(const struct mongo_store *m, const struct mongo_target *t, size_t report,
                     struct text *id);
 void mongo_stamp_periods(bson_t *inc, const struct mongo_target *t, const int64_t *starts, size_t count);
 /* Are weeks stamped in the database? */
 bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e);
-
-/* Stamp what was counted before there were stamps; done where it was. `first`: of weeks. */
-bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
-                        enum weekday first, struct err *e);
-/* Have those of [from_ms, to_ms) rolled up again, also such as nobody stamped. */
-bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
-                       int64_t from_ms, int64_t to_ms, struct err *e);
-
-/* *taken false: another has it, and not we, by `fence` (0: not yet). Else `stamps` are those of that moment,
- * with the fence of what is done next. */
-bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *taken, struct mongo_stamps *stamps, struct err *e);
-/* While it goes on; *held false: another has it now. */
-bool mongo_keep_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *held, struct err *e);
-bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      struct err *e);
-/* These are rolled up as they were written when the lease was taken. */
-bool mongo_stamp_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                        const struct mongo_stamp *stamps, size_t count, bool *held, struct err *e);
-/* From now on weeks begin on another day: none is rolled up. */
-bool mongo_stamp_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
-                       struct err *e);
-/* Those of the day before are deleted. */
-bool mongo_stamp_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e);

@@ -1,10 +1,11 @@
-/* What batches say of periods, and what is read of their rankings. */
+/* What is read of rankings. */
 #include "store/mongo/doc/top.h"
 
-#include "base/mem.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 const enum span mongo_top_spans[MONGO_TOP_SPANS] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
 
@@ -26,115 +27,6 @@ const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES
     char time[MONGO_TIME_BYTES];
     snprintf(buf, MONGO_TOP_ID_BYTES, "%s/%s", span_name(span), mongo_time(span, ms, time));
     return buf;
-}
-
-/* ---- periods of a batch */
-
-void mongo_periods_clear(struct mongo_periods *p)
-{
-    p->count = 0;
-    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* no hour */
-}
-
-void mongo_periods_add(struct mongo_periods *p, int64_t ms)
-{
-    int64_t start_ms = span_floor(SPAN_HOUR, ms);
-    int64_t *seen_ms = &p->seen_ms[(size_t)(start_ms / HOUR_MS) % MONGO_PERIODS_SEEN];
-    if (*seen_ms == start_ms)
-        return;
-    *seen_ms = start_ms;
-    p->starts = xgrow(p->starts, &p->capacity, p->count + 1, sizeof *p->starts);
-    p->starts[p->count++] = start_ms;
-}
-
-static int compare_starts(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
-void mongo_periods_floor(struct mongo_periods *p, enum span span)
-{
-    size_t count = 0;
-    if (p->count > 0)
-        qsort(p->starts, p->count, sizeof *p->starts, compare_starts);
-    for (size_t i = 0; i < p->count; i++) {
-        int64_t start_ms = span_floor(span, p->starts[i]);
-        if (count == 0 || p->starts[count - 1] != start_ms)
-            p->starts[count++] = start_ms;
-    }
-    p->count = count;
-}
-
-/* As a batch does it, but for `applied`. */
-static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
-                       struct err *e)
-{
-    char id[MONGO_TOP_ID_BYTES];
-    bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
-                              BCON_DATE_TIME(start_ms));
-    bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
-                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(&clock_system)), "v",
-                              BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
-    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
-}
-
-struct again {
-    struct mongo_store *m;
-    size_t report;
-    int64_t from_ms, to_ms;
-    struct marks gone;
-};
-
-/* What is kept of it, within the range. */
-static bool mark_month(void *context, int64_t month_ms, struct err *e)
-{
-    const struct again *a = context;
-    char name[MONGO_NAME_BYTES];
-    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
-    int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
-    bool good = true;
-    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
-        enum span span = mongo_top_spans[s];
-        int64_t gone_ms = a->gone.before_ms[span];
-        int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
-        for (; good && at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
-            good = mark_again(a->m, collection, span, at_ms, e);
-    }
-    return good;
-}
-
-/* Those that there are: somebody may have deleted all that they are of. */
-static bool mark_kept(const struct again *a, enum span span, struct err *e)
-{
-    char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
-    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
-    int64_t gone_ms = a->gone.before_ms[span], count;
-    mongo_top_id(span, a->from_ms > gone_ms ? a->from_ms : gone_ms, from);
-    mongo_top_id(span, a->to_ms - 1, to);
-    bson_t *command =
-        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id", "{", "$gte",
-                 BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{", "$exists", BCON_BOOL(true), "}",
-                 "}", "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
-                 BCON_BOOL(true), "}", "}", "multi", BCON_BOOL(true), "}", "]");
-    bool good = mongo_write_many(a->m->client, command, collection, &count, e);
-    bson_destroy(command);
-    return good;
-}
-
-/* Nothing is to be ranked where nothing is, or was. */
-bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
-{
-    int64_t end_ms = clock_wall_ms(&clock_system) + 1;
-    struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
-    bool good = mongo_marks(&m->store, report, &a.gone, e);
-    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)
-        good = mark_kept(&a, mongo_top_spans[s], e);
-    return good && mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);
 }
 
 /* ---- reading */

@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 #define MONGO_TOP_SERIES 1000
 #define MONGO_TOP_BYTES  ((size_t)256 << 10) /* of the entries of one measure */
@@ -37,24 +37,5 @@ bool mongo_top_ranks(const struct measure *m);
 #define MONGO_TOP_ID_BYTES (MONGO_TIME_BYTES + 8)
 const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES]);
 
-/* Which periods a batch has counts of. Hours are added in any order, each as often as it likes; then floored
- * by longer and longer spans: so they are sorted, each once. */
-void mongo_periods_clear(struct mongo_periods *p);
-void mongo_periods_add(struct mongo_periods *p, int64_t ms);
-void mongo_periods_floor(struct mongo_periods *p, enum span span);
-
-/* Those of [from_ms, to_ms) are to be ranked again, also such as nobody wrote: what was counted without being
- * stamped, or changed by hand. None that is yet to come, or gone. */
-bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
-                     struct err *e) MUST_CHECK;
-
-/* ---- reading */
-
 bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                struct scan_stats *stats, bool *found, struct err *e);
-
-/* ---- the job: mongo/job/top_job.c */
-
-bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e);
-/* How it stands, of one report. */
-bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *context, struct err *e);

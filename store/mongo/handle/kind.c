@@ -1,6 +1,7 @@
 #include "store/mongo/handle/kind.h"
 
 #include "base/check.h"
+#include "base/civil.h"
 
 #include <stdio.h>
 #include <stdlib.h>

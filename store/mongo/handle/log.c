@@ -1,8 +1,5 @@
 #include "store/mongo/handle/log.h"
 
-#include "base/mem.h"
-
-#include <stdlib.h>
 #include <zstd.h>
 
 /* Of one update: more than any document may have. */

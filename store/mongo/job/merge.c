@@ -1,6 +1,10 @@
 #include "store/mongo/job/merge.h"
 
+#include "base/clock.h"
 #include "base/failpoint.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "store/mongo/doc/lease.h"
+#include "store/mongo/job/lease.h"
 
 #define MONGO_ROLL_LOG_BYTES ((size_t)256 << 10) /* packed, of updates that are sent together */
 #define MONGO_ROLL_SLOT      "rollup"

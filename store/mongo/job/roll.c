@@ -1,14 +1,18 @@
 #include "store/mongo/job/roll.h"
 
 #include "base/check.h"
+#include "base/civil.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/stamps.h"
-#include "store/mongo/doc/top.h"
+#include "store/mongo/job/lease.h"
 #include "store/mongo/job/merge.h"
+#include "store/mongo/job/stamping.h"
+#include "store/mongo/job/top_job.h"
 #include "store/mongo/job/weeks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LEASE_KEEP_MS 10000

@@ -21,7 +21,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 #define MONGO_ROLL_WAIT_MS (15 * MINUTE_MS)
 

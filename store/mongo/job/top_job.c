@@ -5,12 +5,23 @@
  * Cost   : of the hours of one day, and of the days of one month, those that wait go together: one pass over
  *          the documents that have them.
  * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and what waits. */
+#include "store/mongo/job/top_job.h"
+
 #include "aggregate/dimension.h"
+#include "base/civil.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo/doc/lease.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/scan.h"
+#include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/job/lease.h"
+#include "store/mongo/job/top_again.h"
 #include "store/mongo/job/top_list.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -435,7 +446,7 @@ static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *t
         bson_destroy(&after);
     }
     if (good && !*taken) {
-        good = mongo_read_document(r->m, MONGO_JOBS, r->id, &after, r->e);
+        good = mongo_read_document(r->m->client, MONGO_JOBS, r->id, &after, r->e);
         mongo_lease_owner(&after, owner);
         bson_destroy(&after);
     }
@@ -526,7 +537,7 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
         return true;
     begin(&r);
     bool good = mongo_marks(&m->store, report, &marks, e) && read_waiting(m, report, &looks, e) &&
-                mongo_read_document(m, MONGO_JOBS, r.id, &lease, e);
+                mongo_read_document(m->client, MONGO_JOBS, r.id, &lease, e);
     for (size_t i = 0; i < looks.count; i++)
         job.waiting += is_over(&looks.list[i]) && !is_gone(&looks.list[i], &marks);
     job.last_run_ms = mongo_lease_last_run(&lease);

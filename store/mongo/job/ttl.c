@@ -1,8 +1,12 @@
 #include "store/mongo/job/ttl.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/mongo/catalog/catalog.h"
+#include "store/mongo/doc/marks.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/index.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -54,20 +58,6 @@ static void find_ages(const struct mongo_store *m, size_t report, int64_t age_ms
 }
 
 /* ---- what `reports` says */
-
-void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl)
-{
-    bson_iter_t it;
-    *ttl = (struct mongo_ttl){0};
-    for (int s = 0; s < SPAN_COUNT; s++) {
-        char path[32];
-        snprintf(path, sizeof path, "ttl.%s", span_name((enum span)s));
-        int64_t age_ms = mongo_number_at(document, path, 0);
-        ttl->age_ms[s] = age_ms > 0 ? age_ms : 0;
-    }
-    if (mongo_find_member(document, "ttl.since", &it) && BSON_ITER_HOLDS_DATE_TIME(&it))
-        ttl->since_ms = bson_iter_date_time(&it);
-}
 
 static bool has_any(const int64_t age_ms[SPAN_COUNT])
 {
@@ -183,7 +173,7 @@ static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s,
     bson_t *key = BCON_NEW(KEY, BCON_INT32(DESCENDING));
     const struct mongo_index_wanted wanted = {
         .collection = collection, .name = MONGO_INDEX_TTL, .key = key, .ttl_s = ttl_s};
-    bool good = mongo_create_index(m, &wanted, &state, e);
+    bool good = mongo_create_index(m->client, &wanted, &state, e);
     bson_destroy(key);
     if (good && state == INDEX_IS_THERE)
         err_set(e, EX_CONFIG, "it does not list it then");

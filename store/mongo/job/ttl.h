@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 #define MONGO_TTL_MARGIN_MS (60 * MINUTE_MS)
 #define MONGO_TTL_GRACE_MS  (15 * MINUTE_MS) /* servers look every minute or so */
@@ -31,8 +31,6 @@ int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct 
 
 /* The server's. */
 bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e);
-/* What a document of `reports` says: store_move_marks() by these ages is where readers have the marks. */
-void mongo_ttl_take(const bson_t *document, struct mongo_ttl *ttl);
 
 /* How long the index of a collection lets documents live; 0: it is another, -1: there is none. */
 bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e);

@@ -1,8 +1,10 @@
 #include "store/mongo/job/weeks.h"
 
+#include "base/civil.h"
 #include "base/failpoint.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/document.h"
 #include "store/mongo/job/merge.h"
+#include "store/mongo/job/stamping.h"
 #include "store/mongo/wire/page.h"
 
 #include <stdio.h>

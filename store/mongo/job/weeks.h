@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "store/mongo/doc/lease.h"
+#include "store/mongo/job/lease.h"
 
 struct mongo_clearing {
     struct mongo_store *m;

@@ -1,8 +1,12 @@
 /* Is it still the database that this handle counts into, and are its documents the ledger's? (docs/LEDGER.md)
  * One that is put back, restored, or has lost what it acknowledged goes on from where it was; whoever knew
  * more of it stops. */
+#include "store/mongo/ledger/identity.h"
+
 #include "base/check.h"
-#include "store/mongo/handle/internal.h"
+#include "base/clock.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,10 @@
 #include "store/mongo/ledger/peers.h"
 
-#include "base/mem.h"
+#include "base/civil.h"
+#include "base/clock.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -315,4 +319,17 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
                                                   : "of another kafka.group: one topic must be of one";
     return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start anew",
                    mongo_client_name(m->client), what, mongo_describe_writer(ledger, owner, other), why);
+}
+
+bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char other[MONGO_WRITER_BYTES];
+    err_set(
+        e, EX_TEMPFAIL,
+        "%s: another tallyd took over slot %s, since this one was not heard of for a minute: %s: start anew",
+        mongo_client_name(m->client), m->slot, mongo_describe_writer(ledger, m->slot, other));
+    m->slot[0] = '\0';
+    if (m->step == STEP_LOGGING)
+        m->step = STEP_NONE; /* what is logged has the lost slot's name */
+    return false;
 }

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 #define MONGO_WRITER_BYTES 320
 
@@ -41,3 +41,5 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
  * kafka.instance. Returns false. */
 bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const char *what, const char *owner,
                       struct err *e);
+/* Another has the slot, as the ledger says: it is not ours any more. Returns false. */
+bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e);

@@ -1,10 +1,14 @@
 /* Where raw events go: their collections and databases, made, looked at and dropped. */
+#include "store/mongo/raw/place.h"
+
 #include "base/check.h"
+#include "base/civil.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/mongo/raw/raw.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/index.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define CODE_BAD_VALUE           2
@@ -12,6 +16,19 @@
 #define CODE_NAMESPACE_EXISTS    48
 #define CODE_UNSATISFIABLE       100
 #define LIST_MAX                 100000 /* names in one answer */
+
+void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
+{
+    bson_init(concern);
+    if (r->w == RAW_W_MAJORITY)
+        BSON_APPEND_UTF8(concern, "w", "majority");
+    else
+        BSON_APPEND_INT32(concern, "w", (int32_t)r->w);
+    if (r->w == 0)
+        return;
+    BSON_APPEND_BOOL(concern, "j", r->j);
+    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2); /* so that its end is heard */
+}
 
 /* ---- names */
 
@@ -169,7 +186,7 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     enum mongo_index state;
     const struct mongo_index_wanted wanted = {place->database, place->collection, index->name, key,
                                               index->ttl_s};
-    if (!mongo_create_index(m, &wanted, &state, e))
+    if (!mongo_create_index(m->client, &wanted, &state, e))
         return index->ttl_s > 0 ? fail_growth(m, r, place, "cannot have a TTL index", e) : false;
     if (index->ttl_s > 0)
         return check_ttl(m, r, place, e);

@@ -2,10 +2,12 @@
 
 #include "aggregate/raw_document.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/mongo/send/chunk.h"
+#include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -275,19 +277,6 @@ static bool take_reply(struct sender *sender, const struct mongo_place *place, c
 
 /* ---- sending */
 
-void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
-{
-    bson_init(concern);
-    if (r->w == RAW_W_MAJORITY)
-        BSON_APPEND_UTF8(concern, "w", "majority");
-    else
-        BSON_APPEND_INT32(concern, "w", (int32_t)r->w);
-    if (r->w == 0)
-        return;
-    BSON_APPEND_BOOL(concern, "j", r->j);
-    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2); /* so that its end is heard */
-}
-
 static bool insert_chunk(struct sender *sender, struct err *e)
 {
     const struct chunk *c = &sender->chunk;
@@ -463,12 +452,4 @@ void mongo_raw_note(struct mongo_store *m)
         to->expired += from->expired;
         m->raws[i].pending = (struct raw_figures){0};
     }
-}
-
-void mongo_raw_fini(struct mongo_store *m)
-{
-    for (size_t i = 0; i < m->raw_count; i++)
-        free(m->raws[i].ready);
-    free(m->raws);
-    free(m->store.raws);
 }

@@ -32,45 +32,8 @@
 #pragma once
 
 #include "aggregate/raw.h"
-#include "store/mongo/handle/internal.h"
-
-#define MONGO_DATABASE_BYTES 64 /* servers take 63 */
-#define MONGO_RAW_HOST_TIME  "tallyd_host_time"
-
-struct mongo_raw {
-    const struct raw *of;       /* NULL: of this source nothing is kept */
-    struct raw_figures pending; /* of the batch under way */
-    int64_t shown;              /* … of those refused, so many are in the log */
-    int64_t newest_ms;          /* by the last look, the period that decides what is kept; its start */
-    int64_t first_kept_ms;      /* of a batch: what is before this is not stored */
-    int64_t *ready;             /* periods whose collection is as it should be */
-    size_t ready_count, ready_capacity;
-};
-
-struct mongo_place {
-    char database[MONGO_DATABASE_BYTES], collection[MONGO_NAME_BYTES];
-};
-
-/* ---- mongo/raw/raw.c */
+#include "store/mongo/handle/handle.h"
 
 /* The documents of a batch; what became of them is noted by mongo_raw_note() when the batch is applied. */
 bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
 void mongo_raw_note(struct mongo_store *m);
-/* The write concern of a source's documents; begun in any case. */
-void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern);
-void mongo_raw_fini(struct mongo_store *m);
-
-/* ---- mongo/raw/place.c */
-
-bool mongo_raw_open(struct mongo_store *m, const struct store_options *options, struct err *e) MUST_CHECK;
-void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t period_ms,
-                     struct mongo_place *place);
-/* The sources of which events are kept; nothing is asked of the server. */
-void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t count);
-/* The n-th index of a source's collections; `key` is begun in any case. */
-bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index, bson_t *key);
-/* Its collection is there, with what belongs to it. */
-bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
-                       struct err *e) MUST_CHECK;
-/* Drop the periods that are not to be kept; a source that fails holds up no other. The first error. */
-bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, bool trusts_clock, struct err *e) MUST_CHECK;

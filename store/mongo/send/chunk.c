@@ -2,7 +2,11 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
+#include "store/mongo/ledger/identity.h"
 #include "store/mongo/send/new.h"
+#include "store/mongo/send/saturate.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>

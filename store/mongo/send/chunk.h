@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/handle/handle.h"
 
 struct mongo_chunk {
     struct mongo_client *client;

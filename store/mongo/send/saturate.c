@@ -1,7 +1,9 @@
 /* Sums that stay at the ends of int64, where the server would rather refuse: rare enough to read, add and
  * compare. */
+#include "store/mongo/send/saturate.h"
+
 #include "base/check.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/identity.h"
 
 #include <stdio.h>
 

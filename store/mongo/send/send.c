@@ -2,6 +2,8 @@
  * the batch is carried out, which sends its first chunk, and then takes from the log, under a lock, the next
  * one. So what is unpacked is one chunk a connection, and chunks begin in the order of the log: new series
  * before documents, books last. */
+#include "store/mongo/send/send.h"
+
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo/send/chunk.h"
@@ -111,17 +113,6 @@ static void *run(void *context)
     return NULL;
 }
 
-/* The caller's own connection first. */
-bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
-{
-    if (i > 0 && m->others[i - 1] == NULL)
-        m->others[i - 1] = mongo_client_open(m->uri, true, e);
-    if (i > 0 && m->others[i - 1] == NULL)
-        e->retryable = true; /* the first could be made, and what is sealed must be applied */
-    *client = i > 0 ? m->others[i - 1] : m->client;
-    return *client != NULL;
-}
-
 /* Only for as many as there are chunks a connection is made: a small batch is one. */
 static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, struct sending *s,
                          struct sender *senders, size_t *count, struct err *e)
@@ -170,10 +161,4 @@ bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice
     mongo_log_close(&s.log);
     free(senders);
     return good && !s.has_failed;
-}
-
-void mongo_send_fini(struct mongo_store *m)
-{
-    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
-        mongo_client_close(m->others[i]);
 }

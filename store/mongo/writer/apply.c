@@ -1,91 +1,32 @@
 /* One batch: log, seal, apply, done (docs/LEDGER.md). What is under way is kept in the handle, so that a call
  * that failed goes on where it was when it is made again. */
-#include "base/check.h"
+#include "store/mongo/writer/apply.h"
+
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/copies.h"
 #include "store/mongo/raw/raw.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/send/recover.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/seal.h"
+#include "store/mongo/writer/slot.h"
+#include "store/mongo/writer/torn.h"
+#include "store/mongo/writer/update.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#define LOG_ID_BYTES 64
-#define IDLE_MS      2000 /* then the last batch is marked done, though no other follows */
-#define LOGS_KEPT    64
-
-/* ---- the log of a batch, in the database */
+#define IDLE_MS   2000 /* then the last batch is marked done, though no other follows */
+#define LOGS_KEPT 64
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
     struct mongo_open o = {.inc = m->inc, .seq = seq, .prev = m->before};
     snprintf(o.slot, sizeof o.slot, "%s", m->slot);
     return o;
-}
-
-static void log_id(char buf[LOG_ID_BYTES], const struct mongo_open *o, const char *part)
-{
-    snprintf(buf, LOG_ID_BYTES, "%s/%016" PRIx64 "/%016" PRIx64 "%s", o->slot, (uint64_t)o->inc,
-             (uint64_t)o->seq, part);
-}
-
-/* `prev` leads a backup from the last batch back to the first that it needs. */
-static bool insert_part(struct mongo_store *m, const char *id, struct slice data, struct err *e)
-{
-    bson_t part;
-    bson_init(&part);
-    BSON_APPEND_UTF8(&part, "_id", id);
-    BSON_APPEND_INT64(&part, "prev", m->before);
-    BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
-    bool good = mongo_make(m->client, MONGO_BATCHES, &part, e);
-    bson_destroy(&part);
-    return good;
-}
-
-static bool insert_log(struct mongo_store *m, const struct mongo_open *o, struct slice packed, struct err *e)
-{
-    char id[LOG_ID_BYTES], part[16];
-    for (size_t at = 0, n = 0; at < packed.len; n++) {
-        size_t len = packed.len - at < MONGO_LOG_PART_BYTES ? packed.len - at : MONGO_LOG_PART_BYTES;
-        snprintf(part, sizeof part, "/%04zx", n);
-        log_id(id, o, part);
-        if (!insert_part(m, id, slice_of(packed.ptr + at, len), e))
-            return false;
-        at += len;
-    }
-    return true;
-}
-
-void mongo_log_add_part(const bson_t *document, struct text *packed)
-{
-    bson_iter_t it;
-    bson_subtype_t subtype;
-    const uint8_t *bytes;
-    uint32_t len;
-    if (bson_iter_init_find(&it, document, "zstd") && BSON_ITER_HOLDS_BINARY(&it)) {
-        bson_iter_binary(&it, &subtype, &len, &bytes);
-        text_add(packed, (const char *)bytes, len);
-    }
-}
-
-static bool take_part(void *context, const bson_t *document)
-{
-    mongo_log_add_part(document, context);
-    return true;
-}
-
-bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e)
-{
-    char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
-    log_id(from, o, "/");
-    log_id(to, o, "0"); /* which comes after "/" */
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    bool good = mongo_find(m->client, MONGO_BATCHES, filter, options, take_part, packed, e);
-    bson_destroy(filter);
-    bson_destroy(options);
-    return good;
 }
 
 /* Of our slot, what was logged before the last batch that is done. A backup needs what is sealed from when
@@ -97,59 +38,8 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
         return false;
     if (holds)
         return true; /* they go with the next ones */
-    char from[LOG_ID_BYTES], to[LOG_ID_BYTES];
     const struct mongo_open last = own_open(m, m->is_done ? m->sealed + 1 : m->sealed);
-    snprintf(from, sizeof from, "%s/", m->slot);
-    log_id(to, &last, "");
-    bson_t *command =
-        BCON_NEW("delete", MONGO_BATCHES, "deletes", "[", "{", "q", "{", "_id", "{", "$gte", BCON_UTF8(from),
-                 "$lt", BCON_UTF8(to), "}", "}", "limit", BCON_INT32(0), "}", "]");
-    bson_t reply;
-    bool good = mongo_write(m->client, command, &reply, e);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
-/* A seal that was read may be gone with the primary that had it. A write, though it changes nothing, is
- * acknowledged when all that was before it stays. Not found: somebody else was quicker. */
-static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
-{
-    char seq[64];
-    snprintf(seq, sizeof seq, "writers.%s.open.seq", o->slot);
-    bson_t filter, *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
-    bson_init(&filter);
-    mongo_add_ledger(m, &filter);
-    BSON_APPEND_INT64(&filter, seq, o->seq);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
-    bson_destroy(&filter);
-    bson_destroy(update);
-    return good;
-}
-
-bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
-{
-    char id[LOG_ID_BYTES];
-    struct text packed = {0};
-    struct mongo_open now = *o;
-    bool is_open, good = confirm_open(m, o, &is_open, e);
-    if (!good || !is_open)
-        return good;
-    good = mongo_read_log(m, o, &packed, e);
-    bool is_whole = (int64_t)packed.len == o->bytes;
-    log_id(id, o, "");
-    if (good && is_whole)
-        good = (mongo_log_check(text_slice(&packed), e) ||
-                err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
-               mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
-    else if (good) /* another was quicker, and deleted it? */
-        good = mongo_read_open(m, o->slot, &now, e) &&
-               (now.seq != o->seq || err_set(e, EX_DATAERR,
-                                             "%s: of the log of a batch of %s, %zu bytes are left: restore "
-                                             "the database from a backup",
-                                             mongo_client_name(m->client), o->slot, packed.len));
-    text_fini(&packed);
-    return good;
+    return mongo_delete_logs(m, &last, e);
 }
 
 /* ---- one batch */
@@ -207,7 +97,7 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
         (m->batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->log.packed), e)))
         return false;
     const struct mongo_open o = own_open(m, m->number);
-    if (!insert_log(m, &o, text_slice(&m->log.packed), e))
+    if (!mongo_insert_log(m, &o, text_slice(&m->log.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_LOGGED);
     mongo_prepare_seal(m, m->number);

@@ -1,8 +1,17 @@
 /* Whose partitions are, and how far each is counted: claims (docs/LEDGER.md). */
+#include "store/mongo/writer/partition.h"
+
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/send/recover.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
+#include "store/mongo/writer/slot.h"
+#include "store/mongo/writer/torn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,13 +56,6 @@ struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct
 {
     struct mongo_partition *p = known_partition(m, range);
     return p != NULL && p->is_claimed ? p : NULL;
-}
-
-const char *mongo_text_at(const bson_t *document, const char *path)
-{
-    bson_iter_t it;
-    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
-                                                                               : "";
 }
 
 /* None in a ledger of an older version. */
@@ -111,12 +113,6 @@ static struct mongo_partition new_partition(const struct mongo_store *m, const s
     for (size_t r = 0; r < m->store.report_count; r++)
         p.until[r] = -1;
     return p;
-}
-
-static void free_partition(struct mongo_partition *p)
-{
-    free(p->key);
-    free(p->until);
 }
 
 /* Does the open batch of a slot have events of any of these partitions? */
@@ -220,7 +216,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
     bson_append_document_end(&update, &set);
-    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, &found, ledger, e);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e);
     bson_destroy(&query);
     bson_destroy(&update);
     return good && (found || explain(m, e));
@@ -245,20 +241,12 @@ void mongo_forget_partitions(struct mongo_store *m)
         m->partitions[i].is_claimed = false;
 }
 
-void mongo_free_partitions(struct mongo_store *m)
-{
-    for (size_t i = 0; i < m->partition_count; i++)
-        free_partition(&m->partitions[i]);
-    free(m->partitions);
-    mongo_names_fini(&m->partition_names);
-}
-
 static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
 {
     struct mongo_partition *old = known_partition(m, range);
     char buf[PARTITION_NAME_BYTES];
     if (old != NULL) {
-        free_partition(old);
+        mongo_partition_fini(old);
         *old = *p;
         return;
     }
@@ -297,7 +285,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
         if (good)
             keep_partition(m, &ranges[i], &c.partitions[i]);
         else
-            free_partition(&c.partitions[i]);
+            mongo_partition_fini(&c.partitions[i]);
     }
     if (good && count > 0)
         m->batches_to_ask = MONGO_BATCHES_ASKED;

@@ -2,8 +2,11 @@
  * log of the batch whose hits decided it, behind its counts in documents of the kind. They insert, and change
  * nothing of a document that is there: `applied` is empty, since nothing of any batch is in it, so whatever
  * was not counted yet passes its guard. */
+#include "store/mongo/writer/prealloc.h"
+
+#include "base/civil.h"
 #include "base/mem.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/doc/document.h"
 
 static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
 {

@@ -1,117 +1,21 @@
 /* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
-#include "base/check.h"
-#include "base/log.h"
-#include "store/mongo/handle/internal.h"
-#include "store/mongo/ledger/peers.h"
+#include "store/mongo/writer/slot.h"
 
-#include <errno.h>
-#include <signal.h>
+#include "base/clock.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/peers.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/send/recover.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
 #define TAKE_TRIES 100
-#define LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
-#define KEEP_MS    (LEASE_MS / 3)
-#define HOST_BYTES 72
-
-/* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
-static bool name_host(char buf[HOST_BYTES])
-{
-    char boot[40] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    bool good = file != NULL && fgets(boot, sizeof boot, file) != NULL;
-    if (file != NULL)
-        fclose(file);
-    boot[strcspn(boot, "\n")] = '\0';
-    int n = snprintf(buf, HOST_BYTES, "%s ", boot);
-    ssize_t len = readlink("/proc/self/ns/pid", buf + n, (size_t)(HOST_BYTES - n - 1));
-    if (len > 0)
-        buf[n + len] = '\0';
-    return good && len > 0;
-}
-
-/* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
- */
-enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
-
-/* The process that took the slot, if it is or was one of this machine; else 0. */
-static pid_t process_here(const bson_t *ledger, const char *slot)
-{
-    char path[64], host[HOST_BYTES];
-    bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.host", slot);
-    bool is_here = name_host(host) && mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) &&
-                   strcmp(bson_iter_utf8(&it, NULL), host) == 0;
-    snprintf(path, sizeof path, "writers.%s.pid", slot);
-    return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
-}
-
-static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
-{
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.lease", slot);
-    int64_t lease_ms = mongo_number_at(ledger, path, -1);
-    if (lease_ms <= 0)
-        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
-    pid_t pid = process_here(ledger, slot);
-    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
-        return SLOT_FREE;
-    bool lives = now_ms - lease_ms <= LEASE_MS && lease_ms - now_ms <= MONGO_CLOCK_SLACK_MS;
-    return lives ? SLOT_LIVES : SLOT_SILENT;
-}
-
-bool mongo_slot_is_others(const bson_t *ledger, const char *slot)
-{
-    return slot_state(ledger, slot, clock_wall_ms(&clock_system)) == SLOT_LIVES &&
-           process_here(ledger, slot) != getpid();
-}
-
-static bool find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
-{
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    int best = SLOT_LIVES;
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        char name[MONGO_SLOT_BYTES];
-        snprintf(name, sizeof name, "w%d", i);
-        int state = slot_state(ledger, name, now_ms);
-        if (state > best) {
-            best = state;
-            memcpy(slot, name, sizeof name);
-        }
-    }
-    return best != SLOT_LIVES;
-}
-
-bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
-{
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
-        if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)
-            return true;
-    }
-    return false;
-}
-
-/* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
- * whoever claims its partitions. */
-bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
-{
-    struct mongo_open open[MONGO_SLOTS];
-    int64_t now_ms = clock_wall_ms(&clock_system);
-    size_t count = mongo_all_open(ledger, open);
-    for (size_t i = 0; i < count; i++) {
-        char error[LOG_QUOTE_BYTES];
-        if (strcmp(open[i].slot, m->slot) == 0 || slot_state(ledger, open[i].slot, now_ms) == SLOT_LIVES ||
-            mongo_recover(m, &open[i], e))
-            continue;
-        if (!goes_on || e->retryable)
-            return false;
-        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", open[i].slot,
-                    log_quote(e->text, error));
-    }
-    return true;
-}
+#define KEEP_MS    (MONGO_LEASE_MS / 3)
 
 /* Above what was ever used, of a database that was put back, too, if the clock is right. */
 static int64_t fresh(int64_t last)
@@ -145,7 +49,7 @@ static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e
 
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
-    char inc[64], path[64], host[HOST_BYTES];
+    char inc[64], path[64], host[MONGO_HOST_BYTES];
     bson_t query, update, set, after;
     snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
     m->inc = mongo_number_at(ledger, inc, 0);
@@ -161,7 +65,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     snprintf(path, sizeof path, "writers.%s.gap.before", m->slot);
     BSON_APPEND_INT64(&set, path, m->number + 1);
     snprintf(path, sizeof path, "writers.%s.host", m->slot);
-    BSON_APPEND_UTF8(&set, path, name_host(host) ? host : "");
+    BSON_APPEND_UTF8(&set, path, mongo_name_host(host) ? host : "");
     snprintf(path, sizeof path, "writers.%s.pid", m->slot);
     BSON_APPEND_INT64(&set, path, getpid());
     snprintf(path, sizeof path, "writers.%s.lease", m->slot);
@@ -169,7 +73,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     mongo_add_who(m, &set);
     bson_append_document_end(&update, &set);
     mongo_add_restored(&query);
-    bool good = mongo_modify(m, MONGO_LEDGER, &query, &update, taken, &after, e);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, &after, e);
     if (good && *taken) {
         m->inc = mongo_number_at(&after, inc, 0);
         m->is_done = true;
@@ -193,7 +97,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
         bson_t ledger;
         m->slot[0] = '\0';
         good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
-        if (good && !find_free(&ledger, m->slot))
+        if (good && !mongo_find_free(&ledger, m->slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
         good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);

@@ -1,11 +1,15 @@
 /* Are the documents of a batch newer than the ledger? Of its own slot every update's guard asks that; here it
  * is asked of all slots, of the first batches after a claim, before they are logged: they count again what a
  * ledger that was set back had counted, by whichever slot that was (docs/LEDGER.md). */
+#include "store/mongo/writer/torn.h"
+
 #include "base/check.h"
 #include "base/mem.h"
-#include "store/mongo/handle/internal.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

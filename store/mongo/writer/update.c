@@ -1,11 +1,19 @@
 /* A batch becomes updates: one per document that it touches, in the order of their collections. */
+#include "store/mongo/writer/update.h"
+
 #include "base/check.h"
+#include "base/civil.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/periods.h"
+#include "store/mongo/doc/series.h"
 #include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/prealloc.h"
 
 #define XXH_INLINE_ALL
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>

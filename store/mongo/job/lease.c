@@ -1,4 +1,9 @@
-#include "store/mongo/doc/lease.h"
+#include "store/mongo/job/lease.h"
+
+#include "base/clock.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/send/recover.h"
+#include "store/mongo/wire/command.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -30,7 +35,7 @@ bool mongo_lease_take(struct mongo_store *m, const char *id, int64_t fence, bool
     bson_t *update = BCON_NEW("$inc", "{", "fence", BCON_INT64(1), "}", "$set", "{", "until",
                               BCON_DATE_TIME(now_ms + LEASE_MS), "last_run", BCON_DATE_TIME(now_ms), "owner",
                               BCON_UTF8(owner), "}");
-    bool good = mongo_modify(m, MONGO_JOBS, query, update, taken, after, e);
+    bool good = mongo_modify(m->client, MONGO_JOBS, query, update, taken, after, e);
     bson_destroy(update);
     bson_destroy(query);
     return good;
@@ -70,23 +75,6 @@ bool mongo_lease_give(struct mongo_store *m, const char *id, int64_t fence, stru
 {
     bool held;
     return set_until(m, id, fence, 0, &held, e);
-}
-
-int64_t mongo_lease_until(const bson_t *document)
-{
-    return mongo_number_at(document, "until", 0);
-}
-
-int64_t mongo_lease_last_run(const bson_t *document)
-{
-    return mongo_number_at(document, "last_run", 0);
-}
-
-void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES])
-{
-    bson_iter_t it;
-    bool has_one = bson_iter_init_find(&it, document, "owner") && BSON_ITER_HOLDS_UTF8(&it);
-    snprintf(owner, MONGO_OWNER_BYTES, "%s", has_one ? bson_iter_utf8(&it, NULL) : "");
 }
 
 /* ---- open batches */

@@ -1,4 +1,4 @@
-/* mongo/doc/lease.h - who does a job that one is enough for: a document of `jobs` each.
+/* mongo/job/lease.h - who does a job that one is enough for: a document of `jobs` each.
  *
  *   jobs   { _id: "top/pages", fence: 17, owner: "host 4711", until: ISODate(…), last_run: ISODate(…) }
  *
@@ -9,9 +9,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/internal.h"
-
-#define MONGO_OWNER_BYTES 32
+#include "store/mongo/handle/handle.h"
 
 /* *taken false: another has it, and not we, by `fence` (0: not yet), or there is no document. `after` is the
  * document as it is then; the caller destroys it. */
@@ -24,11 +22,6 @@ bool mongo_lease_give(struct mongo_store *m, const char *id, int64_t fence, stru
 /* Change the document of whoever has it by this fence. */
 bool mongo_lease_set(struct mongo_store *m, const char *id, int64_t fence, const bson_t *set, bool *held,
                      struct err *e) MUST_CHECK;
-
-/* What the document of a lease says. */
-int64_t mongo_lease_until(const bson_t *document);
-int64_t mongo_lease_last_run(const bson_t *document);
-void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES]);
 
 /* Every batch that the ledger shows open now is applied, or recovered, when it returns true. `goes_on` is
  * asked in between: false ends it, with false, and *e is what that left there. */

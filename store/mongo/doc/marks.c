@@ -1,0 +1,167 @@
+#include "store/mongo/doc/marks.h"
+
+#include "base/check.h"
+#include "base/civil.h"
+#include "base/clock.h"
+#include "store/mongo/wire/field.h"
+
+#include <stdio.h>
+
+/* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be
+ * known for longer (MONGO_KNOWN_MS) before it does: so no scan costs a round trip more, and none misses what
+ * was deleted. */
+#define SEEN_MS 1000
+
+static void take_dates(const bson_t *document, const char *member, struct marks *marks)
+{
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        bson_iter_t it;
+        snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
+        bool found = mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_DATE_TIME(&it);
+        int64_t at_ms = found ? bson_iter_date_time(&it) : 0;
+        bool may_be = at_ms > 0 && at_ms <= CIVIL_END_MS; /* others' are damage */
+        marks->before_ms[s] = may_be ? span_floor((enum span)s, at_ms) : 0;
+    }
+}
+
+static void take_ttl(const bson_t *document, struct mongo_ttl *ttl)
+{
+    bson_iter_t it;
+    *ttl = (struct mongo_ttl){0};
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        snprintf(path, sizeof path, "ttl.%s", span_name((enum span)s));
+        int64_t age_ms = mongo_number_at(document, path, 0);
+        ttl->age_ms[s] = age_ms > 0 ? age_ms : 0;
+    }
+    if (mongo_find_member(document, "ttl.since", &it) && BSON_ITER_HOLDS_DATE_TIME(&it))
+        ttl->since_ms = bson_iter_date_time(&it);
+}
+
+struct asking {
+    const struct mongo_store *m;
+    const struct report *report;
+    struct marks *marks;
+};
+
+static bool take_marks(void *context, const bson_t *document)
+{
+    struct asking *a = context;
+    struct mongo_ttl ttl;
+    take_dates(document, "expired", a->marks);
+    take_ttl(document, &ttl);
+    if (a->m->goes_by_clock)
+        (void)store_move_marks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(&clock_system), a->marks);
+    return true;
+}
+
+static bool has_lower(const struct marks *marks, const struct marks *before)
+{
+    bool has = false;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        has |= marks->before_ms[s] < before->before_ms[s];
+    return has;
+}
+
+void mongo_know_marks(struct mongo_report *more, const struct marks *marks)
+{
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at) && has_lower(marks, &more->marks); k++)
+        text_clear(&more->sweep_at[k]);
+    if (memcmp(&more->marks, marks, sizeof *marks) != 0)
+        more->known_ms = clock_mono_ms(&clock_system);
+    more->marks = *marks;
+}
+
+bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct mongo_report *more = &m->more[report];
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    *marks = more->marks;
+    if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
+        return true;
+    *marks = (struct marks){0};
+    struct asking a = {m, &m->reports[report], marks};
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, &a, e);
+    if (good) {
+        mongo_know_marks(more, marks);
+        more->asked_ms = now_ms;
+    }
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
+}
+
+static bool see_marks(void *context, const bson_t *document)
+{
+    struct mongo_store *m = context;
+    bson_iter_t id;
+    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
+        return true;
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        struct mongo_report *more = &m->more[r];
+        if (strcmp(bson_iter_utf8(&id, NULL), more->key) != 0)
+            continue;
+        struct marks marks;
+        take_dates(document, "expired", &marks);
+        take_dates(document, "swept", &more->swept);
+        take_ttl(document, &more->ttl);
+        mongo_know_marks(more, &marks);
+    }
+    return true;
+}
+
+bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
+{
+    bson_t all = BSON_INITIALIZER;
+    int64_t now_ms = clock_mono_ms(&clock_system);
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "ttl",
+                               BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);
+    for (size_t r = 0; good && r < m->store.report_count; r++)
+        m->more[r].asked_ms = now_ms;
+    bson_destroy(options);
+    bson_destroy(&all);
+    return good;
+}
+
+void mongo_append_dates(bson_t *update, const char *member, const struct marks *before,
+                        const struct marks *marks)
+{
+    bson_t max = BSON_INITIALIZER;
+    for (int s = 0; s < SPAN_COUNT; s++) {
+        char path[32];
+        snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
+        if (marks->before_ms[s] > before->before_ms[s])
+            BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
+    }
+    if (!bson_empty(&max)) /* which servers refuse */
+        BSON_APPEND_DOCUMENT(update, "$max", &max);
+    bson_destroy(&max);
+}
+
+bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member, const struct marks *before,
+                     const struct marks *marks, struct err *e)
+{
+    bson_t update = BSON_INITIALIZER;
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    mongo_append_dates(&update, member, before, marks);
+    ASSERT(!bson_empty(&update)); /* it would be taken for a document, and put in the place of this one */
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
+    if (good && !matched)
+        good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
+                       mongo_client_name(m->client), m->reports[report].name);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    return good;
+}
+
+/* A document is before a mark as a whole, or not at all. */
+enum span mongo_goes_by(const struct report *r, enum span span)
+{
+    return mongo_kind_for(r, span)->span;
+}

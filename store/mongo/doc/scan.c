@@ -1,0 +1,45 @@
+/* Scans of a store, from the documents that have what is asked for; what expired meanwhile fails them. */
+#include "store/mongo/doc/scan.h"
+
+#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/months.h"
+#include "store/mongo/doc/read.h"
+
+/* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
+static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)
+{
+    struct marks gone;
+    return mongo_marks(&m->store, scan->report, &gone, e) && store_check_mark(scan, &gone, e);
+}
+
+bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
+    return mongo_read_keys(m, kind, scan, fn, context, stats, e) && check_marks(m, scan, e);
+}
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->slot);
+    bool of_months = scan->slot == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
+    bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
+                          : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+    return good && check_marks(m, scan, e);
+}
+
+enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n)
+{
+    const struct mongo_kind *kind = mongo_copy_kind(&st->reports[report], slot, n);
+    return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
+}
+
+bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->slot, n);
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_marks(m, scan, e);
+}

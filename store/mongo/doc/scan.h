@@ -1,0 +1,13 @@
+/* mongo/doc/scan.h - scans, as store.h promises them. */
+#pragma once
+
+#include "store/mongo/doc/read.h"
+
+bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e);
+enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n);
+bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e);
+/* All series, by their keys. */
+bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e);

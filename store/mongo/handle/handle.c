@@ -1,0 +1,129 @@
+#include "store/mongo/handle/handle.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* ---- reports */
+
+void mongo_take_report(struct mongo_store *m, const struct report *r, bool has_zeros)
+{
+    size_t n = m->store.report_count++;
+    m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
+    m->more = xrealloc(m->more, (n + 1) * sizeof *m->more);
+    m->reports[n] = *r;
+    m->store.reports = m->reports;
+    mongo_report_init(&m->more[n], r, has_zeros);
+}
+
+bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
+{
+    struct report own;
+    if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
+        return false;
+    own.series_max = r->series_max;
+    memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
+    mongo_take_report(m, &own, false);
+    return true;
+}
+
+/* ---- connections */
+
+bool mongo_take_limits(struct mongo_store *m, struct err *e)
+{
+    struct mongo_limits *limits = &m->limits;
+    if (!mongo_client_limits(m->client, limits, e))
+        return false;
+    limits->updates = limits->updates < MONGO_CHUNK_UPDATES ? limits->updates : MONGO_CHUNK_UPDATES;
+    limits->bytes = limits->bytes < MONGO_CHUNK_BYTES ? limits->bytes : MONGO_CHUNK_BYTES;
+    return true;
+}
+
+bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
+{
+    if (i > 0 && m->others[i - 1] == NULL)
+        m->others[i - 1] = mongo_client_open(m->uri, true, e);
+    if (i > 0 && m->others[i - 1] == NULL)
+        e->retryable = true; /* the first could be made, and what is sealed must be applied */
+    *client = i > 0 ? m->others[i - 1] : m->client;
+    return *client != NULL;
+}
+
+static void close_others(struct mongo_store *m)
+{
+    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
+        mongo_client_close(m->others[i]);
+}
+
+/* ---- the handle */
+
+struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
+{
+    struct mongo_client *client = mongo_client_open(uri, primary, e);
+    if (client == NULL)
+        return NULL;
+    struct mongo_store *m = xcalloc(1, sizeof *m);
+    m->store.is_shared = true;
+    m->client = client;
+    m->uri = xstrdup(uri);
+    m->connections = MONGO_CONNECTIONS_DEFAULT;
+    m->is_done = true;
+    mongo_names_init(&m->partition_names);
+    m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
+    m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
+    return m;
+}
+
+void mongo_partition_fini(struct mongo_partition *p)
+{
+    free(p->key);
+    free(p->until);
+}
+
+static void free_partitions(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++)
+        mongo_partition_fini(&m->partitions[i]);
+    free(m->partitions);
+    mongo_names_fini(&m->partition_names);
+}
+
+static void free_raws(struct mongo_store *m)
+{
+    for (size_t i = 0; i < m->raw_count; i++)
+        free(m->raws[i].ready);
+    free(m->raws);
+    free(m->store.raws);
+}
+
+void mongo_free(struct mongo_store *m)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        mongo_report_fini(&m->more[r]);
+        report_fini(&m->reports[r]);
+    }
+    free_partitions(m);
+    mongo_client_close(m->client);
+    close_others(m);
+    free_raws(m);
+    free(m->uri);
+    mongo_log_fini(&m->log);
+    bson_destroy(m->seal_filter);
+    bson_destroy(m->seal_update);
+    text_fini(&m->id);
+    free(m->ranges);
+    free(m->reports);
+    free(m->more);
+    free(m->items);
+    free(m->scratch);
+    free(m->documents);
+    free(m->ahead);
+    free(m->cells);
+    free(m->rows);
+    free(m->row_is_there);
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        free(m->written[t].starts);
+    free(m->looks);
+    free(m->periods.starts);
+    free(m);
+}

@@ -1,0 +1,70 @@
+#include "store/mongo/handle/report.h"
+
+#include "store/mongo/wire/id.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* … or would be, with the underscore that the taken ones get. */
+static bool is_taken(const char *name)
+{
+    static const char *const names[] = {"total",    "weekly",  "daily",    "hourly", "minute", "second",
+                                        "metadata", "applied", "modified", "v",      "date",   "other"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(names[i], name, len) == 0 && name[len + strspn(name + len, "_")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+static void name_fields(struct mongo_report *more, const struct report *r)
+{
+    more->plain = -1;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (more->plain < 0 && r->measures[i].kind == MEASURE_COUNT)
+            more->plain = (int)i;
+        else
+            snprintf(more->fields[i], sizeof more->fields[i], "%s%s.", r->measures[i].name,
+                     is_taken(r->measures[i].name) ? "_" : "");
+    }
+    for (size_t d = 0; d < r->dimension_count; d++) {
+        struct text name = {0};
+        const char *own = r->dimensions[d].name;
+        mongo_escape(&name, slice_text(own), ".$");
+        snprintf(more->dimensions[d], sizeof more->dimensions[d], "metadata.%s%s", name.ptr,
+                 is_taken(own) ? "_" : "");
+        text_fini(&name);
+    }
+}
+
+/* "pages", "pages~2"; a database has collections of its own below "system". */
+void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES])
+{
+    bool is_plain = r->generation == 1 && strcmp(r->name, "system") != 0;
+    if (is_plain)
+        snprintf(key, MONGO_NAME_BYTES, "%s", r->name);
+    else
+        snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
+}
+
+void mongo_report_init(struct mongo_report *more, const struct report *r, bool has_zeros)
+{
+    *more = (struct mongo_report){.series_found = -1};
+    mongo_report_key(r, more->key);
+    mongo_names_init(&more->names);
+    name_fields(more, r);
+    more->has_zeros = has_zeros && more->plain >= 0;
+}
+
+void mongo_report_fini(struct mongo_report *more)
+{
+    if (more->rolled != NULL)
+        free(more->rolled->list);
+    free(more->rolled);
+    free(more->top_looks);
+    series_map_fini(&more->map);
+    mongo_names_fini(&more->names);
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)
+        text_fini(&more->sweep_at[k]);
+}

@@ -1,0 +1,170 @@
+#include "store/mongo/job/stamping.h"
+
+#include "base/civil.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/walk.h"
+#include "store/mongo/job/lease.h"
+
+#include <stdlib.h>
+
+/* Stamps of many periods. */
+struct stamping {
+    struct mongo_store *m;
+    const struct mongo_target *t;
+    size_t report;
+    enum weekday first;
+    bool begins;
+    int64_t from_ms, to_ms;
+    struct mongo_written found;
+};
+
+static void add_set(const struct stamping *g, bson_t *set)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    BSON_APPEND_DATE_TIME(set, g->begins ? "since" : "rebuilt", now_ms);
+    if (g->begins) /* above all before it, which documents may still be guarded by */
+        BSON_APPEND_INT64(set, "fence", now_ms);
+    if (g->begins && g->t->stamped == SPAN_WEEK) {
+        BSON_APPEND_UTF8(set, "start", civil_weekdays[g->first]);
+        BSON_APPEND_BOOL(set, "stale", true);
+    }
+}
+
+/* $inc of the periods, and what else is set. */
+static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *starts, size_t count,
+                  struct err *e)
+{
+    bson_t update, inc, set;
+    bool matched;
+    mongo_stamp_id(g->m, g->t, g->report, &g->m->id);
+    BSON_APPEND_UTF8(filter, "_id", g->m->id.ptr);
+    bson_init(&update);
+    if (count > 0) {
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
+        mongo_stamp_periods(&inc, g->t, starts, count);
+        bson_append_document_end(&update, &inc);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    add_set(g, &set);
+    bson_append_document_end(&update, &set);
+    bool good = mongo_update_one(g->m->client, MONGO_JOBS, filter, &update, g->begins, &matched, e);
+    bson_destroy(&update);
+    return good;
+}
+
+/* Those that touch a month, and [from_ms, to_ms). */
+static bool add_periods(void *context, int64_t month_ms, struct err *e)
+{
+    struct stamping *g = context;
+    struct mongo_written *found = &g->found;
+    int64_t end_ms = span_next(SPAN_MONTH, month_ms);
+    int64_t at_ms = mongo_span_floor(g->t->stamped, g->first, month_ms > g->from_ms ? month_ms : g->from_ms);
+    (void)e;
+    for (; at_ms < end_ms && at_ms < g->to_ms; at_ms = span_next(g->t->stamped, at_ms)) {
+        if (found->count > 0 && found->starts[found->count - 1] >= at_ms)
+            continue;
+        found->starts = xgrow(found->starts, &found->capacity, found->count + 1, sizeof *found->starts);
+        found->starts[found->count++] = at_ms;
+    }
+    return true;
+}
+
+/* Stamp all periods of the range that touch a month with documents. */
+static bool stamp_found(struct stamping *g, bson_t *filter, struct err *e)
+{
+    bool good = mongo_each_month(g->m, g->report, g->from_ms, g->to_ms, add_periods, g, e) &&
+                stamp(g, filter, g->found.starts, g->found.count, e);
+    free(g->found.starts);
+    return good;
+}
+
+bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
+                        enum weekday first, struct err *e)
+{
+    struct stamping g = {m, t, report, first, true, .to_ms = CIVIL_END_MS};
+    bson_t filter, none;
+    bson_init(&filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(&filter, &none);
+    bool good = stamp_found(&g, &filter, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
+                       int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    struct stamping g = {m, t, report, first, false, from_ms, to_ms, {.count = 0}};
+    bson_t filter = BSON_INITIALIZER;
+    bool good = stamp_found(&g, &filter, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* ---- the lease */
+
+bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      bool *taken, struct mongo_stamps *stamps, struct err *e)
+{
+    bson_t after;
+    mongo_stamp_id(m, t, report, &m->id);
+    bool good = mongo_lease_take(m, m->id.ptr, fence, taken, &after, e);
+    mongo_take_stamps(t, &after, stamps);
+    bson_destroy(&after);
+    return good;
+}
+
+bool mongo_keep_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      bool *held, struct err *e)
+{
+    mongo_stamp_id(m, t, report, &m->id);
+    return mongo_lease_keep(m, m->id.ptr, fence, held, e);
+}
+
+bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                      struct err *e)
+{
+    mongo_stamp_id(m, t, report, &m->id);
+    return mongo_lease_give(m, m->id.ptr, fence, e);
+}
+
+bool mongo_stamp_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
+                        const struct mongo_stamp *stamps, size_t count, bool *held, struct err *e)
+{
+    char path[MONGO_STAMP_BYTES];
+    bson_t set = BSON_INITIALIZER;
+    for (size_t i = 0; i < count; i++)
+        BSON_APPEND_INT64(&set, mongo_stamp_path("rolled", t, stamps[i].start_ms, path), stamps[i].written);
+    mongo_stamp_id(m, t, report, &m->id);
+    bool good = mongo_lease_set(m, m->id.ptr, fence, &set, held, e);
+    bson_destroy(&set);
+    return good;
+}
+
+static bool set_weeks(struct mongo_store *m, size_t report, int64_t fence, const bson_t *set, bool *held,
+                      struct err *e)
+{
+    mongo_stamp_id(m, &mongo_targets[MONGO_WEEKS], report, &m->id);
+    return mongo_lease_set(m, m->id.ptr, fence, set, held, e);
+}
+
+bool mongo_stamp_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
+                       struct err *e)
+{
+    bson_t *set =
+        BCON_NEW("start", BCON_UTF8(civil_weekdays[first]), "stale", BCON_BOOL(true), "rolled", "{", "}");
+    bool good = set_weeks(m, report, fence, set, held, e);
+    bson_destroy(set);
+    return good;
+}
+
+bool mongo_stamp_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
+{
+    bson_t *set = BCON_NEW("stale", BCON_BOOL(false));
+    bool good = set_weeks(m, report, fence, set, held, e);
+    bson_destroy(set);
+    return good;
+}

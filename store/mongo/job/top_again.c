@@ -1,0 +1,78 @@
+#include "store/mongo/job/top_again.h"
+
+#include "base/clock.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/top.h"
+#include "store/mongo/doc/walk.h"
+
+/* As a batch does it, but for `applied`. */
+static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
+                       struct err *e)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
+                              BCON_DATE_TIME(start_ms));
+    bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
+                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(&clock_system)), "v",
+                              BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
+    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+struct again {
+    struct mongo_store *m;
+    size_t report;
+    int64_t from_ms, to_ms;
+    struct marks gone;
+};
+
+/* What is kept of it, within the range. */
+static bool mark_month(void *context, int64_t month_ms, struct err *e)
+{
+    const struct again *a = context;
+    char name[MONGO_NAME_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
+    bool good = true;
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        int64_t gone_ms = a->gone.before_ms[span];
+        int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
+        for (; good && at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
+            good = mark_again(a->m, collection, span, at_ms, e);
+    }
+    return good;
+}
+
+/* Those that there are: somebody may have deleted all that they are of. */
+static bool mark_kept(const struct again *a, enum span span, struct err *e)
+{
+    char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t gone_ms = a->gone.before_ms[span], count;
+    mongo_top_id(span, a->from_ms > gone_ms ? a->from_ms : gone_ms, from);
+    mongo_top_id(span, a->to_ms - 1, to);
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id", "{", "$gte",
+                 BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{", "$exists", BCON_BOOL(true), "}",
+                 "}", "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
+                 BCON_BOOL(true), "}", "}", "multi", BCON_BOOL(true), "}", "]");
+    bool good = mongo_write_many(a->m->client, command, collection, &count, e);
+    bson_destroy(command);
+    return good;
+}
+
+/* Nothing is to be ranked where nothing is, or was. */
+bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    int64_t end_ms = clock_wall_ms(&clock_system) + 1;
+    struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
+    bool good = mongo_marks(&m->store, report, &a.gone, e);
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)
+        good = mark_kept(&a, mongo_top_spans[s], e);
+    return good && mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);
+}

@@ -1,0 +1,60 @@
+#include "store/mongo/ledger/books.h"
+
+#include <stdio.h>
+
+struct books_reading {
+    const struct mongo_store *m;
+    book_fn *fn;
+    void *context;
+    char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
+};
+
+static void read_member(const bson_t *document, const char *name, char *buf, size_t bytes)
+{
+    bson_iter_t it;
+    bool found = bson_iter_init_find(&it, document, name) && BSON_ITER_HOLDS_UTF8(&it);
+    snprintf(buf, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
+}
+
+/* Entries as "rejected.time", whatever document they are in. */
+static bool see_entries(const struct books_reading *g, const char *report, const char *stem,
+                        const bson_iter_t *of)
+{
+    bson_iter_t at;
+    char name[STORE_ENTRY_BYTES];
+    if (!BSON_ITER_HOLDS_DOCUMENT(of) || !bson_iter_recurse(of, &at))
+        return true;
+    while (bson_iter_next(&at)) {
+        snprintf(name, sizeof name, "%s%s%s", stem, stem[0] != '\0' ? "." : "", bson_iter_key(&at));
+        if (BSON_ITER_HOLDS_DOCUMENT(&at)
+                ? !see_entries(g, report, name, &at)
+                : !g->fn(g->context, g->source, g->partition, report, name, bson_iter_as_int64(&at)))
+            return false;
+    }
+    return true;
+}
+
+static bool see_book(void *context, const bson_t *document)
+{
+    struct books_reading *g = context;
+    bson_iter_t it, report;
+    read_member(document, "source", g->source, sizeof g->source);
+    read_member(document, "partition", g->partition, sizeof g->partition);
+    if (bson_iter_init_find(&it, document, "entries") && !see_entries(g, "", "", &it))
+        return false;
+    for (size_t r = 0; r < g->m->store.report_count; r++) {
+        char path[MONGO_NAME_BYTES + 16];
+        snprintf(path, sizeof path, "reports.%s", g->m->more[r].key);
+        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &report) &&
+            !see_entries(g, g->m->reports[r].name, "", &report))
+            return false;
+    }
+    return true;
+}
+
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
+{
+    struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};
+    bson_t all = BSON_INITIALIZER;
+    return mongo_find(mongo_of(st)->client, MONGO_BOOKS, &all, NULL, see_book, &g, e);
+}

@@ -1,0 +1,47 @@
+#include "store/mongo/ledger/copies.h"
+
+#include "base/clock.h"
+#include "store/mongo/wire/field.h"
+
+static bool see_hold(void *context, const bson_t *ledger)
+{
+    bson_iter_t backups, at;
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        bson_iter_t until;
+        bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
+                   BSON_ITER_HOLDS_DATE_TIME(&until);
+        int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
+        if (until_ms >= now_ms && until_ms <= now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
+            *(bool *)context = true;
+    }
+    return false;
+}
+
+bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
+    *holds = false;
+    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, holds, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    return !bson_has_field(ledger, "restoring") ||
+           err_set_retryable(
+               e, EX_TEMPFAIL,
+               "%s is being restored, or its restore has not ended, or another program put back what `tallyd "
+               "admin backup` made: wait for it, or run `tallyd admin restore --force` (again)",
+               mongo_client_name(m->client));
+}
+
+void mongo_add_restored(bson_t *filter)
+{
+    mongo_match_nothing(filter, "restoring");
+}

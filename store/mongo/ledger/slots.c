@@ -1,0 +1,92 @@
+#include "store/mongo/ledger/slots.h"
+
+#include "base/clock.h"
+#include "store/mongo/wire/field.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+bool mongo_name_host(char buf[MONGO_HOST_BYTES])
+{
+    char boot[40] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    bool good = file != NULL && fgets(boot, sizeof boot, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    boot[strcspn(boot, "\n")] = '\0';
+    int n = snprintf(buf, MONGO_HOST_BYTES, "%s ", boot);
+    ssize_t len = readlink("/proc/self/ns/pid", buf + n, (size_t)(MONGO_HOST_BYTES - n - 1));
+    if (len > 0)
+        buf[n + len] = '\0';
+    return good && len > 0;
+}
+
+/* The process that took the slot, if it is or was one of this machine; else 0. */
+static pid_t process_here(const bson_t *ledger, const char *slot)
+{
+    char path[64], host[MONGO_HOST_BYTES];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.host", slot);
+    bool is_here = mongo_name_host(host) && mongo_find_member(ledger, path, &it) &&
+                   BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), host) == 0;
+    snprintf(path, sizeof path, "writers.%s.pid", slot);
+    return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
+}
+
+/* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
+ */
+enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
+
+static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.lease", slot);
+    int64_t lease_ms = mongo_number_at(ledger, path, -1);
+    if (lease_ms <= 0)
+        return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
+    pid_t pid = process_here(ledger, slot);
+    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
+        return SLOT_FREE;
+    bool lives = now_ms - lease_ms <= MONGO_LEASE_MS && lease_ms - now_ms <= MONGO_CLOCK_SLACK_MS;
+    return lives ? SLOT_LIVES : SLOT_SILENT;
+}
+
+bool mongo_slot_lives(const bson_t *ledger, const char *slot, int64_t now_ms)
+{
+    return slot_state(ledger, slot, now_ms) == SLOT_LIVES;
+}
+
+bool mongo_slot_is_others(const bson_t *ledger, const char *slot)
+{
+    return slot_state(ledger, slot, clock_wall_ms(&clock_system)) == SLOT_LIVES &&
+           process_here(ledger, slot) != getpid();
+}
+
+bool mongo_find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    int best = SLOT_LIVES;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char name[MONGO_SLOT_BYTES];
+        snprintf(name, sizeof name, "w%d", i);
+        int state = slot_state(ledger, name, now_ms);
+        if (state > best) {
+            best = state;
+            memcpy(slot, name, sizeof name);
+        }
+    }
+    return best != SLOT_LIVES;
+}
+
+bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
+        if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,93 @@
+#include "store/mongo/send/recover.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/send/send.h"
+
+#include <stdio.h>
+
+/* A seal that was read may be gone with the primary that had it. A write, though it changes nothing, is
+ * acknowledged when all that was before it stays. Not found: somebody else was quicker. */
+static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
+{
+    char seq[64];
+    snprintf(seq, sizeof seq, "writers.%s.open.seq", o->slot);
+    bson_t filter, *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
+    bson_init(&filter);
+    mongo_add_ledger(m, &filter);
+    BSON_APPEND_INT64(&filter, seq, o->seq);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
+    bson_destroy(&filter);
+    bson_destroy(update);
+    return good;
+}
+
+bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e)
+{
+    char path[64];
+    bson_t query, update, unset;
+    bool found;
+    bson_init(&query);
+    mongo_add_ledger(m, &query);
+    snprintf(path, sizeof path, "writers.%s.open.seq", o->slot);
+    BSON_APPEND_INT64(&query, path, o->seq);
+    bson_init(&update);
+    snprintf(path, sizeof path, "writers.%s.open", o->slot);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
+    BSON_APPEND_UTF8(&unset, path, "");
+    bson_append_document_end(&update, &unset);
+    /* Not found: somebody else was quicker. */
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
+{
+    char id[MONGO_BATCH_BYTES];
+    struct text packed = {0};
+    struct mongo_open now = *o;
+    bool is_open, good = confirm_open(m, o, &is_open, e);
+    if (!good || !is_open)
+        return good;
+    good = mongo_read_log(m, o, &packed, e);
+    bool is_whole = (int64_t)packed.len == o->bytes;
+    mongo_batch_id(id, o, "");
+    if (good && is_whole)
+        good = (mongo_log_check(text_slice(&packed), e) ||
+                err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
+               mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
+    else if (good) /* another was quicker, and deleted it? */
+        good = mongo_read_open(m, o->slot, &now, e) &&
+               (now.seq != o->seq || err_set(e, EX_DATAERR,
+                                             "%s: of the log of a batch of %s, %zu bytes are left: restore "
+                                             "the database from a backup",
+                                             mongo_client_name(m->client), o->slot, packed.len));
+    text_fini(&packed);
+    return good;
+}
+
+/* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
+ * whoever claims its partitions. */
+bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
+{
+    struct mongo_open open[MONGO_SLOTS];
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    size_t count = mongo_all_open(ledger, open);
+    for (size_t i = 0; i < count; i++) {
+        char error[LOG_QUOTE_BYTES];
+        if (strcmp(open[i].slot, m->slot) == 0 || mongo_slot_lives(ledger, open[i].slot, now_ms) ||
+            mongo_recover(m, &open[i], e))
+            continue;
+        if (!goes_on || e->retryable)
+            return false;
+        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", open[i].slot,
+                    log_quote(e->text, error));
+    }
+    return true;
+}

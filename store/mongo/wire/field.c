@@ -1,0 +1,39 @@
+#include "store/mongo/wire/field.h"
+
+/* A member of a document below `at`, by a path whose last name may hold anything but a dot. */
+bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found)
+{
+    bson_iter_t it;
+    return bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, found);
+}
+
+int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherwise)
+{
+    bson_iter_t it;
+    if (!mongo_find_member(document, path, &it))
+        return otherwise;
+    return BSON_ITER_HOLDS_DATE_TIME(&it) ? bson_iter_date_time(&it) : bson_iter_as_int64(&it);
+}
+
+const char *mongo_text_at(const bson_t *document, const char *path)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                               : "";
+}
+
+void mongo_match_nothing(bson_t *query, const char *path)
+{
+    bson_t none;
+    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
+    BSON_APPEND_BOOL(&none, "$exists", false);
+    bson_append_document_end(query, &none);
+}
+
+void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is_there)
+{
+    if (is_there)
+        BSON_APPEND_INT64(query, path, number);
+    else
+        mongo_match_nothing(query, path);
+}

@@ -1,0 +1,18 @@
+/* mongo/wire/id.h - texts as `_id`s and names of fields, and filters by several `_id`s. */
+#pragma once
+
+#include "base/slice.h"
+#include "base/text.h"
+#include <bson/bson.h>
+
+/* Percent-encodes what a field's name (or `_id`) must not hold. */
+void mongo_escape(struct text *out, struct slice s, const char *which);
+
+/* Several `_id`s in a filter, as { _id: { $in: [ … ] } }: what is added is copied. */
+struct mongo_ids {
+    bson_t in, list;
+    uint32_t count;
+};
+void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter);
+void mongo_ids_add(struct mongo_ids *ids, struct slice id);
+void mongo_ids_end(struct mongo_ids *ids, bson_t *filter);

@@ -1,0 +1,7 @@
+/* mongo/writer/apply.h - one batch: log, seal, apply, done. */
+#pragma once
+
+#include "store/mongo/handle/handle.h"
+
+bool mongo_apply(struct store *st, const struct batch *batch, struct err *e);
+bool mongo_tidy(struct store *st, bool all, struct err *e);

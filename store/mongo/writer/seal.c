@@ -1,0 +1,153 @@
+/* The seal of a batch: one compare-and-set of the ledger (docs/LEDGER.md). */
+#include "store/mongo/writer/seal.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/peers.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/writer/partition.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A path may hold any bytes, and end within a character. */
+static void add_label(bson_t *set, const char *path, const char *label)
+{
+    char clean[sizeof(((struct range *)0)->label)];
+    const unsigned char *p = (const unsigned char *)label, *end = p + strlen(label);
+    size_t n = 0;
+    while (p < end) {
+        size_t len = utf8_len(p, end);
+        if (len > 0)
+            memcpy(clean + n, p, len);
+        else
+            clean[n] = '?';
+        n += len > 0 ? len : 1;
+        p += len > 0 ? len : 1;
+    }
+    bson_append_utf8(set, path, -1, clean, (int)n);
+}
+
+/* The conditions and what it sets, of one range. */
+static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+{
+    const struct mongo_partition *p = mongo_find_partition(m, range);
+    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->slot);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
+    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
+    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "next"), range->to);
+    add_label(set, mongo_partition_member(m, p, "label"), range->label);
+    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_hash"), (int64_t)range->tail_hash);
+    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_len"), range->tail_len);
+    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "latest_ms"), range->latest_ms);
+    if (range->partition[0] != '\0') {
+        unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
+        size_t len = witnesses_pack(&range->witnesses, bytes);
+        BSON_APPEND_BINARY(set, mongo_partition_member(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes,
+                           (uint32_t)len);
+    }
+}
+
+/* The batch that it opens; the one before it, which was applied, is done by that. */
+static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
+{
+    char path[64], index[16];
+    bson_t open, ranges, one;
+    snprintf(path, sizeof path, "writers.%s.open", m->slot);
+    BSON_APPEND_DOCUMENT_BEGIN(set, path, &open);
+    BSON_APPEND_INT64(&open, "seq", seq);
+    BSON_APPEND_INT64(&open, "prev", m->sealed);
+    BSON_APPEND_INT64(&open, "inc", m->inc);
+    BSON_APPEND_INT64(&open, "bytes", (int64_t)m->log.packed.len);
+    BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
+    for (size_t i = 0; i < m->range_count; i++) {
+        snprintf(index, sizeof index, "%u", (unsigned)i);
+        BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
+        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &m->ranges[i])->key);
+        BSON_APPEND_INT64(&one, "from", m->ranges[i].from);
+        BSON_APPEND_INT64(&one, "to", m->ranges[i].to);
+        bson_append_document_end(&ranges, &one);
+    }
+    bson_append_array_end(&open, &ranges);
+    bson_append_document_end(set, &open);
+}
+
+/* As the ledger said when the last one was done: else it is an earlier one, put back. */
+static void add_nothing_open(const struct mongo_store *m, bson_t *query)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.open", m->slot);
+    mongo_match_nothing(query, path);
+}
+
+void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
+{
+    char path[64];
+    bson_t set;
+    bson_destroy(m->seal_filter);
+    bson_destroy(m->seal_update);
+    bson_t *query = m->seal_filter = bson_new();
+    mongo_add_ledger(m, query);
+    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
+    BSON_APPEND_INT64(query, path, m->inc);
+    snprintf(path, sizeof path, "writers.%s.seq", m->slot);
+    mongo_match_number(query, path, m->sealed, m->sealed > 0);
+    if (m->is_done)
+        add_nothing_open(m, query);
+    bson_init(&set);
+    BSON_APPEND_INT64(&set, path, seq);
+    snprintf(path, sizeof path, "writers.%s.lease", m->slot);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
+    for (size_t i = 0; i < m->range_count; i++)
+        add_range(m, &m->ranges[i], query, &set);
+    add_open(m, seq, &set);
+    m->seal_update = bson_new();
+    BSON_APPEND_DOCUMENT(m->seal_update, "$set", &set);
+    bson_destroy(&set);
+}
+
+/* Why the ledger refused a seal. */
+static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char path[64];
+    if (!mongo_check_ledger(m, ledger, e))
+        return false;
+    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
+    if (mongo_number_at(ledger, path, -1) != m->inc)
+        return mongo_lose_slot(m, ledger, e);
+    for (size_t i = 0; i < m->range_count; i++) {
+        const struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
+        int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
+        if (epoch < p->epoch)
+            return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer", m->ranges[i].label,
+                                p->epoch);
+        if (epoch != p->epoch)
+            return mongo_taken_over(m, ledger, m->ranges[i].label,
+                                    mongo_text_at(ledger, mongo_partition_member(m, p, "owner")), e);
+    }
+    return mongo_refuse(m, e, "its positions were changed by hand or another program");
+}
+
+/* What the ledger says of the slot decides: whether a reply was lost, and whether another has recovered it
+ * since. */
+bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e)
+{
+    char path[64];
+    bson_t ledger;
+    if (!mongo_update_one(m->client, MONGO_LEDGER, m->seal_filter, m->seal_update, false, sealed, e))
+        return false;
+    if (*sealed)
+        return true;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    if (good) {
+        snprintf(path, sizeof path, "writers.%s.inc", m->slot);
+        *sealed = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, path, -1) == m->inc &&
+                  mongo_seq_of(&ledger, m->slot) == m->number;
+        if (!*sealed)
+            (void)!explain(m, &ledger, e);
+    }
+    bson_destroy(&ledger);
+    return good;
+}
