@@ -274,6 +274,10 @@ def judge(store, sources, told, begun_s):
         judge_documents(store, blocks, verdict)
         judge_raw(store, sources[0], told, counted, verdict)
     verdict.told += [f"refused: {refusal}" for refusal in refusals]
+    if verdict.silent and store.is_torn():
+        verdict.told.append("a copy that was taken while daemons wrote was put back, and the audit of the store finds that")
+        verdict.told += [f"(so: {one})" for one in verdict.silent]
+        verdict.silent = []
     if len(refusals) == len(store.daemons):  # nobody goes on with what is there
         verdict.told += [f"(then: {one})" for one in verdict.silent]
         verdict.silent = []
