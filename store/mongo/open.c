@@ -195,7 +195,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
                         const struct report *reports, size_t count, struct err *e)
 {
     ASSERT(options->connections <= MONGO_CONNECTIONS_MAX);
-    m->writer = options->writer;
+    m->writer.who = options->writer;
     if (options->connections > 0)
         m->connections = options->connections;
     if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e) ||
@@ -216,8 +216,8 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_ttl_open(m, e) ||
         !mongo_raw_open(m, options, e) || !mongo_need_slot(m, e))
         return false;
-    prealloc_init(&m->prealloc, &options->prealloc, clock_wall_ms(&clock_system),
-                  XXH3_64bits_withSeed(m->slot, strlen(m->slot), (uint64_t)m->inc));
+    prealloc_init(&m->making.prealloc, &options->prealloc, clock_wall_ms(&clock_system),
+                  XXH3_64bits_withSeed(m->writer.slot, strlen(m->writer.slot), (uint64_t)m->writer.inc));
     for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
         if (!count_series(m, i, e))
             return false;
@@ -245,7 +245,7 @@ static void mongo_close(struct store *st)
     struct mongo_store *m = mongo_of(st);
     struct err ignored;
     /* Twice: that a connection has broken meanwhile is noticed only by its next use. */
-    if (m->slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
+    if (m->writer.slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
         (void)!give_back(m, &ignored);
     mongo_free(m);
 }

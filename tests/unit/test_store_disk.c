@@ -145,7 +145,7 @@ static void test_lost_slot_is_replaced(void **state)
     assert_false(e.retryable);
     claim(w->store, &r, "");
     assert_int_equal(r.to, 100);
-    assert_string_equal(mongo_of(w->store)->slot, "w1");
+    assert_string_equal(mongo_of(w->store)->writer.slot, "w1");
     assert_true(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17T10:00", "2015-05-17T11:00"), 2);
 }
@@ -190,14 +190,14 @@ static void test_what_a_dead_writer_left_is_finished_by_one_that_lives(void **st
     batcher_add(batcher, 0, PAGES, "/a", fixture_ms("2015-05-17T10:05"), (int64_t[]){1, 1});
     assert_true(store_apply(second, batcher_seal(batcher, "other", 0, 10), &e));
     command(w, "{\"delete\": \"pages.day\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
-    mongo_of(w->store)->kept_ms = 1; /* long ago */
+    mongo_of(w->store)->writer.kept_ms = 1; /* long ago */
     assert_true(store_tidy(w->store, false, &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 0); /* it lives */
     command(
         w,
         "{\"update\": \"ledger\", \"updates\": [{\"q\": {\"_id\": \"ledger\"}, \"u\": {\"$set\": "
         "{\"writers.w1.host\": \"gone\", \"writers.w1.lease\": {\"$date\": \"2020-01-01T00:00:00Z\"}}}}]}");
-    mongo_of(w->store)->kept_ms = 1;
+    mongo_of(w->store)->writer.kept_ms = 1;
     assert_true(store_tidy(w->store, false, &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 1);
     batcher_free(batcher);
@@ -213,7 +213,7 @@ static void test_seal_that_is_sent_again_counts_once(void **state)
     const struct batch *batch = batcher_seal(w->batcher, "access", 0, 100);
     assert_true(store_apply(w->store, batch, &e));
     assert_true(store_tidy(w->store, true, &e));
-    mongo_of(w->store)->step = STEP_SEALING;
+    mongo_of(w->store)->batch.step = STEP_SEALING;
     assert_true(store_apply(w->store, batch, &e));
     assert_int_equal(hits_of(w->store, SPAN_DAY, "2015-05-17", "2015-05-18"), 1);
     batcher_clear(w->batcher);

@@ -36,10 +36,10 @@ static void take_row(const struct reading *g, size_t measure, size_t row, const 
 {
     struct mongo_store *m = g->m;
     const struct report *r = &m->reports[g->scan->report];
-    int64_t *columns = &m->rows[row * r->column_count];
-    if (!m->row_is_there[row]) {
+    int64_t *columns = &m->reader.rows[row * r->column_count];
+    if (!m->reader.row_is_there[row]) {
         memset(columns, 0, r->column_count * sizeof *columns);
-        m->row_is_there[row] = 1;
+        m->reader.row_is_there[row] = 1;
     }
     mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
 }
@@ -63,13 +63,13 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
     }
 }
 
-/* All slots of one document into m->rows. */
+/* All slots of one document into m->reader.rows. */
 static void read_slots(const struct reading *g, const bson_t *document)
 {
     const struct scan *scan = g->scan;
     const struct report *r = &g->m->reports[scan->report];
     const struct mongo_report *more = &g->m->more[scan->report];
-    memset(g->m->row_is_there, 0, mongo_row_count(g->kind, scan->slot));
+    memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->slot));
     for (size_t i = 0; i < r->measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
         bson_iter_t it, value;
@@ -137,12 +137,12 @@ static bool see_document(void *context, const bson_t *document)
         return true;
     read_slots(g, document);
     for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
-        if (!g->m->row_is_there[row] || is_made_ahead(g, &g->m->rows[row * columns]))
+        if (!g->m->reader.row_is_there[row] || is_made_ahead(g, &g->m->reader.rows[row * columns]))
             continue;
         int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
         if (at_ms >= scan->to_ms)
             break;
-        if (at_ms >= scan->from_ms && !tell_slot(g, series, at_ms, &g->m->rows[row * columns]))
+        if (at_ms >= scan->from_ms && !tell_slot(g, series, at_ms, &g->m->reader.rows[row * columns]))
             return false;
     }
     return true;

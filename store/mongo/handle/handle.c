@@ -67,10 +67,10 @@ struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
     m->client = client;
     m->uri = xstrdup(uri);
     m->connections = MONGO_CONNECTIONS_DEFAULT;
-    m->is_done = true;
-    mongo_names_init(&m->partition_names);
-    m->rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->rows);
-    m->row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
+    m->writer.is_done = true;
+    mongo_names_init(&m->writer.partition_names);
+    m->reader.rows = xcalloc(MONGO_ROWS_MAX, REPORT_COLUMNS_MAX * sizeof *m->reader.rows);
+    m->reader.row_is_there = xcalloc(MONGO_ROWS_MAX, 1);
     return m;
 }
 
@@ -82,10 +82,10 @@ void mongo_partition_fini(struct mongo_partition *p)
 
 static void free_partitions(struct mongo_store *m)
 {
-    for (size_t i = 0; i < m->partition_count; i++)
-        mongo_partition_fini(&m->partitions[i]);
-    free(m->partitions);
-    mongo_names_fini(&m->partition_names);
+    for (size_t i = 0; i < m->writer.partition_count; i++)
+        mongo_partition_fini(&m->writer.partitions[i]);
+    free(m->writer.partitions);
+    mongo_names_fini(&m->writer.partition_names);
 }
 
 static void free_raws(struct mongo_store *m)
@@ -107,23 +107,23 @@ void mongo_free(struct mongo_store *m)
     close_others(m);
     free_raws(m);
     free(m->uri);
-    mongo_log_fini(&m->log);
-    bson_destroy(m->seal_filter);
-    bson_destroy(m->seal_update);
+    mongo_log_fini(&m->batch.log);
+    bson_destroy(m->batch.seal_filter);
+    bson_destroy(m->batch.seal_update);
     text_fini(&m->id);
-    free(m->ranges);
+    free(m->batch.ranges);
     free(m->reports);
     free(m->more);
-    free(m->items);
-    free(m->scratch);
-    free(m->documents);
-    free(m->ahead);
-    free(m->cells);
-    free(m->rows);
-    free(m->row_is_there);
+    free(m->sorting.items);
+    free(m->sorting.scratch);
+    free(m->sorting.documents);
+    free(m->making.ahead);
+    free(m->sorting.cells);
+    free(m->reader.rows);
+    free(m->reader.row_is_there);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
-        free(m->written[t].starts);
-    free(m->looks);
-    free(m->periods.starts);
+        free(m->sorting.written[t].starts);
+    free(m->worker.looks);
+    free(m->sorting.periods.starts);
     free(m);
 }

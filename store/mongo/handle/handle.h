@@ -74,13 +74,81 @@ struct mongo_raw {
     size_t ready_count, ready_capacity;
 };
 
+/* Who counts into the database: all but `who` is of the ledger, as this writer knows it. */
+struct mongo_writer {
+    struct store_writer who;
+    char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
+    int64_t epoch;                       /* … raised when that is restored: mongo/ledger/identity.c */
+    struct err refused;          /* code 0: it is still that; else it is no more, and nothing is done */
+    int64_t since_ms;            /* it was let in: mongo/ledger/peers.h; 0: not yet */
+    char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
+    int64_t inc, sealed, number; /* of the last seal; the last number used */
+    int64_t before;              /* of the seal before that of the batch under way */
+    bool is_done;                /* the ledger says so of the last seal, too */
+    int64_t applied_at_ms;       /* the last one, by the monotonic clock */
+    int64_t kept_ms;             /* when the slot was looked after, monotonic */
+    int64_t logs_deleted;        /* before this number */
+    int batches_to_ask;          /* since the last claim: mongo/writer/torn.c */
+    struct mongo_partition *partitions; /* whatever it ever claimed, … */
+    size_t partition_count, partition_capacity;
+    struct mongo_names partition_names; /* … by source and partition: of these, numbers from 1 */
+};
+
 /* LOGGING: nothing is sealed yet, and the batch may still be dropped. */
 enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_SEALING, STEP_APPLYING };
+
+/* The batch under way. */
+struct mongo_batch {
+    enum mongo_step step;
+    struct mongo_log log;
+    bson_t *seal_filter, *seal_update; /* kept for sending it again */
+    struct range *ranges;
+    size_t range_count;
+};
+
+/* What a writer makes before it is needed. */
+struct mongo_making {
+    struct prealloc prealloc;
+    struct prealloc_pace pace;
+    struct prealloc_figures figures; /* the store's are those after a batch is applied */
+    struct mongo_ahead *ahead;       /* of the kind of documents that is being written */
+    size_t ahead_count, ahead_capacity;
+};
+
+/* Memory of a batch that becomes updates. */
+struct mongo_sorting {
+    struct radix_item *items, *scratch;
+    struct radix_item *documents; /* by what is done to them */
+    const struct cell **cells;
+    size_t item_capacity;
+    struct mongo_written written[MONGO_TARGETS]; /* with counts of the batch, of a report */
+    struct mongo_periods periods;                /* likewise */
+};
+
+/* What jobs keep from one call to the next. */
+struct mongo_worker {
+    size_t expire_next;       /* the report that mongo_expire() is to begin with */
+    size_t expire_clean;      /* so many in a row had nothing to let go; all of them: it has come to an end */
+    struct mongo_look *looks; /* at months that wait: mongo/job/roll.c */
+    size_t look_count, look_capacity;
+};
+
+/* The slots of one document. */
+struct mongo_reader {
+    int64_t *rows; /* MONGO_ROWS_MAX × columns */
+    uint8_t *row_is_there;
+};
 
 struct mongo_store {
     struct store store; /* first: a struct mongo_store is a struct store */
     struct mongo_client *client;
     char *uri;
+    /* connections beside `client`, made when they are needed first */
+    struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
+    size_t connections; /* in all */
+    struct mongo_limits limits;
+    struct text id; /* scratch: of the document that is asked for or written */
+
     struct report *reports;
     struct mongo_report *more; /* of each report */
     bool with_weeks;           /* of a writer: it stamps them; of others: they are in the catalog */
@@ -88,64 +156,17 @@ struct mongo_store {
     bool with_ttl;             /* of a writer: the server is to end documents */
     bool goes_by_clock;        /* of a reader: it takes for gone what the server may have ended */
 
-    /* of a writer */
-    char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
-    int64_t epoch;                       /* … raised when that is restored: mongo/ledger/identity.c */
-    struct err refused; /* code 0: it is still that; else it is no more, and nothing is done */
-    struct store_writer writer;
-    int64_t since_ms;                   /* it was let in: mongo/ledger/peers.h; 0: not yet */
-    char slot[MONGO_SLOT_BYTES];        /* "": none yet, or it was lost */
-    int64_t inc, sealed, number;        /* of the last seal; the last number used */
-    int64_t before;                     /* of the seal before that of the batch under way */
-    bool is_done;                       /* the ledger says so of the last seal, too */
-    int64_t applied_at_ms;              /* the last one, by the monotonic clock */
-    int64_t kept_ms;                    /* when the slot was looked after, monotonic */
-    int64_t logs_deleted;               /* before this number */
-    struct mongo_partition *partitions; /* whatever it ever claimed, … */
-    size_t partition_count, partition_capacity;
-    int batches_to_ask;                 /* since the last claim: mongo/writer/torn.c */
-    struct mongo_names partition_names; /* … by source and partition: of these, numbers from 1 */
-
-    /* of its connections beside `client`, made when they are needed first */
-    struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
-    size_t connections; /* in all */
-    struct mongo_limits limits;
-    size_t expire_next;  /* the report that mongo_expire() is to begin with */
-    size_t expire_clean; /* so many in a row had nothing to let go; all of them: it has come to an end */
-
-    /* of what it makes before it is needed; the store's figures are those after a batch is applied */
-    struct prealloc prealloc;
-    struct prealloc_pace pace;
-    struct prealloc_figures figures;
-
     /* of events that are kept as they are: mongo/raw/raw.h */
     struct mongo_raw *raws; /* by number of their source */
     size_t raw_count;
     bool has_indexes; /* they are to be made */
 
-    /* the batch under way */
-    enum mongo_step step;
-    struct mongo_log log;
-    bson_t *seal_filter, *seal_update; /* kept for sending it again */
-    struct range *ranges;              /* of it */
-    size_t range_count;
-
-    /* scratch */
-    struct radix_item *items, *scratch;
-    struct radix_item *documents; /* by what is done to them */
-    struct mongo_ahead *ahead;    /* of the kind of documents that is being written */
-    size_t ahead_count, ahead_capacity;
-    const struct cell **cells;
-    size_t item_capacity;
-    struct text id;
-    int64_t *rows; /* MONGO_ROWS_MAX × columns */
-    uint8_t *row_is_there;
-    struct mongo_written written[MONGO_TARGETS]; /* with counts of the batch, of a report */
-    struct mongo_periods periods;                /* likewise */
-
-    /* of a worker */
-    struct mongo_look *looks; /* at months that wait: mongo/job/roll.c */
-    size_t look_count, look_capacity;
+    struct mongo_writer writer;
+    struct mongo_batch batch;
+    struct mongo_making making;
+    struct mongo_sorting sorting;
+    struct mongo_reader reader;
+    struct mongo_worker worker;
 };
 
 static inline struct mongo_store *mongo_of(struct store *st)

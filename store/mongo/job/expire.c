@@ -38,7 +38,7 @@ static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, str
     struct marks *known = &m->more[report].marks, marks = *known;
     if (!store_move_marks(&m->store, r, r->keep_ms, now_ms, &marks))
         return true;
-    m->expire_clean = 0;
+    m->worker.expire_clean = 0;
     failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
     if (!mongo_put_dates(m, report, "expired", known, &marks, e))
         return false;
@@ -317,11 +317,11 @@ static bool expire_next(struct mongo_store *m, int64_t now_ms, int64_t end_ms, s
                         struct err *e)
 {
     struct expired one = {0};
-    size_t report = m->expire_next;
-    m->expire_next = (report + 1) % m->store.report_count;
+    size_t report = m->worker.expire_next;
+    m->worker.expire_next = (report + 1) % m->store.report_count;
     bool good = expire_report(m, report, now_ms, end_ms, &one, e);
     expired->rows += one.rows;
-    m->expire_clean = good && one.rows == 0 && !one.more ? m->expire_clean + 1 : 0;
+    m->worker.expire_clean = good && one.rows == 0 && !one.more ? m->worker.expire_clean + 1 : 0;
     return good;
 }
 
@@ -335,15 +335,15 @@ static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired
             return false;
     }
     int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
-    for (size_t i = 0; i < count && m->expire_clean < count; i++) {
+    for (size_t i = 0; i < count && m->worker.expire_clean < count; i++) {
         if (i > 0 && clock_mono_ms(&clock_system) >= end_ms)
             break;
         if (!expire_next(m, now_ms, end_ms, expired, e))
             return false;
     }
-    expired->more = m->expire_clean < count; /* or a look at all of them takes longer than a call */
+    expired->more = m->worker.expire_clean < count; /* or a look at all of them takes longer than a call */
     if (!expired->more)
-        m->expire_clean = 0;
+        m->worker.expire_clean = 0;
     return true;
 }
 

@@ -170,8 +170,8 @@ static bool roll_group(struct rolling *r)
 
 static struct mongo_look *find_look(const struct rolling *r, int64_t start_ms)
 {
-    for (size_t i = 0; i < r->m->look_count; i++) {
-        struct mongo_look *look = &r->m->looks[i];
+    for (size_t i = 0; i < r->m->worker.look_count; i++) {
+        struct mongo_look *look = &r->m->worker.looks[i];
         if (look->target == r->target && look->report == r->report && look->start_ms == start_ms)
             return look;
     }
@@ -185,8 +185,9 @@ static bool must_wait(const struct rolling *r, const struct mongo_stamp *stamp)
     int64_t now_ms = clock_mono_ms(&clock_system);
     struct mongo_look *look = find_look(r, stamp->start_ms);
     if (look == NULL) {
-        m->looks = xgrow(m->looks, &m->look_capacity, m->look_count + 1, sizeof *m->looks);
-        look = &m->looks[m->look_count++];
+        m->worker.looks = xgrow(m->worker.looks, &m->worker.look_capacity, m->worker.look_count + 1,
+                                sizeof *m->worker.looks);
+        look = &m->worker.looks[m->worker.look_count++];
         *look = (struct mongo_look){r->target, r->report, stamp->start_ms, stamp->written, now_ms, now_ms};
     }
     if (look->written != stamp->written) {
@@ -200,7 +201,7 @@ static void forget_look(const struct rolling *r, int64_t start_ms)
 {
     struct mongo_look *look = find_look(r, start_ms);
     if (look != NULL)
-        *look = r->m->looks[--r->m->look_count];
+        *look = r->m->worker.looks[--r->m->worker.look_count];
 }
 
 static bool is_due(const struct rolling *r, const struct mongo_stamp *stamp)

@@ -57,11 +57,11 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
 {
     char identity[MONGO_IDENTITY_BYTES];
     bson_t ledger;
-    if (m->refused.code != 0) {
-        *e = m->refused;
+    if (m->writer.refused.code != 0) {
+        *e = m->writer.refused;
         return false;
     }
-    if (m->identity[0] != '\0') /* one that is gone is not made anew */
+    if (m->writer.identity[0] != '\0') /* one that is gone is not made anew */
         return true;
     make_identity(identity);
     if (!create_ledger(m, identity, e))
@@ -75,9 +75,9 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
         good = mongo_read_ledger(m, &ledger, e) && good;
     }
     if (good) {
-        snprintf(m->identity, sizeof m->identity, "%s", identity_of(&ledger));
-        m->epoch = mongo_number_at(&ledger, "epoch", 0);
-        good = m->identity[0] != '\0' ||
+        snprintf(m->writer.identity, sizeof m->writer.identity, "%s", identity_of(&ledger));
+        m->writer.epoch = mongo_number_at(&ledger, "epoch", 0);
+        good = m->writer.identity[0] != '\0' ||
                err_set(e, EX_DATAERR, "%s: the ledger has no identity", mongo_client_name(m->client));
     }
     bson_destroy(&ledger);
@@ -87,10 +87,10 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
 {
     BSON_APPEND_UTF8(filter, "_id", MONGO_LEDGER);
-    if (m->identity[0] == '\0')
+    if (m->writer.identity[0] == '\0')
         return;
-    BSON_APPEND_UTF8(filter, "identity", m->identity);
-    BSON_APPEND_INT64(filter, "epoch", m->epoch);
+    BSON_APPEND_UTF8(filter, "identity", m->writer.identity);
+    BSON_APPEND_INT64(filter, "epoch", m->writer.epoch);
 }
 
 bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
@@ -104,33 +104,38 @@ bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
             "%s is not what this tallyd counted into: %s. It was restored, replaced, or has lost what it had "
             "acknowledged: start tallyd again to count on from what is there now",
             mongo_client_name(m->client), what);
-    m->refused = *e;
-    m->slot[0] = '\0'; /* it may be another's there */
-    m->step = STEP_NONE;
+    m->writer.refused = *e;
+    m->writer.slot[0] = '\0'; /* it may be another's there */
+    m->batch.step = STEP_NONE;
     return false;
 }
 
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger)
 {
-    return strcmp(identity_of(ledger), m->identity) == 0 && mongo_number_at(ledger, "epoch", 0) == m->epoch;
+    return strcmp(identity_of(ledger), m->writer.identity) == 0 &&
+           mongo_number_at(ledger, "epoch", 0) == m->writer.epoch;
 }
 
 static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];
     struct mongo_open open;
-    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
-    int64_t inc = mongo_number_at(ledger, path, -1), seq = mongo_seq_of(ledger, m->slot);
-    if (inc < m->inc)
-        return mongo_refuse(m, e, "slot %s of its ledger is as it was before this tallyd took it", m->slot);
-    if (seq < m->sealed)
-        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64, m->slot,
-                            m->sealed, seq);
-    if (inc == m->inc && seq != m->sealed && (m->step != STEP_SEALING || seq != m->number))
+    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
+    int64_t inc = mongo_number_at(ledger, path, -1), seq = mongo_seq_of(ledger, m->writer.slot);
+    if (inc < m->writer.inc)
+        return mongo_refuse(m, e, "slot %s of its ledger is as it was before this tallyd took it",
+                            m->writer.slot);
+    if (seq < m->writer.sealed)
+        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64,
+                            m->writer.slot, m->writer.sealed, seq);
+    if (inc == m->writer.inc && seq != m->writer.sealed &&
+        (m->batch.step != STEP_SEALING || seq != m->writer.number))
         return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written", seq,
-                            m->slot);
-    if (inc == m->inc && seq == m->sealed && m->is_done && mongo_open_of(ledger, m->slot, &open))
-        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", seq, m->slot);
+                            m->writer.slot);
+    if (inc == m->writer.inc && seq == m->writer.sealed && m->writer.is_done &&
+        mongo_open_of(ledger, m->writer.slot, &open))
+        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", seq,
+                            m->writer.slot);
     return true;
 }
 
@@ -138,13 +143,13 @@ bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err 
 {
     if (bson_empty(ledger))
         return mongo_refuse(m, e, "its ledger is gone");
-    if (strcmp(identity_of(ledger), m->identity) != 0)
-        return mongo_refuse(m, e, "the identity in its ledger was %s, and is now \"%.64s\"", m->identity,
-                            identity_of(ledger));
+    if (strcmp(identity_of(ledger), m->writer.identity) != 0)
+        return mongo_refuse(m, e, "the identity in its ledger was %s, and is now \"%.64s\"",
+                            m->writer.identity, identity_of(ledger));
     if (!mongo_is_same_ledger(m, ledger))
-        return mongo_refuse(m, e, "the epoch in its ledger was %" PRId64 ", and is now %" PRId64, m->epoch,
-                            mongo_number_at(ledger, "epoch", 0));
-    return m->slot[0] == '\0' || check_slot(m, ledger, e);
+        return mongo_refuse(m, e, "the epoch in its ledger was %" PRId64 ", and is now %" PRId64,
+                            m->writer.epoch, mongo_number_at(ledger, "epoch", 0));
+    return m->writer.slot[0] == '\0' || check_slot(m, ledger, e);
 }
 
 /* Each claim raises the epoch; who claims it next finds `next` where the last one left it. */

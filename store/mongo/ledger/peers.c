@@ -45,18 +45,18 @@ void mongo_add_who(const struct mongo_store *m, bson_t *set)
 {
     char path[64], host[HOST_BYTES] = "";
     bson_t who;
-    snprintf(path, sizeof path, "writers.%s.who", m->slot);
+    snprintf(path, sizeof path, "writers.%s.who", m->writer.slot);
     BSON_APPEND_DOCUMENT_BEGIN(set, path, &who);
     if (gethostname(host, sizeof host - 1) == 0 && bson_utf8_validate(host, strlen(host), false))
         BSON_APPEND_UTF8(&who, "host", host);
-    if (m->writer.group != NULL)
-        BSON_APPEND_UTF8(&who, "group", m->writer.group);
-    if (m->writer.instance != NULL)
-        BSON_APPEND_UTF8(&who, "instance", m->writer.instance);
-    add_topics(&who, &m->writer);
+    if (m->writer.who.group != NULL)
+        BSON_APPEND_UTF8(&who, "group", m->writer.who.group);
+    if (m->writer.who.instance != NULL)
+        BSON_APPEND_UTF8(&who, "instance", m->writer.who.instance);
+    add_topics(&who, &m->writer.who);
     add_reports(&who, m);
-    if (m->since_ms > 0)
-        BSON_APPEND_DATE_TIME(&who, "since", m->since_ms);
+    if (m->writer.since_ms > 0)
+        BSON_APPEND_DATE_TIME(&who, "since", m->writer.since_ms);
     bson_append_document_end(set, &who);
 }
 
@@ -128,15 +128,15 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
         int64_t other_ms = number_of(ledger, slot, "who.since");
         now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
     }
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
-    snprintf(since, sizeof since, "writers.%s.who.since", m->slot);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, inc, BCON_INT64(m->inc));
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    snprintf(since, sizeof since, "writers.%s.who.since", m->writer.slot);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, inc, BCON_INT64(m->writer.inc));
     bson_t *update = BCON_NEW("$set", "{", since, BCON_DATE_TIME(now_ms), "}");
     bool good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &found, e);
     bson_destroy(filter);
     bson_destroy(update);
     if (good)
-        m->since_ms = now_ms; /* not found: the next seal says so */
+        m->writer.since_ms = now_ms; /* not found: the next seal says so */
     return good;
 }
 
@@ -173,7 +173,7 @@ static const struct report *other_generation(const struct pair *p, int *theirs)
 /* A topic that the other counts in another group; NULL: none. */
 static const char *topic_of_two_groups(const struct pair *p)
 {
-    const struct store_writer *w = &p->m->writer;
+    const struct store_writer *w = &p->m->writer.who;
     const char *group = text_of(p->ledger, p->slot, "group");
     bson_iter_t at;
     if (w->group == NULL || group == NULL || strcmp(w->group, group) == 0 ||
@@ -190,8 +190,8 @@ static const char *topic_of_two_groups(const struct pair *p)
 
 static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot)
 {
-    return is_same(m->writer.group, text_of(ledger, slot, "group")) &&
-           is_same(m->writer.instance, text_of(ledger, slot, "instance"));
+    return is_same(m->writer.who.group, text_of(ledger, slot, "group")) &&
+           is_same(m->writer.who.instance, text_of(ledger, slot, "instance"));
 }
 
 /* False: they must not be beside each other, whichever of them is to go. */
@@ -213,7 +213,7 @@ static bool may_meet(const struct pair *p, int code, struct err *e)
                    "%s: topic %s is counted here as of group %s, and by %s: in one database daemons of one "
                    "kafka.group "
                    "share a topic, those of two would take its partitions from each other",
-                   database, topic, p->m->writer.group, mongo_describe_writer(p->ledger, p->slot, other));
+                   database, topic, p->m->writer.who.group, mongo_describe_writer(p->ledger, p->slot, other));
 }
 
 bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
@@ -223,7 +223,8 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
     const struct pair p = {m, reports, count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, m->slot) != 0 && mongo_slot_is_others(ledger, slot) && !may_meet(&p, EX_TEMPFAIL, e))
+        if (strcmp(slot, m->writer.slot) != 0 && mongo_slot_is_others(ledger, slot) &&
+            !may_meet(&p, EX_TEMPFAIL, e))
             return false;
     }
     return true;
@@ -244,7 +245,7 @@ bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
     const struct pair p = {m, m->reports, m->store.report_count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, m->slot) == 0 || number_of(ledger, slot, "who.since") <= m->since_ms ||
+        if (strcmp(slot, m->writer.slot) == 0 || number_of(ledger, slot, "who.since") <= m->writer.since_ms ||
             !mongo_slot_is_others(ledger, slot))
             continue;
         if (is_twin(m, ledger, slot))
@@ -314,9 +315,9 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
     const char *group = text_of(ledger, owner, "group"), *why = "which was told to count it, too";
     if (is_twin(m, ledger, owner) && mongo_slot_is_others(ledger, owner))
         return refuse_twin(m, ledger, owner, e);
-    if (m->writer.group != NULL && group != NULL)
-        why = strcmp(m->writer.group, group) == 0 ? "to which the group has given it"
-                                                  : "of another kafka.group: one topic must be of one";
+    if (m->writer.who.group != NULL && group != NULL)
+        why = strcmp(m->writer.who.group, group) == 0 ? "to which the group has given it"
+                                                      : "of another kafka.group: one topic must be of one";
     return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start anew",
                    mongo_client_name(m->client), what, mongo_describe_writer(ledger, owner, other), why);
 }
@@ -327,9 +328,9 @@ bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
     err_set(
         e, EX_TEMPFAIL,
         "%s: another tallyd took over slot %s, since this one was not heard of for a minute: %s: start anew",
-        mongo_client_name(m->client), m->slot, mongo_describe_writer(ledger, m->slot, other));
-    m->slot[0] = '\0';
-    if (m->step == STEP_LOGGING)
-        m->step = STEP_NONE; /* what is logged has the lost slot's name */
+        mongo_client_name(m->client), m->writer.slot, mongo_describe_writer(ledger, m->writer.slot, other));
+    m->writer.slot[0] = '\0';
+    if (m->batch.step == STEP_LOGGING)
+        m->batch.step = STEP_NONE; /* what is logged has the lost slot's name */
     return false;
 }

@@ -81,7 +81,7 @@ bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool g
     size_t count = mongo_all_open(ledger, open);
     for (size_t i = 0; i < count; i++) {
         char error[LOG_QUOTE_BYTES];
-        if (strcmp(open[i].slot, m->slot) == 0 || mongo_slot_lives(ledger, open[i].slot, now_ms) ||
+        if (strcmp(open[i].slot, m->writer.slot) == 0 || mongo_slot_lives(ledger, open[i].slot, now_ms) ||
             mongo_recover(m, &open[i], e))
             continue;
         if (!goes_on || e->retryable)

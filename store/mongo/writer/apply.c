@@ -24,8 +24,8 @@
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
-    struct mongo_open o = {.inc = m->inc, .seq = seq, .prev = m->before};
-    snprintf(o.slot, sizeof o.slot, "%s", m->slot);
+    struct mongo_open o = {.inc = m->writer.inc, .seq = seq, .prev = m->writer.before};
+    snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
     return o;
 }
 
@@ -38,7 +38,7 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
         return false;
     if (holds)
         return true; /* they go with the next ones */
-    const struct mongo_open last = own_open(m, m->is_done ? m->sealed + 1 : m->sealed);
+    const struct mongo_open last = own_open(m, m->writer.is_done ? m->writer.sealed + 1 : m->writer.sealed);
     return mongo_delete_logs(m, &last, e);
 }
 
@@ -46,10 +46,10 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
 
 static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
 {
-    if (m->step == STEP_NONE || m->range_count != batch->range_count)
+    if (m->batch.step == STEP_NONE || m->batch.range_count != batch->range_count)
         return false;
     for (size_t i = 0; i < batch->range_count; i++) {
-        const struct range *a = &m->ranges[i], *b = &batch->ranges[i];
+        const struct range *a = &m->batch.ranges[i], *b = &batch->ranges[i];
         if (strcmp(a->source, b->source) != 0 || strcmp(a->partition, b->partition) != 0 ||
             a->from != b->from || a->to != b->to)
             return false;
@@ -78,13 +78,13 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
 {
     if (!mongo_resolve(m, batch, e))
         return false;
-    m->number++;
-    m->before = m->sealed;
-    mongo_write_updates(m, batch, &m->log);
-    m->ranges = xrealloc(m->ranges, (batch->range_count + 1) * sizeof *m->ranges);
-    memcpy(m->ranges, batch->ranges, batch->range_count * sizeof *m->ranges);
-    m->range_count = batch->range_count;
-    m->step = STEP_LOGGING;
+    m->writer.number++;
+    m->writer.before = m->writer.sealed;
+    mongo_write_updates(m, batch, &m->batch.log);
+    m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
+    memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
+    m->batch.range_count = batch->range_count;
+    m->batch.step = STEP_LOGGING;
     return true;
 }
 
@@ -93,27 +93,27 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
-        (m->step != STEP_LOGGING && !prepare(m, batch, e)) ||
-        (m->batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->log.packed), e)))
+        (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
+        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)))
         return false;
-    const struct mongo_open o = own_open(m, m->number);
-    if (!mongo_insert_log(m, &o, text_slice(&m->log.packed), e))
+    const struct mongo_open o = own_open(m, m->writer.number);
+    if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_LOGGED);
-    mongo_prepare_seal(m, m->number);
-    m->step = STEP_SEALING;
+    mongo_prepare_seal(m, m->writer.number);
+    m->batch.step = STEP_SEALING;
     return true;
 }
 
 /* What the ledger says now of the partitions. */
 static void note_sealed(struct mongo_store *m)
 {
-    m->batches_to_ask -= m->batches_to_ask > 0;
-    m->sealed = m->number;
-    m->is_done = false;
-    for (size_t i = 0; i < m->range_count; i++) {
-        struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
-        p->next = m->ranges[i].to;
+    m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
+    m->writer.sealed = m->writer.number;
+    m->writer.is_done = false;
+    for (size_t i = 0; i < m->batch.range_count; i++) {
+        struct mongo_partition *p = mongo_find_partition(m, &m->batch.ranges[i]);
+        p->next = m->batch.ranges[i].to;
         p->is_new = false;
         for (size_t r = 0; r < m->store.report_count; r++)
             p->until[r] = p->next;
@@ -122,27 +122,27 @@ static void note_sealed(struct mongo_store *m)
 
 static bool go_on(struct mongo_store *m, struct err *e)
 {
-    if (m->step == STEP_SEALING) {
+    if (m->batch.step == STEP_SEALING) {
         bool sealed;
         if (!mongo_seal(m, &sealed, e))
             return false;
         if (!sealed) { /* dropped; whoever goes on reads the ledger */
-            m->step = STEP_NONE;
+            m->batch.step = STEP_NONE;
             mongo_forget_partitions(m);
             return false;
         }
         note_sealed(m);
-        m->step = STEP_APPLYING;
+        m->batch.step = STEP_APPLYING;
         failpoint(FAILPOINT_MONGO_SEALED);
     }
-    const struct mongo_open o = own_open(m, m->number);
-    if (!mongo_send(m, &o, text_slice(&m->log.packed), e))
+    const struct mongo_open o = own_open(m, m->writer.number);
+    if (!mongo_send(m, &o, text_slice(&m->batch.log.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_APPLIED);
-    m->step = STEP_NONE;
-    m->store.prealloc = m->figures;
+    m->batch.step = STEP_NONE;
+    m->store.prealloc = m->making.figures;
     mongo_raw_note(m);
-    m->applied_at_ms = clock_mono_ms(&clock_system);
+    m->writer.applied_at_ms = clock_mono_ms(&clock_system);
     mongo_note_stored(m);
     return true;
 }
@@ -150,18 +150,18 @@ static bool go_on(struct mongo_store *m, struct err *e)
 /* After a seal that failed, for the same reason. */
 static bool store_raw_again(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    return m->step != STEP_SEALING || mongo_raw_store(m, batch, e);
+    return m->batch.step != STEP_SEALING || mongo_raw_store(m, batch, e);
 }
 
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
-    if (m->step == STEP_LOGGING && !is_known)
-        m->step = STEP_NONE; /* dropped, with its number */
-    if (m->step > STEP_LOGGING && is_known)
+    if (m->batch.step == STEP_LOGGING && !is_known)
+        m->batch.step = STEP_NONE; /* dropped, with its number */
+    if (m->batch.step > STEP_LOGGING && is_known)
         return store_raw_again(m, batch, e) && go_on(m, e);
-    if (m->step > STEP_LOGGING && !go_on(m, e))
+    if (m->batch.step > STEP_LOGGING && !go_on(m, e))
         return false;
     return begin(m, batch, e) && go_on(m, e);
 }
@@ -169,22 +169,22 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 bool mongo_tidy(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    bool is_idle = clock_mono_ms(&clock_system) - m->applied_at_ms >= IDLE_MS;
-    if (m->step > STEP_LOGGING || m->slot[0] == '\0')
+    bool is_idle = clock_mono_ms(&clock_system) - m->writer.applied_at_ms >= IDLE_MS;
+    if (m->batch.step > STEP_LOGGING || m->writer.slot[0] == '\0')
         return true;
     if (!mongo_keep_slot(m, e))
         return false;
-    if (!m->is_done && (all || is_idle)) {
-        const struct mongo_open o = own_open(m, m->sealed);
+    if (!m->writer.is_done && (all || is_idle)) {
+        const struct mongo_open o = own_open(m, m->writer.sealed);
         if (!mongo_done(m, &o, e))
             return false;
-        m->is_done = true;
+        m->writer.is_done = true;
         failpoint(FAILPOINT_MONGO_DONE);
-    } else if (m->sealed - m->logs_deleted < LOGS_KEPT) {
+    } else if (m->writer.sealed - m->writer.logs_deleted < LOGS_KEPT) {
         return true;
     }
-    if (m->logs_deleted == m->sealed + m->is_done)
+    if (m->writer.logs_deleted == m->writer.sealed + m->writer.is_done)
         return true;
-    m->logs_deleted = m->sealed + m->is_done;
+    m->writer.logs_deleted = m->writer.sealed + m->writer.is_done;
     return delete_logs(m, e);
 }

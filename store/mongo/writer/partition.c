@@ -48,8 +48,8 @@ static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_B
 static struct mongo_partition *known_partition(struct mongo_store *m, const struct range *range)
 {
     char buf[PARTITION_NAME_BYTES];
-    uint32_t number = mongo_names_find(&m->partition_names, name_of(range, buf));
-    return number == 0 ? NULL : &m->partitions[number - 1];
+    uint32_t number = mongo_names_find(&m->writer.partition_names, name_of(range, buf));
+    return number == 0 ? NULL : &m->writer.partitions[number - 1];
 }
 
 struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range)
@@ -139,8 +139,8 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
         struct mongo_open o;
         char slot[MONGO_SLOT_BYTES];
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, c->m->slot) != 0 && mongo_open_of(ledger, slot, &o) && covers(c, ledger, slot) &&
-            !mongo_recover(c->m, &o, e))
+        if (strcmp(slot, c->m->writer.slot) != 0 && mongo_open_of(ledger, slot, &o) &&
+            covers(c, ledger, slot) && !mongo_recover(c->m, &o, e))
             return false;
     }
     return true;
@@ -202,8 +202,8 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     bson_init(&query);
     bson_init(&update);
     mongo_add_ledger(m, &query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
-    BSON_APPEND_INT64(&query, inc, m->inc);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(&query, inc, m->writer.inc);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
     for (size_t i = 0; i < c->count; i++)
         BSON_APPEND_INT64(&increase, mongo_partition_member(m, &c->partitions[i], "epoch"), 1);
@@ -211,7 +211,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (size_t i = 0; i < c->count; i++) {
         const struct mongo_partition *p = &c->partitions[i];
-        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->slot);
+        BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->writer.slot);
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "source"), p->source);
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
@@ -237,8 +237,8 @@ static void take_claim(struct mongo_store *m, struct mongo_partition *p, const b
 
 void mongo_forget_partitions(struct mongo_store *m)
 {
-    for (size_t i = 0; i < m->partition_count; i++)
-        m->partitions[i].is_claimed = false;
+    for (size_t i = 0; i < m->writer.partition_count; i++)
+        m->writer.partitions[i].is_claimed = false;
 }
 
 static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
@@ -250,10 +250,10 @@ static void keep_partition(struct mongo_store *m, const struct range *range, con
         *old = *p;
         return;
     }
-    m->partitions =
-        xgrow(m->partitions, &m->partition_capacity, m->partition_count + 1, sizeof *m->partitions);
-    m->partitions[m->partition_count++] = *p;
-    ASSERT(mongo_names_add(&m->partition_names, name_of(range, buf)) == m->partition_count);
+    m->writer.partitions = xgrow(m->writer.partitions, &m->writer.partition_capacity,
+                                 m->writer.partition_count + 1, sizeof *m->writer.partitions);
+    m->writer.partitions[m->writer.partition_count++] = *p;
+    ASSERT(mongo_names_add(&m->writer.partition_names, name_of(range, buf)) == m->writer.partition_count);
 }
 
 /* As far as the handle knew these, the ledger goes on from there. */
@@ -288,7 +288,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
             mongo_partition_fini(&c.partitions[i]);
     }
     if (good && count > 0)
-        m->batches_to_ask = MONGO_BATCHES_ASKED;
+        m->writer.batches_to_ask = MONGO_BATCHES_ASKED;
     bson_destroy(&ledger);
     mongo_names_fini(&c.keys);
     free(c.partitions);

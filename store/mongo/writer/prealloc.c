@@ -15,8 +15,8 @@ static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32
         *first = minute;
     if (minute <= *first) /* of the documents before that nobody knows here whether they are there */
         return;
-    m->figures.begun++;
-    m->figures.used += was_made;
+    m->making.figures.begun++;
+    m->making.figures.used += was_made;
 }
 
 /* Its first document after the one that was written last. */
@@ -29,8 +29,8 @@ static bool turn(struct mongo_store *m, size_t report, size_t kind, struct mongo
         int64_t old_ms = (int64_t)(name->written[kind] - 1) * MINUTE_MS;
         struct prealloc_period old = {old_ms, span_next(span, old_ms)};
         bool follows = old.to_ms == (int64_t)(minute - 1) * MINUTE_MS;
-        m->figures.unused += name->ahead[kind].is_made && !follows;
-        was_made = prealloc_turn(&m->prealloc, &name->ahead[kind], &old, follows);
+        m->making.figures.unused += name->ahead[kind].is_made && !follows;
+        was_made = prealloc_turn(&m->making.prealloc, &name->ahead[kind], &old, follows);
     }
     name->written[kind] = minute;
     note_begun(m, report, kind, minute, was_made);
@@ -48,14 +48,15 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
     if (name->written[kind] > minute) /* and one after it */
         return true;
     bool is_there = name->written[kind] == minute || turn(m, report, kind, name, minute);
-    if (m->prealloc.options.when == PREALLOC_OFF)
+    if (m->making.prealloc.options.when == PREALLOC_OFF)
         return is_there;
     const struct prealloc_period period = {t->start_ms, span_next(k->span, t->start_ms)};
-    prealloc_count(&m->prealloc, &name->ahead[kind], t->hits);
+    prealloc_count(&m->making.prealloc, &name->ahead[kind], t->hits);
     if (t->is_last && period.to_ms < CIVIL_END_MS &&
-        prealloc_is_due(&m->prealloc, &name->ahead[kind], name->hash, &period, t->last_ms, t->hits)) {
-        m->ahead = xgrow(m->ahead, &m->ahead_capacity, m->ahead_count + 1, sizeof *m->ahead);
-        m->ahead[m->ahead_count++] = (struct mongo_ahead){t->series, period.to_ms};
+        prealloc_is_due(&m->making.prealloc, &name->ahead[kind], name->hash, &period, t->last_ms, t->hits)) {
+        m->making.ahead = xgrow(m->making.ahead, &m->making.ahead_capacity, m->making.ahead_count + 1,
+                                sizeof *m->making.ahead);
+        m->making.ahead[m->making.ahead_count++] = (struct mongo_ahead){t->series, period.to_ms};
     }
     return is_there;
 }
@@ -138,20 +139,21 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
 {
     size_t kind_count;
     const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
-    bool with_zeros = m->prealloc.options.zeros && m->more[report].plain >= 0;
-    for (size_t i = 0, end; i < m->ahead_count; i = end) { /* mostly all are of one date */
+    bool with_zeros = m->making.prealloc.options.zeros && m->more[report].plain >= 0;
+    for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* mostly all are of one date */
         bson_t on_insert, applied = BSON_INITIALIZER;
         bson_init(&on_insert);
         BSON_APPEND_DOCUMENT(&on_insert, "applied", &applied);
         BSON_APPEND_DATE_TIME(&on_insert, "modified", now_ms);
         BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
         if (with_zeros)
-            write_zeros(m, report, k, m->ahead[i].date_ms, &on_insert);
-        for (end = i; end < m->ahead_count && m->ahead[end].date_ms == m->ahead[i].date_ms; end++)
-            write_one(m, report, k, &m->ahead[end], &on_insert, log);
+            write_zeros(m, report, k, m->making.ahead[i].date_ms, &on_insert);
+        for (end = i;
+             end < m->making.ahead_count && m->making.ahead[end].date_ms == m->making.ahead[i].date_ms; end++)
+            write_one(m, report, k, &m->making.ahead[end], &on_insert, log);
         bson_destroy(&on_insert);
     }
-    if (m->ahead_count > 0)
-        prealloc_note_made(&m->pace, &m->figures, now_ms, (int64_t)m->ahead_count);
-    m->ahead_count = 0;
+    if (m->making.ahead_count > 0)
+        prealloc_note_made(&m->making.pace, &m->making.figures, now_ms, (int64_t)m->making.ahead_count);
+    m->making.ahead_count = 0;
 }

@@ -11,7 +11,8 @@ struct mongo_touch {
     bool is_last; /* of its series, in the batch */
 };
 
-/* Notes in m->ahead whether the next document of the series is due. True: this one is most likely there. */
+/* Notes in m->making.ahead whether the next document of the series is due. True: this one is most likely
+ * there. */
 bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct mongo_touch *t);
 /* Makes what is noted: no more is. */
 void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,

@@ -34,7 +34,7 @@ static void add_label(bson_t *set, const char *path, const char *label)
 static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
 {
     const struct mongo_partition *p = mongo_find_partition(m, range);
-    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->slot);
+    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "next"), range->to);
@@ -55,19 +55,19 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
     char path[64], index[16];
     bson_t open, ranges, one;
-    snprintf(path, sizeof path, "writers.%s.open", m->slot);
+    snprintf(path, sizeof path, "writers.%s.open", m->writer.slot);
     BSON_APPEND_DOCUMENT_BEGIN(set, path, &open);
     BSON_APPEND_INT64(&open, "seq", seq);
-    BSON_APPEND_INT64(&open, "prev", m->sealed);
-    BSON_APPEND_INT64(&open, "inc", m->inc);
-    BSON_APPEND_INT64(&open, "bytes", (int64_t)m->log.packed.len);
+    BSON_APPEND_INT64(&open, "prev", m->writer.sealed);
+    BSON_APPEND_INT64(&open, "inc", m->writer.inc);
+    BSON_APPEND_INT64(&open, "bytes", (int64_t)m->batch.log.packed.len);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
-    for (size_t i = 0; i < m->range_count; i++) {
+    for (size_t i = 0; i < m->batch.range_count; i++) {
         snprintf(index, sizeof index, "%u", (unsigned)i);
         BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
-        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &m->ranges[i])->key);
-        BSON_APPEND_INT64(&one, "from", m->ranges[i].from);
-        BSON_APPEND_INT64(&one, "to", m->ranges[i].to);
+        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &m->batch.ranges[i])->key);
+        BSON_APPEND_INT64(&one, "from", m->batch.ranges[i].from);
+        BSON_APPEND_INT64(&one, "to", m->batch.ranges[i].to);
         bson_append_document_end(&ranges, &one);
     }
     bson_append_array_end(&open, &ranges);
@@ -78,7 +78,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 static void add_nothing_open(const struct mongo_store *m, bson_t *query)
 {
     char path[64];
-    snprintf(path, sizeof path, "writers.%s.open", m->slot);
+    snprintf(path, sizeof path, "writers.%s.open", m->writer.slot);
     mongo_match_nothing(query, path);
 }
 
@@ -86,25 +86,25 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
 {
     char path[64];
     bson_t set;
-    bson_destroy(m->seal_filter);
-    bson_destroy(m->seal_update);
-    bson_t *query = m->seal_filter = bson_new();
+    bson_destroy(m->batch.seal_filter);
+    bson_destroy(m->batch.seal_update);
+    bson_t *query = m->batch.seal_filter = bson_new();
     mongo_add_ledger(m, query);
-    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
-    BSON_APPEND_INT64(query, path, m->inc);
-    snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-    mongo_match_number(query, path, m->sealed, m->sealed > 0);
-    if (m->is_done)
+    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(query, path, m->writer.inc);
+    snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
+    mongo_match_number(query, path, m->writer.sealed, m->writer.sealed > 0);
+    if (m->writer.is_done)
         add_nothing_open(m, query);
     bson_init(&set);
     BSON_APPEND_INT64(&set, path, seq);
-    snprintf(path, sizeof path, "writers.%s.lease", m->slot);
+    snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
-    for (size_t i = 0; i < m->range_count; i++)
-        add_range(m, &m->ranges[i], query, &set);
+    for (size_t i = 0; i < m->batch.range_count; i++)
+        add_range(m, &m->batch.ranges[i], query, &set);
     add_open(m, seq, &set);
-    m->seal_update = bson_new();
-    BSON_APPEND_DOCUMENT(m->seal_update, "$set", &set);
+    m->batch.seal_update = bson_new();
+    BSON_APPEND_DOCUMENT(m->batch.seal_update, "$set", &set);
     bson_destroy(&set);
 }
 
@@ -114,17 +114,17 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
     char path[64];
     if (!mongo_check_ledger(m, ledger, e))
         return false;
-    snprintf(path, sizeof path, "writers.%s.inc", m->slot);
-    if (mongo_number_at(ledger, path, -1) != m->inc)
+    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
+    if (mongo_number_at(ledger, path, -1) != m->writer.inc)
         return mongo_lose_slot(m, ledger, e);
-    for (size_t i = 0; i < m->range_count; i++) {
-        const struct mongo_partition *p = mongo_find_partition(m, &m->ranges[i]);
+    for (size_t i = 0; i < m->batch.range_count; i++) {
+        const struct mongo_partition *p = mongo_find_partition(m, &m->batch.ranges[i]);
         int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
         if (epoch < p->epoch)
-            return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer", m->ranges[i].label,
-                                p->epoch);
+            return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer",
+                                m->batch.ranges[i].label, p->epoch);
         if (epoch != p->epoch)
-            return mongo_taken_over(m, ledger, m->ranges[i].label,
+            return mongo_taken_over(m, ledger, m->batch.ranges[i].label,
                                     mongo_text_at(ledger, mongo_partition_member(m, p, "owner")), e);
     }
     return mongo_refuse(m, e, "its positions were changed by hand or another program");
@@ -136,15 +136,16 @@ bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e)
 {
     char path[64];
     bson_t ledger;
-    if (!mongo_update_one(m->client, MONGO_LEDGER, m->seal_filter, m->seal_update, false, sealed, e))
+    if (!mongo_update_one(m->client, MONGO_LEDGER, m->batch.seal_filter, m->batch.seal_update, false, sealed,
+                          e))
         return false;
     if (*sealed)
         return true;
     bool good = mongo_read_ledger(m, &ledger, e);
     if (good) {
-        snprintf(path, sizeof path, "writers.%s.inc", m->slot);
-        *sealed = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, path, -1) == m->inc &&
-                  mongo_seq_of(&ledger, m->slot) == m->number;
+        snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
+        *sealed = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, path, -1) == m->writer.inc &&
+                  mongo_seq_of(&ledger, m->writer.slot) == m->writer.number;
         if (!*sealed)
             (void)!explain(m, &ledger, e);
     }

@@ -29,19 +29,19 @@ static int64_t fresh(int64_t last)
 static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
 {
     char path[64];
-    m->sealed = mongo_seq_of(ledger, m->slot);
-    snprintf(path, sizeof path, "writers.%s.seq", m->slot);
-    mongo_match_number(query, path, m->sealed, m->sealed > 0);
-    return fresh(m->sealed);
+    m->writer.sealed = mongo_seq_of(ledger, m->writer.slot);
+    snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
+    mongo_match_number(query, path, m->writer.sealed, m->writer.sealed > 0);
+    return fresh(m->writer.sealed);
 }
 
 /* Of several that came at once, whoever took its slot last sees the others, and gives it back if refused. */
 static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     struct err ignored;
-    bool good = m->since_ms > 0 ? mongo_may_go_on(m, ledger, e)
-                                : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
-                                      mongo_admit(m, ledger, e);
+    bool good = m->writer.since_ms > 0 ? mongo_may_go_on(m, ledger, e)
+                                       : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
+                                             mongo_admit(m, ledger, e);
     if (!good)
         (void)!mongo_set_lease(m, 0, &ignored);
     return good;
@@ -51,37 +51,37 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
 {
     char inc[64], path[64], host[MONGO_HOST_BYTES];
     bson_t query, update, set, after;
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
-    m->inc = mongo_number_at(ledger, inc, 0);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    m->writer.inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
     mongo_add_ledger(m, &query);
-    mongo_match_number(&query, inc, m->inc, m->inc > 0);
-    m->number = add_seq(m, ledger, &query);
+    mongo_match_number(&query, inc, m->writer.inc, m->writer.inc > 0);
+    m->writer.number = add_seq(m, ledger, &query);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_INT64(&set, inc, fresh(m->inc + 1));
-    snprintf(path, sizeof path, "writers.%s.gap.after", m->slot);
-    BSON_APPEND_INT64(&set, path, m->sealed);
-    snprintf(path, sizeof path, "writers.%s.gap.before", m->slot);
-    BSON_APPEND_INT64(&set, path, m->number + 1);
-    snprintf(path, sizeof path, "writers.%s.host", m->slot);
+    BSON_APPEND_INT64(&set, inc, fresh(m->writer.inc + 1));
+    snprintf(path, sizeof path, "writers.%s.gap.after", m->writer.slot);
+    BSON_APPEND_INT64(&set, path, m->writer.sealed);
+    snprintf(path, sizeof path, "writers.%s.gap.before", m->writer.slot);
+    BSON_APPEND_INT64(&set, path, m->writer.number + 1);
+    snprintf(path, sizeof path, "writers.%s.host", m->writer.slot);
     BSON_APPEND_UTF8(&set, path, mongo_name_host(host) ? host : "");
-    snprintf(path, sizeof path, "writers.%s.pid", m->slot);
+    snprintf(path, sizeof path, "writers.%s.pid", m->writer.slot);
     BSON_APPEND_INT64(&set, path, getpid());
-    snprintf(path, sizeof path, "writers.%s.lease", m->slot);
+    snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
     mongo_add_who(m, &set);
     bson_append_document_end(&update, &set);
     mongo_add_restored(&query);
     bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, &after, e);
     if (good && *taken) {
-        m->inc = mongo_number_at(&after, inc, 0);
-        m->is_done = true;
-        m->logs_deleted = 0;
-        m->kept_ms = clock_mono_ms(&clock_system);
+        m->writer.inc = mongo_number_at(&after, inc, 0);
+        m->writer.is_done = true;
+        m->writer.logs_deleted = 0;
+        m->writer.kept_ms = clock_mono_ms(&clock_system);
         struct mongo_open own;
         good = be_let_in(m, &after, e) &&
-               (!mongo_open_of(&after, m->slot, &own) || mongo_recover(m, &own, e)) &&
+               (!mongo_open_of(&after, m->writer.slot, &own) || mongo_recover(m, &own, e)) &&
                mongo_recover_abandoned(m, &after, true, e);
     }
     bson_destroy(&after);
@@ -92,12 +92,12 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
 
 bool mongo_need_slot(struct mongo_store *m, struct err *e)
 {
-    bool taken = m->slot[0] != '\0', good = taken || mongo_begin_ledger(m, e);
+    bool taken = m->writer.slot[0] != '\0', good = taken || mongo_begin_ledger(m, e);
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
-        m->slot[0] = '\0';
+        m->writer.slot[0] = '\0';
         good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
-        if (good && !mongo_find_free(&ledger, m->slot))
+        if (good && !mongo_find_free(&ledger, m->writer.slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
         good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
@@ -108,7 +108,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
         bson_destroy(&ledger);
     }
     if (!good)
-        m->slot[0] = '\0';
+        m->writer.slot[0] = '\0';
     return good;
 }
 
@@ -117,11 +117,11 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     char inc[64], lease[64];
     bson_t query, update, set;
     bool found;
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->slot);
-    snprintf(lease, sizeof lease, "writers.%s.lease", m->slot);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
     bson_init(&query);
     mongo_add_ledger(m, &query);
-    BSON_APPEND_INT64(&query, inc, m->inc);
+    BSON_APPEND_INT64(&query, inc, m->writer.inc);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
@@ -137,9 +137,9 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(&clock_system);
     bson_t ledger;
-    if (now_ms - m->kept_ms < KEEP_MS)
+    if (now_ms - m->writer.kept_ms < KEEP_MS)
         return true;
-    m->kept_ms = now_ms;
+    m->writer.kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
         return false;
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&

@@ -94,19 +94,19 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
     const struct mongo_store *m = u->m;
     char applied[MONGO_SLOT_BYTES + 16];
     bson_t entry, f, up, s, on_insert;
-    snprintf(applied, sizeof applied, "applied.%s", m->slot);
+    snprintf(applied, sizeof applied, "applied.%s", m->writer.slot);
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
-    mongo_add_guard(&f, applied, m->sealed + 1);
+    mongo_add_guard(&f, applied, m->writer.sealed + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);
     add_operator(&up, "$min", &u->min);
     add_operator(&up, "$max", &u->max);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
-    BSON_APPEND_INT64(&s, applied, m->number);
+    BSON_APPEND_INT64(&s, applied, m->writer.number);
     BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
     if (set != NULL)
         bson_concat(&s, set);
@@ -147,12 +147,12 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
     for (size_t p = 0; p < batch->part_count; p++)
         count += batch->parts[p]->reports[report].cells.count;
     ASSERT(count < UINT32_MAX);
-    if (count > m->item_capacity) {
-        m->item_capacity = count;
-        m->items = xrealloc(m->items, count * sizeof *m->items);
-        m->scratch = xrealloc(m->scratch, count * sizeof *m->scratch);
-        m->cells = xrealloc(m->cells, count * sizeof *m->cells);
-        m->documents = xrealloc(m->documents, count * sizeof *m->documents);
+    if (count > m->sorting.item_capacity) {
+        m->sorting.item_capacity = count;
+        m->sorting.items = xrealloc(m->sorting.items, count * sizeof *m->sorting.items);
+        m->sorting.scratch = xrealloc(m->sorting.scratch, count * sizeof *m->sorting.scratch);
+        m->sorting.cells = xrealloc(m->sorting.cells, count * sizeof *m->sorting.cells);
+        m->sorting.documents = xrealloc(m->sorting.documents, count * sizeof *m->sorting.documents);
     }
     size_t n = 0;
     for (size_t p = 0; p < batch->part_count; p++) {
@@ -161,34 +161,34 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
         for (size_t i = 0; i < cells->count; i++, n++) {
             const struct cell *c = cells_at(cells, i);
             uint32_t series = series_map_number(&m->more[report].map, part, c->series);
-            m->cells[n] = c;
-            m->items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
+            m->sorting.cells[n] = c;
+            m->sorting.items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
         }
     }
-    if (count > 0 && radix_sort(m->items, m->scratch, count) == m->scratch) {
-        struct radix_item *swap = m->items;
-        m->items = m->scratch;
-        m->scratch = swap;
+    if (count > 0 && radix_sort(m->sorting.items, m->sorting.scratch, count) == m->sorting.scratch) {
+        struct radix_item *swap = m->sorting.items;
+        m->sorting.items = m->sorting.scratch;
+        m->sorting.scratch = swap;
     }
     return count;
 }
 
 static uint32_t series_at(const struct mongo_store *m, size_t i)
 {
-    return (uint32_t)(m->items[i].key >> 32);
+    return (uint32_t)(m->sorting.items[i].key >> 32);
 }
 
 static int64_t ms_at(const struct update *u, size_t i)
 {
-    return (uint32_t)u->m->items[i].key * report_cell_ms(&u->m->reports[u->report]);
+    return (uint32_t)u->m->sorting.items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
 /* The cells from *i on that are of the same series and time. */
 static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
-    uint64_t key = m->items[*i].key;
-    for (; *i < count && m->items[*i].key == key; ++*i)
-        report_merge(&m->reports[report], columns, m->cells[m->items[*i].index]->value);
+    uint64_t key = m->sorting.items[*i].key;
+    for (; *i < count && m->sorting.items[*i].key == key; ++*i)
+        report_merge(&m->reports[report], columns, m->sorting.cells[m->sorting.items[*i].index]->value);
 }
 
 /* One document, of the cells from `i` on. A slot that ends is written, if such are kept, and added to the one
@@ -258,7 +258,7 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
     while (is_within(u, i, count, series, end_ms)) {
         int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
         if (k->finest == SPAN_DAY && u->m->with_weeks)
-            note_written(&u->m->written[MONGO_WEEKS], civil_week_floor(u->m->week_start, slot[0]));
+            note_written(&u->m->sorting.written[MONGO_WEEKS], civil_week_floor(u->m->week_start, slot[0]));
         int64_t next_ms = span_next(k->finest, slot[0]);
         while (is_within(u, i, count, series, next_ms)) {
             t->last_ms = ms_at(u, i);
@@ -291,17 +291,19 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         int64_t start_ms = span_floor(k->span, ms_at(u, i));
         struct mongo_touch touch;
         if (k->span == SPAN_MONTH)
-            note_written(&m->written[MONGO_YEARS], start_ms);
+            note_written(&m->sorting.written[MONGO_YEARS], start_ms);
         size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
         if (start_ms < kept_ms) {
             i = next;
             continue;
         }
         bool is_there = mongo_touch(m, u->report, kind, &touch);
-        m->documents[count++] = (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
+        m->sorting.documents[count++] =
+            (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
     }
-    const struct radix_item *sorted = count > 0 ? radix_sort(m->documents, m->scratch, count) : NULL;
+    const struct radix_item *sorted =
+        count > 0 ? radix_sort(m->sorting.documents, m->sorting.scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
         write_document(u, k, sorted[i].index, cell_count);
     mongo_write_ahead(m, u->report, kind, u->now_ms, u->log);
@@ -310,7 +312,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
 /* What is to be rolled up now. */
 static void write_stamps(struct update *u, size_t target)
 {
-    const struct mongo_written *written = &u->m->written[target];
+    const struct mongo_written *written = &u->m->sorting.written[target];
     bson_t filter;
     if (written->count == 0)
         return;
@@ -344,7 +346,7 @@ static void write_top(struct update *u, enum span span, int64_t start_ms)
 static void write_tops(struct update *u, size_t cell_count)
 {
     struct mongo_store *m = u->m;
-    struct mongo_periods *p = &m->periods;
+    struct mongo_periods *p = &m->sorting.periods;
     char name[MONGO_NAME_BYTES];
     if (!mongo_top_is_kept(&m->reports[u->report]))
         return;
@@ -366,7 +368,7 @@ static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
     for (size_t t = 0; t < MONGO_TARGETS; t++)
-        u->m->written[t].count = 0;
+        u->m->sorting.written[t].count = 0;
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
@@ -403,7 +405,8 @@ static int64_t count_other(const struct mongo_store *m, size_t report, size_t co
 {
     int64_t sum = 0;
     for (size_t i = 0; i < count && series_at(m, i) == STORE_SERIES_OTHER; i++)
-        sum = value_add(sum, store_cell_count(&m->reports[report], m->cells[m->items[i].index]));
+        sum = value_add(sum,
+                        store_cell_count(&m->reports[report], m->sorting.cells[m->sorting.items[i].index]));
     return sum;
 }
 
