@@ -288,7 +288,7 @@ format-check: ## are they in it?
 lint: compile_commands.json ## clang-tidy, shellcheck, and what checks manual pages and units
 	@tests/run.py $(RUN_TIDY) $(RUN_LINT)
 
-deps-check: ## do includes go one way only, and does each header compile alone?
+deps-check: ## do includes go one way only, in no circle, and does each header compile alone?
 	@tests/lint/layers.py $(FOLDERS)
 
 size-check: ## are functions <= 70 and files <= 600 lines long?

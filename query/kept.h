@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "query/query_internal.h"
+#include "query/bound.h"
 
 /* The largest `limit` series of the answer's range, as a scan of all would tell `fn` of them, and what all of
  * them counted, into `total`, which is zeros. *found false: they are not kept, and `fn` was told nothing.

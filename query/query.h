@@ -79,6 +79,9 @@ void query_init(struct query *q, int64_t now_ms, const struct query_limits *limi
 /* One parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
  * be repeated), from, to, step, week_start (monday), tz (a time zone), top, format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
+/* The parameter `limit` of other questions: how many series or values are wanted at most. It never exceeds
+ * query.series_max. */
+bool query_set_limit(struct query *q, struct slice value, struct err *e) MUST_CHECK;
 /* The names that query_set() takes. NULL at the end. */
 extern const char *const query_parameters[];
 

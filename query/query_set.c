@@ -1,6 +1,6 @@
 /* Parameters, as text from a command line or a URL, into a struct query. */
 #include "base/suggest.h"
-#include "query/query_internal.h"
+#include "query/query.h"
 #include "query/unknown.h"
 
 #define STEP_HELP "a number and s, m, h, d, w, mo or y: 15m, 6h, 2w"

@@ -2,9 +2,9 @@
 
 #include "base/mem.h"
 #include "query/advice.h"
+#include "query/bound.h"
 #include "query/kept.h"
 #include "query/match.h"
-#include "query/query_internal.h"
 #include "query/top.h"
 #include "query/unknown.h"
 
@@ -73,7 +73,7 @@ static bool scan_both(struct ranking *r, struct err *e)
     if (r->has_before)
         r->has_before = add_before(r, &tiles);
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
-    bool good = query_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
+    bool good = bound_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
     tiles_fini(&tiles);
     top_total(&r->now, r->total);
     top_total(&r->before, r->total_before);
@@ -102,7 +102,7 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
         bits[r->now.shown[row] / 64] |= (uint64_t)1 << r->now.shown[row] % 64;
     set.bits = bits;
     bool good =
-        (!all && a->row_count == 0) || query_scan(&r->bound, &set, tiles, top_scan, &r->before, &stats, e);
+        (!all && a->row_count == 0) || bound_scan(&r->bound, &set, tiles, top_scan, &r->before, &stats, e);
     free(bits);
     return good;
 }
@@ -236,11 +236,11 @@ static bool bind(struct ranking *r, struct err *e)
 {
     struct answer *a = &r->bound.answer;
     ASSERT(r->bound.query->top > 0);
-    if (!query_bind(&r->bound, e))
+    if (!bound_fill(&r->bound, e))
         return false;
     if (a->every_measure)
         return err_set(e, EX_USAGE, "measure: series are ranked by one, not by all of them");
-    query_widen(a);
+    bound_widen(&r->bound);
     r->before_ms = a->from_ms - (a->to_ms - a->from_ms);
     r->has_before = r->before_ms >= 0;
     return true;
@@ -261,7 +261,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
             write_csv(&r, out);
         else
             write_json(&r, out);
-        good = query_check_bytes(q, out, before, e);
+        good = bound_check_bytes(q, out, before, e);
     }
     match_fini(&r.match);
     top_fini(&r.now);

@@ -1,6 +1,6 @@
 #include "query/values.h"
 
-#include "query/query_internal.h"
+#include "query/bound.h"
 #include "query/unknown.h"
 
 /* The answer as it grows. */
@@ -54,7 +54,7 @@ bool values_run(struct store *st, const struct query *q, struct text *out, struc
     struct writing w = {.out = out, .limit = (size_t)q->top};
     size_t report, dimension, before = out->len;
     ASSERT(q->top > 0);
-    if (!query_find_report(st, q->report, &report, e) ||
+    if (!bound_find_report(st, q->report, &report, e) ||
         !find_dimension(&st->reports[report], q->filters[0].dimension, &dimension, e))
         return false;
     text_puts(out, "{\"values\":[");
@@ -63,5 +63,5 @@ bool values_run(struct store *st, const struct query *q, struct text *out, struc
         return false;
     }
     text_printf(out, "],\"more\":%s}\n", w.count > w.limit ? "true" : "false");
-    return query_check_bytes(q, out, before, e);
+    return bound_check_bytes(q, out, before, e);
 }

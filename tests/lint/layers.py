@@ -3,6 +3,9 @@
 
 A file of a stage includes files of its own stage and of lower ones, named "stage/file.h", and nothing else of the
 project. tests/ and bench/ may include anything; nothing includes them.
+
+Includes form no circle, where x.c and x.h are one: each file can be read, tested and replaced with those below it.
+Parts of one module share a header of their own, which the public one does not include.
 """
 
 import concurrent.futures
@@ -48,6 +51,34 @@ def check_direction(stages):
     return problems
 
 
+def graph(stages):
+    """{file without its ending: the others that it includes}"""
+    edges = {}
+    for stage in stages:
+        for path in glob.glob(f"{stage}/*.[ch]"):
+            stem = os.path.splitext(path)[0]
+            targets = {os.path.splitext(name)[0] for _, name in includes(path)}
+            edges.setdefault(stem, set()).update(targets - {stem})
+    return edges
+
+
+def reachable(edges, start):
+    """What a file includes, through any number of others."""
+    seen, left = set(), [start]
+    while left:
+        new = edges.get(left.pop(), set()) - seen
+        seen |= new
+        left += new
+    return seen
+
+
+def check_circles(stages):
+    edges = graph(stages)
+    reach = {stem: reachable(edges, stem) for stem in edges}
+    circles = {tuple(sorted(other for other in reach[stem] if stem in reach.get(other, ()))) for stem in edges}
+    return [f"these include each other in a circle: {' '.join(circle)}" for circle in sorted(circles - {()})]
+
+
 def compile_alone(header):
     argv = [*COMPILE, "-include", header, "-x", "c", os.devnull]
     done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
@@ -58,9 +89,11 @@ def main():
     stages = sys.argv[1:]
     headers = [h for stage in stages for h in sorted(glob.glob(f"{stage}/*.h"))]
     problems = check_direction(stages)
+    # store/mongo still has circles: this exemption is to go with them.
+    problems += check_circles([stage for stage in stages if stage != "store/mongo"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += filter(None, pool.map(compile_alone, headers))
-    print("\n".join(problems) or f"{len(headers)} headers: includes go one way, each compiles alone")
+    print("\n".join(problems) or f"{len(headers)} headers: includes go one way, in no circle, and each compiles alone")
     return 1 if problems or not headers else 0
 
 

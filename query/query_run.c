@@ -1,104 +1,13 @@
-#include "query/query.h"
-
+/* A question from its names to its answer's text. */
 #include "base/mem.h"
-#include "base/suggest.h"
 #include "query/advice.h"
+#include "query/bound.h"
 #include "query/kept.h"
 #include "query/match.h"
-#include "query/query_internal.h"
 #include "query/top.h"
-#include "query/unknown.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-bool query_find_report(const struct store *st, struct slice name, size_t *report, struct err *e)
-{
-    int found = store_find_report(st, name);
-    *report = (size_t)found;
-    if (found >= 0)
-        return true;
-    const char **names = xcalloc(st->report_count + 1, sizeof *names);
-    for (size_t i = 0; i < st->report_count; i++)
-        names[i] = st->reports[i].name;
-    unknown_name(e, "report", name, names);
-    free(names);
-    return false;
-}
-
-static bool bind_report(struct bound *b, struct err *e)
-{
-    if (!query_find_report(b->store, b->query->report, &b->report, e))
-        return false;
-    b->answer.report = &b->store->reports[b->report];
-    return true;
-}
-
-static bool bind_measures(struct bound *b, struct err *e)
-{
-    const struct report *r = b->answer.report;
-    struct answer *a = &b->answer;
-    const char *names[REPORT_MEASURES_MAX + 2] = {0};
-    int found = b->query->measure.len == 0 ? 0 : report_find_measure(r, b->query->measure);
-    a->every_measure = found < 0 && slice_is(b->query->measure, "all");
-    for (size_t m = 0; m < r->measure_count; m++) {
-        names[m] = r->measures[m].name;
-        if (a->every_measure || (int)m == found)
-            answer_add_measure(a, m);
-    }
-    names[r->measure_count] = "all";
-    return a->measure_count > 0 || unknown_name(e, "measure", b->query->measure, names);
-}
-
-static bool bind_filters(struct bound *b, struct err *e)
-{
-    const struct report *r = b->answer.report;
-    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
-    for (size_t d = 0; d < r->dimension_count; d++)
-        names[d] = r->dimensions[d].name;
-    for (size_t i = 0; i < b->query->filter_count; i++) {
-        const struct query_filter *f = &b->query->filters[i];
-        int d = report_find_dimension(r, f->dimension);
-        if (d < 0) {
-            unknown_name(e, "dimension", f->dimension, names);
-            return err_prefix(e, "report %s", r->name);
-        }
-        if (b->values[d].ptr != NULL)
-            return err_set(e, EX_USAGE, "filter: %s is given twice", r->dimensions[d].name);
-        b->values[d] = f->value;
-    }
-    return true;
-}
-
-static bool is_known_then(const struct zone *z, int64_t to_ms, struct err *e)
-{
-    return to_ms <= z->end_ms ||
-           err_set(e, EX_USAGE,
-                   "to: the rules of time zone %s are known until 2038: ask for an earlier end, or in UTC",
-                   z->name);
-}
-
-static bool bind_range(struct bound *b, struct err *e)
-{
-    const struct query *q = b->query;
-    struct answer *a = &b->answer;
-    char from[ZONE_ISO_BYTES], to[ZONE_ISO_BYTES];
-    a->zone = q->zone;
-    a->has_step = q->has_step;
-    a->step = q->step;
-    a->to_ms = q->to_ms >= 0 ? q->to_ms : q->now_ms;
-    a->from_ms = q->from_ms >= 0 ? q->from_ms : a->to_ms > HOUR_MS ? a->to_ms - HOUR_MS : 0;
-    if (a->to_ms > CIVIL_END_MS || a->from_ms >= a->to_ms)
-        return err_set(e, EX_USAGE, "the range is empty: from %s is not before to %s",
-                       zone_iso(q->zone, a->from_ms, from), zone_iso(q->zone, a->to_ms, to));
-    if (q->has_step && q->step.unit <= STEP_HOUR && step_ms(&q->step) % report_cell_ms(a->report) != 0)
-        return err_set(
-            e, EX_USAGE,
-            "step: report %s has no seconds, as one of `layout: minute` has: ask it by whole minutes, hour, "
-            "day, week, month or year",
-            a->report->name);
-    return is_known_then(q->zone, a->to_ms, e);
-}
 
 static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
 {
@@ -143,17 +52,11 @@ static bool make_steps(struct bound *b, struct err *e)
     return is_of_cells(a, a->to_ms, e);
 }
 
-void query_widen(struct answer *a)
-{
-    enum span cell = report_cell(a->report);
-    a->from_ms = span_floor(cell, a->from_ms);
-    a->to_ms = plan_ceil(cell, a->to_ms);
-}
-
 /* One row, of whole cells. */
-static void make_one(struct answer *a)
+static void make_one(struct bound *b)
 {
-    query_widen(a);
+    struct answer *a = &b->answer;
+    bound_widen(b);
     a->starts = xmalloc(sizeof *a->starts);
     a->starts[0] = a->from_ms;
     a->row_count = 1;
@@ -163,7 +66,7 @@ static bool make_rows(struct bound *b, struct err *e)
 {
     struct answer *a = &b->answer;
     if (!a->has_step)
-        make_one(a);
+        make_one(b);
     else if (!make_steps(b, e))
         return false;
     if (!a->of_series)
@@ -185,7 +88,7 @@ static bool rank_series(struct bound *b, struct top *top, const struct match *ma
     int64_t total[MEASURE_COLUMNS_MAX] = {0};
     bool is_kept;
     return kept_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_kept, e) &&
-           (is_kept || query_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
+           (is_kept || bound_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
            top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
 
@@ -201,19 +104,9 @@ static bool find_rows(struct bound *b, struct top *top, const struct match *matc
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
     bool good = a->of_series ? rank_series(b, top, match, &tiles, stats, e)
-                             : query_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
+                             : bound_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
     tiles_fini(&tiles);
     return good;
-}
-
-bool query_bind(struct bound *b, struct err *e)
-{
-    const struct query *q = b->query;
-    if (q->top > 0 && q->has_step)
-        return err_set(e, EX_USAGE, "top ranks series over the whole range: it does not go with a step");
-    b->answer.of_series = q->top > 0;
-    return bind_report(b, e) && store_marks(b->store, b->report, &b->marks, e) && bind_measures(b, e) &&
-           bind_filters(b, e) && bind_range(b, e);
 }
 
 static bool write_answer(const struct bound *b, struct text *out, struct err *e)
@@ -236,16 +129,6 @@ static bool write_answer(const struct bound *b, struct text *out, struct err *e)
                    most, step != NULL ? ", or by " : "", step != NULL ? step : "");
 }
 
-bool query_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e)
-{
-    if (q->limits.bytes_max == 0 || out->len - before <= q->limits.bytes_max)
-        return true;
-    text_cut(out, before);
-    return err_set(e, EX_UNAVAILABLE,
-                   "the answer is longer than %" PRIu64 " bytes (query.response_max): ask for a lower limit",
-                   q->limits.bytes_max);
-}
-
 bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
                struct err *e)
 {
@@ -253,7 +136,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     struct match match = {0};
     struct top top; /* holds the keys of the answer */
     *stats = (struct query_stats){0};
-    if (!query_bind(&b, e))
+    if (!bound_fill(&b, e))
         return false;
     top_init(&top, &b.answer);
     bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&

@@ -1,5 +1,5 @@
 #include "query/advice.h"
-#include "query/query_internal.h"
+#include "query/bound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static bool run(const struct bound *b, const struct series_set *set, struct scan
     return e->code == EX_UNAVAILABLE && !e->retryable ? refuse_rows(b, ts->slot, e) : false;
 }
 
-bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
+bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e)
 {
     size_t count;

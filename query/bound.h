@@ -1,4 +1,4 @@
-/* query_internal.h - what questions of several kinds share: names found in a store, and scans of tiles. */
+/* bound.h - what questions of several kinds share: names found in a store, and scans of tiles. */
 #pragma once
 
 #include "query/answer.h"
@@ -15,15 +15,13 @@ struct bound {
 };
 
 /* The report of a name, or which there are. */
-bool query_find_report(const struct store *st, struct slice name, size_t *report, struct err *e) MUST_CHECK;
-/* `limit`: how many series or values are wanted at most, and never more than query.series_max. */
-bool query_set_limit(struct query *q, struct slice value, struct err *e) MUST_CHECK;
+bool bound_find_report(const struct store *st, struct slice name, size_t *report, struct err *e) MUST_CHECK;
 /* Fill the rest of a bound that has its query and store. */
-bool query_bind(struct bound *b, struct err *e) MUST_CHECK;
+bool bound_fill(struct bound *b, struct err *e) MUST_CHECK;
 /* Move the ends of its range to those of whole cells. */
-void query_widen(struct answer *a);
+void bound_widen(struct bound *b);
 /* Is what an answer added to `out` within the query's limit? If not, it is taken off again. */
-bool query_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
+bool bound_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
 /* Scan tiles, or refuse to where some of them are gone; the query's limit of rows is for all of them. */
-bool query_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
+bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e) MUST_CHECK;
