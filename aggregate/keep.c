@@ -1,36 +1,24 @@
 #include "aggregate/keep.h"
 
 #include "base/suggest.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define KEEP_MAX_MS ((int64_t)100000 * DAY_MS)
-
-static const struct {
-    char name;
-    int64_t ms;
-} units[] = {{'d', DAY_MS}, {'h', HOUR_MS}, {'m', MINUTE_MS}, {'s', SECOND_MS}};
+#define UNITS       (&units_durations[1]) /* seconds or more */
 
 /* The least that makes sense: one slot. */
 static const int64_t shortest_ms[SPAN_COUNT] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, 31 * (int64_t)DAY_MS};
 
+/* False: it is none, or 0. *ms 0: for ever. */
 static bool parse(struct slice text, int64_t *ms)
 {
-    int64_t number = 0;
-    size_t i = 0;
     *ms = 0;
     if (slice_is(text, "forever"))
         return true;
-    for (; i < text.len && text.ptr[i] >= '0' && text.ptr[i] <= '9' && i < 12; i++)
-        number = number * 10 + (text.ptr[i] - '0');
-    if (i == 0 || i + 1 != text.len)
-        return false;
-    for (size_t u = 0; u < COUNT_OF(units); u++) {
-        if (units[u].name == text.ptr[i] && number <= KEEP_MAX_MS / units[u].ms)
-            *ms = number * units[u].ms;
-    }
-    return *ms > 0;
+    return units_parse(UNITS, text, ms) && *ms > 0 && *ms <= KEEP_MAX_MS;
 }
 
 bool keep_set(struct report *r, struct slice span, struct slice text, struct err *e)
@@ -71,12 +59,10 @@ bool keep_check(const struct report *r, struct err *e)
 
 const char *keep_text(int64_t keep_ms, char buf[KEEP_BYTES])
 {
-    size_t u = 0;
     if (keep_ms == 0)
         return "forever";
-    while (keep_ms % units[u].ms != 0)
-        u++;
-    snprintf(buf, KEEP_BYTES, "%" PRId64 "%c", keep_ms / units[u].ms, units[u].name);
+    const struct unit *u = units_of(UNITS, keep_ms);
+    snprintf(buf, KEEP_BYTES, "%" PRId64 "%s", keep_ms / u->factor, u->name);
     return buf;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/civil.h"
 #include "base/suggest.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,15 +12,9 @@
 #define PERIODS_MAX 10000
 #define MONDAY      (4 * (int64_t)DAY_MS) /* the first one of 1970 */
 
-struct unit {
-    const char *name;
-    int64_t factor;
-};
+#define DURATIONS (&units_durations[1]) /* seconds or more */
+#define SIZES     (&units_sizes[1])     /* KiB or more */
 
-static const struct unit durations[] = {
-    {"d", DAY_MS}, {"h", HOUR_MS}, {"m", MINUTE_MS}, {"s", SECOND_MS}, {NULL, 0}};
-static const struct unit sizes[] = {
-    {"TiB", KIB *KIB *KIB *KIB}, {"GiB", KIB *KIB *KIB}, {"MiB", KIB *KIB}, {"KiB", KIB}, {NULL, 0}};
 static const struct unit periods[] = {{"", 1}, {NULL, 0}};
 
 /* By enum raw_growth. */
@@ -29,8 +24,8 @@ static const struct form {
     int64_t min, max;           /* of it */
     bool is_optional;
 } forms[] = {[RAW_FOREVER] = {"forever", "", NULL, 0, 0, true},
-             [RAW_TTL] = {"ttl", " ", durations, SECOND_MS, TTL_MAX_MS, false},
-             [RAW_CAPPED] = {"capped", " ", sizes, 64 * KIB, INT64_MAX, false},
+             [RAW_TTL] = {"ttl", " ", DURATIONS, SECOND_MS, TTL_MAX_MS, false},
+             [RAW_CAPPED] = {"capped", " ", SIZES, 64 * KIB, INT64_MAX, false},
              [RAW_COLLECTION_PER_DAY] = {"collection per day", " keep ", periods, 1, PERIODS_MAX, true},
              [RAW_COLLECTION_PER_WEEK] = {"collection per week", " keep ", periods, 1, PERIODS_MAX, true},
              [RAW_COLLECTION_PER_MONTH] = {"collection per month", " keep ", periods, 1, PERIODS_MAX, true},
@@ -54,19 +49,6 @@ static bool take(struct slice *text, const char *words)
         return false;
     *text = skip(*text, len);
     return true;
-}
-
-static bool take_number(struct slice *text, int64_t *number)
-{
-    size_t digits = 0;
-    *number = 0;
-    for (; digits < text->len && text->ptr[digits] >= '0' && text->ptr[digits] <= '9'; digits++) {
-        if (digits == 12)
-            return false;
-        *number = *number * 10 + (text->ptr[digits] - '0');
-    }
-    *text = skip(*text, digits);
-    return digits > 0;
 }
 
 /* ---- setting */
@@ -100,7 +82,7 @@ bool raw_set_w(struct raw *r, struct slice text, struct err *e)
 {
     struct slice rest = text;
     int64_t w = RAW_W_MAJORITY;
-    if (!slice_is(text, "majority") && (!take_number(&rest, &w) || rest.len > 0 || w > RAW_W_MAX))
+    if (!slice_is(text, "majority") && (!units_take_digits(&rest, &w) || rest.len > 0 || w > RAW_W_MAX))
         return refuse(text, RAW_W_EXPECTED, e);
     r->w = w;
     return true;
@@ -111,13 +93,9 @@ static bool read_limit(const struct form *f, struct slice rest, int64_t *limit)
     *limit = 0;
     if (rest.len == 0)
         return f->is_optional;
-    if (f->units == NULL || !take(&rest, f->before) || !take_number(&rest, limit))
+    if (f->units == NULL || !take(&rest, f->before))
         return false;
-    const struct unit *u = f->units;
-    while (u->name != NULL && !slice_is(rest, u->name))
-        u++;
-    return u->name != NULL && !__builtin_mul_overflow(*limit, u->factor, limit) && *limit >= f->min &&
-           *limit <= f->max;
+    return units_parse(f->units, rest, limit) && *limit >= f->min && *limit <= f->max;
 }
 
 bool raw_set_growth(struct raw *r, struct slice text, struct err *e)
@@ -193,9 +171,7 @@ void raw_print_growth(const struct raw *r, struct text *out)
     text_puts(out, f->words);
     if (r->limit == 0)
         return;
-    const struct unit *u = f->units;
-    while (r->limit % u->factor != 0)
-        u++;
+    const struct unit *u = units_of(f->units, r->limit);
     text_printf(out, "%s%" PRId64 "%s", f->before, r->limit / u->factor, u->name);
 }
 

@@ -1,5 +1,7 @@
 #include "base/units.h"
 
+#include "base/civil.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,4 +18,51 @@ const char *units_number(int64_t n, char buf[UNITS_NUMBER_BYTES])
     }
     buf[out] = '\0';
     return buf;
+}
+
+const struct unit units_durations[] = {{"ms", 1},      {"s", SECOND_MS}, {"m", MINUTE_MS},
+                                       {"h", HOUR_MS}, {"d", DAY_MS},    {NULL, 0}};
+const struct unit units_sizes[] = {{"B", 1},
+                                   {"KiB", (int64_t)1 << 10},
+                                   {"MiB", (int64_t)1 << 20},
+                                   {"GiB", (int64_t)1 << 30},
+                                   {"TiB", (int64_t)1 << 40},
+                                   {NULL, 0}};
+
+bool units_take_digits(struct slice *text, int64_t *value)
+{
+    size_t n = 0;
+    *value = 0;
+    for (; n < text->len && text->ptr[n] >= '0' && text->ptr[n] <= '9'; n++) {
+        if (__builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, text->ptr[n] - '0', value))
+            return false;
+    }
+    *text = slice_of(text->ptr + n, text->len - n);
+    return n > 0;
+}
+
+int64_t units_factor(const struct unit *units, struct slice name)
+{
+    while (units->name != NULL && !slice_is(name, units->name))
+        units++;
+    return units->factor;
+}
+
+bool units_parse(const struct unit *units, struct slice text, int64_t *value)
+{
+    if (!units_take_digits(&text, value))
+        return false;
+    int64_t factor = units_factor(units, text);
+    return factor > 0 && !__builtin_mul_overflow(*value, factor, value);
+}
+
+const struct unit *units_of(const struct unit *units, int64_t value)
+{
+    const struct unit *best = units;
+    for (const struct unit *u = units; value != 0 && u->name != NULL; u++) {
+        if (value % u->factor == 0)
+            best = u;
+    }
+    return best;
 }

@@ -1,7 +1,31 @@
-/* units.h - numbers as people read and write them. */
+/* units.h - numbers as people read and write them: with commas, or with a unit.
+ *
+ * A unit follows its number at once: 64MiB, 36h. A table lists units from the smallest on; a name of NULL ends
+ * it. The same number is read back from what is printed.
+ */
 #pragma once
 
+#include "base/slice.h"
+
+#include <stdbool.h>
 #include <stdint.h>
+
+struct unit {
+    const char *name;
+    int64_t factor;
+};
+
+/* In ms: ms, s, m, h, d. In bytes: B, KiB, MiB, GiB, TiB. &table[1] leaves the first unit out. */
+extern const struct unit units_durations[], units_sizes[];
+
+/* Take the number that `text` begins with. False: there is none, or it is above INT64_MAX. */
+bool units_take_digits(struct slice *text, int64_t *value);
+/* The factor of a unit's name; 0: there is no such unit. */
+int64_t units_factor(const struct unit *units, struct slice name);
+/* A whole text, "64MiB". False: it is of another form, or above INT64_MAX. */
+bool units_parse(const struct unit *units, struct slice text, int64_t *value);
+/* The largest unit of which the value is a whole number: the smallest one for 0. */
+const struct unit *units_of(const struct unit *units, int64_t value);
 
 /* "1,234,567" */
 #define UNITS_NUMBER_BYTES 32

@@ -48,10 +48,6 @@ const char *const keys_section_names[] = {
 #undef SECTION
 #undef KEY
 
-static const struct key_unit size_units[] = {{"B", 1}, {"KiB", KIB}, {"MiB", MIB}, {"GiB", GIB}, {NULL, 0}};
-static const struct key_unit duration_units[] = {{"ms", 1},      {"s", SECOND_MS}, {"m", MINUTE_MS},
-                                                 {"h", HOUR_MS}, {"d", DAY_MS},    {NULL, 0}};
-
 static const char *const source_types[] = {
     [SOURCE_FILE] = "file", [SOURCE_STDIN] = "stdin", [SOURCE_KAFKA] = "kafka", NULL};
 static const char *const log_levels[] = {[LOG_LEVEL_DEBUG] = "debug",
@@ -85,9 +81,9 @@ const char *const *keys_choices(const struct key *k)
     }
 }
 
-const struct key_unit *keys_units(const struct key *k)
+const struct unit *keys_units(const struct key *k)
 {
-    return k->type == KEY_SIZE ? size_units : duration_units;
+    return k->type == KEY_SIZE ? units_sizes : units_durations;
 }
 
 const struct key *keys_find(const char *section, struct slice name)
@@ -164,22 +160,14 @@ static int64_t get_number(const struct key *k, const void *base)
     return *(const bool *)member;
 }
 
-static void add_quantity(const struct key_unit *units, int64_t value, struct text *out)
-{
-    const struct key_unit *best = units;
-    for (const struct key_unit *u = units; u->name != NULL; u++) {
-        if (value != 0 && value % u->factor == 0)
-            best = u;
-    }
-    text_printf(out, "%" PRId64 "%s", value / best->factor, best->name);
-}
-
 static void add_number(const struct key *k, int64_t value, struct text *out)
 {
-    if (k->type == KEY_SIZE || k->type == KEY_DURATION)
-        add_quantity(keys_units(k), value, out);
-    else
+    if (k->type == KEY_SIZE || k->type == KEY_DURATION) {
+        const struct unit *u = units_of(keys_units(k), value);
+        text_printf(out, "%" PRId64 "%s", value / u->factor, u->name);
+    } else {
         text_printf(out, "%" PRId64, value);
+    }
 }
 
 static void add_choices(const struct key *k, struct text *out)

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "config/config.h"
 
 #include <stdint.h>
@@ -65,11 +66,6 @@ struct key {
     const char *help;
 };
 
-struct key_unit {
-    const char *name;
-    int64_t factor;
-};
-
 struct key_section {
     const char *name, *help;
 };
@@ -94,7 +90,7 @@ bool keys_belongs(const struct key *k, const struct config_source *source);
 /* The words that a key takes, each at the index that stands for it; NULL at the end. */
 const char *const *keys_choices(const struct key *k);
 /* Of a size or duration, smallest first; a name of NULL at the end. */
-const struct key_unit *keys_units(const struct key *k);
+const struct unit *keys_units(const struct key *k);
 /* Set every member of `owner`'s struct that has a default; its strings are NULL before. */
 void keys_set_defaults(enum key_owner owner, void *base);
 /* Set the member from `text`. `reference` is {0}, or how the text was written where it came from the

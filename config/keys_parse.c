@@ -54,17 +54,6 @@ static size_t count_digits(struct slice text)
     return n;
 }
 
-static bool parse_digits(struct slice digits, int64_t *value)
-{
-    *value = 0;
-    for (size_t i = 0; i < digits.len; i++) {
-        if (__builtin_mul_overflow(*value, 10, value) ||
-            __builtin_add_overflow(*value, digits.ptr[i] - '0', value))
-            return false;
-    }
-    return digits.len > 0;
-}
-
 /* What was meant by 64MB, 64k, 5 or 10sec: the unit that begins like it. */
 static const char *unit_hint(const struct key *k, struct slice text, char buf[SUGGEST_HINT_BYTES])
 {
@@ -73,7 +62,7 @@ static const char *unit_hint(const struct key *k, struct slice text, char buf[SU
     buf[0] = '\0';
     if (k->type == KEY_INTEGER || digits == 0 || digits > 18)
         return buf;
-    for (const struct key_unit *u = keys_units(k); u->name != NULL; u++) {
+    for (const struct unit *u = keys_units(k); u->name != NULL; u++) {
         size_t begins = k->type == KEY_SIZE ? 1 : strlen(u->name);
         bool bare = given.len == 0 && strcmp(u->name, "s") == 0;
         bool like = given.len >= begins && strncasecmp(given.ptr, u->name, begins) == 0;
@@ -91,11 +80,7 @@ static int64_t unit_factor(const struct key *k, struct slice unit)
         return k->type == KEY_DURATION ? 0 : 1;
     if (k->type == KEY_INTEGER)
         return 0;
-    for (const struct key_unit *u = keys_units(k); u->name != NULL; u++) {
-        if (slice_is(unit, u->name))
-            return u->factor;
-    }
-    return 0;
+    return units_factor(keys_units(k), unit);
 }
 
 static bool parse_number(const struct key *k, struct slice text, struct slice reference, void *base,
@@ -103,10 +88,11 @@ static bool parse_number(const struct key *k, struct slice text, struct slice re
 {
     char hint[SUGGEST_HINT_BYTES];
     size_t digits = count_digits(text);
+    struct slice number = slice_of(text.ptr, digits);
     int64_t value, factor = unit_factor(k, slice_of(text.ptr + digits, text.len - digits));
     if (factor == 0)
         return refuse(k, shown_of(text, reference), reference.ptr == NULL ? unit_hint(k, text, hint) : "", e);
-    if (!parse_digits(slice_of(text.ptr, digits), &value) || __builtin_mul_overflow(value, factor, &value) ||
+    if (!units_take_digits(&number, &value) || __builtin_mul_overflow(value, factor, &value) ||
         value < k->min || value > k->max)
         return refuse(k, shown_of(text, reference), "", e);
     put_number(k, base, value);
@@ -210,9 +196,9 @@ static bool parse_preallocate(const struct key *k, struct slice text, struct sli
     char hint[SUGGEST_HINT_BYTES];
     int64_t one_in = slice_is(text, "auto") ? CONFIG_PREALLOCATE_AUTO : CONFIG_PREALLOCATE_OFF;
     bool is_word = one_in == CONFIG_PREALLOCATE_AUTO || slice_is(text, "off");
-    bool is_chance = text.len > 2 && memcmp(text.ptr, "1/", 2) == 0 &&
-                     count_digits(slice_of(text.ptr + 2, text.len - 2)) == text.len - 2 &&
-                     parse_digits(slice_of(text.ptr + 2, text.len - 2), &one_in) && one_in > 0;
+    struct slice chance = text.len > 2 ? slice_of(text.ptr + 2, text.len - 2) : (struct slice){0};
+    bool is_chance = chance.len > 0 && memcmp(text.ptr, "1/", 2) == 0 &&
+                     units_take_digits(&chance, &one_in) && chance.len == 0 && one_in > 0;
     if (!is_word && !is_chance)
         return refuse(k, shown_of(text, reference),
                       reference.ptr == NULL ? suggest_hint(text, preallocates, hint) : "", e);

@@ -2,6 +2,7 @@
 
 #include "base/civil.h"
 #include "base/suggest.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -56,12 +57,11 @@ static bool take_unit(struct slice *text, int64_t *ms)
         int64_t ms;
     } units[] = {{"ms", 1},     {"s", SECOND_MS},    {"m", MINUTE_MS}, {"h", HOUR_MS},
                  {"d", DAY_MS}, {"w", 7LL * DAY_MS}, {"y", YEAR_MS}};
-    int64_t number = 0;
-    size_t digits = 0;
-    for (; digits < text->len && is_digit(text->ptr[digits]) && number <= DURATION_MS_MAX; digits++)
-        number = number * 10 + (text->ptr[digits] - '0');
-    struct slice rest = slice_of(text->ptr + digits, text->len - digits);
-    for (size_t i = 0; digits > 0 && i < COUNT_OF(units); i++) {
+    struct slice rest = *text;
+    int64_t number;
+    if (!units_take_digits(&rest, &number))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         size_t len = strlen(units[i].name);
         if (rest.len < len || memcmp(rest.ptr, units[i].name, len) != 0)
             continue;

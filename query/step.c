@@ -1,6 +1,7 @@
 #include "query/step.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 const char *const step_units[] = {"second", "minute", "hour", "day", "week", "month", "year", NULL};
 
 /* months: a unit of so many; else it is of a fixed length, of the clock if not of time. */
-static const struct unit {
+static const struct length {
     const char *letters;
     int64_t length_ms;
     int64_t months;
@@ -23,12 +24,8 @@ static const struct unit {
 
 static bool take_count(struct slice *text, int64_t *count)
 {
-    size_t n = 0;
-    *count = 0;
-    for (; n < text->len && n < DIGITS_MAX && text->ptr[n] >= '0' && text->ptr[n] <= '9'; n++)
-        *count = *count * 10 + (text->ptr[n] - '0');
-    *text = slice_of(text->ptr + n, text->len - n);
-    return *count > 0;
+    size_t before = text->len;
+    return units_take_digits(text, count) && before - text->len <= DIGITS_MAX && *count > 0;
 }
 
 bool step_parse(struct slice text, struct step *step)
