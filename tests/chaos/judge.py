@@ -12,6 +12,7 @@ RECREATED = re.compile(r"^(?!level=info).*(?:re-created|topic_recreated)", re.M)
 EXPIRED = re.compile(r"^(?!level=info).*(?:records_lost|deleted before they were counted|begins at|re-created)", re.M)
 CLOCK = re.compile(r"^(?!level=info).*(?:clock|expir)", re.M)
 UNPROVEN = re.compile(r"^level=(?:warn|error).*(?:topic_unproven|stored_unproven)", re.M)
+REFUSED = re.compile(r"^level=warn event=raw_refused .*another event is there", re.M)
 MINUTE_S, HOUR_S = 60, 3600
 KEPT_HOURS = 39 * 24  # fewer than the reports of stores.py keep
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"
@@ -243,7 +244,8 @@ def judge_raw(store, topic, told, counted, verdict):
     if twice:
         verdict.silent.append(f"raw: {len(twice)} events are there more often than they were read")
     if missing := of_topic - raw:
-        verdict.silent.append(f"raw: {missing.total()} events that were counted are not there: {list(missing)[:5]}")
+        into = verdict.told if store.told(REFUSED) > 0 else verdict.silent
+        into.append(f"raw: {missing.total()} events that were counted are not there: {list(missing)[:5]}")
 
 
 def judge(store, sources, told, begun_s):

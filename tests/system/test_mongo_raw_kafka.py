@@ -58,6 +58,24 @@ class RawOfTopics(MongoKafkaCase):
         self.send(100)
         self.check_raw()
 
+    def test_other_events_under_the_same_offsets_are_refused(self):
+        """The broker has other records than those whose events are there already, which were never counted."""
+        plain = self.feeds[0]
+        self.run_daemon(failpoint="raw.inserted:1", consuming=False)
+        plain.send(50)
+        plain.flush()
+        self.process.wait()
+        there = self.stored(rf"raw\.{plain.topic}")
+        self.assertTrue(there)
+        plain.create_anew()
+        plain.send(200)
+        self.run_daemon()
+        self.wait_counted(plain)
+        self.stop()
+        refused = {one: event for one, event in self.expected(plain).items() if one in there and there[one] != event}
+        self.assertRegex(self.said(), rf"raw_refused source={plain.topic} id=\S+ error=.*another event is there")
+        self.assertEqual({**self.expected(plain), **{one: there[one] for one in refused}}, self.stored(rf"raw\.{plain.topic}"))
+
 
 if __name__ == "__main__":
     mongocase.main(kafkacase.main)

@@ -167,36 +167,90 @@ struct duplicates {
     size_t count;
 };
 
-static bool has_id(const bson_t *reply, const char *id)
+/* In a reply of find; *found: what is there under this `_id`. */
+static bool find_id(const bson_t *reply, const char *id, bson_iter_t *found)
 {
-    bson_iter_t batch, at, found;
+    bson_iter_t batch, at, it;
     if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
         return false;
     while (bson_iter_next(&at)) {
-        if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "_id") && BSON_ITER_HOLDS_UTF8(&found) &&
-            strcmp(bson_iter_utf8(&found, NULL), id) == 0)
+        if (bson_iter_recurse(&at, &it) && bson_iter_find(&it, "_id") && BSON_ITER_HOLDS_UTF8(&it) &&
+            strcmp(bson_iter_utf8(&it, NULL), id) == 0)
+            return bson_iter_recurse(&at, found);
+    }
+    return false;
+}
+
+static bool is_equal(const bson_iter_t *a, const bson_iter_t *b)
+{
+    bson_t x, y;
+    bson_init(&x);
+    bson_init(&y);
+    bool equal = bson_append_iter(&x, "v", 1, a) && bson_append_iter(&y, "v", 1, b) && bson_equal(&x, &y);
+    bson_destroy(&x);
+    bson_destroy(&y);
+    return equal;
+}
+
+/* Of another event: a field that both have differs. Other fields may have been configured meanwhile. */
+static bool is_other(const bson_t *document, const bson_iter_t *there)
+{
+    bson_iter_t it;
+    ASSERT(bson_iter_init(&it, document));
+    while (bson_iter_next(&it)) {
+        bson_iter_t found = *there;
+        if (bson_iter_find(&found, bson_iter_key(&it)) && !is_equal(&it, &found))
             return true;
     }
     return false;
 }
 
+static bool read_duplicates(struct sender *sender, const struct mongo_place *place,
+                            const struct duplicates *d, const bson_t *projection, bson_t *reply,
+                            struct err *e)
+{
+    bson_t *command = BCON_NEW("find", BCON_UTF8(place->collection), "filter", "{", "_id", "{", "$in",
+                               BCON_ARRAY(d->ids), "}", "}", "projection", BCON_DOCUMENT(projection),
+                               "batchSize", BCON_INT32(MONGO_CHUNK_UPDATES), "singleBatch", BCON_BOOL(true));
+    bool good = mongo_read_in(sender->client, place->database, command, reply, e);
+    bson_destroy(command);
+    return good;
+}
+
+/* An `_id` names an offset, and a broker that lost the end of its log gives an offset to two events. The one
+ * that comes later is refused: a daemon that slept must not put a lost one in the place of the other. */
+static bool refuse_others(struct sender *sender, const struct mongo_place *place, const struct duplicates *d,
+                          struct err *e)
+{
+    bson_t reply, document, *whole = bson_new();
+    bson_iter_t there;
+    bool good = read_duplicates(sender, place, d, whole, &reply, e);
+    for (size_t i = 0; good && i < d->count; i++) {
+        if (find_id(&reply, id_of(d->items[i], &document), &there) && is_other(&document, &there))
+            refuse(sender->sending, d->items[i],
+                   "another event is there: the topic was re-created, or a broker lost its last records");
+    }
+    bson_destroy(&reply);
+    bson_destroy(whole);
+    return good;
+}
+
 static bool check_duplicates(struct sender *sender, const struct mongo_place *place,
                              const struct duplicates *d, struct err *e)
 {
-    bson_t reply, document;
+    bson_t reply, document, *only_id;
+    bson_iter_t there;
     if (d->count == 0)
         return true;
-    bson_t *command = BCON_NEW("find", BCON_UTF8(place->collection), "filter", "{", "_id", "{", "$in",
-                               BCON_ARRAY(d->ids), "}", "}", "projection", "{", "_id", BCON_INT32(1), "}",
-                               "batchSize", BCON_INT32(MONGO_CHUNK_UPDATES), "singleBatch", BCON_BOOL(true));
-    bool good = mongo_read_in(sender->client, place->database, command, &reply, e);
+    only_id = BCON_NEW("_id", BCON_INT32(1));
+    bool good = read_duplicates(sender, place, d, only_id, &reply, e);
     for (size_t i = 0; good && i < d->count; i++) {
-        if (!has_id(&reply, id_of(d->items[i], &document)))
+        if (!find_id(&reply, id_of(d->items[i], &document), &there))
             refuse(sender->sending, d->items[i], d->why[i]);
     }
     bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    bson_destroy(only_id);
+    return good && refuse_others(sender, place, d, e);
 }
 
 static void note_duplicate(struct duplicates *d, const struct item *item, const char *why)
