@@ -175,7 +175,7 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'TALLYD_SWEEP=all tests/system/test_faul
               'TALLYD_ROUNDS=200 tests/system/test_kill.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
               $(filter-out $(call system,kill faults kafka flips $(ON_SECANTUS) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
-              $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=2 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
+              $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
