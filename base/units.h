@@ -1,7 +1,7 @@
 /* units.h - numbers as people read and write them: with commas, or with a unit.
  *
- * A unit follows its number at once: 64MiB, 36h. A table lists units from the smallest on; a name of NULL ends
- * it. The same number is read back from what is printed.
+ * A unit follows its number at once: 64MiB, 36h. A table lists units from the smallest on; its last name is
+ * NULL. The same number is read back from what is printed.
  */
 #pragma once
 
