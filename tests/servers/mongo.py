@@ -21,7 +21,7 @@ import os
 import sys
 
 from ferretdb import FerretDB
-from process import Missing
+from process import Missing, new_home  # noqa: F401 (of the tests)
 from secantus import PYTHON, SecantusPython, SecantusRust
 
 try:

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import time
 import unittest
 
@@ -246,7 +245,7 @@ def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:]), name=mongo
     """`run` the tests of a program with a server for all of them; without one, a skip."""
     try:
         mongo.begin(name)
-        home = tempfile.mkdtemp(prefix="tallyd-mongo-")
+        home = mongo.new_home("tallyd-mongo-")
         try:
             MongoCase.server = mongo.Server(home, name)
             MongoCase.server.start()

@@ -2,6 +2,7 @@
 """The MongoDB store keeps what every store promises: the contract tests in C, with servers for them alone."""
 
 import os
+import shutil
 import subprocess
 import threading
 
@@ -38,7 +39,9 @@ class Contract(MongoCase):
             self.ends[name] = self.run_program(name, url)
 
     def test_programs(self):
-        other = mongo.Server(self.path("other")).start()
+        home = mongo.new_home("tallyd-mongo-other-")
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        other = mongo.Server(home).start()
         self.addCleanup(other.kill)
         threads = [threading.Thread(target=self.run_programs, args=(names, server.url))
                    for names, server in zip(PROGRAMS, (self.server, other))]
