@@ -19,8 +19,8 @@ struct world_kind {
 };
 
 extern struct world_kind world_kinds[];
-/* The kinds without a server. If TALLYD_TEST_MONGODB=mongodb://HOST:PORT names one, the kinds in MongoDB instead, and if
- * TALLYD_TEST_KIND names a kind, that kind only. */
+/* The kinds without a server. If TALLYD_TEST_MONGODB=mongodb://HOST:PORT names one, the kinds in MongoDB
+ * instead, and if TALLYD_TEST_KIND names a kind, that kind only. */
 size_t world_kind_count(void);
 extern const struct world_kind *world_kind;
 bool world_is_in_server(void);
