@@ -87,6 +87,26 @@ void disk_add_batch(struct batcher *b, struct model *m, int i)
             200;
 }
 
+void disk_apply(struct store *st, struct batcher *b, int i)
+{
+    struct err e;
+    disk_add_batch(b, NULL, i);
+    assert_true(store_apply(st, batcher_seal(b, "access", i * 100, (i + 1) * 100), &e));
+    batcher_clear(b);
+}
+
+void disk_fill(struct store *st)
+{
+    struct err e;
+    struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
+    for (int i = 0; i < DISK_BATCHES; i++) {
+        disk_apply(st, b, i);
+        if (i == 2)
+            assert_true(store_tidy(st, true, &e));
+    }
+    batcher_free(b);
+}
+
 /* Is the key known if it was counted, and only then, and is its hour right? */
 static void check_key(struct store *st, const struct model *m, char *key)
 {

@@ -26,5 +26,9 @@ const char *disk_beside(const char *suffix);
 struct store *disk_open(const char *at);
 /* Batch `i`, always the same, into either or both: most are live, one covers many hours. */
 void disk_add_batch(struct batcher *b, struct model *m, int i);
+/* Batch `i` into the store. `b` is empty before and afterwards. */
+void disk_apply(struct store *st, struct batcher *b, int i);
+/* All batches, with the rows of the first three folded. */
+void disk_fill(struct store *st);
 /* Does the store hold the first `count` batches, by every length of slot? */
 void disk_check_counts(struct store *st, int count);

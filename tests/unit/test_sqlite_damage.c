@@ -85,17 +85,8 @@ static void write_more(struct store *st)
 /* A file with folded and with fresh rows. */
 static void make_store(void)
 {
-    struct err e;
     struct store *st = disk_open(disk_url);
-    struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
-    for (int i = 0; i < DISK_BATCHES; i++) {
-        disk_add_batch(b, NULL, i);
-        assert_true(store_apply(st, batcher_seal(b, "access", i * 100, (i + 1) * 100), &e));
-        batcher_clear(b);
-        if (i == 2)
-            assert_true(store_tidy(st, true, &e));
-    }
-    batcher_free(b);
+    disk_fill(st);
     store_close(st);
 }
 

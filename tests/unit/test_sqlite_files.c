@@ -36,16 +36,13 @@ struct crashed {
 
 static struct crashed make_crashed(void)
 {
-    struct err e;
     struct crashed c = {0};
     struct store *st = disk_open(disk_url);
     struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
     for (int i = 0; i < DISK_BATCHES; i++) {
         text_fini(&c.index);
         c.index = read_file(disk_beside("-shm"));
-        disk_add_batch(b, NULL, i);
-        assert_true(store_apply(st, batcher_seal(b, "access", i * 100, (i + 1) * 100), &e));
-        batcher_clear(b);
+        disk_apply(st, b, i);
         text_fini(&c.log);
         c.log = read_file(disk_beside("-wal"));
         c.ends[i] = c.log.len;

@@ -99,17 +99,8 @@ static bool ask(uint64_t *answer)
 
 static void make_store(struct text *file, struct text *log)
 {
-    struct err e;
     struct store *st = disk_open(disk_url);
-    struct batcher *b = batcher_new(disk_reports, FIXTURE_COUNT, 2);
-    for (int i = 0; i < DISK_BATCHES; i++) {
-        disk_add_batch(b, NULL, i);
-        assert_true(store_apply(st, batcher_seal(b, "access", i * 100, (i + 1) * 100), &e));
-        batcher_clear(b);
-        if (i == 2)
-            assert_true(store_tidy(st, true, &e));
-    }
-    batcher_free(b);
+    disk_fill(st);
     if (log != NULL) {
         scratch_read(disk_path, file);
         scratch_read(disk_beside("-wal"), log);
