@@ -20,11 +20,20 @@ static rd_kafka_resp_err_t count_partitions(struct kafka *k, const char *topic, 
     rd_kafka_topic_destroy(rkt);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
         return error;
+    kafka_note_answer();
     ASSERT(metadata->topic_cnt == 1);
     error = metadata->topics[0].err;
     *count = metadata->topics[0].partition_cnt;
     rd_kafka_metadata_destroy(metadata);
     return error;
+}
+
+bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct err *e)
+{
+    rd_kafka_resp_err_t error = count_partitions(k, topic, count);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR && *count == 0)
+        error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "asking for", topic);
 }
 
 bool kafka_find_topic(struct kafka *k, const char *topic, int32_t *partitions, struct err *e)

@@ -174,26 +174,6 @@ bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, con
     }
 }
 
-bool kafka_partitions(struct kafka *k, const char *topic, int32_t *count, struct err *e)
-{
-    const struct rd_kafka_metadata *metadata = NULL;
-    rd_kafka_topic_t *rkt = rd_kafka_topic_new(k->rk, topic, NULL);
-    if (rkt == NULL)
-        return kafka_fail(rd_kafka_last_error(), e, "asking for", topic);
-    rd_kafka_resp_err_t error = rd_kafka_metadata(k->rk, 0, rkt, &metadata, KAFKA_TIMEOUT_MS);
-    rd_kafka_topic_destroy(rkt);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return kafka_fail(error, e, "asking for", topic);
-    kafka_note_answer();
-    ASSERT(metadata->topic_cnt == 1);
-    error = metadata->topics[0].err;
-    *count = metadata->topics[0].partition_cnt;
-    rd_kafka_metadata_destroy(metadata);
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR && *count == 0)
-        error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-    return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "asking for", topic);
-}
-
 static rd_kafka_topic_partition_list_t *list_of(const struct kafka_offset *offsets, size_t count)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
