@@ -104,3 +104,25 @@ void text_csv(struct text *t, struct slice s)
     }
     text_putc(t, '"');
 }
+
+static bool is_unreserved(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' || c == '_' ||
+           c == '.' || c == '~';
+}
+
+void text_percent(struct text *t, struct slice s, const char *which)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        bool stays = which == NULL ? is_unreserved(c) : c != '%' && (c == '\0' || strchr(which, c) == NULL);
+        if (stays) {
+            text_putc(t, (char)c);
+        } else {
+            text_putc(t, '%');
+            text_putc(t, digits[c >> 4]);
+            text_putc(t, digits[c & 15]);
+        }
+    }
+}

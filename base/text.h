@@ -24,6 +24,8 @@ void text_printf(struct text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_json(struct text *t, struct slice s);
 /* As a CSV field, quoted only where RFC 4180 asks for it. */
 void text_csv(struct text *t, struct slice s);
+/* Percent-encoded: '%' and the bytes of `which`; NULL: all but the unreserved characters of RFC 3986. */
+void text_percent(struct text *t, struct slice s, const char *which);
 
 /* The whole text as a slice; valid until the next change. */
 static inline struct slice text_slice(const struct text *t)

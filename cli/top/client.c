@@ -30,21 +30,6 @@ bool client_is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
-static void add_escaped(struct text *out, struct slice s)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || strchr("-_.~", c) != NULL) {
-            text_putc(out, (char)c);
-        } else {
-            text_putc(out, '%');
-            text_putc(out, digits[c >> 4]);
-            text_putc(out, digits[c & 15]);
-        }
-    }
-}
-
 static void write_address(const char *url, const char *path, const struct parameter *parameters, size_t count,
                           struct text *out)
 {
@@ -55,9 +40,9 @@ static void write_address(const char *url, const char *path, const struct parame
     text_puts(out, path);
     for (size_t i = 0; i < count; i++) {
         text_putc(out, i == 0 ? '?' : '&');
-        add_escaped(out, parameters[i].name);
+        text_percent(out, parameters[i].name, NULL);
         text_putc(out, '=');
-        add_escaped(out, parameters[i].value);
+        text_percent(out, parameters[i].value, NULL);
     }
 }
 

@@ -104,6 +104,30 @@ static void test_csv_fields(void **state)
     check_quotes(text_csv, cases, COUNT_OF(cases));
 }
 
+static void percent_all(struct text *t, struct slice s)
+{
+    text_percent(t, s, NULL);
+}
+
+static void percent_slashes(struct text *t, struct slice s)
+{
+    text_percent(t, s, "/");
+}
+
+static void test_percent_encoding(void **state)
+{
+    static const struct quoted all[] = {
+        {{"", 0}, ""},
+        {{"aZ09-_.~", 8}, "aZ09-_.~"},
+        {{"/a b%&+", 7}, "%2Fa%20b%25%26%2B"},
+        {{"\0\xC3\xA9\x7F", 4}, "%00%C3%A9%7F"},
+    };
+    static const struct quoted slashes[] = {{{"/a b%/\xFF", 7}, "%2Fa b%25%2F\xFF"}};
+    (void)state;
+    check_quotes(percent_all, all, COUNT_OF(all));
+    check_quotes(percent_slashes, slashes, COUNT_OF(slashes));
+}
+
 /* A JSON string taken back to its bytes; false where it is none. */
 static bool read_json(struct slice s, struct text *out)
 {
@@ -159,11 +183,9 @@ static void test_any_bytes_read_back_from_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_grows),
-        cmocka_unit_test(test_long_texts_are_whole),
-        cmocka_unit_test(test_json_strings),
-        cmocka_unit_test(test_csv_fields),
-        cmocka_unit_test(test_any_bytes_read_back_from_json),
+        cmocka_unit_test(test_text_grows),       cmocka_unit_test(test_long_texts_are_whole),
+        cmocka_unit_test(test_json_strings),     cmocka_unit_test(test_csv_fields),
+        cmocka_unit_test(test_percent_encoding), cmocka_unit_test(test_any_bytes_read_back_from_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

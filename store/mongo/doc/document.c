@@ -3,7 +3,6 @@
 
 #include "aggregate/dimension.h"
 #include "base/civil.h"
-#include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -46,7 +45,7 @@ void mongo_id(struct text *out, const struct mongo_store *m, size_t report, cons
     for (size_t d = 0; d < m->reports[report].dimension_count; d++) {
         if (d > 0 || time != NULL)
             text_putc(out, '/');
-        mongo_escape(out, dimension_next(&rest), "/");
+        text_percent(out, dimension_next(&rest), "/");
     }
     cut(out, from);
 }

@@ -3,7 +3,6 @@
 
 #include "base/utf8.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/wire/id.h"
 #include "store/values.h"
 
 #include <inttypes.h>
@@ -149,7 +148,7 @@ static void add_range(bson_t *filter, const char *name, struct slice prefix, con
 static void add_id_range(bson_t *filter, struct slice prefix)
 {
     struct text escaped = {0};
-    mongo_escape(&escaped, prefix, "/");
+    text_percent(&escaped, prefix, "/");
     if (escaped.len > 0 && escaped.len <= ID_SURE_BYTES)
         add_range(filter, "_id", text_slice(&escaped), NULL);
     text_fini(&escaped);

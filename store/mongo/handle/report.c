@@ -1,6 +1,6 @@
 #include "store/mongo/handle/report.h"
 
-#include "store/mongo/wire/id.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void name_fields(struct mongo_report *more, const struct report *r)
     for (size_t d = 0; d < r->dimension_count; d++) {
         struct text name = {0};
         const char *own = r->dimensions[d].name;
-        mongo_escape(&name, slice_text(own), ".$");
+        text_percent(&name, slice_text(own), ".$");
         snprintf(more->dimensions[d], sizeof more->dimensions[d], "metadata.%s%s", name.ptr,
                  is_taken(own) ? "_" : "");
         text_fini(&name);

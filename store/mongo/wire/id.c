@@ -1,18 +1,5 @@
 #include "store/mongo/wire/id.h"
 
-#include <string.h>
-
-void mongo_escape(struct text *out, struct slice s, const char *which)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (c == '%' || (c != '\0' && strchr(which, c) != NULL))
-            text_printf(out, "%%%02X", (unsigned char)c);
-        else
-            text_putc(out, c);
-    }
-}
-
 void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter)
 {
     ids->count = 0;

@@ -1,12 +1,8 @@
-/* mongo/wire/id.h - texts as `_id`s and names of fields, and filters by several `_id`s. */
+/* mongo/wire/id.h - filters by several `_id`s. */
 #pragma once
 
 #include "base/slice.h"
-#include "base/text.h"
 #include <bson/bson.h>
-
-/* Percent-encodes what a field's name (or `_id`) must not hold. */
-void mongo_escape(struct text *out, struct slice s, const char *which);
 
 /* Several `_id`s in a filter, as { _id: { $in: [ … ] } }: what is added is copied. */
 struct mongo_ids {

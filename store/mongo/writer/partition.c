@@ -20,9 +20,9 @@
 static char *partition_key(const struct range *range)
 {
     struct text key = {0};
-    mongo_escape(&key, slice_text(range->source), ".$");
+    text_percent(&key, slice_text(range->source), ".$");
     text_putc(&key, '/');
-    mongo_escape(&key, slice_text(range->partition), ".$");
+    text_percent(&key, slice_text(range->partition), ".$");
     return key.ptr;
 }
 
