@@ -60,8 +60,8 @@ static void set_count(struct topic *t, int32_t count)
     if (count > t->capacity) {
         t->partitions = xrealloc(t->partitions, (size_t)count * sizeof *t->partitions);
         for (; t->capacity < count; t->capacity++)
-            t->partitions[t->capacity] =
-                (struct partition){.number = t->capacity, .status_index = -1, .unproven = {.offset = -1}};
+            t->partitions[t->capacity] = (struct partition){
+                .number = t->capacity, .status_index = -1, .unproven = {.offset = -1}, .settled_offset = -1};
     }
     t->count = count;
     for (int32_t i = 0; i < count; i++)
