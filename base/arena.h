@@ -1,8 +1,9 @@
-/* arena.h - memory handed out in order and given back all at once; what was handed out never moves.
+/* arena.h - an arena allocator: it hands out memory in order and frees all of it at once. Memory never moves.
  *
- * Why     : keys of series are read by the writer while their ingest thread adds more.
- * Limits  : none of its own; its user watches arena_bytes().
- * Threads : one at a time; bytes already handed out may be read by others after a hand-over.
+ * Why     : the writer reads the keys of series while their ingest thread adds more.
+ * Limits  : none of its own; the caller watches arena_bytes().
+ * Errors  : none; if memory runs out, the process ends (mem.h).
+ * Threads : one at a time; after a hand-over, other threads may read bytes that were handed out before.
  */
 #pragma once
 
@@ -13,15 +14,15 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *chunks; /* newest first */
     size_t chunk_bytes;
-    size_t used;  /* of the newest chunk */
-    size_t total; /* allocated, all chunks */
+    size_t used;  /* bytes used in the newest chunk */
+    size_t total; /* bytes allocated in all chunks */
 };
 
 void arena_init(struct arena *a, size_t chunk_bytes);
 void arena_fini(struct arena *a);
 void *arena_add(struct arena *a, size_t bytes);
 struct slice arena_copy(struct arena *a, struct slice s);
-/* Forget everything; keeps one chunk for the next round. */
+/* Frees everything but one chunk, which serves the next round. */
 void arena_reset(struct arena *a);
 
 static inline size_t arena_bytes(const struct arena *a)

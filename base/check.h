@@ -1,4 +1,4 @@
-/* check.h - the assertions that stay on in every build.
+/* check.h - the assertions that stay on in every build, and compiler attributes.
  *
  * Why   : a bug must stop the daemon before it writes a wrong number; systemd restarts it, and the
  *         store's exactly-once protocol makes the restart harmless.

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#define MONTHS 12 /* of a year */
+#define MONTHS 12 /* in a year */
 
 static const char *const span_names[SPAN_END] = {"second", "minute", "hour", "day", "month", "year", "week"};
 
@@ -122,7 +122,7 @@ const char *const civil_weekdays[] = {"monday", "tuesday",  "wednesday", "thursd
 
 int64_t civil_week_floor(enum weekday first, int64_t ms)
 {
-    int64_t origin_ms = ((int64_t)first - WEEKDAY_THURSDAY) * DAY_MS; /* 1970-01-01 was one */
+    int64_t origin_ms = ((int64_t)first - WEEKDAY_THURSDAY) * DAY_MS; /* 1970-01-01 was a Thursday */
     return floor_to(ms - origin_ms, WEEK_MS) + origin_ms;
 }
 

@@ -1,4 +1,4 @@
-/* civil.h - instants (int64 ms since 1970-01-01T00:00:00Z), calendar dates, and the spans of buckets.
+/* civil.h - instants (int64 ms since 1970-01-01T00:00:00Z), calendar dates, and resolutions of time buckets.
  *
  * Range  : years 1970 to 9999, proleptic Gregorian, UTC; no leap seconds (second 60 counts as the
  *          first of the next minute).
@@ -24,21 +24,21 @@ struct civil {
     int hour, minute, second, ms;
 };
 
-/* A bucket's length; those of months and years vary. Nothing is asked for by years and weeks: they are of
- * documents. */
+/* Resolution: the length of a time bucket; months and years vary in length. Years and weeks are document
+ * lengths only; queries never use them as buckets. */
 enum span {
     SPAN_SECOND,
     SPAN_MINUTE,
     SPAN_HOUR,
     SPAN_DAY,
     SPAN_MONTH,
-    SPAN_COUNT, /* of those that slots have */
+    SPAN_COUNT, /* number of resolutions that time buckets have */
     SPAN_YEAR = SPAN_COUNT,
-    SPAN_WEEK, /* neither longer nor shorter than those before it; see civil_week_floor() */
+    SPAN_WEEK, /* outside the order of lengths above; see civil_week_floor() */
     SPAN_END
 };
 
-/* On which a week may begin. */
+/* The days on which a week may begin. */
 enum weekday {
     WEEKDAY_MONDAY,
     WEEKDAY_TUESDAY,
@@ -58,22 +58,24 @@ struct civil civil_from_ms(int64_t ms);
 
 const char *span_name(enum span span);
 bool span_parse(struct slice text, enum span *span);
-/* The start of the bucket that holds `ms`; of the next one; and how many months since 1970-01. */
+/* The start of the bucket that holds `ms`. */
 int64_t span_floor(enum span span, int64_t ms);
+/* The start of the bucket after the one that begins at `start_ms`. */
 int64_t span_next(enum span span, int64_t start_ms);
+/* The number of months since 1970-01. */
 int64_t civil_month_index(int64_t ms);
 int64_t civil_month_start(int64_t month_index);
 
 /* "monday" and so on, NULL at the end. */
 extern const char *const civil_weekdays[];
-/* The start of the week that holds `ms`, of those that begin on this day. */
+/* The start of the week that holds `ms`, if weeks begin on the day `first`. */
 int64_t civil_week_floor(enum weekday first, int64_t ms);
 
 /* "2015-05-17T00:00:00Z"; buf of 21 bytes. */
 #define CIVIL_ISO_BYTES 21
 char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES]);
-/* What users write: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if absent);
- * epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
+/* Parses a time as users write it: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if
+ * absent); epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
 bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms);
-/* The same; `is_local`: it says no offset, so *ms is what a clock shows, be it of UTC or of a zone. */
+/* As civil_parse(). *is_local: the text has no offset, so *ms is a local time, in UTC or in any zone. */
 bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local);

@@ -1,6 +1,6 @@
 #include "base/civil.h"
 
-/* A cursor over what is left; every take_* moves it only on success. */
+/* `s` is a cursor over the remaining text; every take_* moves it only on success. */
 static bool take_digits(struct slice *s, size_t count, int *value)
 {
     if (s->len < count)

@@ -1,7 +1,7 @@
-/* clock.h - what time it is, from a clock that a test can replace.
+/* clock.h - the current time, from a clock that a test can replace.
  *
- * Wall time (ms since 1970 UTC) says when an event is in the future and nothing else; every timer is
- * monotonic, so that a wall-clock jump moves nothing.
+ * Wall time is in ms since 1970 UTC. It judges the times of events, and times that a store shares between
+ * daemons, such as leases. Timers are monotonic, so that a jump of the wall clock does not move them.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct clock {
     int64_t (*wall_ms)(const struct clock *c);
     int64_t (*mono_ms)(const struct clock *c);
-    int64_t fake_wall_ms, fake_mono_ms; /* read by clock_fake() only */
+    int64_t fake_wall_ms, fake_mono_ms; /* times that a clock of clock_fake() shows */
 };
 
 extern const struct clock clock_system;
@@ -28,7 +28,7 @@ static inline int64_t clock_mono_ms(const struct clock *c)
     return c->mono_ms(c);
 }
 
-/* A time of the system's monotonic clock as pthread_cond_timedwait() takes it, … */
+/* A time of the system's monotonic clock, in the form that pthread_cond_timedwait() takes. */
 struct timespec clock_timespec(int64_t mono_ms);
-/* … and one so far from now. */
+/* The time `for_ms` from now on the system's monotonic clock, in the same form. */
 struct timespec clock_timespec_in(int64_t for_ms);

@@ -1,9 +1,9 @@
-/* failpoint.h - named places at which a test can have the process killed, as by SIGKILL.
+/* failpoint.h - named places at which a test can kill the process, as SIGKILL would.
  *
- *   TALLYD_FAILPOINT=store.before_commit      the first time it is passed
- *   TALLYD_FAILPOINT=store.before_commit:3    the third time
+ *   TALLYD_FAILPOINT=store.before_commit      kill at the first pass
+ *   TALLYD_FAILPOINT=store.before_commit:3    kill at the third pass
  *
- * Cost    : one read of a flag at places that are passed a few times a second; none on a path of every event.
+ * Cost    : one read of a flag, at places that are passed a few times a second. No event passes one.
  * Threads : any. The table is the one list of the names; tests read it from here.
  */
 #pragma once
@@ -52,7 +52,7 @@
 enum failpoint { FAILPOINT_TABLE(FAILPOINT_ENUM) FAILPOINT_COUNT };
 #undef FAILPOINT_ENUM
 
-/* Read the environment, once, before any thread. False: it names no failpoint. */
+/* Reads the environment; call it once, before any thread. False: unknown failpoint, or a pass below 1. */
 bool failpoint_init(void);
-/* Is this the place, and the time? Then it does not return. */
+/* Kills the process if this pass is the chosen one; returns otherwise. */
 void failpoint(enum failpoint place);

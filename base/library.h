@@ -1,7 +1,7 @@
-/* library.h - a library that few commands need, loaded by those.
+/* library.h - loads a shared library that few commands need, when such a command runs (dlopen(3)).
  *
- * Binding what libcurl and libarchive bring along, some twenty libraries, took longer than all that a query
- * does: so they are not linked. Their headers still check every call:
+ * libcurl and libarchive bring along some twenty libraries. Binding them took longer than a whole query, so
+ * they are not linked. Their headers still check every call:
  *
  *   #define FUNCTIONS(X) X(curl_easy_init) X(curl_easy_perform)
  *   static struct { FUNCTIONS(LIBRARY_FUNCTION) } lib;
@@ -10,9 +10,9 @@
  *
  *   if (library_load(&libcurl, e)) lib.curl_easy_init();
  *
- * Threads : any may load; the functions may be called by a thread that has.
+ * Threads : any thread may load; a thread that has loaded the library may call its functions.
  * Memory  : loaded once and never unloaded.
- * Errors  : EX_OSFILE: there is no such library here, or another version of it.
+ * Errors  : EX_OSFILE: the library is missing, or this version lacks a function.
  */
 #pragma once
 
@@ -25,15 +25,15 @@
 
 struct library_symbol {
     const char *name;
-    void *pointer; /* to a pointer to the function */
+    void *pointer; /* address of the function pointer to set */
 };
 
 struct library {
-    const char *file;    /* its name for the dynamic linker */
-    const char *package; /* of Debian, for the error */
+    const char *file;    /* file name for the dynamic linker */
+    const char *package; /* Debian's package, for the error */
     const struct library_symbol *symbols;
     size_t count;
-    bool loaded; /* by library_load() */
+    bool loaded; /* set by library_load() */
 };
 
 bool library_load(struct library *l, struct err *e) MUST_CHECK;

@@ -10,14 +10,14 @@
 
 static const struct {
     const char *name;
-    int priority; /* of syslog(3) */
+    int priority; /* syslog(3)'s priority */
 } levels[] = {{"debug", 7}, {"info", 6}, {"warn", 4}, {"error", 3}};
 
 static atomic_int lowest = LOG_LEVEL_INFO;
 static bool is_journal;
 
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct log_limit *limits; /* those that keep something back */
+static struct log_limit *limits; /* causes with suppressed lines */
 
 void log_init(void)
 {
@@ -52,7 +52,7 @@ void log_line(enum log_level level, const char *event, const char *fields, ...)
         len = sizeof line - 2;
     line[len++] = '\n';
     if (write(STDERR_FILENO, line, len) < 0)
-        return; /* nobody is listening; there is nowhere to say so */
+        return; /* standard error is gone, so the failure cannot be reported */
 }
 
 static void say_kept(struct log_limit *l)

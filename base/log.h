@@ -1,13 +1,14 @@
-/* log.h - what the daemon tells its operator: one logfmt line on standard error per change of state.
+/* log.h - the log for the operator: one logfmt line on standard error per change of state.
  *
  *   level=info event=started store=sqlite:tallyd.db reports=2
  *
- * Rules   : never a line per record; counters tell the rest. Text values are quoted by log_quote(). What may
- *           happen often is said by log_limited(): of each cause the first LOG_LIMIT_LINES lines of an
- *           interval, then how many there were besides.
- * Journal : where standard error is the journal's (JOURNAL_STREAM names its device and inode), each line
+ * Rules   : never a line per record; counters tell the rest. Text values are quoted by log_quote(). Frequent
+ *           events use log_limited(): each cause writes at most LOG_LIMIT_LINES lines per interval, then
+ *           one line that says how many were suppressed.
+ * Journal : if standard error goes to the journal (JOURNAL_STREAM names its device and inode), each line
  *           begins with its priority, "<6>" (sd-daemon(3)).
- * Threads : any; a line is written by one write(2).
+ * Errors  : none; a line that cannot be written is lost.
+ * Threads : any; one write(2) writes a line.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
-/* See whether standard error is the journal's; before any other thread. */
+/* Finds out whether standard error goes to the journal; call it before any other thread starts. */
 void log_init(void);
 void log_set_level(enum log_level level);
 /* `fields` is the rest of the line: log_info("started", "port=%d", port). */
@@ -31,21 +32,21 @@ void log_line(enum log_level level, const char *event, const char *fields, ...) 
 #define LOG_LIMIT_LINES       5
 #define LOG_LIMIT_INTERVAL_MS 60000
 
-/* One cause, of static storage and all zero at first. */
+/* One cause; static storage, all zero at first. */
 struct log_limit {
-    struct log_limit *next; /* of those that keep something back */
+    struct log_limit *next; /* in the list of causes with suppressed lines */
     bool is_listed;
     enum log_level level;
     const char *event;
-    int64_t begun_ms; /* monotonic; of its interval */
-    unsigned said;    /* lines in it, … */
-    unsigned kept;    /* … and those that were not said */
+    int64_t begun_ms; /* start of its interval, monotonic */
+    unsigned said;    /* lines written in the interval */
+    unsigned kept;    /* lines suppressed in the interval */
 };
 
-/* May this cause say one more line? */
+/* May this cause write one more line? */
 bool log_limit_pass(struct log_limit *l, enum log_level level, const char *event, int64_t now_ms);
-/* Say of each cause whose interval is over how many lines it kept back: call it now and then, with INT64_MAX
- * at the end. */
+/* Logs the number of suppressed lines for each cause whose interval is over. Call it now and then, and with
+ * INT64_MAX at the end. */
 void log_limit_tell(int64_t now_ms);
 
 #define log_limited(level, event, ...)                                                       \

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CACHE_LINE ((size_t)64)
-#define MMAP_BYTES (32 << 20) /* the greatest that glibc takes: half a heap of its threads */
+#define MMAP_BYTES (32 << 20) /* glibc's maximum: half of a thread's heap */
 
 static void *must(void *ptr, size_t bytes)
 {
@@ -60,7 +60,7 @@ char *xstrndup(const char *text, size_t len)
 
 void mem_keep_freed(void)
 {
-    /* Another malloc, such as a sanitizer's, refuses: then it is slower. */
+    /* Another malloc, such as a sanitizer's, may refuse; that only costs speed. */
     (void)mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, MEM_KEPT_BYTES);
 }

@@ -1,6 +1,6 @@
 /* radix.h - sorts (key, index) pairs by key: stable, least significant digit first.
  *
- * Cost: one pass per 11-bit digit in which the keys differ; digits they share cost nothing.
+ * Cost: one pass per 11-bit digit in which the keys differ; a digit that all keys share costs nothing.
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct radix_item {
     uint32_t index;
 };
 
-/* `scratch` has room for `count` items; the sorted ones are returned, in one array or the other. */
+/* `scratch` has room for `count` items. Returns the array that holds the result: `items` or `scratch`. */
 struct radix_item *radix_sort(struct radix_item *items, struct radix_item *scratch, size_t count);

@@ -1,6 +1,6 @@
 /* slice.h - a borrowed run of bytes: no terminator, NUL is an ordinary byte, never owned.
  *
- * A slice lives as long as what it points into (a line's block, a message, an arena).
+ * A slice lives as long as the memory it points into (a line's block, a message, an arena).
  */
 #pragma once
 
@@ -28,7 +28,7 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* By bytes; of two that begin alike the shorter one first. Negative, 0 or positive, as memcmp(). */
+/* Compares bytes; a slice that begins the other comes first. Negative, 0 or positive, as memcmp(). */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t shorter = a.len < b.len ? a.len : b.len;
@@ -46,7 +46,7 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_text(text));
 }
 
-/* What a report, a field or a source may be called: a-z, then a-z, 0-9 and _, shorter than `bytes`. */
+/* Is it a valid name of a report, field or source: a-z, then a-z, 0-9 and _, shorter than `bytes`? */
 static inline bool slice_is_name(struct slice s, size_t bytes)
 {
     if (s.len == 0 || s.len >= bytes || s.ptr[0] < 'a' || s.ptr[0] > 'z')
@@ -59,7 +59,7 @@ static inline bool slice_is_name(struct slice s, size_t bytes)
     return true;
 }
 
-/* The byte after the last one; of a slice without bytes, which may point nowhere, its pointer. */
+/* The byte after the last one. An empty slice, whose pointer may be NULL, returns its pointer. */
 static inline const char *slice_end(struct slice s)
 {
     return s.len > 0 ? s.ptr + s.len : s.ptr;

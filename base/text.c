@@ -79,7 +79,7 @@ void text_json(struct text *t, struct slice s)
         if (*p == '"' || *p == '\\')
             text_printf(t, "\\%c", *p);
         else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&')
-            text_printf(t, "\\u%04x", *p); /* <, > and & too: JSON may end up inside a page */
+            text_printf(t, "\\u%04x", *p); /* <, > and & too: a page may embed the JSON */
         else
             text_add(t, (const char *)p, n);
         p += n;

@@ -1,7 +1,7 @@
 /* units.h - numbers as people read and write them: with commas, or with a unit.
  *
  * A unit follows its number at once: 64MiB, 36h. A table lists units from the smallest on; its last name is
- * NULL. The same number is read back from what is printed.
+ * NULL. Parsing a printed number gives the same number.
  */
 #pragma once
 
@@ -15,16 +15,16 @@ struct unit {
     int64_t factor;
 };
 
-/* In ms: ms, s, m, h, d. In bytes: B, KiB, MiB, GiB, TiB. &table[1] leaves the first unit out. */
+/* Durations in ms: ms, s, m, h, d. Sizes in bytes: B, KiB, MiB, GiB, TiB. &table[1] omits the first unit. */
 extern const struct unit units_durations[], units_sizes[];
 
-/* Take the number that `text` begins with. False: there is none, or it is above INT64_MAX. */
+/* Takes the number at the start of `text`. False: there is none, or it is above INT64_MAX. */
 bool units_take_digits(struct slice *text, int64_t *value);
 /* The factor of a unit's name; 0: there is no such unit. */
 int64_t units_factor(const struct unit *units, struct slice name);
-/* A whole text, "64MiB". False: it is of another form, or above INT64_MAX. */
+/* Parses a whole text, "64MiB". False: it has another form, or the value is above INT64_MAX. */
 bool units_parse(const struct unit *units, struct slice text, int64_t *value);
-/* The largest unit of which the value is a whole number: the smallest one for 0. */
+/* The largest unit in which the value is a whole number; the smallest unit for 0. */
 const struct unit *units_of(const struct unit *units, int64_t value);
 
 /* "1,234,567" */

@@ -1,5 +1,5 @@
-/* utf8.h - how many bytes of well-formed UTF-8 start here (RFC 3629: no surrogates, no overlong
- * forms, nothing above U+10FFFF)? 0 where the bytes are not UTF-8. */
+/* utf8.h - the length in bytes of the well-formed UTF-8 character at `p`; 0: the bytes are not UTF-8
+ * (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF). */
 #pragma once
 
 #include <stddef.h>

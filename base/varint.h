@@ -1,7 +1,7 @@
 /* varint.h - integers in as few bytes as they need: 7 bits a byte, low first, high bit = more.
  *
- * Signed values are zigzagged first. Readers check every bound: a short or overlong number is a
- * result (NULL), never a crash, since rows may come from a damaged disk.
+ * Signed values are zigzagged first. Rows may come from a damaged disk, so readers check every bound: a short
+ * or overlong number returns NULL.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
     uint64_t value = 0;
-    if (p < end && *p < 0x80) { /* most are */
+    if (p < end && *p < 0x80) { /* fast path: one byte */
         *v = *p;
         return p + 1;
     }

@@ -28,7 +28,7 @@ int64_t zone_offset(const struct zone *z, int64_t ms)
 
 int64_t zone_instant(const struct zone *z, int64_t local_ms)
 {
-    /* No offset is a whole day, so the local times of whatever ended a day before are all earlier. */
+    /* Offsets are shorter than a day, so all local times of a range that ended a day before are earlier. */
     const struct zone_stretch *s = zone_stretch_at(z, local_ms - DAY_MS);
     while (s->to_ms != INT64_MAX && local_ms - s->offset_ms >= s->to_ms)
         s++;
@@ -43,7 +43,7 @@ char *zone_iso(const struct zone *z, int64_t ms, char buf[ZONE_ISO_BYTES])
     civil_iso(ms + offset_ms, buf);
     if (z == &zone_utc)
         return buf;
-    char *end = buf + CIVIL_ISO_BYTES - 2; /* over the Z */
+    char *end = buf + CIVIL_ISO_BYTES - 2; /* overwrites the Z */
     int len = snprintf(end, 7, "%c%02u:%02u", offset_ms < 0 ? '-' : '+', off / 3600, off / 60 % 60);
     if (off % 60 != 0)
         snprintf(end + len, 4, ":%02u", off % 60);
@@ -57,7 +57,7 @@ bool zone_parse(const struct zone *z, struct slice text, int64_t now_ms, int64_t
     if (!civil_parse_local(text, now_ms, &read_ms, &is_local))
         return false;
     *ms = is_local ? zone_instant(z, read_ms) : read_ms;
-    if (*ms < 0) /* 1970 began earlier there */
+    if (*ms < 0) /* east of UTC, the local 1970 began before the epoch */
         *ms = 0;
     return *ms <= CIVIL_END_MS;
 }

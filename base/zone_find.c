@@ -1,4 +1,4 @@
-/* Zones by their names, from the system's tz database. */
+/* Finds zones by their names in the system's tz database. */
 #include "base/library.h"
 #include "base/mem.h"
 #include "base/suggest.h"
@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #define DATABASE   "/usr/share/zoneinfo"
-#define LIST       "tzdata.zi" /* its text, all names in it */
+#define LIST       "tzdata.zi" /* the database's text file, which lists all names */
 #define LINE_BYTES 256
 
 #define FUNCTIONS(X)              \
@@ -23,7 +23,7 @@ static struct {
 static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
 static struct library glib = {"libglib-2.0.so.0", "libglib2.0-0", symbols, COUNT_OF(symbols), false};
 
-/* What was found so far. */
+/* A zone that was loaded before. */
 struct known {
     struct zone zone;
     struct known *next;
@@ -31,9 +31,9 @@ struct known {
 
 static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
 static struct known *known_zones;
-static const char **names; /* of all zones; NULL at the end */
+static const char **names; /* names of all zones; NULL at the end */
 
-/* "Z Europe/Berlin 0:53:28 …", a zone; "L Europe/Berlin Arctic/Longyearbyen", another name of it. */
+/* The name in a line: "Z Europe/Berlin 0:53 …" is a zone, "L Europe/Berlin Arctic/Longyearbyen" an alias. */
 static const char *name_of_line(char *line)
 {
     char *rest, *kind = strtok_r(line, " \n", &rest), *first = strtok_r(NULL, " \n", &rest);
@@ -65,7 +65,7 @@ static bool read_names(struct err *e)
     return names != NULL || err_set(e, EX_OSFILE, "%s names no time zones: install the package tzdata", path);
 }
 
-/* Berlin of Europe/Berlin, however it is written. */
+/* Is `given` the last part of the name, as Berlin in Europe/Berlin? Ignores case. */
 static bool is_place(struct slice given, const char *name)
 {
     const char *slash = strrchr(name, '/'), *place = slash != NULL ? slash + 1 : name;
@@ -88,7 +88,7 @@ static const char *name_found(struct slice given, struct err *e)
     return NULL;
 }
 
-/* The first second of another interval after that of `from`, which is not the last one's. */
+/* The first second of the interval after the one that holds `from`. Pre: that one is not the last. */
 static int64_t change_after(GTimeZone *tz, int64_t from, int64_t end)
 {
     int here = lib.g_time_zone_find_interval(tz, G_TIME_TYPE_UNIVERSAL, from);
@@ -112,7 +112,7 @@ static void read_stretches(GTimeZone *tz, struct zone *z)
         int interval = lib.g_time_zone_find_interval(tz, G_TIME_TYPE_UNIVERSAL, at);
         int64_t offset_ms = lib.g_time_zone_get_offset(tz, interval) * (int64_t)SECOND_MS;
         if (z->count == 0 ||
-            all[z->count - 1].offset_ms != offset_ms) { /* not just another name of the time */
+            all[z->count - 1].offset_ms != offset_ms) { /* another offset, not just another name */
             all = xgrow(all, &capacity, z->count + 1, sizeof *all);
             if (z->count > 0)
                 all[z->count - 1].to_ms = at * SECOND_MS;
