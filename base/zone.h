@@ -1,11 +1,11 @@
 /* zone.h - time zones: converts between instants and the local times that clocks show. Queries call it.
  *
- *   instant (ms since 1970, UTC)  ── zone_offset() ──▶  local (ms since 1970-01-01 on the zone's clock)
+ *   instant (ms since 1970, UTC)  ── zone_offset() ──▶  local (ms since 1970 on the zone's clock)
  *                                 ◀── zone_instant() ──
  *
  * Names   : from the tz database, such as Europe/Berlin; zone_utc always exists and costs nothing.
  * Changes : a clock that is put forward skips local times; a skipped time means the instant of the change.
- *           A clock that is put back repeats local times; a repeated time means the first of its two instants.
+ *           A clock that is put back repeats local times; a repeated time means the first of two instants.
  * Range   : 1970 until `end_ms`, the end of a zone's known rules: 2038, except for UTC.
  * Source  : the system's tz database, read by GLib. The first zone other than UTC loads GLib.
  * Owner   : the process keeps every zone until it ends. The tz database limits them to some 600 of 4 KB.
