@@ -24,7 +24,7 @@ static bool is_numeric_host(struct slice host, int family)
     return inet_pton(family, text, binary) == 1;
 }
 
-/* A name, an IPv4 address, or an IPv6 address in brackets. */
+/* Is it a name, an IPv4 address, or an IPv6 address in brackets? */
 static bool is_host(struct slice host)
 {
     bool name = false;

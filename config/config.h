@@ -1,13 +1,13 @@
-/* config.h - what the user asked for: one YAML file (or the built-in one), checked whole (config_read.h).
+/* config.h - the configuration: one YAML file (or the built-in one), checked whole (config_read.h).
  *
  * Table  : config/keys.def lists every key once: path, type, unit, range, default, reloadable, help. The
  *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
- * Fields : sources are read before reports, wherever they stand. A report may use the fields of event.h,
- *          those that some source names in `fields`, and any other where a decoding is open (decode.h).
- * Secrets: ${NAME} in a value is taken from the environment ($${ stands for ${), and store.url and the
- *          values of kafka.properties may be file:PATH, which stands for what that file holds. Neither in
- *          reports and decodings: what is counted must not change with the environment. config_print() and
- *          errors show the reference, never what it stood for.
+ * Fields : sources are read before reports, in any order of the file. A report may use the fields of event.h
+ *          and the fields that a source names in `fields`; if a decoding is open (decode.h), any other too.
+ * Secrets: ${NAME} in a value is replaced from the environment ($${ stands for ${). Secrets, store.url and
+ *          values of kafka.properties may be file:PATH: the content of that file. Reports and decodings take
+ *          neither, since counts must not depend on the environment. config_print() and errors show the
+ *          reference, never the value.
  * Limits : CONFIG_* below; no aliases, anchors or tags of YAML.
  * Owner  : config_free() frees all; nothing points into the YAML document.
  */
@@ -23,7 +23,7 @@
 #include "store/store.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
-#define CONFIG_PROBLEMS_MAX   100 /* further ones are only counted */
+#define CONFIG_PROBLEMS_MAX   100 /* further problems are only counted */
 #define CONFIG_SOURCES_MAX    RAW_SOURCES_MAX
 #define CONFIG_REPORTS_MAX    64
 #define CONFIG_PROPERTIES_MAX 100
@@ -32,7 +32,7 @@ struct key; /* keys.h */
 
 enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 
-/* Where a topic begins that the store knows nothing of; else an instant in ms. */
+/* Values of config_source.start_ms and store.preallocate that are no instant and no number. */
 #define CONFIG_START_EARLIEST   (-2)
 #define CONFIG_PREALLOCATE_AUTO (-1)
 #define CONFIG_PREALLOCATE_OFF  0
@@ -41,14 +41,15 @@ enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 struct config_source {
     char *name;
     enum source_type type;
-    char *path;       /* of SOURCE_FILE; NULL: only what `import` is given */
-    char *topic;      /* of SOURCE_KAFKA */
-    int64_t start_ms; /* of SOURCE_KAFKA */
+    char *path;       /* path of a SOURCE_FILE; NULL: only files given to `import` */
+    char *topic;      /* topic of a SOURCE_KAFKA */
+    int64_t start_ms; /* first instant of a topic new to the store, in ms, or CONFIG_START_… */
     struct decode decode;
     struct raw raw;
 };
 
-/* A value that came from elsewhere: its key ("store.url", "sources.access.path") and how it was written. */
+/* A value from the environment or a file: its key ("store.url", "sources.access.path"), and its reference as
+ * written. */
 struct config_reference {
     char *key, *text;
 };
@@ -63,17 +64,17 @@ struct config {
     size_t reference_count;
 
     struct {
-        char *brokers; /* "a:9092,b:9092"; NULL: no source needs it */
+        char *brokers; /* "a:9092,b:9092"; NULL: no source needs them */
         char *group;
         char *instance; /* NULL: none */
         int64_t revoke_ms;
         int64_t threads;
         int64_t queue_bytes;               /* per thread */
-        struct kafka_property *properties; /* which kafka_conf_check() found good */
+        struct kafka_property *properties; /* accepted by kafka_conf_check() */
         size_t property_count;
     } kafka;
     struct {
-        char *topic, *file; /* at most one; else rejects go nowhere */
+        char *topic, *file; /* at most one is set; neither: rejects are dropped */
     } rejects;
     struct {
         char *url; /* "sqlite:tallyd.db" */
@@ -82,18 +83,18 @@ struct config {
         bool ttl;
         bool unsafe_write_concern;
         enum store_validation validation;
-        int64_t preallocate;    /* 1/N: N; or one of CONFIG_PREALLOCATE_… */
-        bool preallocate_zeros; /* else shells */
+        int64_t preallocate;    /* N of 1/N, or CONFIG_PREALLOCATE_… */
+        bool preallocate_zeros; /* documents filled with zeros; false: shells */
     } store;
     struct {
-        int64_t flush_ms;      /* run: a batch is sealed so often, … */
-        int64_t flush_max_ms;  /* … and less often, up to this, as the store can take it */
-        int64_t batch_bytes;   /* import: a batch is sealed after so much input … */
-        int64_t batch_ms;      /* … or so long */
-        int64_t cells_max;     /* per report and thread in one batch */
-        int64_t series_max;    /* per report and thread kept in memory */
-        int64_t key_bytes_max; /* per thread, of series' keys kept in memory */
-        int64_t raw_bytes_max; /* per thread in one batch, of documents of events */
+        int64_t flush_ms;      /* run: interval between seals */
+        int64_t flush_max_ms;  /* run: longest interval between seals, for a store that is slow */
+        int64_t batch_bytes;   /* import: input bytes after which a batch is sealed */
+        int64_t batch_ms;      /* import: time after which a batch is sealed */
+        int64_t cells_max;     /* cells in one batch, per report and thread */
+        int64_t series_max;    /* series cached in memory, per report and thread */
+        int64_t key_bytes_max; /* bytes of series' keys cached in memory, per thread */
+        int64_t raw_bytes_max; /* bytes of raw events in one batch, per thread */
     } aggregate;
     struct {
         int64_t threads; /* 0: one per processor, at most 8 */
@@ -101,7 +102,7 @@ struct config {
     struct {
         int64_t line_max; /* bytes */
         int64_t future_max_ms;
-        int64_t dimension_bytes_max; /* of one dimension's text */
+        int64_t dimension_bytes_max; /* bytes of one dimension's text */
     } limits;
     struct {
         int64_t rows_max;   /* rows read by one query */
@@ -134,10 +135,10 @@ struct config {
 
 void config_free(struct config *c);
 
-/* The effective configuration, whole, as YAML that config_load() takes back to the same. */
+/* The whole effective configuration as YAML. config_load() reads it back to the same configuration. */
 void config_print(const struct config *c, struct text *out);
-/* The value of one key of `base`, a struct of the key's owner, also of a list: what it is, not how it was
- * written. For comparing, since it may be a secret. */
+/* The true value of one key, which may be a list, in `base`, a struct of the key's owner. It may be a secret:
+ * only compare it, never show it. */
 void config_print_value(const struct key *k, const void *base, struct text *out);
-/* docs/CONFIG.md, from the table. */
+/* Adds the text of docs/CONFIG.md, made from the table. */
 void config_document(struct text *out);

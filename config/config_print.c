@@ -15,7 +15,8 @@ static unsigned code_point(const unsigned char *p, size_t n)
     return c;
 }
 
-/* May it stand in double quotes as it is? YAML takes some characters for line breaks and refuses others. */
+/* Can double quotes hold the character unescaped? YAML reads some characters as line breaks and refuses
+ * others. */
 static bool is_plain(unsigned c)
 {
     return c >= 0x20 && c != '"' && c != '\\' && (c < 0x7F || c > 0xA0) && c != 0x2028 && c != 0x2029 &&
@@ -28,7 +29,7 @@ static void add_quoted(struct text *out, struct slice s)
     text_putc(out, '"');
     while (p < end) {
         size_t n = utf8_len(p, end);
-        ASSERT(n > 0); /* everything came from a file of UTF-8 or was checked by keys_parse() */
+        ASSERT(n > 0); /* the file's check or keys_parse() made sure of UTF-8 */
         unsigned c = code_point(p, n);
         if (is_plain(c))
             text_add(out, (const char *)p, n);
@@ -85,7 +86,7 @@ static void print_decoding(const struct key *k, const struct decode *d, struct t
     text_fini(&piece);
 }
 
-/* `path` is NULL where the true values are asked for. */
+/* `path` NULL: print the true values, not the references. */
 static void print_properties(const struct config *c, const char *path, struct text *out)
 {
     char property[DOCUMENT_PATH_BYTES];
@@ -109,7 +110,7 @@ static void print_properties(const struct config *c, const char *path, struct te
     text_fini(&escaped);
 }
 
-/* Those of which something was said, or may be: a report without seconds has nothing to say of them. */
+/* Prints nothing if every resolution is kept for ever; otherwise every resolution that the report counts. */
 static void print_keep(const struct report *r, struct text *out)
 {
     char keep[KEEP_BYTES];
@@ -175,7 +176,7 @@ static bool is_there(const struct key *k, const void *base)
     return there;
 }
 
-/* The keys of a section, or of one source or report of it, each a line indented by `indent`. */
+/* Prints the keys of a section, or of one source or report, each on a line indented by `indent`. */
 static void print_keys(const struct config *c, const char *section, const char *name, const void *base,
                        int indent, struct text *out)
 {

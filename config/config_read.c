@@ -37,7 +37,7 @@ static void add_default_report(struct config *c, const char *name, const char *d
     keys_set_defaults(KEY_OF_report, r);
 }
 
-/* The built-in sources and reports, where none is configured. */
+/* Adds the built-in source if none is configured, and the built-in reports if none is configured. */
 static void complete(struct config *c)
 {
     if (c->source_count == 0)
@@ -72,7 +72,7 @@ struct config *config_parse(struct slice bytes, const char *path, struct text *p
     return c;
 }
 
-/* One byte more than is allowed, so that config_parse() sees that there is more. */
+/* Reads up to one byte more than the limit, so that config_parse() detects a file that is too large. */
 static bool read_file(const char *path, struct text *bytes)
 {
     char buf[16384];

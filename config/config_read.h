@@ -1,7 +1,7 @@
-/* config_read.h - a configuration from a file, or the built-in one.
+/* config_read.h - reads a configuration from a file, or makes the built-in one.
  *
- * Errors : all of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did you
- *          mean" for what is misspelt. Exit status EX_CONFIG (78).
+ * Errors : all problems of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did
+ *          you mean" for misspelt words. Exit status EX_CONFIG (78).
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 /* The built-in configuration: source `access` (auto), reports `site` and `pages`, store tallyd.db in
  * the working directory. */
 struct config *config_default(void);
-/* NULL with every problem of the file in `problems`, a line each; *code is the exit status: EX_CONFIG, or
- * EX_NOINPUT or EX_NOPERM where the file cannot be read. What a file leaves out is as in config_default(). */
+/* Keys that the file leaves out are as in config_default(). NULL: `problems` has a line for every problem of
+ * the file. *code is then the exit status: EX_CONFIG; EX_NOINPUT or EX_NOPERM if the file cannot be read. */
 struct config *config_load(const char *path, struct text *problems, int *code);
-/* The same of a file's bytes; every failure is EX_CONFIG. */
+/* As config_load(), from the bytes of a file; every failure is EX_CONFIG. */
 struct config *config_parse(struct slice bytes, const char *path, struct text *problems);
-/* Another store than the file says (--store URL), with the same checks. */
+/* Replaces the file's store (--store URL), with the same checks. */
 bool config_set_store(struct config *c, const char *url, struct err *e) MUST_CHECK;

@@ -21,7 +21,7 @@ void document_problem(struct document *d, yaml_mark_t at, const char *path, cons
                 path[0] == '\0' ? "" : ": ", text);
 }
 
-/* Where a byte stands; columns are counted in characters, as libyaml does. */
+/* The position of a byte; columns count characters, as libyaml's do. */
 static yaml_mark_t mark_of(struct slice bytes, size_t offset)
 {
     yaml_mark_t at = {.index = offset};
@@ -81,7 +81,7 @@ static void syntax_problem(struct document *d, const yaml_parser_t *parser, stru
         strstr(parser->problem, "cannot start any token") != NULL ? ", without tabs" : "");
 }
 
-/* Looks at one event; false where the document must not be built. */
+/* Checks one event. False: the document must not be built. */
 static bool check_event(struct document *d, const yaml_event_t *ev, int *depth, int *documents)
 {
     const unsigned char *anchor = NULL, *tag = NULL;
@@ -227,7 +227,7 @@ bool document_is_list(struct document *d, yaml_node_t *node, const char *path, c
     return is_collection(d, node, YAML_SEQUENCE_NODE, path, expected);
 }
 
-/* Names as they are, cut where they are long; anything else in quotes. */
+/* Adds names as they are, cut if too long; quotes any other key. */
 void document_path(const char *parent, struct slice name, char path[DOCUMENT_PATH_BYTES])
 {
     char quote[SUGGEST_QUOTE_BYTES];

@@ -40,7 +40,7 @@ static bool is_variable(struct slice name)
     return name.len > 0;
 }
 
-/* The variable whose ${ begins `rest`; *used is how long its reference is. */
+/* Adds the variable whose ${ begins `rest`; *used is the length of its reference. */
 static bool add_variable(struct slice rest, struct text *out, size_t *used, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];
@@ -86,7 +86,7 @@ static bool read_open_file(int fd, struct text *out, struct err *e)
     return true;
 }
 
-/* Not blocking: a FIFO must not hang the start of the daemon. */
+/* Opens the file without blocking: a FIFO must not hang the start of the daemon. */
 static bool add_file(const char *path, struct slice raw, struct text *out, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];

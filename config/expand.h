@@ -1,8 +1,8 @@
-/* expand.h - values that come from elsewhere: ${NAME} from the environment, file:PATH from a file.
+/* expand.h - expands references in values: ${NAME} from the environment, file:PATH from a file.
  *
- * Why    : secrets stay out of the configuration file, out of what is printed and out of errors.
+ * Why    : secrets stay out of the configuration file, of printed configurations and of errors.
  * Limits : a file is a regular one of at most EXPAND_FILE_BYTES_MAX; a line feed at its end is dropped.
- * Errors : "found X, expected Y", which quotes the reference only.
+ * Errors : "found X, expected Y"; X quotes only the reference.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 #define EXPAND_FILE_BYTES_MAX 4096
 
-/* Is there a ${ in it, with or without an escape? */
+/* Does it contain ${, escaped or not? */
 bool expand_is_reference(struct slice raw);
-/* Adds to `out` what `raw` stands for; `$${` is the text ${. `may_be_file`: so is file:PATH.
- * *referred: something came from elsewhere. */
+/* Adds `raw` to `out` with its references expanded; `$${` becomes the text ${. `may_be_file`: file:PATH is a
+ * reference, too. *referred: `raw` had a reference. */
 bool expand_text(struct slice raw, bool may_be_file, struct text *out, bool *referred,
                  struct err *e) MUST_CHECK;
-/* Adds `text` such that expand_text() gives it back. */
+/* Adds `text`, escaped so that expand_text() returns it unchanged. */
 void expand_escape(struct slice text, struct text *out);

@@ -142,7 +142,7 @@ void keys_set_defaults(enum key_owner owner, void *base)
     }
 }
 
-/* What put_number() of keys_parse.c wrote. */
+/* The number that put_number() of keys_parse.c wrote. */
 static int64_t get_number(const struct key *k, const void *base)
 {
     const char *member = (const char *)base + k->offset;

@@ -1,8 +1,8 @@
-/* keys.h - the table of keys.def as data: from a text to a member of struct config, and back.
+/* keys.h - the table of keys.def as data: parses a text into a member of struct config, and prints it.
  *
  * Types  : sizes are 512, 512B, 64KiB, 64MiB, 1GiB; durations 500ms, 1s, 5m, 2h, 1d; both are printed with
- *          the largest unit that fits exactly, so that reading what was printed gives the same number.
- * Errors : "found X, expected Y", EX_CONFIG; whoever calls puts file, line and key before it.
+ *          the largest unit that fits exactly, so that parsing a printed value gives the same number.
+ * Errors : "found X, expected Y", EX_CONFIG; the caller puts file, line and key before it.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* Bytes of a secret. */
+/* Length of a secret in bytes. */
 #define KEYS_SECRET_MIN 16
 #define KEYS_SECRET_MAX 512
 
@@ -24,8 +24,8 @@ enum key_type {
     KEY_BOOLEAN,
     KEY_TEXT,
     KEY_PATH,
-    KEY_URL,    /* may also be read from a file, since it may hold a password */
-    KEY_SECRET, /* likewise */
+    KEY_URL,    /* may hold a password, so it may be read from a file */
+    KEY_SECRET, /* may be read from a file */
     KEY_LISTEN,
     KEY_BROKERS,
     KEY_TOPIC,
@@ -41,27 +41,27 @@ enum key_type {
     KEY_VALIDATION,
     KEY_PREALLOCATE_AS,
     KEY_WEEKDAY,
-    KEY_DECODE, /* from here on lists and mappings: built by decode_add_…(), raw_add_field() … */
+    KEY_DECODE, /* this type and those below are lists and mappings: decode_add_…() builds it */
     KEY_FIELDS,
-    KEY_RAW,
+    KEY_RAW, /* built by raw_add_field() */
     KEY_PROPERTIES,
-    KEY_DIMENSIONS, /* … and report_add_…() */
+    KEY_DIMENSIONS, /* dimensions, conditions and measures are built by report_add_…() */
     KEY_CONDITIONS,
     KEY_MEASURES,
-    KEY_KEEP /* by keep_set() */
+    KEY_KEEP /* built by keep_set() */
 };
 
-/* Which struct the member belongs to. */
+/* The struct that has the member. */
 enum key_owner { KEY_OF_config, KEY_OF_config_source, KEY_OF_report };
 
 struct key {
     enum key_owner owner;
     const char *section, *name;
     enum key_type type;
-    size_t offset, bytes; /* of the member */
+    size_t offset, bytes; /* the member's offset and size in its struct */
     const char *unit;
     int64_t min, max;
-    const char *standard; /* the default, NULL: none */
+    const char *standard; /* the default; NULL: none */
     bool reload;
     const char *help;
 };
@@ -70,7 +70,7 @@ struct key_section {
     const char *name, *help;
 };
 
-/* In the order of keys.def; both end with a name of NULL. */
+/* Both in the order of keys.def; the last entry's name is NULL. */
 extern const struct key keys_table[];
 extern const struct key_section keys_sections[];
 /* The names of keys_sections alone, NULL at the end. */
@@ -79,27 +79,27 @@ extern const char *const keys_section_names[];
 const struct key *keys_find(const char *section, struct slice name);
 bool keys_is_section(struct slice name);
 bool keys_is_list(const struct key *k);
-/* Text without control bytes, UTF-8, not empty? */
+/* Is it UTF-8, not empty, and without control bytes? */
 bool keys_is_line(struct slice text);
-/* May its value be read from a file, by file:PATH? */
+/* May its value be file:PATH? */
 bool keys_may_be_file(const struct key *k);
 /* Is its value printed in quotes? */
 bool keys_is_text(const struct key *k);
-/* A source's type and decoding decide which of the keys of `sources` it may have. */
+/* May this source have the key of `sources`? Its type and decoding decide. */
 bool keys_belongs(const struct key *k, const struct config_source *source);
-/* The words that a key takes, each at the index that stands for it; NULL at the end. */
+/* The words that a key takes; a word's index is its value. NULL at the end. */
 const char *const *keys_choices(const struct key *k);
-/* Of a size or duration, smallest first; a name of NULL at the end. */
+/* The units of a size or duration, smallest first; the last name is NULL. */
 const struct unit *keys_units(const struct key *k);
-/* Set every member of `owner`'s struct that has a default; its strings are NULL before. */
+/* Sets every member of `owner`'s struct that has a default. Pre: its strings are NULL. */
 void keys_set_defaults(enum key_owner owner, void *base);
-/* Set the member from `text`. `reference` is {0}, or how the text was written where it came from the
- * environment or a file: an error then shows this and not the text. */
+/* Sets the member from `text`. If the text came from the environment or a file, `reference` is the reference
+ * as written: errors show it instead of the text. Otherwise `reference` is {0}. */
 bool keys_parse(const struct key *k, struct slice text, struct slice reference, void *base,
                 struct err *e) MUST_CHECK;
-/* The member as keys_parse() takes it; nothing where it is a string that is NULL. */
+/* Adds the member as keys_parse() takes it; adds nothing for a string that is NULL. */
 void keys_print(const struct key *k, const void *base, struct text *out);
 /* "16KiB to 1MiB", "file, stdin or kafka" */
 void keys_range(const struct key *k, struct text *out);
-/* The same in a sentence: "a size from 16KiB to 1MiB" */
+/* The range in a sentence: "a size from 16KiB to 1MiB" */
 void keys_expected(const struct key *k, struct text *out);

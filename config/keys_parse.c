@@ -1,4 +1,4 @@
-/* From a text to a member. */
+/* Parses a text into a member. */
 #include "base/civil.h"
 #include "base/mem.h"
 #include "base/suggest.h"
@@ -29,7 +29,7 @@ static void put_number(const struct key *k, void *base, int64_t value)
         memcpy(member, &truth, sizeof truth);
 }
 
-/* What every refusal says: found, expected, and `hint` in words (or ""). */
+/* Every refusal: found, expected, and `hint` (or ""). */
 static bool refuse(const struct key *k, struct slice shown, const char *hint, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];
@@ -40,7 +40,7 @@ static bool refuse(const struct key *k, struct slice shown, const char *hint, st
     return false;
 }
 
-/* What came from elsewhere may be a secret. */
+/* Shows the reference instead of the text, which may be a secret. */
 static struct slice shown_of(struct slice text, struct slice reference)
 {
     return reference.ptr == NULL ? text : reference;
@@ -54,7 +54,7 @@ static size_t count_digits(struct slice text)
     return n;
 }
 
-/* What was meant by 64MB, 64k, 5 or 10sec: the unit that begins like it. */
+/* Suggests a unit for 64MB, 64k, 5 or 10sec: the unit that begins alike. */
 static const char *unit_hint(const struct key *k, struct slice text, char buf[SUGGEST_HINT_BYTES])
 {
     size_t digits = count_digits(text);
@@ -126,7 +126,7 @@ bool keys_is_line(struct slice text)
     return text.len > 0;
 }
 
-/* What HTTP can carry as a token (RFC 9110, token68). */
+/* Is it a token that HTTP can carry (RFC 9110, token68)? */
 static bool is_secret(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -147,7 +147,7 @@ static bool is_good_string(enum key_type type, struct slice text)
             (type == KEY_TOPIC && address_is_topic(text)));
 }
 
-/* About the scheme, or about a file's path. */
+/* A hint about the scheme, or about a file's path. */
 static const char *url_hint(struct slice url, char hint[SUGGEST_HINT_BYTES])
 {
     struct slice scheme = address_scheme(url);
@@ -206,7 +206,7 @@ static bool parse_preallocate(const struct key *k, struct slice text, struct sli
     return true;
 }
 
-/* Which of decode.metric[] is the key's member? */
+/* The index of the key's member in decode.metric[]. */
 static enum metric_member metric_of(const struct key *k)
 {
     return (enum metric_member)((k->offset - offsetof(struct config_source, decode.metric)) / k->bytes);

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-#define KEYS_MAX 16 /* of one section */
+#define KEYS_MAX 16 /* keys in one section */
 
 typedef void entry_fn(struct load *ld, const struct pair *pr);
 
-/* Another section that has a key of this name. */
+/* The key of this name in any section. */
 static const struct key *find_elsewhere(struct slice name)
 {
     for (const struct key *k = keys_table; k->name != NULL; k++) {
@@ -127,7 +127,7 @@ void load_keys(struct load *ld, const char *section, const char *path, yaml_node
     }
 }
 
-/* Entries under names of the user's own; there is room for `max`. */
+/* Reads entries under names that the user chose, at most `max`. */
 static void read_named(struct load *ld, const struct pair *section, size_t max, entry_fn *read)
 {
     struct pair pr;
@@ -184,7 +184,7 @@ void load_document(struct config *c, struct document *d)
         return;
     c->sources = xcalloc(CONFIG_SOURCES_MAX, sizeof *c->sources);
     c->reports = xcalloc(CONFIG_REPORTS_MAX, sizeof *c->reports);
-    /* First, since their fields are what reports can be about. */
+    /* Sources first, since reports refer to their fields. */
     if (document_find(d, root, "", "sources", &pr))
         read_section(&ld, &pr);
     ld.sources_are_good = d->problem_count == 0;

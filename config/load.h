@@ -1,4 +1,4 @@
-/* load.h - the document of a configuration file into a struct config, by the table of keys.h.
+/* load.h - loads the document of a configuration file into a struct config, by the table of keys.h.
  *
  *   load.c         sections, and every key whose value is one text
  *   load_source.c  sources, their decodings, librdkafka's properties, and the rules between sources
@@ -13,21 +13,21 @@
 struct load {
     struct config *c;
     struct document *d;
-    yaml_mark_t source_marks[CONFIG_SOURCES_MAX]; /* where the names of c->sources stand */
-    bool sources_are_good;                        /* none of them had a problem */
+    yaml_mark_t source_marks[CONFIG_SOURCES_MAX]; /* positions of the names of c->sources */
+    bool sources_are_good;                        /* no source had a problem */
 };
 
-/* `c` holds the defaults, no sources and no reports; they stay empty where the document has none. What is
- * wrong becomes a problem of `d` and is left out of `c`. */
+/* Pre: `c` holds the defaults, no sources and no reports. Adds those of the document. A value that is wrong
+ * is noted as a problem of `d` and left out of `c`. */
 void load_document(struct config *c, struct document *d);
 
-/* The keys of a section, or of one source or report, into its struct. */
+/* Loads the keys of a section, or of one source or report, into its struct. */
 void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base);
-/* Is the value one text? Else a problem. */
+/* Is the value one text? If not, a problem is noted. */
 bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
-/* The same of a piece of what is counted: it must be as it is written. */
+/* As load_is_text(), for a text that decides what is counted: it may not contain ${. */
 bool load_is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
-/* Remember that the key's value came from elsewhere. */
+/* Remembers that the key's value came from the reference `raw`. */
 void load_note_reference(struct load *ld, const char *path, struct slice raw);
 
 void load_source_read(struct load *ld, const struct pair *pr);
@@ -35,7 +35,7 @@ void load_source_read(struct load *ld, const struct pair *pr);
 void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
                         struct config_source *source);
 void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr);
-/* What must hold between sources and sections, after all of them. */
+/* Checks the rules between sources and sections; call it after all of them are loaded. */
 void load_source_rules(struct load *ld);
 
 void load_report_read(struct load *ld, const struct pair *pr);

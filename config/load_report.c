@@ -3,7 +3,7 @@
 #include "aggregate/keep.h"
 #include "base/suggest.h"
 
-/* Every word that may be meant: dimensions, fields, and a NULL. */
+/* Every word that a hint may suggest: dimensions, fields. */
 #define WORDS_MAX 128
 
 static bool is_provided(const struct config *c, enum field f)
@@ -22,8 +22,8 @@ static bool has_open_source(const struct config *c)
     return open;
 }
 
-/* Fields of the users' own are known to the whole process once they were seen: what counts is whether a
- * source of this configuration has them. */
+/* Adds the built-in fields and the own fields of this configuration's sources. The process may know other own
+ * fields from an earlier configuration. */
 static size_t add_fields(const struct config *c, const char *words[], size_t count)
 {
     enum field f = 0;
@@ -53,7 +53,8 @@ static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *
     return false;
 }
 
-/* May a report be about it? Where the sources themselves are wrong nobody knows: such a piece is left out. */
+/* May a report use the field of the piece? If the sources had problems, that is unknown: false, without a
+ * problem of its own. */
 static bool check_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
 {
     enum field f;
@@ -139,7 +140,7 @@ void load_report_read(struct load *ld, const struct pair *pr)
     struct config *c = ld->c;
     struct report *r = &c->reports[c->report_count++];
     struct err e;
-    /* Under a wrong name, its keys are still worth a look. */
+    /* The name is wrong, but its keys are still checked. */
     if (!report_init(r, pr->name, 1, &e)) {
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
         bool good = report_init(r, slice_text("unnamed"), 1, &e);

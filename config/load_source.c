@@ -17,7 +17,7 @@ static void add_step(struct load *ld, const yaml_node_t *node, const char *path,
         document_problem(ld->d, node->start_mark, path, "%s", e.text);
 }
 
-/* A list, or the only one. */
+/* Reads a list of steps, or a single step. */
 static void read_steps(struct load *ld, const struct pair *pr, const char *expected,
                        struct config_source *source)
 {
@@ -44,7 +44,7 @@ static void read_fields(struct load *ld, const struct pair *pr, const char *expe
     }
 }
 
-/* One word, or a list. */
+/* Reads one word, or a list of fields. */
 static void read_raw(struct load *ld, const struct pair *pr, const char *expected,
                      struct config_source *source)
 {
@@ -77,7 +77,7 @@ void load_source_pieces(struct load *ld, const struct key *k, const struct pair 
     text_fini(&expected);
 }
 
-/* Certificates have line feeds. */
+/* Is it text? Line feeds are allowed, since certificates have them. */
 static bool is_text(struct slice s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr, *end = p + s.len;
@@ -93,7 +93,7 @@ static bool add_property(struct load *ld, const struct pair *pr, struct err *e)
     struct slice raw = document_scalar(pr->value);
     bool referred = false, good = expand_text(raw, true, &value, &referred, e);
     if (good) {
-        text_puts(&value, ""); /* so that an empty one is a text too */
+        text_puts(&value, ""); /* so that an empty value is not NULL */
         good = is_text(text_slice(&value)) ||
                err_set(e, EX_CONFIG, "found a value that is no text, expected UTF-8 without NUL");
     }
@@ -134,7 +134,7 @@ void load_source_properties(struct load *ld, const struct key *k, const struct p
     text_fini(&expected);
 }
 
-/* Keys that mean nothing for such a source. */
+/* Refuses keys that mean nothing for this kind of source. */
 static void refuse_strangers(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
     struct pair found;
@@ -154,7 +154,7 @@ static void refuse_strangers(struct load *ld, const struct pair *pr, const struc
     }
 }
 
-/* A line has no key, no headers and no broker. */
+/* Refuses origins that only messages have: a line has no key, no headers and no broker. */
 static void refuse_messages(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
     struct text origin = {0};
@@ -228,7 +228,7 @@ static void check_unique(struct load *ld, size_t i)
     }
 }
 
-/* Wrong ones are told of already. */
+/* Does the file set kafka.brokers, even wrongly? Wrong brokers were noted before. */
 static bool has_brokers(struct load *ld)
 {
     struct pair kafka, brokers;
@@ -250,7 +250,7 @@ static void check_rejects(struct load *ld)
                          "found a topic, expected kafka.brokers to say where the cluster is");
 }
 
-/* Collections of raw events are called raw.SOURCE, those of a report raw.day. */
+/* A report called `raw` would conflict: it names its collections raw.day, raw events theirs raw.SOURCE. */
 static bool has_report_raw(const struct config *c)
 {
     for (size_t i = 0; i < c->report_count; i++) {

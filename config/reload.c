@@ -10,7 +10,7 @@ static void list(struct text *out, const char *section, const char *name, const 
                 key[0] != '\0' ? "." : "", key, more);
 }
 
-/* Of a string or a list, others may be holding pointers. */
+/* False for strings and lists: other threads may hold pointers to them. */
 static bool is_plain(const struct key *k)
 {
     return k->type == KEY_SIZE || k->type == KEY_DURATION || k->type == KEY_INTEGER ||
@@ -29,7 +29,7 @@ static void take(const struct key *k, struct slice value, const char *name, void
     text_fini(&more);
 }
 
-/* The keys of a section, or of one source or report of it. */
+/* Compares the keys of a section, or of one source or report, and applies those that are reloadable. */
 static void take_keys(const char *section, const char *name, void *running, const void *next,
                       struct reload *found)
 {
