@@ -1,15 +1,16 @@
-/* batch.h - a sealed, immutable set of deltas with the exact ranges of the sources that went into it.
+/* batch.h - a batch: a sealed, immutable set of deltas, with the exact ranges of the sources in it. Shards
+ * fill its parts, stores commit it.
  *
  * Shape  : one part per ingest thread; a part holds, per report, its cells (series, time → columns)
  *          and the keys of the series it met for the first time.
  *
  *            cells:  | series 7, time 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × columns
  *
- *          A cell is one minute long; one second in a report that says so (report_cell()).
- * Series : numbered by their shard from 0 in order of first sight. Whoever applies the batch keeps a
- *          map from (shard, epoch, number) to its own name for the series; a new epoch empties it.
- * Raw    : of sources that want it, events are also here as documents (raw_document.h), in their order.
- * Ranges : one of a file; one per partition that an ingest thread consumed from. Each has books of its own.
+ *          A cell is one minute long, or one second if the report's layout is `minute` (report_cell()).
+ * Series : a shard numbers its series from 0 in order of first sight. The store keeps a map from (shard,
+ *          epoch, number) to its own name for the series; a new epoch empties the map.
+ * Raw    : if a source has `raw`, its events are also here as documents (raw_document.h), in their order.
+ * Ranges : one for a file; one per partition that an ingest thread consumed from. Each has books of its own.
  * Owner  : the pipeline; a store only reads. Keys live until the part is given back to its shard.
  */
 #pragma once
@@ -21,14 +22,14 @@
 #include <stdint.h>
 
 struct cell {
-    uint32_t series; /* number of the shard's */
+    uint32_t series; /* the series' number in its shard */
     uint32_t time;   /* minutes since 1970, until the year 10136; or seconds, until 2106 */
     int64_t value[]; /* the report's columns, see measure.h */
 };
 
 struct series {
     uint32_t number;
-    uint32_t last; /* newest cell of the open batch; its shard's own, others must not read it */
+    uint32_t last; /* index of the cell it used last in the open batch; only its shard may read it */
     uint32_t key_len;
     char key[]; /* settled dimension texts, joined by DIMENSION_SEPARATOR */
 };
@@ -49,7 +50,7 @@ static inline struct cell *cells_at(const struct cells *c, size_t i)
     return (struct cell *)(void *)(c->data + i * c->stride);
 }
 
-/* Sums stay at the ends of int64 rather than wrap. */
+/* Sums saturate at the ends of int64; they never wrap. */
 static inline int64_t value_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -69,25 +70,25 @@ struct part {
     uint32_t shard, epoch;
     size_t report_count;
     struct part_report *reports;
-    struct text raw;    /* events as they are: each a struct raw_head and its document */
-    struct books books; /* what nobody took before the seal (shard_take_books()) */
+    struct text raw;    /* raw events: each a struct raw_head and its document */
+    struct books books; /* entries that were not taken before the seal (shard_take_books()) */
 };
 
 #define RANGE_SOURCE_BYTES    288 /* "kafka:", a topic of 249 bytes, "~" and a number */
 #define RANGE_PARTITION_BYTES 16
 #define RANGE_TAIL_BYTES_MAX  4096
 
-/* How far a partition of a source has been counted: [from, to) of its offsets. */
+/* The offsets [from, to) of a partition of a source that a batch counts. */
 struct range {
     char source[RANGE_SOURCE_BYTES];       /* identity: "file:4096:9f…", "kafka:access" */
-    char partition[RANGE_PARTITION_BYTES]; /* "" of files, "0", "1", … of a topic */
-    char label[512];                       /* what a person calls it: the path last seen */
+    char partition[RANGE_PARTITION_BYTES]; /* "" for a file, "0", "1", … for a topic */
+    char label[512];                       /* name for people: the path last seen */
     int64_t from, to;
-    uint64_t tail_hash; /* of the tail_len bytes before `to`; of a topic: of the record tail_len before it */
+    uint64_t tail_hash; /* file: hash of tail_len bytes before `to`; topic: of the record at to - tail_len */
     uint32_t tail_len;
-    struct witnesses witnesses; /* of a topic: counted records before `to` */
-    int64_t latest_ms;   /* events after this were in the future, by the clock and limit of that time, … */
-    int64_t latest_from; /* … as in all ranges from this offset on */
+    struct witnesses witnesses; /* counted records of a topic before `to` */
+    int64_t latest_ms;          /* last instant that was not in the future, by the clock and limit of then */
+    int64_t latest_from;        /* offset from which on all ranges had this latest_ms */
 };
 
 struct batch {

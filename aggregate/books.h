@@ -1,4 +1,4 @@
-/* books.h - the account of every line: nothing is counted twice, nothing is dropped unseen.
+/* books.h - the account of every line: it shows that no line is counted twice or dropped unseen.
  *
  *   per source            consumed = rejected (by reason) + parsed
  *   per source and report parsed   = counted + filtered + late
@@ -7,7 +7,7 @@
  *         [consumed, parsed, rejected[0] … rejected[REJECT_COUNT-1], then per report
  *         parsed, counted, filtered, late].
  *         A report's own `parsed` starts when the report is first configured, so it may be below the
- *         source's. `late` are those of a time of which the report keeps no slot any more (keep.h).
+ *         source's. `late` events have a time that has expired in every resolution of the report (keep.h).
  */
 #pragma once
 
@@ -35,11 +35,11 @@ void books_init(struct books *b, size_t report_count);
 void books_fini(struct books *b);
 void books_clear(struct books *b);
 void books_add(struct books *to, const struct books *from);
-/* Does every line add up? */
+/* Do both equations above hold? */
 bool books_balance(const struct books *b);
 int64_t books_rejected(const struct books *b);
 
-/* Entry `e` of the source's part, or of a report's part. */
+/* Entry `e` of the source; books_report(): entry `e` of a report. */
 static inline int64_t *books_source(struct books *b, int e)
 {
     return &b->entries[e];

@@ -19,7 +19,7 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undo one escape at `p` (a backslash): the byte it stands for, and how many bytes it took. An
+/* Undoes the escape at `p` (a backslash): returns its byte, and in *taken the length of the escape. An
  * unknown escape is just a backslash. */
 static unsigned char unescape(const char *p, const char *end, size_t *taken)
 {
@@ -55,10 +55,10 @@ static unsigned char unescape(const char *p, const char *end, size_t *taken)
     return '\\';
 }
 
-/* What settling writes: bytes up to a limit, while all of them are hashed for the cut mark. */
+/* The output of settling: bytes up to a limit, while all bytes are hashed for the cut mark. */
 struct sink {
     char *out;
-    size_t len, limit; /* limit: what fits when a cut mark must follow */
+    size_t len, limit; /* limit: bytes that leave room for a cut mark */
     size_t max;
     size_t fitting; /* length of `out` up to the last whole character within `limit` */
     bool cut;
@@ -96,7 +96,7 @@ static size_t sink_finish(struct sink *s)
     return s->fitting + CUT_MARK_BYTES;
 }
 
-/* Take one character (of an unescaped form, so an escape can be part of a UTF-8 sequence). */
+/* Takes one character. Escapes are undone first, so an escape can be part of a UTF-8 sequence. */
 static const char *settle_one(struct sink *s, const char *p, const char *end, bool escaped)
 {
     unsigned char decoded[4];
@@ -149,7 +149,7 @@ static struct slice path_segments(struct slice path, int segments)
     return slice_of(path.ptr, n);
 }
 
-/* Up to the first '/', '?' or '#'. */
+/* The length up to the first '/', '?' or '#'. */
 static size_t authority_len(const char *p, const char *end)
 {
     size_t len = 0;

@@ -1,9 +1,9 @@
-/* dimension.h - settles the text of a series' dimensions, once and for every store.
+/* dimension.h - settles the text of a series' dimensions, in one way for all stores.
  *
  * Settled : escapes are undone; then bytes that are not valid UTF-8, and control bytes, become %XX; text
  *           over `max_bytes` is cut and ends in `~` and 16 hex digits of the whole text's XXH3 hash.
- *           Absent is "-". So settled text never holds DIMENSION_SEPARATOR.
- * Cost    : the common case (one dimension, nothing odd, not too long) is the slice itself: no copy.
+ *           An absent dimension is "-". Settled text never holds DIMENSION_SEPARATOR.
+ * Cost    : the fast path (one dimension, nothing odd, not too long) returns the slice itself: no copy.
  */
 #pragma once
 
@@ -16,13 +16,13 @@
 /* Room for one key: every dimension settled at its longest, and separators. */
 #define DIMENSION_KEY_BYTES(max_bytes) (REPORT_DIMENSIONS_MAX * ((size_t)(max_bytes) + 1))
 
-/* The key of the series that `ev` belongs to: points into the event or into `scratch`, which has
+/* The key of the event's series. It points into the event or into `scratch`, which has
  * DIMENSION_KEY_BYTES(max_bytes) bytes. */
 struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch);
 
-/* Settle `raw` into `out` (max_bytes bytes of room); `escaped` undoes log escapes first. Returns its
- * length. */
+/* Settles `raw` into `out` (max_bytes bytes of room); `escaped`: undoes log escapes first. Returns the length
+ * of the settled text. */
 size_t dimension_settle(struct slice raw, bool escaped, size_t max_bytes, char *out);
 
-/* Take the text of the next dimension off a key. */
+/* Takes the text of the next dimension off a key. */
 struct slice dimension_next(struct slice *key);

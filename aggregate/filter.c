@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* One byte each and a | between them. */
+/* The shortest alternatives have one byte each, and a | between them. */
 #define ALTERNATIVES_MAX (CONDITION_TEXT_BYTES / 2)
 
 static const char *const op_texts[] = {
@@ -42,8 +42,8 @@ static bool ends_with(struct slice text, struct slice tail)
            (tail.len == 0 || memcmp(text.ptr + text.len - tail.len, tail.ptr, tail.len) == 0);
 }
 
-/* One alternative. The pieces between stars are searched from left to right, each once, so that no text
- * makes it go back. */
+/* Does one alternative match? The pieces between stars are searched from left to right, each once, so it
+ * never backtracks. */
 static bool matches(struct slice text, struct slice pattern)
 {
     if (memchr(pattern.ptr, '*', pattern.len) == NULL)
@@ -101,7 +101,7 @@ static int compare_slices(const void *a, const void *b)
     return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Splits at the first operator; the longer ones are looked at first. */
+/* Splits at the first operator; longer operators win over their beginnings. */
 static bool split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand)
 {
     static const enum condition_op longest_first[] = {OP_NE, OP_LE, OP_GE, OP_EQ, OP_LT, OP_GT};
@@ -119,7 +119,7 @@ static bool split(struct slice text, struct slice *name, enum condition_op *op, 
     return false;
 }
 
-/* "-12.5": only what is held exactly. */
+/* Parses "-12.5"; only numbers that EVENT_SCALE represents exactly. */
 static bool parse_decimal(struct slice text, int64_t *number)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -150,7 +150,7 @@ static bool parse_number(struct condition *c, struct slice operand, struct err *
                suggest_quote(operand, quote), op_texts[c->op], EVENT_DECIMAL_MAX / EVENT_SCALE);
 }
 
-/* Copies `from` with every run of stars as one, which means the same. */
+/* Copies `from` with every run of stars replaced by one star, which matches the same. */
 static struct slice collapse_stars(struct slice from, char *to)
 {
     size_t len = 0;

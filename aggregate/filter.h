@@ -2,14 +2,14 @@
  *
  *   status>=500   method=GET|POST   path=*.html   agent!=*bot*   user!=-   (- is "absent")
  *
- * Text operators are = and != with `|` between alternatives and `*` for any run of bytes; they compare
- * the bytes of the log, escapes and all, and an absent field is the text "-". < <= > >= compare numbers,
- * exactly: status and bytes with whole ones, value and own fields with decimal fractions (value>=-95.5);
- * they never hold for an event without that number.
+ * Text operators are = and != with `|` between alternatives and `*` for any run of bytes. They compare
+ * the bytes of the log, with escapes still in place; an absent field is the text "-". < <= > >= compare
+ * numbers exactly: status and bytes with whole numbers, value and own fields with decimal fractions
+ * (value>=-95.5). They never hold for an event without that number.
  *
- * Fields   : those of event.h. What a dimension derives is written with them: status=4* for status_class
+ * Fields   : the fields of event.h. Derived dimensions are written with them: status=4* for status_class
  *            4xx, referrer=*://example.com* for a referrer_host.
- * Spelling : one per condition: no spaces around the operator, alternatives sorted, each once; numbers
+ * Spelling : one per condition: no spaces around the operator; alternatives sorted, each once; numbers
  *            without needless zeros.
  * Cost     : no allocation, linear in the field and the operand (memmem), whatever a client sends.
  */
@@ -27,12 +27,12 @@ struct condition {
     enum field field;
     enum condition_op op;
     int64_t number;                  /* operand of < <= > >=, in units of 1/field_scale() */
-    size_t text_len;                 /* operand of = and != … */
-    char text[CONDITION_TEXT_BYTES]; /* … and a NUL */
+    size_t text_len;                 /* length of `text` */
+    char text[CONDITION_TEXT_BYTES]; /* operand of = and !=, and a NUL */
 };
 
-/* False with EX_CONFIG, "found …, expected …"; *c is then unchanged. */
+/* False: EX_CONFIG, "found …, expected …"; *c is then unchanged. */
 bool condition_parse(struct condition *c, struct slice text, struct err *e) MUST_CHECK;
 bool condition_holds(const struct condition *c, const struct event *ev);
-/* In its one spelling, which condition_parse() takes back to the same condition. */
+/* Adds the condition in its one spelling, which condition_parse() reads back to the same condition. */
 void condition_print(const struct condition *c, struct text *out);

@@ -9,10 +9,10 @@
 #define KEEP_MAX_MS ((int64_t)100000 * DAY_MS)
 #define UNITS       (&units_durations[1]) /* seconds or more */
 
-/* The least that makes sense: one slot. */
+/* The shortest time that makes sense: one time bucket. */
 static const int64_t shortest_ms[SPAN_COUNT] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, 31 * (int64_t)DAY_MS};
 
-/* False: it is none, or 0. *ms 0: for ever. */
+/* False: no duration, or out of range. *ms 0: for ever. */
 static bool parse(struct slice text, int64_t *ms)
 {
     *ms = 0;

@@ -9,7 +9,7 @@ static const char *const function_names[] = {
     [MEASURE_MAX] = "max",     [MEASURE_LAST] = "last", [MEASURE_MEAN] = "mean"};
 
 #define FUNCTIONS COUNT_OF(function_names)
-/* Every function of every field, and count. */
+/* Suggestions: every function of every field, and count. */
 #define HINTS_MAX (FUNCTIONS * FIELD_MAX)
 
 static const char *write_expression(enum measure_kind kind, enum field f, char buf[MEASURE_EXPRESSION_BYTES])
@@ -21,7 +21,7 @@ static const char *write_expression(enum measure_kind kind, enum field f, char b
     return buf;
 }
 
-/* Splits "mean(value)"; false where it is not of that form. */
+/* Splits "mean(value)"; false: it has another form. */
 static bool split(struct slice expression, struct slice *function, struct slice *field)
 {
     const char *open = expression.len > 0 ? memchr(expression.ptr, '(', expression.len) : NULL;
@@ -123,7 +123,7 @@ static int compare_lasts(const int64_t *a, const int64_t *b)
     return 0;
 }
 
-/* Returns how many columns the sum has. */
+/* Returns the number of the sum's columns. */
 static size_t merge_sums(const struct measure *m, int64_t *to, const int64_t *from)
 {
     to[0] = value_add(to[0], from[0]);

@@ -1,20 +1,21 @@
-/* measure.h - what a report keeps of its events' numbers: columns of int64 that merge in any order.
+/* measure.h - a report's measures of its events' numbers: columns of int64 that merge in any order. Shards,
+ * stores and queries call it.
  *
- *   count     one column   events
- *   sum(F)    one          of status or bytes: stays at the ends of int64 rather than wrap
- *             two          of decimal fractions: whole units, rounded down, and what is above them, in units
- *                          of 1/EVENT_SCALE, so that it has as much room
- *   mean(F)   one more     the sum, and how many events have the number
- *   min(F)    one          the number, moved up by one where it is not negative: 0 is none
- *   max(F)    one          the same
- *   last(F)   three        at_ms + 1, order, number: of the event that is the last
+ *   count     one column   the number of events
+ *   sum(F)    one          F is status or bytes: the sum, saturated at the ends of int64
+ *             two          F is a decimal fraction: the sum in whole units, rounded down; and the rest, in
+ *                          units of 1/EVENT_SCALE, so that both kinds of sum have as much room
+ *   mean(F)   one more     the columns of the sum, and the number of events that have F
+ *   min(F)    one          the number, plus one if it is not negative; 0: none
+ *   max(F)    one          as min(F)
+ *   last(F)   three        at_ms + 1, order, number: of the last event
  *
- * Merge   : columns are added, compared, or (of last) the greater of two triples is taken. So an event, a
- *           cell, a row and a sum over series all merge by the same rule, zeros are neutral, and neither
- *           order nor grouping changes the result: not threads, batches, folds or the step of a query.
- * Fields  : those with numbers (field_is_number()); in units of 1/field_scale().
- * Absent  : an event without the number adds to no measure of it; without any such event min, max, last and
- *           mean are absent, sum and count 0.
+ * Merge   : columns are added or compared; for last(F), the greater of two triples is taken. Events, cells,
+ *           rows and sums over series all merge by this rule, and zeros are neutral. So order and grouping
+ *           never change the result: neither threads, batches and folds, nor the step of a query.
+ * Fields  : fields with numbers (field_is_number()), in units of 1/field_scale().
+ * Absent  : an event without the number adds nothing to measures of it. Without any such event min, max, last
+ *           and mean are absent; sum and count are 0.
  */
 #pragma once
 
@@ -31,27 +32,27 @@ enum measure_kind { MEASURE_COUNT, MEASURE_SUM, MEASURE_MIN, MEASURE_MAX, MEASUR
 
 struct measure {
     enum measure_kind kind;
-    enum field field; /* of all but a count */
-    size_t column;    /* its first one, in a row of its report's columns */
+    enum field field; /* the field measured; unused for a count */
+    size_t column;    /* index of its first column in a row of its report */
     char name[MEASURE_NAME_BYTES];
     char expression[MEASURE_EXPRESSION_BYTES]; /* as measure_parse() takes it */
 };
 
-/* Kind, field and expression of *m. False with EX_CONFIG, "found …, expected …". */
+/* Sets kind, field and expression of *m. False: EX_CONFIG, "found …, expected …". */
 bool measure_parse(struct measure *m, struct slice expression, struct err *e) MUST_CHECK;
 size_t measure_column_count(const struct measure *m);
-/* Are its columns added up, each for itself? */
+/* Does it merge by adding each column, without carries between columns? */
 bool measure_is_additive(const struct measure *m);
-/* A sum (or count, or mean), of one column or two? */
+/* Is it a count, sum or mean? */
 bool measure_is_sum(const struct measure *m);
 
-/* `columns`, `to`, `from`: the measure's own, from its first. */
+/* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
-/* What they say; false: absent. */
+/* The value that the columns hold, in units of 1/EVENT_SCALE (number.h). False: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);
 
-/* The column of a min or max, where 0 is free to say "none". */
+/* The column of a min or max, in which 0 means "none". */
 static inline int64_t measure_shift(int64_t number)
 {
     return number >= 0 ? number + 1 : number;

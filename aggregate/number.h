@@ -1,4 +1,4 @@
-/* number.h - the numbers that conditions and answers show: exact decimal fractions, never by way of a float.
+/* number.h - numbers that conditions and answers show: exact decimal fractions, computed without floats.
  *
  * Unit : 1/EVENT_SCALE, in 128 bits, so that every count and sum has room.
  */
@@ -14,5 +14,5 @@ __extension__ typedef __int128 int128;
 
 /* "95", "95.5", "-0.000001": without zeros at the end. Pre: no more than INT64_MAX units of 1. */
 const char *number_text(int128 number, char buf[NUMBER_BYTES]);
-/* A sum as above, divided: rounded half away from zero. Pre: count > 0. */
+/* sum / count, rounded half away from zero. Pre: count > 0. */
 int128 number_mean(int128 sum, int64_t count);

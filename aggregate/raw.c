@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #define KIB         ((int64_t)1 << 10)
-#define TTL_MAX_MS  (24000 * (int64_t)DAY_MS) /* servers count its seconds in 31 bits */
+#define TTL_MAX_MS  (24000 * (int64_t)DAY_MS) /* servers hold a TTL's seconds in 31 bits */
 #define PERIODS_MAX 10000
-#define MONDAY      (4 * (int64_t)DAY_MS) /* the first one of 1970 */
+#define MONDAY      (4 * (int64_t)DAY_MS) /* the first Monday of 1970 */
 
 #define DURATIONS (&units_durations[1]) /* seconds or more */
 #define SIZES     (&units_sizes[1])     /* KiB or more */
@@ -19,9 +19,9 @@ static const struct unit periods[] = {{"", 1}, {NULL, 0}};
 
 /* By enum raw_growth. */
 static const struct form {
-    const char *words, *before; /* … of the limit */
-    const struct unit *units;   /* NULL: no limit */
-    int64_t min, max;           /* of it */
+    const char *words, *before; /* the form's words, and the text between them and the limit */
+    const struct unit *units;   /* units of the limit; NULL: no limit */
+    int64_t min, max;           /* range of the limit */
     bool is_optional;
 } forms[] = {[RAW_FOREVER] = {"forever", "", NULL, 0, 0, true},
              [RAW_TTL] = {"ttl", " ", DURATIONS, SECOND_MS, TTL_MAX_MS, false},
@@ -114,7 +114,7 @@ bool raw_set_growth(struct raw *r, struct slice text, struct err *e)
     return refuse(text, RAW_GROWTH_EXPECTED, e);
 }
 
-/* Which field of the source is meant by the name of a document's member? */
+/* Finds the source's field for the name of a document's member. */
 static bool resolve(struct raw_field *f, const struct decode *d)
 {
     struct slice name = slice_text(f->name);
@@ -195,7 +195,7 @@ int64_t raw_period(const struct raw *r, int64_t at_ms)
     case RAW_COLLECTION_PER_DAY:
         return span_floor(SPAN_DAY, at_ms);
     case RAW_COLLECTION_PER_WEEK:
-        return into_week < 0 ? 0 : at_ms - into_week; /* the week that 1970 began in is a short one */
+        return into_week < 0 ? 0 : at_ms - into_week; /* the week in which 1970 began is short */
     case RAW_COLLECTION_PER_MONTH:
     case RAW_DATABASE_PER_MONTH:
         return span_floor(SPAN_MONTH, at_ms);

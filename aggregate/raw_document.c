@@ -10,10 +10,10 @@
 
 #define BIT(f)          ((uint64_t)1 << (f))
 #define OFFSET_BYTES    40
-#define SETTLED_TIMES   3 /* so much longer a text may become */
+#define SETTLED_TIMES   3 /* settling makes a text at most so many times longer */
 #define NAME_ROOM_BYTES (FIELD_NAME_BYTES + 1)
-#define PLACES_MAX      6  /* of an event's number */
-#define DOUBLE_DIGITS   15 /* so many it gives back */
+#define PLACES_MAX      6  /* decimal places of an event's number */
+#define DOUBLE_DIGITS   15 /* significant digits that a double keeps */
 
 /* https://bsonspec.org */
 enum bson_type {
@@ -28,7 +28,7 @@ enum bson_type {
 static const uint64_t of_lines = BIT(FIELD_HOST) | BIT(FIELD_LOGNAME) | BIT(FIELD_USER) | BIT(FIELD_REQUEST) |
                                  BIT(FIELD_PATH) | BIT(FIELD_STATUS) | BIT(FIELD_BYTES) |
                                  BIT(FIELD_REFERRER) | BIT(FIELD_AGENT);
-/* In the request already. */
+/* Fields that the request contains already. */
 static const uint64_t of_request = BIT(FIELD_METHOD) | BIT(FIELD_TARGET) | BIT(FIELD_PROTOCOL);
 
 static void add_name(struct text *out, enum bson_type type, const char *name)
@@ -68,7 +68,7 @@ static void add_odd_text(struct text *out, const char *name, const struct event 
     free(settled);
 }
 
-/* Whole numbers stay whole. */
+/* Adds a whole number as a long, any other as a double. */
 static void add_decimal(struct text *out, const char *name, int64_t number)
 {
     double fraction = (double)number / EVENT_SCALE;
@@ -91,7 +91,7 @@ static size_t count_digits(const char *p, size_t len)
     return n;
 }
 
-/* Would a number say all that the text does? One that is read back is written as it was. */
+/* Can a number replace the text? Only if printing the number gives the same text. */
 static bool is_number(struct slice s)
 {
     size_t sign = s.len > 0 && s.ptr[0] == '-' ? 1 : 0;
@@ -155,7 +155,7 @@ static void add_all(struct text *out, const struct raw *r, const struct event *e
         char buf[NAME_ROOM_BYTES];
         enum field f = (enum field)__builtin_ctzll(wanted);
         if (f >= FIELD_REQUEST && !has_time) {
-            add_time(out, ev); /* where a line has it */
+            add_time(out, ev); /* in the place that it has in a log line */
             has_time = true;
         }
         add_field(out, name_of(f, buf), ev, f);

@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-/* Every built-in field but `bytes` and `value`: as a dimension they would make a series of nearly every
- * event.
- * */
+/* Every built-in field except `bytes` and `value`, which would make a series of nearly every event. */
 const char *const report_dimension_names[] = {
     "path", "path:N",   "target",        "host",  "status",   "status_class", "method",  "vhost", "port",
     "user", "referrer", "referrer_host", "agent", "protocol", "request",      "logname", "name",  NULL};
@@ -184,7 +182,7 @@ static int compare_conditions(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-/* All of them must hold, so neither their order nor a repetition means anything. */
+/* All conditions must hold, so order and repetitions have no meaning: sorts them and drops repetitions. */
 static void sort_conditions(struct report *r)
 {
     size_t kept = 0;
@@ -229,7 +227,7 @@ bool report_finish(struct report *r, struct err *e)
     return true;
 }
 
-/* What was counted once stays readable, whatever fields today's sources have. */
+/* A stored report stays readable, even if its field is no field of today's sources: makes it known. */
 static bool know_field(enum report_piece kind, struct slice text, struct err *e)
 {
     enum field f;
@@ -252,7 +250,7 @@ static bool read_layout(struct report *r, struct slice name, struct err *e)
     return err_set(e, EX_DATAERR, "found layout %s, expected hour or minute", suggest_quote(name, quote));
 }
 
-/* One line of a definition: its first word says what the rest is. */
+/* Reads one line of a definition; its first word is the kind of the rest. */
 static bool read_line(struct report *r, struct slice line, struct err *e)
 {
     const char *space = memchr(line.ptr, ' ', line.len);

@@ -1,4 +1,5 @@
-/* report.h - what to count: a filter, dimensions and measures, compiled from text once.
+/* report.h - a report: a filter, dimensions and measures, compiled from text once. The configuration and the
+ * stores make it; shards, stores and queries read it.
  *
  *   pages  by: [path]   where: [status<400]   measures: {hits: count, bytes: sum(bytes)}
  *
@@ -13,8 +14,8 @@
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
  *            conditions sorted, each once; no line for the layout of days.
- * Names    : of reports, sources, measures: [a-z][a-z0-9_]*; of a dimension: its text. A measure may not
- *            have the name of a dimension.
+ * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
+ *            not have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
  * Threads  : read-only once compiled; shared by all.
  */
@@ -32,13 +33,13 @@
 #define REPORT_CONDITIONS_MAX 16
 #define REPORT_NAME_BYTES     64
 #define REPORT_SEGMENTS_MAX   9
-#define REPORT_SERIES_MAX     1000000 /* of report_init() */
+#define REPORT_SERIES_MAX     1000000 /* default of series_max */
 
 enum dimension_kind {
     DIMENSION_FIELD,         /* the field itself: path, target, host, user, method, status, … */
-    DIMENSION_PATH_SEGMENTS, /* "path:2", the first two segments: /a/b of /a/b/c.html */
+    DIMENSION_PATH_SEGMENTS, /* "path:2", the first two segments: /a/b for /a/b/c.html */
     DIMENSION_STATUS_CLASS,  /* "status_class": 2xx */
-    DIMENSION_REFERRER_HOST  /* "referrer_host": example.com of http://example.com/x */
+    DIMENSION_REFERRER_HOST  /* "referrer_host": example.com for http://example.com/x */
 };
 
 struct dimension {
@@ -48,41 +49,42 @@ struct dimension {
     char name[32]; /* as written; also its name in queries and documents */
 };
 
-/* Into how long documents a database of documents puts it (store/mongo/handle/kind.h); of minutes, seconds
- * are counted. */
+/* The length of its shortest documents in MongoDB (store/mongo/handle/kind.h). LAYOUT_MINUTE counts seconds,
+ * the others minutes. */
 enum report_layout { LAYOUT_DAY, LAYOUT_HOUR, LAYOUT_MINUTE };
 
 struct report {
     char name[REPORT_NAME_BYTES];
     int generation;
     enum report_layout layout;
-    uint32_t series_max;         /* further ones go to the series `other`; not part of the identity */
-    int64_t keep_ms[SPAN_COUNT]; /* slots of each span (keep.h); 0: for ever. Not part of the identity */
+    uint32_t series_max;         /* most series; further ones count in `other`. Not part of the identity */
+    int64_t keep_ms[SPAN_COUNT]; /* life of time buckets (keep.h); 0: for ever. Not part of the identity */
     size_t dimension_count, measure_count, condition_count;
     struct dimension dimensions[REPORT_DIMENSIONS_MAX];
     struct measure measures[REPORT_MEASURES_MAX];
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
-    size_t column_count;                                /* of all measures, one's after the other's */
-    bool is_additive;                                   /* every column is added up, each for itself */
+    size_t column_count;                                /* columns of all measures, in their order */
+    bool is_additive;                                   /* all measures merge by adding each column */
     char *definition;                                   /* canonical text, owned */
 };
 
-/* One piece at a time, so that a configuration can name the line of the piece that is wrong.
- * Each returns false with EX_CONFIG and leaves the report as it was. */
+/* Each takes one piece, so that a configuration can name the line of a wrong piece. On false the error is
+ * EX_CONFIG and the report is unchanged. */
 bool report_init(struct report *r, struct slice name, int generation, struct err *e) MUST_CHECK;
 bool report_add_dimension(struct report *r, struct slice text, struct err *e) MUST_CHECK;
 bool report_add_condition(struct report *r, struct slice text, struct err *e) MUST_CHECK;
 bool report_add_measure(struct report *r, struct slice name, struct slice expression,
                         struct err *e) MUST_CHECK;
-/* After the last piece: checks the whole and writes the definition. No measures: hits and bytes. */
+/* Call it after the last piece: checks the whole and writes the definition. Without measures the report gets
+ * hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
-/* From a stored definition; the inverse of report_finish(). False with EX_DATAERR: no definition that
- * report_finish() writes; *r is then empty. */
+/* Reads a stored definition; the inverse of report_finish(). False: EX_DATAERR, report_finish() writes no
+ * such definition; *r is then empty. */
 bool report_read(struct report *r, struct slice name, int generation, struct slice definition,
                  struct err *e) MUST_CHECK;
 void report_fini(struct report *r);
 
-/* The length of its cells: what it can be asked for at the finest. */
+/* The resolution of its cells: the finest that queries can use. */
 static inline enum span report_cell(const struct report *r)
 {
     return r->layout == LAYOUT_MINUTE ? SPAN_SECOND : SPAN_MINUTE;
@@ -93,16 +95,17 @@ static inline int64_t report_cell_ms(const struct report *r)
     return r->layout == LAYOUT_MINUTE ? SECOND_MS : MINUTE_MS;
 }
 
-/* -1 where there is none of that name. */
+/* -1: there is none of that name. */
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
 enum report_piece { PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
-/* The name of the field that the text of a piece is about, known or not: `userid` of "userid", "userid!=-"
- * and "sum(userid)". Empty where there is none to look for (status_class, path:2, count). */
+/* The name of the field that a piece uses, known or not: `userid` for "userid", "userid!=-" and
+ * "sum(userid)". Empty for pieces without a field name (status_class, path:2, count). */
 struct slice report_piece_field(enum report_piece kind, struct slice text);
 
-/* Two rows of columns: those of events, cells, slots or whole ranges. */
+/* Merges a row of columns into another: of events, cells, time buckets or whole ranges. report_merge_mixed()
+ * takes any measures. */
 void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from);
 static inline void report_merge(const struct report *r, int64_t *to, const int64_t *from)
 {
@@ -114,8 +117,8 @@ static inline void report_merge(const struct report *r, int64_t *to, const int64
         to[i] = value_add(to[i], from[i]);
 }
 
-/* What report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1 to
- * path:9. NULL at the end. */
+/* The texts that report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1
+ * to path:9. NULL at the end. */
 extern const char *const report_dimension_names[];
-/* By enum report_layout; NULL at the end. */
+/* Names by enum report_layout; NULL at the end. */
 extern const char *const report_layout_names[];

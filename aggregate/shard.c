@@ -15,25 +15,25 @@
 #define SLOTS_MIN         1024
 #define ARENA_CHUNK_BYTES ((size_t)256 << 10)
 
-/* Where a series is looked up: the whole hash is compared before its key is touched. */
+/* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. */
 struct slot {
     uint64_t hash;
     struct series *series; /* NULL: empty */
 };
 
 struct table {
-    bool counts_and_sums; /* the usual measures, a count, and a sum of status or bytes: no loop over them */
-    int plain_field;      /* the one dimension, where it is a field as it stands; -1: not so */
-    struct series *only;  /* of a report without dimensions, once met */
-    uint64_t filtered;    /* of the open batch */
-    uint64_t late;        /* likewise */
+    bool counts_and_sums; /* fast path: the measures are a count and a sum of status or bytes */
+    int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
+    struct series *only;  /* the series of a report without dimensions; NULL: none yet */
+    uint64_t filtered;    /* filtered events of the open batch that are not in the books yet */
+    uint64_t late;        /* late events of the open batch that are not in the books yet */
     struct slot *slots;   /* power of two, at most 3/4 full */
     size_t slot_mask;
     size_t series_count;
     uint32_t *cell_index; /* (series, time) → cell number + 1; 0: empty. Power of two, half full */
     size_t cell_mask;
-    uint64_t cells_a_ms; /* × 2^64, rounded up; exact, since a time × what that adds stays below 2^64 */
-    uint64_t end_ms;     /* times before it have a cell */
+    uint64_t cells_a_ms; /* ceil(2^64 / cell_ms): a multiply-high divides by it, exactly for valid times */
+    uint64_t end_ms;     /* end of valid times: later ones have no cell */
 };
 
 struct shard {
@@ -42,14 +42,14 @@ struct shard {
     struct shard_limits limits;
     struct arena keys;
     struct table *tables;
-    struct part *open;  /* being filled */
-    struct part *spare; /* NULL while the writer has it */
-    bool start_anew;    /* the series were too many: forget them at the next seal … */
+    struct part *open;  /* the part being filled */
+    struct part *spare; /* the other part; NULL while the writer has it */
+    bool start_anew;    /* a limit of series or keys was reached: empty the tables once the part is back */
     struct part parts[2];
-    char *scratch; /* scratch_bytes for the key of each event at hand */
+    char *scratch; /* scratch_bytes for the key of each event of a call */
     size_t scratch_bytes;
-    uint64_t events;       /* of the open batch, not yet in the books */
-    bool taken;            /* some of the open batch's books were */
+    uint64_t events;       /* events of the open batch that are not in the books yet */
+    bool taken;            /* shard_take_books() was called since the last seal */
     const struct raw *raw; /* NULL: events are only counted */
     struct text raw_prefix;
 };
@@ -182,7 +182,7 @@ static inline struct series *find_series(struct shard *sh, size_t report, uint64
 static inline size_t cell_hash(uint32_t series, uint32_t time)
 {
     uint64_t h = ((uint64_t)series << 32 | time) * 0x9E3779B97F4A7C15u;
-    return (size_t)(h >> 32); /* the upper half depends on every bit of both */
+    return (size_t)(h >> 32); /* the upper half depends on every bit of series and time */
 }
 
 static void grow_cell_index(struct table *t, const struct cells *cells)
@@ -199,7 +199,7 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
     }
 }
 
-/* Another time than the series saw last: look it up in the batch, or begin it. */
+/* Finds the cell of another time than the series saw last, or begins it. */
 static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t time,
                                size_t columns)
 {
@@ -230,7 +230,7 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
 static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t time)
 {
     struct cells *cells = &sh->open->reports[report].cells;
-    /* `last` may be of a batch that is sealed: it counts only where the cell is this series' indeed. */
+    /* `last` may stem from a sealed batch, so check that the cell is this series'. */
     if (LIKELY(s->last < cells->count)) {
         struct cell *c = cells_at(cells, s->last);
         if (c->series == s->number && c->time == time)
@@ -248,7 +248,7 @@ static inline bool passes(const struct report *r, const struct event *ev)
     return true;
 }
 
-/* Before this, events are late. */
+/* The time before which events are late. */
 static inline int64_t late_before(const struct shard *sh, size_t report)
 {
     const _Atomic int64_t *late_ms = sh->limits.late_ms;
@@ -261,7 +261,7 @@ static inline void add_sum(int64_t *value, const struct event *ev, enum field fi
         *value = value_add(*value, ev->number[field]);
 }
 
-/* Sums saturate: EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
+/* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
 static inline void add_measures(const struct table *t, const struct report *r, const struct event *ev,
                                 int64_t *value)
 {
@@ -274,7 +274,7 @@ static inline void add_measures(const struct table *t, const struct report *r, c
         measure_add(&r->measures[i], value + r->measures[i].column, ev);
 }
 
-/* An event on its way into a report: what was found out of it so far. */
+/* An event on its way into a report, and what is known about it so far. */
 struct passage {
     const struct event *ev;
     struct slice key;
@@ -283,7 +283,7 @@ struct passage {
     struct series *series;
 };
 
-/* Its cell's: a division by the length of cells, which the report says, as a multiplication. */
+/* The time of the event's cell: at_ms / cell_ms, as a multiplication. */
 static inline uint32_t time_of(const struct table *t, const struct event *ev)
 {
     ASSERT((uint64_t)ev->at_ms < t->end_ms);
@@ -300,7 +300,7 @@ static inline struct slice key_of(struct shard *sh, size_t report, const struct 
     return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
 }
 
-/* Is the event to be counted? If not, the books are told why. */
+/* Does the report count the event? If not, notes why for the books. */
 static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms)
 {
     if (!passes(r, ev)) {
@@ -312,7 +312,7 @@ static inline bool is_let_in(struct table *t, const struct report *r, const stru
     return LIKELY(!is_late);
 }
 
-/* Filter, key and hash; the slot is on its way from memory when this returns. */
+/* Filters events, makes keys and hashes, and prefetches the slots. Returns how many events pass. */
 static size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
                              struct passage *passages)
 {
@@ -338,7 +338,7 @@ static void prefetch_series(const struct table *t, const struct passage *passage
     for (size_t i = 0; i < count; i++) {
         const struct series *s = t->slots[passages[i].hash & t->slot_mask].series;
         __builtin_prefetch(s);
-        __builtin_prefetch((const void *)((uintptr_t)s + 64)); /* a number: s may be NULL */
+        __builtin_prefetch((const void *)((uintptr_t)s + 64)); /* as an integer, since s may be NULL */
     }
 }
 
@@ -355,7 +355,7 @@ static void find_all_series(struct shard *sh, size_t report, struct passage *pas
     }
 }
 
-/* A report without dimensions has one series: there is nothing to look up. */
+/* Counts in a report without dimensions, which has one series: no lookup. */
 static void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
 {
     const struct report *r = &sh->reports[report];
@@ -441,7 +441,7 @@ bool shard_is_empty(const struct shard *sh)
     return sh->events == 0 && sh->open->books.entries[BOOK_CONSUMED] == 0 && !sh->taken;
 }
 
-/* Rejects are in the books already. */
+/* Adds the events to the books of the open part. Rejects are there already. */
 static void close_books(struct shard *sh)
 {
     struct books *b = &sh->open->books;
@@ -484,7 +484,7 @@ struct part *shard_seal(struct shard *sh)
     return sealed;
 }
 
-/* No part refers to the keys any more: an empty table, and a new epoch to say so. */
+/* Empties the tables and begins a new epoch. Pre: no part refers to the keys any more. */
 static void forget_series(struct shard *sh)
 {
     for (size_t i = 0; i < sh->report_count; i++) {
@@ -515,7 +515,7 @@ void shard_give_back(struct shard *sh, struct part *part)
     }
     text_clear(&part->raw);
     if (part->raw.capacity > power_above(sh->limits.raw_bytes_max))
-        text_fini(&part->raw); /* more than it is expected to need, as after long messages */
+        text_fini(&part->raw); /* larger than expected, as after long messages */
     books_clear(&part->books);
     sh->spare = part;
     if (sh->start_anew && shard_is_empty(sh))
@@ -543,13 +543,13 @@ size_t shard_bytes_max(const struct report *reports, size_t report_count, const 
 {
     size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
     if (limits->raw_bytes_max > 0)
-        bytes += 2 * power_above(limits->raw_bytes_max); /* of both parts */
+        bytes += 2 * power_above(limits->raw_bytes_max); /* both parts */
     for (size_t i = 0; i < report_count; i++) {
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
         size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].column_count);
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
-        bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* of both parts */
+        bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* both parts */
     }
     return bytes;
 }

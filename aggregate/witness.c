@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The one without which the hole is smallest, measured by its distance from the newest: what is left has
- * about doubling distances. The first one of all stays. */
+/* The witness whose removal leaves the smallest hole, relative to its distance from the newest. So the others
+ * keep about doubling distances. The oldest always stays. */
 static uint32_t find_least(const struct witnesses *w)
 {
     uint32_t least = 1;

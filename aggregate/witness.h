@@ -1,12 +1,12 @@
-/* witness.h - records of a partition that prove later that its log is still the one that was counted.
+/* witness.h - witnesses: counted records that later prove that a partition's log is still the same.
  *
- * A topic's offsets begin at 0 again when it is deleted and created, and a broker that lost the end of its
- * log gives out the same offsets twice. So the position of a partition holds the offsets and hashes of some
- * of its counted records: the last ones, and older ones at about doubling distances, so that compaction or a
- * transaction's marker leaves at least one to compare.
+ * A topic's offsets begin at 0 again when it is deleted and created. A broker that lost the end of its log
+ * assigns the same offsets twice. So the position of a partition holds offsets and hashes of some counted
+ * records: the last ones, and older ones at about doubling distances. Then compaction or a transaction's
+ * marker leaves at least one to compare.
  *
  * Stored : WITNESS_BYTES each, oldest first: offset, then hash, both 8 bytes, little-endian.
- * Threads: plain values; the owner's.
+ * Threads: plain values, used by their owner's thread.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 #define WITNESSES_MAX    16
-#define WITNESSES_RECENT 3 /* the newest so many stay, whatever their distances */
+#define WITNESSES_RECENT 3 /* so many of the newest always stay */
 #define WITNESS_BYTES    16
 
 struct witness {
     int64_t offset;
-    uint64_t hash; /* of key, value and time: partition_hash() */
+    uint64_t hash; /* hash of key, value and time: partition_hash() */
 };
 
 /* Oldest first. */
@@ -35,7 +35,7 @@ static inline const struct witness *witnesses_newest(const struct witnesses *w)
     return w->count > 0 ? &w->at[w->count - 1] : NULL;
 }
 
-/* Does nothing unless `offset` is behind all others. A full list loses the one that proves least. */
+/* Does nothing unless `offset` is above all others. A full list drops the witness that proves least. */
 void witnesses_add(struct witnesses *w, int64_t offset, uint64_t hash);
 /* Returns the number of bytes written. */
 size_t witnesses_pack(const struct witnesses *w, unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES]);
