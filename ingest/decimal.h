@@ -1,7 +1,7 @@
-/* decimal.h - decimal numbers as JSON writes them ("-12", "0.5", "1.5e3"), kept as integers: exact, never by
- * way of a float.
+/* decimal.h - parses decimal numbers as JSON writes them ("-12", "0.5", "1.5e3") into scaled integers:
+ * exactly, without floats.
  *
- * Exact : any count of digits and any exponent; 0.0000005 is 0.000001 (half away from zero), 1e-400 is 0.
+ * Exact : any number of digits and any exponent; 0.0000005 is 0.000001 (half away from zero), 1e-400 is 0.
  */
 #pragma once
 
@@ -11,11 +11,12 @@
 
 enum decimal_result {
     DECIMAL_OK,
-    DECIMAL_NONE, /* it is not a number as RFC 8259 writes them */
+    DECIMAL_NONE, /* it is no number of RFC 8259 */
     DECIMAL_RANGE /* its magnitude is above the limit */
 };
 
-/* A number as sign and magnitude in units of 10^-places, cut off, and whether rounding would add one. */
+/* Sign and magnitude of a number in units of 10^-places, rounded down; `rounds_up`: rounding to nearest adds
+ * one. */
 struct decimal {
     int64_t magnitude;
     bool is_negative, rounds_up;
@@ -23,10 +24,11 @@ struct decimal {
 
 /* Pre: 0 <= places <= 9, 0 <= max <= 10^18. */
 enum decimal_result decimal_scan(struct slice text, int places, int64_t max, struct decimal *out);
-/* In units of 1/EVENT_SCALE, up to EVENT_DECIMAL_MAX, rounded. */
+/* *value is in units of 1/EVENT_SCALE, rounded; its magnitude is at most EVENT_DECIMAL_MAX. */
 enum decimal_result decimal_parse(struct slice text, int64_t *value);
 
-/* Digits only, one at least, and at most `max` (< 2^59: ten times as much does not overflow). */
+/* Parses one digit or more, nothing else, up to the value `max` (< 2^59, so that ten times `max` does not
+ * overflow). */
 static inline bool decimal_integer(struct slice text, int64_t max, int64_t *value)
 {
     int64_t v = 0;

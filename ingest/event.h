@@ -1,15 +1,16 @@
-/* event.h - one parsed record: an instant and its fields, as slices of the line they came from.
+/* event.h - an event: an instant and its fields, as slices of the record they came from. Decoders fill it,
+ * filters, shards and the judge read it.
  *
- * Owner  : nobody; the slices are borrowed and live as long as the line. Nothing is copied, so escapes
+ * Owner  : nobody; the slices are borrowed and live as long as the record. Nothing is copied, so escapes
  *          are still in place: a field whose `odd` bit is set holds a backslash escape, a control byte
- *          or a byte above 0x7F, and is made safe where a dimension is settled (dimension.h). Where its
- *          `literal` bit is set too, a backslash stands for itself (JSON, whose escapes were undone).
- * Absent : a field written as "-" (or not in this format) has its `present` bit clear; its slice must
- *          then not be read.
- * Own    : beside the built-in fields there are those that users name: a metric's tags, a path into JSON,
- *          a header of the message. They get numbers in order of first sight, for the life of the process.
- * Numbers: number[] holds the value of status, bytes and value where present, and of an own field where
- *          its `numeric` bit is set; in units of 1/field_scale().
+ *          or a byte of 0x7F or above. Settling a dimension makes it safe (dimension.h). If its `literal`
+ *          bit is set too, a backslash stands for itself (JSON, whose escapes were undone).
+ * Absent : a field that is "-", or not in this format, has its `present` bit clear; its slice must then not
+ *          be read.
+ * Own    : users name further fields: a metric's tags, a path into JSON, a header of the message. These own
+ *          fields get numbers in order of first sight, for the life of the process.
+ * Numbers: number[] holds the value of status, bytes and value if present, and of an own field if its
+ *          `numeric` bit is set; in units of 1/field_scale().
  */
 #pragma once
 
@@ -24,7 +25,7 @@ enum field {
     FIELD_LOGNAME,  /* identd's answer */
     FIELD_USER,     /* may contain spaces */
     FIELD_REQUEST,  /* the request line as logged, HTTP or not */
-    FIELD_METHOD,   /* these four only where the request line is HTTP */
+    FIELD_METHOD,   /* this and the next three: only if the request line is HTTP */
     FIELD_TARGET,   /* path with its query string, as RFC 9112 calls it */
     FIELD_PATH,     /* target up to its first '?' */
     FIELD_PROTOCOL, /* "HTTP/1.1"; absent in HTTP/0.9 */
@@ -32,9 +33,9 @@ enum field {
     FIELD_BYTES,    /* response size; number[] holds its value */
     FIELD_REFERRER,
     FIELD_AGENT,
-    FIELD_NAME,  /* of a metric event */
-    FIELD_VALUE, /* of a metric event; number[] holds its value */
-    FIELD_COUNT  /* the built-in ones; own fields are FIELD_COUNT … FIELD_MAX - 1 */
+    FIELD_NAME,  /* a metric's name */
+    FIELD_VALUE, /* a metric's value; number[] holds it */
+    FIELD_COUNT  /* number of built-in fields; own fields are FIELD_COUNT … FIELD_MAX - 1 */
 };
 
 #define FIELD_MAX        64
@@ -45,15 +46,15 @@ enum field {
 #define EVENT_NUMBER_MAX  ((int64_t)1 << 46)
 /* Other numbers are decimal fractions, kept as integers: float sums would depend on their order. */
 #define EVENT_SCALE       1000000
-#define EVENT_DECIMAL_MAX ((int64_t)1000000000000 * EVENT_SCALE) /* their magnitude; more is rejected */
+#define EVENT_DECIMAL_MAX ((int64_t)1000000000000 * EVENT_SCALE) /* largest magnitude; more is rejected */
 
 struct event {
     int64_t at_ms;    /* since 1970-01-01T00:00:00Z, >= 0 */
-    int64_t order;    /* record_order(): of two events of one instant the larger is the later */
-    uint64_t present; /* bit per enum field */
-    uint64_t odd;     /* the same, see above; `literal` and `numeric` count only … */
-    uint64_t literal; /* … where odd is set */
-    uint64_t numeric; /* … where an own field is present */
+    int64_t order;    /* record_order(): among events of one instant, the larger is the later */
+    uint64_t present; /* bit per enum field: the event has it */
+    uint64_t odd;     /* bit per enum field: see Owner */
+    uint64_t literal; /* bit per enum field: see Owner; valid only if the field is odd */
+    uint64_t numeric; /* bit per own field: see Numbers; valid only if the field is present */
     struct slice field[FIELD_MAX];
     int64_t number[FIELD_MAX];
 };
@@ -68,7 +69,7 @@ static inline bool event_is_odd(const struct event *ev, enum field f)
     return (ev->odd >> f) & 1;
 }
 
-/* Present, and its bytes are its text. */
+/* Is it present, and are its bytes its text? */
 static inline bool event_is_plain(const struct event *ev, enum field f)
 {
     return ((ev->present & ~ev->odd) >> f) & 1;
@@ -79,16 +80,16 @@ static inline bool event_has_number(const struct event *ev, enum field f)
     return ((f < FIELD_COUNT ? ev->present : ev->present & ev->numeric) >> f) & 1;
 }
 
-/* How many fields there are so far: built-in and own ones. Any thread. */
+/* The number of fields known so far, built-in and own. Any thread. */
 int field_count(void);
-/* "host", "path", …: the names that configuration and queries use. Built-in and own ones known so far; any
- * thread. The text lives as long as the process. */
+/* "host", "path", …: the names that configuration and queries use. Any field known so far; any thread. The
+ * text lives as long as the process. */
 const char *field_name(enum field f);
 bool field_parse(struct slice name, enum field *f);
-/* The same, and a name that is not known yet becomes an own field. False: it is no name ([a-z][a-z0-9_]*,
- * shorter than FIELD_NAME_BYTES), or there are FIELD_OWN_MAX of them. Any thread. */
+/* As field_parse(), but makes an unknown name an own field. False: it is no name ([a-z][a-z0-9_]*, shorter
+ * than FIELD_NAME_BYTES), or there are FIELD_OWN_MAX own fields already. Any thread. */
 bool field_intern(struct slice name, enum field *f);
-/* Does number[] hold this field's value (an own field's: where it is one)? */
+/* Can number[] hold this field's value? For an own field it does if the text is a number. */
 bool field_is_number(enum field f);
-/* What a number is multiplied by: 1 of status and bytes, EVENT_SCALE of all others. */
+/* The factor by which number[] is scaled: 1 for status and bytes, EVENT_SCALE for all others. */
 int64_t field_scale(enum field f);

@@ -1,5 +1,5 @@
-/* record.h - what a source delivers at one offset: a message of Kafka. (Lines of files need no more than
- * themselves.)
+/* record.h - a record: what a source delivers at one offset. Sources make it, chains decode it. It is a
+ * message of Kafka; a line of a file has only value and offset.
  *
  * Owner : the source; everything is borrowed and lives until the record is given back.
  */
@@ -18,14 +18,14 @@ struct record {
     int32_t partition;
     int64_t offset;
     int64_t timestamp_ms; /* the broker's or producer's; -1: none */
-    /* The last header of that name; false: there is none. Looked for only when asked. */
+    /* Finds the last header of that name; false: there is none. Headers are read only by this call. */
     bool (*header)(const struct record *r, const char *name, struct slice *value);
-    void *message; /* the source's own */
+    void *message; /* private to the source */
 };
 
-/* The latest time of events by the wall clock, rounded up to a 24th of what is allowed, a minute at least and
- * an hour at most: it stays the same for many batches, and the books, from which it is judged again, need to
- * say it once. Where a producer's clock is wrong for months, they must not outgrow a document. */
+/* The latest time that events may have, by the wall clock. It is rounded up to a step of future_max_ms / 24,
+ * from a minute to an hour, so that it stays the same for many batches. The books store each value once, to
+ * judge events again; they must not outgrow a document if a producer's clock is wrong for months. */
 static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
 {
     int64_t step_ms = future_max_ms / 24;
@@ -33,8 +33,9 @@ static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
     return (now_ms / step_ms + 1) * step_ms + future_max_ms;
 }
 
-/* Events after this are in the future: `latest_ms`, by the wall clock when the batch was begun, or as long
- * after the record's own time, which is the later one in a batch that grew while the store was away. */
+/* The time after which an event is in the future: the later of `latest_ms`, by the wall clock at the batch's
+ * start, and the record's own time plus future_max_ms. The record's time is later in a batch that grew while
+ * the store was unavailable. */
 static inline int64_t record_latest(const struct record *r, int64_t latest_ms, int64_t future_max_ms)
 {
     int64_t own_ms = 0;
@@ -43,9 +44,9 @@ static inline int64_t record_latest(const struct record *r, int64_t latest_ms, i
     return own_ms > latest_ms ? own_ms : latest_ms;
 }
 
-/* Its place in its source, for events of one instant (event.h): the offset of the record, and the number of
- * the line or element in there. No two events of a partition share one, so that the last never depends on
- * which of them was counted first (beyond 2^18 elements or 2^45 records it is by their values). */
+/* The order of events of one instant (event.h): the record's offset, then the number of the line or element
+ * in it. No two events of a partition share one, so the last event does not depend on the order of counting.
+ * Beyond 2^18 elements or 2^45 records, events may share one; then their values decide. */
 #define RECORD_ELEMENT_BITS 18
 static inline int64_t record_order(int64_t offset, uint32_t element)
 {

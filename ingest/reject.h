@@ -1,7 +1,8 @@
-/* reject.h - why a line was not counted: bad data is a result, a counter and a sample, never an error.
+/* reject.h - a reject: a record that could not be decoded, and the reason. Bad data is a result, a counter
+ * and a sample, never an error.
  *
- * The table is the one place where reasons are listed; its names are the keys of the books, of
- * --rejects files and of metrics, so a name once released does not change.
+ * Only this table lists reasons. Its names are keys of the books, of --rejects files and of metrics, so a
+ * name never changes once released.
  */
 #pragma once
 
@@ -36,7 +37,7 @@ enum reject_reason { REJECT_TABLE(REJECT_ENUM) REJECT_COUNT };
 
 struct reject {
     enum reject_reason reason;
-    size_t column; /* of the first byte that does not fit, from 1 */
+    size_t column; /* column of the first byte that does not fit, in bytes from 1 */
 };
 
 const char *reject_name(enum reject_reason reason);

@@ -1,16 +1,16 @@
-/* scan.h - finds the next byte that means something to a log line's grammar, 16 bytes a step.
+/* scan.h - finds the next byte with a meaning in the grammar of log lines, 16 bytes a step.
  *
- * Odd     : a backslash, a control byte, 0x7F or above. Both scans stop at every odd byte, so whatever
- *           lies before a stop is plain text.
+ * Odd     : a backslash, a control byte, 0x7F or above. Both scans stop at every odd byte, so the text before
+ *           a stop is plain.
  *
- *           scan_word    ' ' ':' and odd bytes
- *           scan_quoted  '"', `also` and odd bytes; and '|' and '}', for which it is cheapest to stop
+ *           scan_word    stops at ' ', ':' and odd bytes
+ *           scan_quoted  stops at '"', `also` and odd bytes; also at '|' and '}', since that is cheapest
  *
- * Twins   : …_bytes() define the answers; the others give the same ones, faster where there is SSE2.
- * Pre     : the SCAN_STEP bytes before `end` may be read, and p <= end. They return `end` if nothing stops.
- * Source  : ranges by one signed compare after an addition that carries 0x7F over into the negatives:
- *           v + 1 <= 0x21 is a space or odd; (v ^ 2) + 3 <= 0x23 is a quote, '|', '}' or odd (which still
- *           leaves the backslash).
+ * Twins   : …_bytes() define the answers; the others give the same answers, faster if there is SSE2.
+ * Pre     : the SCAN_STEP bytes before `end` may be read, and p <= end. Both return `end` if nothing stops.
+ * Source  : one signed compare tests a range, after an addition that makes 0x7F negative: v + 1 <= 0x21 is a
+ *           space or an odd byte; (v ^ 2) + 3 <= 0x23 is a quote, '|', '}' or an odd byte. The backslash is
+ *           compared apart.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ static inline const char *scan_quoted_bytes(const char *p, const char *end, char
 
 #ifdef __SSE2__
 
-/* A bit for each of the SCAN_STEP bytes at `p` at which the word ends. */
+/* A bit for each of the SCAN_STEP bytes at `p` at which scan_word() stops. */
 static inline unsigned scan_word_stops(const char *p)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);

@@ -1,10 +1,11 @@
-/* identity.h - which file is this? A file is its content: the hash of its first bytes, and how many.
+/* identity.h - the identity of a file: the hash of its first bytes, and their number. daemon/source.c uses it
+ * to find the file's position in the store.
  *
  *   "file:4096:9f86d081884c7d65"     XXH3-64 of the first min(4096, length at first sight) bytes
  *
- * Why    : names and inodes change when logs are rotated and compressed; their first bytes do not.
- * Match  : a file seen when it was short keeps its short identity while it grows, so a stored identity
- *          is compared with just as many bytes as it was made of, and the longest that matches is it.
+ * Why    : rotation and compression change names and inodes, but not the first bytes.
+ * Match  : a file that was first seen short keeps its short identity while it grows. So a stored identity is
+ *          compared with as many bytes as it was made from, and the longest identity that matches is chosen.
  * Shape  : pure: bytes in, answers out. An empty file has no identity yet.
  */
 #pragma once
@@ -22,13 +23,14 @@ struct identity {
     uint64_t hash;
 };
 
-/* Of a file that begins with `prefix`; bytes past IDENTITY_PREFIX_BYTES_MAX do not matter. Pre: not empty. */
+/* The identity of a file that begins with `prefix`; it ignores bytes past IDENTITY_PREFIX_BYTES_MAX. Pre: not
+ * empty. */
 struct identity identity_of(struct slice prefix);
 char *identity_print(struct identity id, char buf[IDENTITY_TEXT_BYTES]);
-/* Only the canonical spelling is taken. */
+/* Accepts only the spelling of identity_print(). */
 bool identity_parse(struct slice text, struct identity *id);
 bool identity_matches(struct identity id, struct slice prefix);
 
-/* Of the last IDENTITY_TAIL_BYTES_MAX bytes (or all, if fewer) of what stands before a position: when
- * counting goes on there, they must still be the same. *len says how many they are. */
+/* The hash of the last IDENTITY_TAIL_BYTES_MAX bytes (or all, if fewer) before a position. They must be the
+ * same when counting resumes there. *len is their number. */
 uint64_t identity_tail(struct slice before, uint32_t *len);

@@ -1,10 +1,11 @@
-/* input_unpack.h - compressed bytes in, the packed file's bytes out.
+/* input_unpack.h - unpacks compressed bytes. input.c calls it.
  *
- * gzip             : by zlib, as libarchive does not compare a member's checksum and drops what it had
+ * gzip             : by zlib. libarchive does not compare a member's checksum, and drops the bytes it has
  *                    unpacked when it meets damage. Zeros after the last member are padding.
- * zstd, bzip2, xz  : by libarchive, which checks them; of damaged data, what was unpacked of the block in
- *                    hand (64 KiB; zstd: 128 KiB) is not delivered.
- * Errors           : EX_DATAERR, told after what came before was delivered; or the source's own error.
+ * zstd, bzip2, xz  : by libarchive, which checks them. If data is damaged, unpacked bytes of its block
+ *                    (64 KiB; zstd: 128 KiB) are lost.
+ * Errors           : EX_DATAERR, returned after all bytes before it were delivered; or the source's own
+ *                    error.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 
 enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD, PACKING_BZIP2, PACKING_XZ, PACKING_COUNT };
 
-/* The next packed bytes, which stay valid until the next call; *len is 0 at the end. */
+/* Gets the next packed bytes, which stay valid until the next call; *len is 0 at the end. */
 typedef bool input_unpack_source(void *context, const char **bytes, size_t *len, struct err *e);
 
 struct input_unpack;
@@ -24,6 +25,7 @@ void input_unpack_free(struct input_unpack *u);
 /* *got is 0 at the end. Errors do not name the file. */
 bool input_unpack_read(struct input_unpack *u, void *buf, size_t cap, size_t *got, struct err *e) MUST_CHECK;
 
-/* What `len` first bytes of a file say: a packing, or with *more that longer ones are needed to tell. */
+/* Detects the packing from the first `len` bytes of a file. *more: PACKING_NONE is not certain, more bytes
+ * are needed. */
 enum packing input_unpack_detect(const char *bytes, size_t len, bool *more);
 const char *input_unpack_name(enum packing packing);

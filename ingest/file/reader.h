@@ -1,14 +1,14 @@
-/* reader.h - cuts an input into blocks of whole lines, and knows the exact offset of each.
+/* reader.h - cuts an input into blocks of whole lines with their exact offsets. The pipeline calls it.
  *
  *   input bytes  … GET /a …\n… GET /b …\n… GET /c     →  block [from, to)  + a rest kept for the next
  *
- * Limits : a block holds READER_BLOCK_BYTES and one line more. Of a line over line_max at least the first
- *          line_max + 1 bytes are delivered, so that whoever decodes it sees that it is too long; offsets
- *          count every byte. No block ends within a line, however long: counting that goes on there would
+ * Limits : a block holds READER_BLOCK_BYTES and one line more. A line over line_max is delivered with at
+ *          least its first line_max + 1 bytes, so that the decoder sees that it is too long; offsets count
+ *          every byte. No block ends within a line, however long: otherwise counting that resumes there would
  *          take the line's rest for a line.
  * Last   : a last line without line feed is delivered when a pipe ends, when LAST_LINE_COMPLETE sees that
- *          it is a whole combined line, or by LAST_LINE_TAKE; else it is left for later (reader_left()). A
- *          packed file cannot grow, but it may be a copy of one that does.
+ *          it is a whole combined line, or by LAST_LINE_TAKE. Otherwise it is left for later (reader_left()),
+ *          also in a packed file: that cannot grow, but may be a copy of a file that does.
  * Owner  : the caller owns input and block; the reader copies what it keeps.
  * Threads: one at a time (the pipeline calls it under a lock).
  */
@@ -27,7 +27,7 @@ enum last_line { LAST_LINE_LEAVE, LAST_LINE_COMPLETE, LAST_LINE_TAKE };
 
 enum reader_result { READER_BLOCK, READER_WAIT, READER_END, READER_FAILED };
 
-/* Whole lines, each ended by a line feed in `data` (also where the input had none). */
+/* Whole lines. Each ends with a line feed in `data`, even if the input had none. */
 struct block {
     char *data;
     size_t len, capacity;
@@ -42,11 +42,12 @@ void reader_free(struct reader *rd);
 void block_init(struct block *b, size_t line_max);
 void block_fini(struct block *b);
 
-/* The first bytes of the input, at most READER_TAIL_BYTES; before anything else was read. */
+/* Reads the first bytes of the input, at most READER_TAIL_BYTES. Pre: offset 0, nothing else was read. */
 bool reader_head(struct reader *rd, struct slice *head, struct err *e) MUST_CHECK;
-/* Go on at `offset` (not behind the present one). False with EX_DATAERR where the input ends before. */
+/* Moves to `offset`, at or after the present offset. False: EX_DATAERR, the input ends before; or a read
+ * error. */
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e) MUST_CHECK;
-/* The next lines. READER_WAIT: nothing within wait_ms, more may come. */
+/* Reads the next lines. READER_WAIT: nothing came within wait_ms, more may come. */
 enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, struct err *e) MUST_CHECK;
 
 /* The last bytes before the present offset, at most READER_TAIL_BYTES; valid until the next call. */

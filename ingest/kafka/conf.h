@@ -1,9 +1,9 @@
-/* kafka/conf.h - which properties of librdkafka a user may set, and to what.
+/* kafka/conf.h - checks the properties of librdkafka that a user sets. The configuration calls it.
  *
- * Refused : what librdkafka does not know or take; what has a key of its own here; and what tallyd must set
- *           itself for exactness.
- * Limits  : values that only work together (a key and its password), or a file that a value names, are found
- *           wrong when the consumer is made.
+ * Refused : properties and values that librdkafka does not know; properties with a key of their own in
+ *           tallyd.yaml; properties that tallyd must set itself for exactness.
+ * Limits  : values that only work together (a key and its password), and files that values name, are checked
+ *           only when the consumer is made.
  * Version : librdkafka 2.0 or newer.
  */
 #pragma once
@@ -17,5 +17,5 @@ struct kafka_property {
     char *name, *value;
 };
 
-/* False with EX_CONFIG, "found …, expected …". `is_secret`: the text must not show the value. */
+/* False: EX_CONFIG, "found …, expected …". `is_secret`: the error must not show the value. */
 bool kafka_conf_check(const char *name, const char *value, bool is_secret, struct err *e) MUST_CHECK;
