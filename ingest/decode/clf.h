@@ -1,15 +1,16 @@
-/* clf.h - decoder of the Common Log Format family, as Apache httpd and nginx write it.
+/* clf.h - decodes lines of the Common Log Format family, as Apache httpd and nginx write it. chain.c calls
+ * it; a line that does not fit is a reject.
  *
  *   common          host logname user [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 2326
  *   combined        … common …  "referrer" "user agent"
  *   vhost_combined  server:80 … combined …
- *   auto            whichever of the three this line is
+ *   auto            detects the format of each line
  *
- * User   : may hold spaces and brackets; it ends where a well-formed time and a quote follow.
- * Cut    : a user agent without its closing quote ends with the line: real logs have such lines, and all
- *          that is counted stands before it. Any other field cut off is a reject.
+ * User   : may hold spaces and brackets; it ends before the first well-formed time that a quote follows.
+ * Cut    : a user agent without its closing quote ends with the line. Real logs have such lines, and every
+ *          number stands before it. Any other field cut off is a reject.
  * Cost   : one pass, no allocation, no copy; the minutes and zones of two times are cached.
- * Escapes: \" \\ \xhh \n \t inside quotes are recognised, and left in place with the field's odd bit.
+ * Escapes: \" \\ \xhh \n \t inside quotes stay in place, and set the field's odd bit.
  * Source : mod_log_config's escaping (ap_escape_logitem); %t of the Apache HTTP Server documentation.
  */
 #pragma once

@@ -1,7 +1,8 @@
-/* clf_number.h - decimal numbers, all digits in a few multiplications, without a branch per digit.
+/* clf_number.h - parses decimal numbers in a few multiplications, without a branch per digit. clf_any.c calls
+ * it.
  *
  * Source : the parallel addition of neighbouring digits, as in Daniel Lemire, "Quickly parsing eight
- *          digits" (2018). A byte x = c ^ '0' is a digit where x < 10, so where x + 0x76 has no high bit.
+ *          digits" (2018). A byte x = c ^ '0' is a digit if x < 10, that is, if x + 0x76 has no high bit.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ static inline bool clf_number_status(const char *p, int64_t *value)
     return true;
 }
 
-/* How many digits (1 to 7) at `p`, and what they say; 0 where there are none, or more.
+/* The number of digits (1 to 7) at `p`, and their value; 0: there are none, or more than 7.
  * Pre: eight bytes may be read. */
 static inline unsigned clf_number_digits(const char *p, int64_t *value)
 {

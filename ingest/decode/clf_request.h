@@ -1,8 +1,8 @@
-/* clf_request.h - takes a logged request line apart, where it is HTTP.
+/* clf_request.h - splits a logged request line, if it is HTTP.
  *
  *   GET /a?b HTTP/1.1    method, target (spaces and all), path, protocol
  *   GET /a?b             HTTP/0.9: no protocol
- *   \x16\x03\x01, -, …   anything else: none of the four
+ *   \x16\x03\x01, -, …   anything else: none of these fields
  */
 #pragma once
 
@@ -13,12 +13,12 @@
 
 struct clf_request {
     const char *target;     /* one space after the method's end */
-    const char *target_end; /* one space before the protocol, or the request's end where there is none */
+    const char *target_end; /* one space before the protocol; without a protocol, the request's end */
 };
 
-/* The end of the method that a request begins with, or where it fails. */
+/* The first byte that is not of the method at the request's start; `p`: there is no method. */
 const char *clf_request_method_end(const char *p, const char *end);
-/* The last space of a target with its protocol; NULL where what follows is not "HTTP/…". */
+/* The space between target and protocol; NULL: the request does not end with "HTTP/…". */
 const char *clf_request_protocol_space(const char *target, const char *end);
 
 static inline bool clf_request_split(const char *p, const char *end, struct clf_request *out)

@@ -1,7 +1,7 @@
-/* clf_time.h - the time of a log line, "[10/Oct/2000:13:55:36 -0700]", with the two minutes last met cached.
+/* clf_time.h - parses the time of a log line, "[10/Oct/2000:13:55:36 -0700]"; it caches the last two minutes.
  *
  * Takes  : any zone from -2359 to +2359; second 60 is the first of the next minute; dates of 1970 to 9999.
- * Cost   : a time in a cached minute and zone is four compares and two digits.
+ * Cost   : a time in a cached minute and zone takes four compares and two digits.
  */
 #pragma once
 
@@ -12,18 +12,18 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How most lines stand before the time: no logname, no user. */
+/* Most lines have this before the time: no logname, no user. */
 #define CLF_NOBODY       "- - "
 #define CLF_NOBODY_BYTES 4
 
-/* A minute as lines write it. */
+/* A cached minute. */
 struct clf_minute {
-    char text[32];    /* CLF_NOBODY and a time, of which all but the second counts */
-    int64_t start_ms; /* of its second 0 */
+    char text[32];    /* CLF_NOBODY and a time as a line wrote it; comparisons skip the second */
+    int64_t start_ms; /* instant of its second 0 */
 };
 
 #define CLF_TIME_BYTES  28
-#define CLF_TIME_SECOND 19 /* where its two digits are */
+#define CLF_TIME_SECOND 19 /* offset of the second's two digits */
 
 static inline uint64_t clf_time_load(const char *p)
 {
@@ -32,11 +32,11 @@ static inline uint64_t clf_time_load(const char *p)
     return v;
 }
 
-/* Is it this minute, written alike? Pre: CLF_TIME_BYTES bytes may be read. */
+/* Is the time at `p` in this minute, and written alike? Pre: CLF_TIME_BYTES bytes may be read. */
 static inline bool clf_time_is_in(const struct clf_minute *m, const char *p, int64_t *at_ms)
 {
     const char *t = m->text + CLF_NOBODY_BYTES;
-    /* bytes 19 and 20, the second, in the middle of the third word: the mask reads alike both ways round */
+    /* bytes 19 and 20, the second, are in the middle of the third word: the mask suits both byte orders */
     uint64_t third = (clf_time_load(p + 16) ^ clf_time_load(t + 16)) & ~UINT64_C(0x000000FFFF000000);
     uint64_t differ = (clf_time_load(p) ^ clf_time_load(t)) | (clf_time_load(p + 8) ^ clf_time_load(t + 8));
     uint32_t pf, tf;
@@ -56,6 +56,6 @@ static inline bool clf_time_cached(const struct clf_minute minutes[2], const cha
     return clf_time_is_in(&minutes[0], p, at_ms) || clf_time_is_in(&minutes[1], p, at_ms);
 }
 
-/* The whole way, filling the cache. On false *reason says why and *at is the byte that does not fit. */
+/* Parses without the cache, and fills it. On false *reason says why and *at is the byte that does not fit. */
 bool clf_time_parse(struct clf_minute minutes[2], const char *p, const char *end, int64_t *at_ms,
                     enum reject_reason *reason, const char **at);

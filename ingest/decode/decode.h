@@ -1,25 +1,26 @@
-/* decode.h - how the records of a source become events: what its configuration says, compiled once.
+/* decode.h - how the records of a source become events: its configuration, compiled once. The configuration
+ * fills it, chains read it.
  *
  *   decode: [combined]                   a line: auto, common, combined, vhost_combined
- *   decode: [syslog, combined]           RFC 3164 or RFC 5424 around it: what follows its header
- *   decode: [json:/message, combined]    an envelope (Filebeat, Fluent Bit, Vector): the string at a JSON
- *                                        pointer (RFC 6901)
+ *   decode: [syslog, combined]           a line behind a header of RFC 3164 or RFC 5424
+ *   decode: [json:/message, combined]    a line in an envelope (Filebeat, Fluent Bit, Vector): the string at
+ *                                        a JSON pointer (RFC 6901)
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
- * Steps   : any number of unwrapping ones (syslog, json:/pointer), then one that makes events; at most
+ * Steps   : any number of steps that unwrap (syslog, json:/pointer), then one that makes events; at most
  *           DECODE_STEPS_MAX; none means [auto].
- * Fields  : NAME: ORIGIN, where NAME is a field of event.h or an own one (which it becomes), and ORIGIN is
- *           a JSON pointer (of the innermost JSON), tag:NAME, header:NAME, key, topic, partition or
- *           timestamp. It adds to what the last step finds, and overrides it where it finds something
- *           itself. `timestamp` is in seconds, "1286721442.000".
- * Open    : [json] and [metric] also fill every known own field that has no origin here from the member
- *           /NAME or the tag NAME: a report that says `by: [name, userid]` needs no `fields`.
- * Time    : of [json]: where to find it, by default /@timestamp, /timestamp, /time or /ts, whichever comes
- *           first; RFC 3339, or a number of seconds or (above 10^11) milliseconds since 1970. Other steps
- *           have their own, but `broker` replaces any.
+ * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
+ *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
+ *           to the event of the last step; if the origin has a text, it replaces the event's field.
+ *           `timestamp` is in seconds, "1286721442.000".
+ * Open    : [json] and [metric] also fill every known own field without an origin here, from the member /NAME
+ *           or the tag NAME. So a report with `by: [name, userid]` needs no `fields`.
+ * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
+ *           /ts that exists. The time is RFC 3339, or a number of seconds or (above 10^11) milliseconds since
+ *           1970. Other steps have a time of their own. `broker` replaces the time of any step.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
  */
@@ -32,14 +33,14 @@
 
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
-#define DECODE_ORIGIN_BYTES 128 /* of one origin's text, with its NUL */
+#define DECODE_ORIGIN_BYTES 128 /* bytes of one origin's text, with its NUL */
 
 enum decode_step_kind { STEP_SYSLOG, STEP_JSON_STRING, STEP_LINE, STEP_JSON, STEP_METRIC };
 
 struct decode_step {
     enum decode_step_kind kind;
-    enum clf_format format;            /* of STEP_LINE */
-    char pointer[DECODE_ORIGIN_BYTES]; /* of STEP_JSON_STRING */
+    enum clf_format format;            /* a STEP_LINE's format */
+    char pointer[DECODE_ORIGIN_BYTES]; /* a STEP_JSON_STRING's pointer */
 };
 
 enum origin_kind {
@@ -67,22 +68,22 @@ struct decode {
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
     bool time_is_brokers;
-    char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the usual ones */
+    char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
 };
 
 void decode_init(struct decode *d);
-/* One piece at a time, so that a configuration can name the line of the piece that is wrong. */
+/* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;
 bool decode_set_time(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
 bool decode_set_metric(struct decode *d, enum metric_member member, struct slice text,
                        struct err *e) MUST_CHECK;
-/* After the last piece: checks the whole, and is [auto] where no step was added. */
+/* Call it after the last piece: checks the whole, and adds [auto] if there is no step. */
 bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
 
-/* May events have this field? For built-in ones that the last step knows, those of `fields`, and any own one
- * where the decoding is open. */
+/* May events have this field? True for built-in fields that the last step knows, fields of `fields`, and any
+ * own field if the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
 /* "json:/message": as decode_add_step() takes it. */
@@ -91,5 +92,5 @@ void decode_print_step(const struct decode_step *step, struct text *out);
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */
 void decode_print_origin(const struct origin *o, struct text *out);
-/* What decode_add_step() takes, for help texts and "did you mean"; NULL at the end. */
+/* The texts that decode_add_step() takes, for help texts and "did you mean"; NULL at the end. */
 extern const char *const decode_step_names[];

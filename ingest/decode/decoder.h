@@ -1,4 +1,5 @@
-/* decoder.h - the seam at which line formats stand side by side: a line in, an event or a reject out.
+/* decoder.h - the interface of line formats: a line in, an event or a reject out. chain.c and workers call
+ * it.
  *
  * Pre     : `line` has no line feed at its end (a carriage return may be there).
  * Returns : true and *ev, whose slices point into `line`; or false and *why. Nothing else happens:

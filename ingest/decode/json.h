@@ -1,13 +1,14 @@
-/* json.h - reads one JSON value in one pass and finds what many pointers (RFC 6901) point to; no tree, no
- * allocation.
+/* json.h - reads one JSON value in one pass, and finds the values at many pointers (RFC 6901); no tree, no
+ * allocation. json_step.c calls it; the result says whether the text is JSON.
  *
  *   paths ─▶ a trie of names (json_paths.h): { "log" ─▶ { "level", "file" ─▶ { "path" } }, "message" }
- *   text  ─▶ each member's name is looked up where the trie has gone along; what is found is a slice of the
- *            text as written, the rest is only checked.
+ *   text  ─▶ each member's name is looked up in the trie, along its path. A value found is a slice of the
+ *            text as written; all others are only checked.
  *
- * Strict  : RFC 8259, but that bytes of strings need not be UTF-8 (they are data, made safe where they are
- *           stored), and that \uD800 to \uDFFF may stand alone, as the grammar has it (it is U+FFFD then).
- * Twice   : of two members of one name the last counts, with all that is in it.
+ * Strict  : RFC 8259, with two exceptions. Bytes of strings need not be UTF-8: they are data, made safe when
+ *           a dimension is settled. \uD800 to \uDFFF may stand alone, as the grammar allows: it becomes
+ *           U+FFFD.
+ * Twice   : if two members have one name, the last counts, with everything in it.
  * Limits  : nesting (depth_max), JSON_PATHS_MAX; none on lengths.
  * Threads : paths are read-only once complete.
  * Source  : the wide scan for the end of strings, as in simdjson; the rest is a plain recursive descent.
@@ -25,10 +26,9 @@ enum json_result {
 
 struct json_paths;
 
-/* The value that `text` begins with. *at is the byte behind it, or the one that does not fit. */
+/* Reads the value at the start of `text`. *at is the byte behind it, or the first byte that does not fit. */
 enum json_result json_read(const struct json_paths *paths, struct slice text, struct json_found *found,
                            const char **at);
 
-/* A string of json_read() with its escapes undone, into as many bytes as it has; returns how many are used.
- */
+/* Undoes the escapes of a string of json_read(). `out` needs text.len bytes; returns how many are used. */
 size_t json_unescape(struct slice text, char *out);

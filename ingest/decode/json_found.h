@@ -1,4 +1,4 @@
-/* json_found.h - what json_read() finds in a text: values, by the numbers of the paths that led to them.
+/* json_found.h - the values that json_read() finds in a text, by the numbers of their paths.
  */
 #pragma once
 
@@ -9,23 +9,23 @@
 
 #define JSON_PATHS_MAX  192
 #define JSON_PATH_WORDS (JSON_PATHS_MAX / 64)
-/* Where a value goes that is not looked for, so that nobody has to ask. */
+/* The index for values that no path leads to: json_read() writes them there and needs no test. */
 #define JSON_NO_PATH    JSON_PATHS_MAX
 
 enum json_type {
     JSON_NULL,
     JSON_ARRAY,
     JSON_OBJECT,
-    JSON_FALSE, /* from here on what may be a field's text */
+    JSON_FALSE, /* this type and those below can be a field's text */
     JSON_TRUE,
     JSON_NUMBER,
-    JSON_PLAIN_STRING,  /* no byte of it is odd (event.h) */
-    JSON_ODD_STRING,    /* some are, but it has no escapes */
-    JSON_ESCAPED_STRING /* for json_unescape() */
+    JSON_PLAIN_STRING,  /* without odd bytes (event.h) */
+    JSON_ODD_STRING,    /* with odd bytes, but without escapes */
+    JSON_ESCAPED_STRING /* with escapes: needs json_unescape() */
 };
 
 struct json_value {
-    struct slice text; /* as written; a string's without its quotes */
+    struct slice text; /* as written; a string without its quotes */
     enum json_type type;
 };
 
@@ -39,11 +39,11 @@ static inline bool json_type_is_string(enum json_type type)
     return type >= JSON_PLAIN_STRING;
 }
 
-/* What was found, by the number of its path; and what helps to read the next value. Zeros at first; used with
- * the same paths always. */
+/* The values found, by the numbers of their paths, and the shape that speeds up reading the next value. Zeros
+ * at first; always used with the same paths. */
 struct json_found {
     uint64_t bits[JSON_PATH_WORDS + 1];
-    struct json_value values[JSON_PATHS_MAX + 1]; /* valid where its bit is set */
+    struct json_value values[JSON_PATHS_MAX + 1]; /* each valid if its bit is set */
     struct json_shape shape;
 };
 

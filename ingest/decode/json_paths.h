@@ -1,6 +1,6 @@
-/* json_paths.h - what json_read() looks for: pointers (RFC 6901), as a trie of the names that lead to them.
+/* json_paths.h - the pointers (RFC 6901) that json_read() looks for, as a trie of their names.
  *
- * Callers make paths and hand them on; the trie itself is for json.c, which walks it while it reads.
+ * Callers make paths and pass them to json_read(). Only json.c walks the trie, while it reads.
  */
 #pragma once
 
@@ -12,41 +12,42 @@ struct json_paths;
 
 struct json_paths *json_paths_new(unsigned depth_max);
 void json_paths_free(struct json_paths *paths);
-/* The number of a pointer (json_pointer.h), the same for the same one. Pre: it is good, and of less than
- * JSON_PATHS_MAX. */
+/* Adds a pointer and returns its number; the same pointer gets the same number. Pre: json_pointer_is_good(),
+ * and fewer than JSON_PATHS_MAX pointers. */
 size_t json_paths_add(struct json_paths *paths, struct slice pointer);
 
 /* ---- the trie */
 
-/* More than paths, so that some are empty; most names are in the slot where they are looked for. */
+/* More slots than paths, so that some stay empty; most names are in the first slot that a lookup tries. */
 #define JSON_SLOTS_LOG2 8
 #define JSON_SLOTS      (1u << JSON_SLOTS_LOG2)
 
-/* A name by its first 8 bytes, zeros before shorter ones: which is all of most names. */
+/* A name and its first 8 bytes, which are all of most names; json_name_word() pads shorter names with
+ * zeros. */
 struct json_slot {
     uint64_t word;
     struct json_node *node; /* NULL: empty */
 };
 
 struct json_node {
-    struct json_slot *slots; /* of its members' names, by open addressing; NULL: none */
-    struct slice name;       /* its own */
-    unsigned path;           /* its number, or JSON_NO_PATH; and what follows from it: */
-    unsigned word;           /* of json_found's bits */
-    uint64_t bit;
-    size_t offset;                   /* of its value in json_found */
-    uint64_t below[JSON_PATH_WORDS]; /* the paths through it */
+    struct json_slot *slots;         /* its members' names, by open addressing; NULL: none */
+    struct slice name;               /* its own name */
+    unsigned path;                   /* its path's number, or JSON_NO_PATH */
+    unsigned word;                   /* index of the path's word in json_found.bits */
+    uint64_t bit;                    /* the path's bit in that word */
+    size_t offset;                   /* offset of the path's value in struct json_found */
+    uint64_t below[JSON_PATH_WORDS]; /* bits of the paths through it */
 };
 
 struct json_paths {
     struct json_node root;
-    char *pointers[JSON_PATHS_MAX]; /* as added; */
+    char *pointers[JSON_PATHS_MAX]; /* as added */
     size_t lengths[JSON_PATHS_MAX];
     size_t count;
     unsigned depth_max;
 };
 
-/* Of a name of one byte or more, where eight may be read. */
+/* The word of a name. Pre: the name has one byte or more, and eight bytes may be read. */
 static inline uint64_t json_name_word(const char *p, size_t len)
 {
     uint64_t word;
@@ -60,8 +61,9 @@ static inline size_t json_name_slot(uint64_t word)
     return (size_t)(word * UINT64_C(0x9E3779B97F4A7C15) >> (64 - JSON_SLOTS_LOG2));
 }
 
-/* Stands for all that is not looked for: what is found is put where nobody looks. */
+/* The node of all names that no path has; its values go to JSON_NO_PATH. */
 extern const struct json_node json_nothing;
 
-/* json_nothing: there is no such name. Pre: node->slots != NULL; `word` is the name's. */
+/* Finds a member's node; json_nothing: there is no such name. Pre: node->slots != NULL; `word` is the
+ * name's. */
 const struct json_node *json_node_find(const struct json_node *node, uint64_t word, struct slice name);

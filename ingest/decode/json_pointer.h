@@ -1,10 +1,10 @@
-/* json_pointer.h - takes JSON pointers (RFC 6901) apart: "/a~1b/0" is the member "a/b", then the element 0.
+/* json_pointer.h - splits JSON pointers (RFC 6901): "/a~1b/0" is the member "a/b", then the element 0.
  */
 #pragma once
 
 #include "base/slice.h"
 
-/* Is it "" or "/…", with every '~' followed by 0 or 1? */
+/* Is it "" or "/…", and does 0 or 1 follow every '~'? */
 static inline bool json_pointer_is_good(struct slice pointer)
 {
     if (pointer.len > 0 && pointer.ptr[0] != '/')
@@ -16,7 +16,7 @@ static inline bool json_pointer_is_good(struct slice pointer)
     return true;
 }
 
-/* The first name of a good pointer that is not "", as written, taken off it. */
+/* Takes the first name off a pointer; the name is as written. Pre: json_pointer_is_good(), and not "". */
 static inline struct slice json_pointer_take(struct slice *pointer)
 {
     const char *from = pointer->ptr + 1, *end = pointer->ptr + pointer->len;

@@ -1,11 +1,10 @@
-/* json_scan.h - finds the byte that ends the plain part of a JSON string, 16 bytes a step where there is
- * SSE2.
+/* json_scan.h - finds the byte that ends the plain part of a JSON string, 16 bytes a step if there is SSE2.
  *
- *           json_scan_string   a quote, a backslash or a control byte
- *           json_scan_plain    these, and 0x7F and above: what lies before a stop is not odd (event.h)
+ *           json_scan_string   stops at a quote, a backslash or a control byte
+ *           json_scan_plain    also stops at 0x7F and above: bytes before a stop are not odd (event.h)
  *
  * Twins   : …_bytes() define the answers.
- * Pre     : start <= p <= end, all of which may be read. They return `end` if nothing stops.
+ * Pre     : start <= p <= end, and all bytes of [start, end) may be read. Both return `end` if nothing stops.
  * Source  : ranges by one signed compare, as in scan.h.
  */
 #pragma once
@@ -52,7 +51,7 @@ static inline unsigned json_scan_string_stops(const char *p)
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(stop, control));
 }
 
-/* Fewer than a step before the end: of the last step, what is not before `p`. */
+/* Fewer than a step is left: uses the stops of the last step before `end` that are at `p` or after. */
 static inline const char *json_scan_tail(unsigned stops, const char *p, const char *end)
 {
     stops >>= JSON_SCAN_STEP - (end - p);

@@ -1,11 +1,12 @@
-/* json_shape.h - the names of the last value that was read, as they were written: events of one producer have
- * the same ones in the same order, so most are known by one comparison, with all that is between two values.
+/* json_shape.h - a cache of the names in the JSON value that was read last, as they were written. Events of
+ * one producer have the same names in the same order. So one comparison recognises most names, with all bytes
+ * between two values. json.c uses it.
  *
  *   {"name":"x","value":1, "tags": {"userid":"rick"}}
  *    ^^^^^^^   ^^^^^^^^^   ^^^^^^^^  ^^^^^^^^^         four entries
  *
- * Sound : what a name means depends on its bytes, on where in the trie its object is, and on whether it is
- *         the first one: all of which are compared. More space may follow it than before.
+ * Sound : the meaning of a name depends on its bytes, on its object's node in the trie, and on whether it is
+ *         the object's first name. All three are compared. More space may follow the name than in the cache.
  */
 #pragma once
 
@@ -18,15 +19,15 @@
 #endif
 
 #define JSON_SHAPE_MAX   64
-#define JSON_SHAPE_BYTES 32 /* longer ones are not kept */
+#define JSON_SHAPE_BYTES 32 /* longer names are not cached */
 
 struct json_node;
 
 struct json_shape_name {
-    char text[JSON_SHAPE_BYTES]; /* from behind the value before, or "{", to the value */
-    unsigned mask;               /* a bit for each of the first 16 bytes of it */
+    char text[JSON_SHAPE_BYTES]; /* bytes from behind the last value, or "{", to the next value */
+    unsigned mask;               /* a bit for each of its first 16 bytes */
     ptrdiff_t len;
-    uintptr_t place; /* json_shape_place(); 0: none */
+    uintptr_t place; /* json_shape_place(); 0: empty entry */
     const struct json_node *member;
 };
 
@@ -34,7 +35,7 @@ struct json_shape {
     struct json_shape_name names[JSON_SHAPE_MAX];
 };
 
-/* Are these the bytes of a name that is known, in [p, end)? */
+/* Does [p, end) begin with the bytes of the cached name? */
 static inline bool json_shape_is_at(const struct json_shape_name *n, const char *p, const char *end)
 {
 #ifdef __SSE2__
@@ -48,7 +49,7 @@ static inline bool json_shape_is_at(const struct json_shape_name *n, const char 
     return n->len <= end - p && memcmp(p, n->text, (size_t)n->len) == 0;
 }
 
-/* Of a name, the first or a later one, in an object. */
+/* The place of a name: its object, and whether it is the first name there. */
 static inline uintptr_t json_shape_place(const struct json_node *object, bool is_first)
 {
     return (uintptr_t)object | 2 | is_first;
