@@ -1,17 +1,19 @@
-/* body.h - the bytes of a row: the slots of up to 128 series in one bucket, sorted, as varints.
+/* body.h - the bytes of a row: the slots of up to 128 series in one time bucket, sorted, as varints. A slot
+ * is a shorter time bucket, by its number in the row. The SQLite store reads and writes its rows by this.
  *
  *   body   = entry*                                     series ascending
  *   entry  = series-gap  length  slots                  length: bytes of `slots`, so a reader can skip
  *   slots  = slot value{columns} (slot-gap value{columns})*         newest slot first; values zigzag
- *   series-gap: from the series before, the first from -1, minus 1; slot-gap: down from the slot before,
- * minus 1
+ *   series-gap = series - previous series - 1           the first entry's previous series is -1
+ *   slot-gap   = previous slot - slot - 1
  *
- * Newest first, because counts mostly arrive in order of time: a new slot then goes before the old bytes,
- * of which only the first one (the slot that was newest) becomes a gap; the rest is copied unread.
- * Rows of one slot only (fresh ones) use the same form with slot 0.
+ * Slots are newest first because counts mostly arrive in order of time. A new slot then goes before the old
+ * bytes. Only the first old slot number is rewritten, as a gap; the rest is copied unread.
+ * Rows of one slot only (fresh rows) use the same form with slot 0.
  *
- * Limits  : BODY_SERIES series, BODY_SLOTS slots; a body that breaks these rules is damage, a result.
- * Owner   : readers borrow the body; body_merge() appends to a buffer of its own.
+ * Limits  : BODY_SERIES series, BODY_SLOTS slots.
+ * Errors  : a body that breaks these rules is damaged: functions return false.
+ * Owner   : readers borrow the body; body_merge() writes to the caller's buffer.
  */
 #pragma once
 
@@ -24,9 +26,9 @@
 #define BODY_SERIES      (1u << BODY_SERIES_BITS)
 #define BODY_SLOTS       60
 
-/* What is to be added to a body: sorted by (series, slot), no two alike. */
+/* Values to add to a body. Items are sorted by (series, slot), and each pair occurs once. */
 struct body_item {
-    uint32_t series; /* within the block */
+    uint32_t series; /* number within the block: 0 to BODY_SERIES - 1 */
     uint32_t slot;
     const int64_t *value;
 };
@@ -38,16 +40,16 @@ struct body_buffer {
 
 void body_buffer_fini(struct body_buffer *b);
 
-/* *out = old and items, merged as rows of columns of `r`. False: `old` is damaged. */
+/* Set *out to `old` merged with the items, which have the columns of `r`. False: `old` is damaged. */
 bool body_merge(struct slice old, const struct body_item *items, size_t count, const struct report *r,
                 struct body_buffer *out);
 
-/* What to walk of a body: these series of the block, and slots from `first` up to `end`, exclusive. */
+/* The part of a body to walk. */
 struct body_want {
-    uint64_t series[BODY_SERIES / 64]; /* bit per series */
-    uint32_t first, end;
+    uint64_t series[BODY_SERIES / 64]; /* bit per wanted series of the block */
+    uint32_t first, end;               /* wanted slots: [first, end) */
 };
 
-/* Walk a body, series ascending, slots descending. False: it is damaged, as far as it was looked at. */
+/* Walk a body, series ascending, slots descending. False: the part that was read is damaged. */
 typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
 bool body_each(struct slice body, size_t columns, const struct body_want *want, body_fn *fn, void *context);

@@ -1,8 +1,8 @@
-/* series_map.h - from the numbers by which shards name the series of a report (batch.h) to those of a store's
- * handle.
+/* series_map.h - maps the series numbers of shards (batch.h) to the series numbers of a store's handle, for
+ * one report. Each store uses it while it applies a batch. Only the caller's `resolve` can fail.
  *
- * Shape : per shard, its numbers 0, 1, … of the shard's epoch; a new epoch empties it.
- * Twice : a batch that failed may be added again.
+ * Shape : per shard, an array by the shard's numbers 0, 1, … of one epoch; a new epoch empties it.
+ * Retry : a batch that failed may be added again.
  */
 #pragma once
 
@@ -23,17 +23,17 @@ struct series_map {
     size_t shard_count;
 };
 
-/* The handle's number of a key. */
+/* Sets *number to the handle's number of a key. */
 typedef bool series_resolve_fn(void *context, size_t report, struct slice key, uint32_t *number,
                                struct err *e);
 
 void series_map_fini(struct series_map *map);
-/* Take the series of the report that are new in a part. False: `resolve` failed; nothing but what it did
- * remains. */
+/* Add the series of the report that are new in a part. False: `resolve` failed; the series resolved before
+ * it remain. */
 bool series_map_add(struct series_map *map, const struct part *part, size_t report,
                     series_resolve_fn *resolve, void *context, struct err *e) MUST_CHECK;
 
-/* Of a series of a part that was added. */
+/* The handle's number of a series, in a part that was added. */
 static inline uint32_t series_map_number(const struct series_map *map, const struct part *part,
                                          uint32_t series)
 {

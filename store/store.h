@@ -1,35 +1,38 @@
-/* store.h - where counts live: one seam, several stores: SQLite, MongoDB, the in-memory model.
+/* store.h - the interface to stored counts. SQLite, MongoDB and an in-memory model implement it. Writers,
+ * queries, jobs and checks call it. Every function with a struct err may fail (see Errors).
  *
- * Promise: store_apply() is durable, and exact whatever crashes: deltas, offsets and books of a batch are
- *          all there or none is (in a server, readers may see them come one by one; whoever goes on
- *          finishes what was begun). A batch is applied only where each of its ranges continues what is
- *          stored (`from` equals the partition's `next`; of a new one it may be anything), so nothing is
- *          counted twice.
- * Series : a handle names each series of a report by a number, from 1, for as long as it is open; a
- *          number means nothing before a call has given it. 0 is the series `other`, which takes what
- *          arrives for new series once `report.series_max` exist.
- * Expiry : a report need not keep the slots of each span for ever (keep.h). How far those of a span are gone
- *          is in the store: its *marks*. First a mark is moved, durably; from then on scans
- *          that begin before it are refused; then what lies before it is deleted, step by step. So no scan
- *          ever takes what is gone for zeros. A mark moves back only over time that never had any events
- *          (store_move_back()). A batch leaves slots before the marks out, except those of
- *          months, so that what was let into it is counted: who lets events in looks at the mark of months.
+ * Promise: store_apply() is durable, and exact whatever crashes. A batch's deltas, offsets and books are all
+ *          stored, or none is. In a server, readers may see them arrive one by one, and the next writer
+ *          finishes what a crashed writer began. A batch is applied only if each of its ranges continues the
+ *          stored position (`from` equals the partition's `next`), so nothing is counted twice. A new
+ *          partition may begin anywhere.
+ * Series : a handle names each series of a report by a number, from 1, for as long as it is open. A number
+ *          is valid only after a call has returned it. Number 0 is the series `other`: it takes the counts of
+ *          new series once `report.series_max` exist.
+ * Expiry : a report may limit how long it keeps the time buckets of each resolution (keep.h). The store has
+ *          an *expiry watermark* for each resolution (struct marks). First a watermark is moved, durably.
+ *          From then on scans that begin before it are refused. Then older buckets are deleted, step by step.
+ *          So no scan ever takes expired buckets for zeros. A watermark moves back only over time that never
+ *          had any events (store_move_back()). A batch leaves out buckets before the watermarks, except those
+ *          of months, so that each admitted event is counted. The caller that admits events checks the
+ *          watermark of months.
  * Values : rows of a report's columns (measure.h), merged by report_merge().
- * Threads: a handle belongs to one thread. STORE_WRITE exists once per file (a second one is refused); in
- *          a server a source belongs to the writer that took it last. Any number of STORE_READ handles
- *          may read beside it, each call from one snapshot. STORE_WORK is of a server: it reads as a writer
- *          does, and carries out jobs beside any number of others.
- * Raw    : documents of events that a batch brings (batch.h) are stored before it is, under names of their
- *          own, so that a batch that is repeated stores none twice. What is refused of them is counted, and
- *          no reason not to count the events.
- * Spans  : minutes to months; seconds of a report that counts them (report_cell()). A store may refuse
- *          it.
- * Errors : EX_TEMPFAIL + retryable: locked by another; without: another writer took over, and the batch
- *          was dropped: go on from what store_claim() says; EX_IOERR: disk full, I/O error (retryable);
- *          EX_DATAERR: damaged, or a range that does not continue; EX_CONFIG: another definition of a
- *          report under the same name and generation, or another writer that this one must not count beside
- *          (EX_TEMPFAIL as it is opened: that one may end); EX_NOINPUT: a store to read that is not there;
- *          EX_UNAVAILABLE + retryable of a scan: a mark was moved past its begin, ask store_marks() again.
+ * Threads: a handle belongs to one thread. A file has one STORE_WRITE handle (a second one is refused); in a
+ *          server a source belongs to the writer that claimed it last. Any number of STORE_READ handles may
+ *          read beside it, each call from one snapshot. STORE_WORK is for servers: it reads as a writer does,
+ *          and carries out jobs beside any number of others.
+ * Raw    : a batch's documents of raw events (batch.h) are stored before the batch, under names of their own.
+ *          So a repeated batch stores none twice. Documents that a server refuses are counted as such; their
+ *          events are counted all the same.
+ * Spans  : resolutions are minutes to months. A report may count seconds, too (report_cell()); a store may
+ *          refuse such a report.
+ * Errors : EX_TEMPFAIL + retryable: another process holds the lock. EX_TEMPFAIL: another writer took over,
+ *          and the batch was dropped; resume from the positions of store_claim(). EX_IOERR: disk full, I/O
+ *          error (retryable). EX_DATAERR: damaged, or a range that does not continue. EX_CONFIG: another
+ *          definition of a report under the same name and generation, or another writer beside which this
+ *          one must not count. (EX_TEMPFAIL while it is opened: the other writer may end.) EX_NOINPUT: the
+ *          store to read does not exist. EX_UNAVAILABLE + retryable, from a scan: a watermark was moved past
+ *          its begin; call store_marks() again.
  */
 #pragma once
 
@@ -44,19 +47,19 @@
 enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK };
 
 #define STORE_SERIES_OTHER 0
-#define STORE_OTHER_KEY    "(other)" /* how it is shown */
+#define STORE_OTHER_KEY    "(other)" /* the key shown for the series `other` */
 
 /* One partition of a source, as far as it has been counted. */
 struct position {
     struct range range; /* from = 0, to = next */
 };
 
-/* Which series a scan wants. */
+/* The series that a scan wants. */
 struct series_set {
     enum { SERIES_ALL, SERIES_ONE, SERIES_SET } kind;
-    uint32_t one;
-    const uint64_t *bits; /* SERIES_SET: bit per series number, … */
-    uint32_t bits_max;    /* … up to this number, exclusive */
+    uint32_t one;         /* SERIES_ONE: the series number */
+    const uint64_t *bits; /* SERIES_SET: bit per series number */
+    uint32_t bits_max;    /* SERIES_SET: exclusive limit of the series numbers in `bits` */
 };
 
 static inline bool series_set_has(const struct series_set *set, uint32_t series)
@@ -69,128 +72,128 @@ static inline bool series_set_has(const struct series_set *set, uint32_t series)
 }
 
 struct scan {
-    size_t report; /* index in store_reports() */
-    enum span slot;
-    int64_t from_ms, to_ms; /* both at starts of `slot`s */
+    size_t report;          /* index in store.reports */
+    enum span slot;         /* resolution of the time buckets to read */
+    int64_t from_ms, to_ms; /* both at starts of time buckets */
     struct series_set series;
-    uint64_t rows_max; /* more than this: EX_UNAVAILABLE, "too many rows" */
-    uint32_t measures; /* bit per measure whose columns are looked at, others may be 0; none: all */
+    uint64_t rows_max; /* limit of rows read; beyond it EX_UNAVAILABLE, "too many rows" */
+    uint32_t measures; /* bit per measure that the caller reads; other columns may be 0; none: all */
 };
 
-/* What is kept of the rankings of hours, days and months of UTC. */
+/* A request for the cached ranking of an hour, day or month of UTC. */
 struct store_top {
-    size_t report, measure; /* a count or a sum */
-    enum span span;
-    int64_t from_ms, to_ms; /* at starts of `span`s; with a limit, of one */
-    uint64_t limit;         /* so many series; 0: only the total is wanted */
+    size_t report, measure; /* the measure is a count or a sum */
+    enum span span;         /* length of the ranked periods */
+    int64_t from_ms, to_ms; /* starts of periods; with a limit, exactly one period */
+    uint64_t limit;         /* number of series wanted; 0: only the total is wanted */
 };
 
-/* A scan adds to it. */
+/* Work of scans; each scan adds to it. */
 struct scan_stats {
     uint64_t rows;  /* rows (documents) read */
-    uint64_t bytes; /* of their bodies */
+    uint64_t bytes; /* bytes of their bodies */
 };
 
-/* May be called several times for one (series, slot); the values are to be merged. */
+/* May be called several times for one (series, slot); the caller merges the values. */
 typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
 typedef bool value_fn(void *context, struct slice value);                 /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
-/* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself
- * (`other`: how often a measure's count went to the series `other`). Beside those of books.h there are:
- *   of a report    since, until    the offsets between which it counts this source,
- *                  gap.FROM        but not from FROM to this offset: it was not configured then
- *                  expired.SPAN   the mark of the span, of the report itself
- *                  late.SPAN      events that came when the mark was behind their slot of the span, of the
- *                                 report itself
- *   of a source    latest.FROM.MS  up to this offset, events of FROM and behind it that were later than MS
- *                                  were in the future; only where there were some */
+/* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself. Entries
+ * beside those of books.h:
+ *   report, source  since, until    the offsets between which the report counts this source
+ *                   gap.FROM        the offset up to which it did not count, from FROM: not configured then
+ *   report          other           events counted in the series `other` (store_cell_count())
+ *                   expired.SPAN    the expiry watermark of a resolution, in ms
+ *                   late.SPAN       events that came after their time bucket of the resolution had expired
+ *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
+ *                                   the future; the entry exists only if there were some */
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 
-/* Of each span, slots that begin before this are gone; 0: none. Marks of shorter spans are not before those
- * of longer ones; they are starts of the next longer span, as keep_from() says, or where a store
- * keeps more than that together, of that. */
+/* Expiry watermarks of a report. Watermarks of shorter resolutions are not before those of longer ones. Each
+ * is a start of the next longer resolution (keep_from()), or of the longer period that a store deletes as a
+ * whole. */
 struct marks {
-    int64_t before_ms[SPAN_COUNT];
+    int64_t before_ms[SPAN_COUNT]; /* time buckets that begin before this have expired; 0: none has */
 };
 
-/* The newest time bucket in which a report has counts: of hours, or of days or months where the store does
- * not know better. */
+/* The newest time bucket in which a report has counts: an hour, or a day or month if the store knows no
+ * hours. */
 struct newest {
     enum span span;
-    int64_t start_ms;  /* -1: the report has no counts */
-    int64_t before_ms; /* start of the newest bucket before it that has counts, too; -1: there is none */
+    int64_t start_ms;  /* start of the bucket; -1: the report has no counts */
+    int64_t before_ms; /* start of the newest earlier bucket that has counts; -1: there is none */
 };
 
-/* What a call of store_expire() deleted. */
+/* Work of one call of store_expire(). */
 struct expired {
-    uint64_t rows, bytes; /* rows (documents), and what was in them, where the store can tell */
-    bool more;            /* there is more to do: it stopped because its time was over */
+    uint64_t rows, bytes; /* rows (documents) deleted, and their bytes if the store can tell */
+    bool more;            /* whether the call ran out of time before it was done */
 };
 
-/* What a server does with documents that others have damaged. */
+/* How a server treats damaged documents that other programs write. */
 enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 
-/* Who a writer is to others that count into the same server. Borrowed until it is closed. */
+/* Identity of a writer, for other writers to the same server. Borrowed until the store is closed. */
 struct store_writer {
-    const char *group, *instance; /* of Kafka; NULL: none */
+    const char *group, *instance; /* Kafka consumer group and instance; NULL: none */
     const char *topics[RAW_SOURCES_MAX];
     size_t topic_count;
 };
 
-/* What a writer may ask for of some stores; zeros: nothing. */
+/* Options of a writer, which some stores support; zeros: none. */
 struct store_options {
     struct store_writer writer;
     enum store_validation validation;
-    size_t connections;      /* to a server, over which a batch is applied; 0: as the store likes */
-    bool without_indexes;    /* but those that it needs itself */
-    bool with_unsafe_writes; /* what a server acknowledges may be lost: else EX_CONFIG */
-    bool ttl;                /* the server ends documents. Only MongoDB's: EX_CONFIG elsewhere */
-    bool weeks;              /* documents of weeks are wanted, … */
-    enum weekday week_start; /* … which begin on this day */
+    size_t connections;      /* connections to a server over which a batch is applied; 0: store's choice */
+    bool without_indexes;    /* whether to make only the indexes that the store itself needs */
+    bool with_unsafe_writes; /* whether the server may lose acknowledged writes; else that is EX_CONFIG */
+    bool ttl;                /* whether the server expires documents. MongoDB only: EX_CONFIG elsewhere */
+    bool weeks;              /* whether documents of weeks are wanted */
+    enum weekday week_start; /* first day of the weeks */
     struct prealloc_options prealloc;
-    /* By number of their source, what is to be kept of its events beside what is counted; NULL: nothing.
-     * Borrowed. Only of MongoDB: EX_CONFIG elsewhere. */
+    /* By source number: the raw events to store beside the counts; NULL: none. Borrowed. MongoDB only:
+     * EX_CONFIG elsewhere. */
     const struct raw *raws[RAW_SOURCES_MAX];
     size_t raw_count;
 };
 
 struct store;
 
-/* What is to be rolled up: periods that are over into the documents of longer ones; or to be ranked. */
+/* A job: roll periods that are over up into documents of longer periods, or rank them. */
 struct store_roll {
-    bool now;               /* also periods that are not over, … */
-    int64_t quiet_ms;       /* … or none before it was seen unwritten for so long; 0: at once */
-    bool dry;               /* say it, and do nothing */
-    int64_t from_ms, to_ms; /* again what is within, whether or not it was done; from_ms < 0: nothing */
-    bool weeks;             /* also documents of weeks, as in struct store_options */
+    bool now;               /* whether to include periods that are not over, and to ignore `quiet_ms` */
+    int64_t quiet_ms;       /* time for which a period must have been seen unwritten; 0: none */
+    bool dry;               /* whether to report the work without doing it */
+    int64_t from_ms, to_ms; /* range to do again, whether or not it was done; from_ms < 0: none */
+    bool weeks;             /* whether to make documents of weeks, too, as in struct store_options */
     enum weekday week_start;
-    int64_t
-        until_ms; /* monotonic: then each report begins nothing more, but what it did not begin; 0: never */
-    /* True: it ends where it is, which is no failure. NULL: never. */
+    /* Deadline, monotonic: after it no report starts another period, except its first. 0: none. */
+    int64_t until_ms;
+    /* True: the job ends early, without an error. NULL: never. */
     bool (*is_stopped)(void *context);
-    /* Another has a report in hand, and it is left to that. NULL: nobody wants to know. */
+    /* Another process holds the lease on a report, so this call leaves the report out. NULL: not called. */
     void (*held)(void *context, const char *report, const char *owner);
-    /* One period (SPAN_MONTH, SPAN_WEEK; of a ranking any) was done, or would be, with so many documents. */
+    /* A period was done, or would be, with so many documents. SPAN_MONTH or SPAN_WEEK; for rankings any. */
     void (*done)(void *context, const char *report, enum span span, int64_t start_ms, uint64_t documents);
     void *context;
 };
 
-/* How a job stands, of one report. Texts are borrowed. */
+/* State of a job on one report. Texts are borrowed. */
 struct store_job {
     const char *name, *report;
-    uint64_t waiting;    /* periods */
-    int64_t last_run_ms; /* 0: never */
-    const char *owner;   /* who has it in hand; "": nobody */
+    uint64_t waiting;    /* number of periods to do */
+    int64_t last_run_ms; /* time of the last run; 0: never */
+    const char *owner;   /* holder of the lease; "": nobody */
 };
 typedef void job_fn(void *context, const struct store_job *job);
-/* What is wrong, as a line for a person, borrowed. */
+/* Receives one problem, as a line for a person; borrowed. */
 typedef void check_fn(void *context, const char *problem);
 
 struct store_ops {
     void (*close)(struct store *st);
-    bool (*meet)(struct store *st, struct err *e); /* NULL: a writer is always alone */
+    bool (*meet)(struct store *st, struct err *e); /* NULL: there is only one writer at a time */
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*tidy)(struct store *st, bool all, struct err *e);
@@ -199,33 +202,33 @@ struct store_ops {
     bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
     bool (*newest)(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
     bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
-    /* What is kept together with slots of a span, and goes together. NULL: as keep_from() says. */
+    /* The length of the periods in which time buckets of a resolution expire. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
-    /* NULL where slots are in one place each. */
+    /* NULL: each time bucket is stored in one place. */
     enum span (*copy)(const struct store *st, size_t report, enum span slot, size_t n);
     bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                       struct scan_stats *stats, struct err *e);
-    /* NULL where nothing is kept. */
+    /* NULL: the store caches no rankings. */
     bool (*top)(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                 struct scan_stats *stats, bool *found, struct err *e);
     bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                         struct err *e);
     bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
     bool (*series_each)(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
-    /* NULL where a walk over all series is as good. */
+    /* NULL: a walk over all series is as good. */
     bool (*series_like)(struct store *st, size_t report, const struct slice *values, series_fn *fn,
                         void *context, struct err *e);
-    /* values_walk() (values.h) where the store has nothing better. */
+    /* values_walk() (values.h), if the store has nothing better. */
     bool (*values)(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
                    value_fn *fn, void *context, struct err *e);
     bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
     bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
-    /* NULL where there is nothing to check. */
+    /* NULL: there is nothing to check. */
     bool (*check)(struct store *st, check_fn *problem, void *context, struct err *e);
-    /* NULL where batches do what jobs are for. */
+    /* NULL: batches do the work of jobs. */
     bool (*roll)(struct store *st, const struct store_roll *what, struct err *e);
     bool (*rank)(struct store *st, const struct store_roll *what, struct err *e);
     bool (*jobs)(struct store *st, job_fn *fn, void *context, struct err *e);
@@ -233,101 +236,102 @@ struct store_ops {
 
 struct store {
     const struct store_ops *ops;
-    const struct report *reports; /* what it holds, current generation of each; owned by the store */
+    const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;
-    bool is_shared;                   /* other writers may count beside this one, each its partitions */
-    struct prealloc_figures prealloc; /* of a writer, as of the last batch applied */
-    struct raw_figures *raws;         /* the same, of each source whose events are kept */
+    bool is_shared;                   /* whether other writers may count beside this one */
+    struct prealloc_figures prealloc; /* a writer's figures after its last batch */
+    struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */
     size_t raw_count;
 };
 
 void store_close(struct store *st);
-/* The URL as it may be shown: without user and password. */
+/* The URL without user and password, so that it may be shown. */
 #define STORE_URL_BYTES 256
 const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
 
-/* May this writer go on beside those that count into the same server by now? It is asked of itself now and
- * then; ask before a consumer group is joined. EX_CONFIG: no, and who it is. */
+/* May this writer continue beside the other writers of the same server? The store asks by itself now and
+ * then; call it before a consumer group is joined. EX_CONFIG: no; the error names the other writer. */
 bool store_meet(struct store *st, struct err *e) MUST_CHECK;
-/* Make partitions, named by `source` and `partition` of their ranges, this handle's own: whoever had them
- * counts nothing of them any more. Of each, `from` and `to` become how far it is counted, -1 where nothing of
- * it ever was; tail, latest_ms and label are those of the last range. Without a claim, the first batch with a
- * range of a partition makes it. */
+/* Make partitions, named by `source` and `partition` of their ranges, this handle's own: their former writer
+ * can no longer count them. `from` and `to` become the offset up to which the partition is counted; -1: it
+ * was never counted. Tail, latest_ms and label become those of the last range. Without a claim, the first
+ * batch with a range of a partition makes it. */
 bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
-/* All or nothing, durable on return. Parts may be given back to their shards afterwards. */
+/* Apply all of a batch or nothing; durable on return. Parts may be given back to their shards afterwards. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
-/* Housekeeping between batches, bounded in time: fold fresh rows into closed ones. `all`: leave none. */
+/* Compaction between batches, bounded in time: fold fresh rows into rows of longer buckets. `all`: fold every
+ * fresh row, however long it takes. */
 bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
-/* Housekeeping, too: move the marks to what reports keep at `now_ms`, and delete some of what is before them,
- * for not much longer than STORE_EXPIRE_MS. Whoever lets events in is to know the marks before the next
- * batch. Expiry is irreversible: the caller takes `now_ms` from event_time.h, and unless the clock is trusted
- * sees to it that no mark leaps; the store, that no newest period of raw events does, by more than one. */
+/* Move the expiry watermarks to what reports keep at `now_ms`. Delete some of the buckets before them, for
+ * little longer than STORE_EXPIRE_MS. The caller that admits events must read the watermarks before the next
+ * batch. Expiry is irreversible: the caller takes `now_ms` from event_time.h. Unless `trusts_clock`, the
+ * caller must also keep watermarks from leaping. The store then moves the newest period of raw events by one
+ * period at most. */
 #define STORE_EXPIRE_MS 30
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
-/* Of buckets that begin before a time. */
+/* The newest bucket with counts, among those that begin before `before_ms`. */
 bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
                   struct err *e) MUST_CHECK;
-/* Move marks of a report that are ahead of its events back to where nothing was deleted or left out yet: the
- * end of the newest hour or day that has events, in a server not before events may come that others have
- * read already. Never before what reports need not keep at `now_ms`. The caller knows that the marks are
- * wrong. */
+/* Move a report's expiry watermarks that are ahead of its events back, to where nothing was deleted or left
+ * out yet: the end of the newest hour or day that has events. In a server they also stay ahead of the clock
+ * by a margin, since other daemons may have read events by the old watermarks. They never move back before
+ * what reports keep at `now_ms`. The caller must know that the watermarks are wrong. */
 bool store_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
 
-/* All further reads of this STORE_READ handle, until it is closed, are of one snapshot: what a writer commits
- * meanwhile is not seen. Its log grows for so long. In a server: EX_TEMPFAIL while a batch is under way
- * there; what is begun later may be seen. */
+/* Lock a snapshot: until this STORE_READ handle is closed, its reads do not see later commits. The writer's
+ * log grows meanwhile. In a server: EX_TEMPFAIL while a batch is under way; batches that begin later may be
+ * seen. */
 bool store_hold(struct store *st, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* The n-th place, from 0, that has slots of this span beside the one that store_scan() reads: with the
- * slots of which span it goes; SPAN_COUNT: there is none. */
+/* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
+ * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. */
 enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n);
-/* … and what is there. */
+/* Scan the n-th place of store_copy(). */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* The largest series of one period by value, then by key, each with the columns of the measure; and what all
- * series have counted in all periods, merged into `total`. *found false: it is not kept, or not as it is by
- * now, and nothing was handed on: store_scan() tells it. */
+/* Read a cached ranking. `fn` receives the largest series of one period by value, then by key, each with the
+ * columns of the measure. The sums over all series and periods are merged into `total`. *found false: no
+ * ranking that is up to date is cached, and `fn` was not called; use store_scan(). */
 bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
-/* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR where there is no such series.
- */
+/* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR: there is no such series. */
 bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key,
                       struct err *e) MUST_CHECK;
-/* All but `other`, in any order. */
+/* Walk all series but `other`, in any order. */
 bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context,
                        struct err *e) MUST_CHECK;
-/* At least those with these texts, by dimension (a NULL pointer: any); there may be others among them. */
+/* Walk at least the series with these texts, by dimension (a NULL pointer: any). `fn` may get others, too. */
 bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
                        void *context, struct err *e) MUST_CHECK;
-/* The texts of a dimension that begin with `prefix`: the least `limit` of them, sorted by byte, each once.
- * `other` has none. */
+/* Walk the texts of a dimension that begin with `prefix`: the first `limit` of them, sorted by byte, each
+ * once. The series `other` has none. */
 bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
                   value_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
 bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
 
 /* Check everything that is stored against the store's own checksums and structure. It reads the whole
- * store. Damage is handed to `problem`, a line each, and is no failure; a store that cannot be read at all
- * is one. */
+ * store. `problem` receives each damage as a line, and the call still succeeds. It fails if the store cannot
+ * be read at all. */
 bool store_check(struct store *st, check_fn *problem, void *context, struct err *e) MUST_CHECK;
 
-/* Of a STORE_WORK handle. What another has in hand is left to it. */
+/* Roll up, on a STORE_WORK handle. Reports whose lease another process holds are left out. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 bool store_roll_has_time(const struct store_roll *what);
-/* The same of rankings, for store_top(): `done` tells of how many series. */
+/* Rank periods that are over, for store_top(). `done` receives the number of series. */
 bool store_rank(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 bool store_has_jobs(const struct store *st);
 bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;
 
-/* What a cell that goes to the series `other` adds to its report's book entry `other`: its first count,
- * or 1 in a report without one. */
+/* The number that a cell in the series `other` adds to the report's book entry `other`: the cell's first
+ * count, or 1 in a report without counts. */
 static inline int64_t store_cell_count(const struct report *r, const struct cell *c)
 {
     for (size_t i = 0; i < r->measure_count; i++) {
@@ -337,30 +341,32 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
     return 1;
 }
 
-/* The end of the newest hour (day, month) with counts that begins before a time; 0: there is none. */
+/* Sets *end_ms to the end of the newest hour (day, month) with counts that begins before `before_ms`; 0:
+ * there is none. */
 bool store_newest_end(struct store *st, size_t report, const struct marks *marks, int64_t before_ms,
                       int64_t *end_ms, struct err *e) MUST_CHECK;
-/* Where marks are to be that are behind `safe_ms`. True: one moved. */
+/* Lower expiry watermarks to `safe_ms`, rounded up, but not below what reports keep at `now_ms`. True: one
+ * moved. */
 bool store_lower_marks(const struct store *st, const struct report *r, int64_t safe_ms, int64_t now_ms,
                        struct marks *marks);
-/* Of a batch, the events that come too late for the slots of a span, since these have expired: they are
- * counted in longer spans only. Events are told as by store_cell_count(); those too late for months are not
- * let into a batch. False: there are none. */
+/* Count a batch's events whose time bucket of each resolution has expired: they count in longer resolutions
+ * only. Cells count by store_cell_count(). Events too late for months are not admitted to a batch. False:
+ * there are no late events. */
 bool store_late(const struct store *st, size_t report, const struct marks *marks, const struct batch *batch,
                 int64_t late[SPAN_COUNT]);
-/* Under what name books have them: "late.minute". */
+/* The name of their entry in the books: "late.minute". */
 #define STORE_ENTRY_BYTES 64
 const char *store_late_entry(enum span span, char buf[STORE_ENTRY_BYTES]);
 
-/* A scan that begins before the mark of its slots is refused, with these words. */
+/* Refuse a scan that begins before the expiry watermark of its resolution. */
 bool store_check_mark(const struct scan *scan, const struct marks *marks, struct err *e) MUST_CHECK;
-/* Where the marks of a report are to be at `now_ms` if slots of each span are kept for so long, 0: for ever.
- * Never back. True: one moved. */
+/* Raise a report's expiry watermarks to where they must be at `now_ms`, if it keeps time buckets of each
+ * resolution for `keep_ms` (0: for ever). It lowers none. True: one moved. */
 bool store_move_marks(const struct store *st, const struct report *r, const int64_t keep_ms[SPAN_COUNT],
                       int64_t now_ms, struct marks *marks);
 
 const char *store_gap_entry(int64_t from, char buf[STORE_ENTRY_BYTES]);
 const char *store_latest_entry(const struct range *r, char buf[STORE_ENTRY_BYTES]);
 
-/* -1 where there is none of that name. */
+/* The index of a report by its name; -1: there is none. */
 int store_find_report(const struct store *st, struct slice name);
