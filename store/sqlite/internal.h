@@ -1,11 +1,13 @@
-/* sqlite/internal.h - what the files of the embedded store share. Nobody else includes it.
+/* sqlite/internal.h - types and functions shared by the files of the embedded store. No other file includes
+ * it. Functions that return bool fail with *e, unless their comment says otherwise.
  *
  *   sqlite/open.c   the handle: reports, statements          sqlite/file.c    the file: its format
  *   sqlite/vfs.c    a checksum for each page                 sqlite/check.c   is the whole file good?
  *   sqlite/dict.c   series ↔ number                          sqlite/rows.c    sorted items into rows
  *   sqlite/apply.c  a batch, in one transaction              sqlite/fold.c    fresh rows into closed ones
- *   sqlite/read.c   scans, books, positions                  sqlite/expire.c  marks, and rows before them
- *   sqlite/lock.c   which file it is, and whose              sqlite/backup.c  copies of the file
+ *   sqlite/read.c   scans, books, positions                  sqlite/expire.c  watermarks, and rows before
+ *   sqlite/lock.c   one writer; is it still the file?        sqlite/backup.c  copies of the file
+ *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  */
 #pragma once
 
@@ -26,11 +28,11 @@
 enum level { LEVEL_FRESH, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH, LEVEL_YEAR, LEVEL_COUNT };
 
 struct level_table {
-    sqlite3_stmt *get, *put;  /* writer's: body by rowid; insert or replace */
-    sqlite3_stmt *seek;       /* reader's: the first row at or after a rowid */
-    sqlite3_stmt *range;      /* reader's: rows in a rowid range */
-    sqlite3_stmt *old, *drop; /* writer's, but of fresh rows: the first of those before a rowid; up to one */
-    int64_t last_at;          /* writer's: no row lies above; -1: none at all */
+    sqlite3_stmt *get, *put;  /* for writing: read a body by rowid; insert or replace a row */
+    sqlite3_stmt *seek;       /* for reading: the first row at or after a rowid */
+    sqlite3_stmt *range;      /* for reading: the rows in a range of rowids */
+    sqlite3_stmt *old, *drop; /* expiry, not of fresh rows: the first rows before a rowid; delete up to one */
+    int64_t last_at;          /* for writing: the last row's rowid; -1: there is no row */
 };
 
 struct dict_slot {
@@ -39,45 +41,45 @@ struct dict_slot {
     uint32_t key_len, number;
 };
 
-/* Keys resolved lately, so that a second thread's series cost no SQL. */
+/* A cache of keys, so that the same series from a second thread costs no SQL. */
 struct dict {
     struct dict_slot *slots;
     size_t mask, count;
     struct arena keys;
-    bool complete; /* every series of the report is here: a miss is a new series */
+    bool complete; /* whether every series of the report is cached, so that a miss is a new series */
 };
 
-/* A series met in the batch at hand, not in the file yet. */
+/* A new series of the current batch, not yet in the file. */
 struct new_series {
     uint64_t hash;
     uint32_t number;
 };
 
-/* 4096 rows of lookup: 200 bytes each for 100,000 series. */
+/* The lookup has 4096 rows: 200 bytes each for 100,000 series. */
 #define LOOKUP_SHIFT 52
 
 struct sqlite_report {
-    int64_t id; /* N of its tables */
+    int64_t id; /* the number N in the names of its tables */
     uint32_t series_count;
     struct level_table levels[LEVEL_COUNT];
     sqlite3_stmt *series_get, *series_put, *lookup_get, *lookup_put, *fresh_delete;
     struct dict dict;
     struct new_series *new_series;
     size_t new_count, new_capacity;
-    struct text new_keys; /* theirs, a line each */
+    struct text new_keys; /* keys of `new_series`, a line each */
     struct series_map map;
-    struct marks marks; /* writer's */
+    struct marks marks; /* expiry watermarks, as a writer knows them */
 };
 
-/* Sorted deltas of one report at one level: key = bucket, series, slot. */
+/* Deltas of one report at one level, by key: bucket, series, slot (items_key()). */
 struct items {
     struct radix_item *items, *scratch;
     size_t count, capacity, scratch_capacity;
-    int64_t *values; /* of item i: values[items[i].index * columns] */
+    int64_t *values; /* the values of item i begin at values[items[i].index * columns] */
     size_t values_capacity;
 };
 
-/* A file by what it is, whatever it is called. Zeros: there is none. */
+/* The identity of a file, whatever its name. Zeros: there is no file. */
 struct sqlite_file {
     dev_t device;
     ino_t inode;
@@ -90,16 +92,16 @@ struct sqlite_store {
     struct store base;
     sqlite3 *db;
     char *path;
-    char *real_path;                             /* writer's: as SQLite knows it */
-    int lock_fd;                                 /* of PATH-lock; -1: a reader */
-    int file_fd;                                 /* writer's, of the database, for its lock */
-    struct sqlite_file files[SQLITE_FILE_COUNT]; /* writer's: those that are open */
-    bool is_unsealed;                            /* its pages have no checksums */
-    int64_t version;                             /* of what a writer knows: another one moves the file's on */
+    char *real_path;                             /* for writing: the path as SQLite knows it */
+    int lock_fd;                                 /* descriptor of PATH-lock; -1: a reader */
+    int file_fd;                                 /* for writing: descriptor of the database, for its lock */
+    struct sqlite_file files[SQLITE_FILE_COUNT]; /* for writing: the files that are open */
+    bool is_unsealed;                            /* whether its pages have no checksums */
+    int64_t version;                             /* PRAGMA data_version when a writer last read the tables */
     size_t dict_key_bytes_max;
-    bool holds;      /* all further reads are of one transaction */
-    bool gives_back; /* pages that are free, to the file system */
-    bool stale;      /* a transaction failed, and what it left could not be read: refresh before the next */
+    bool holds;      /* whether all further reads are of one transaction */
+    bool gives_back; /* whether free pages are given back to the file system */
+    bool stale;      /* whether a transaction failed, so that a writer must read the tables again */
     struct report *reports;
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback, *data_version;
@@ -116,23 +118,23 @@ static inline struct sqlite_store *sqlite_of(struct store *st)
     return (struct sqlite_store *)st;
 }
 
-/* sqlite/lock.c: each handle enters before it opens a file, and leaves when SQLite has closed it. */
+/* sqlite/lock.c: each handle enters before it opens a file, and leaves after SQLite has closed the file. */
 void sqlite_enter(void);
 void sqlite_leave(struct sqlite_store *st);
 bool sqlite_take_lock(struct sqlite_store *st, struct err *e) MUST_CHECK;
-/* The path of a file beside the one that `path` leads to. */
+/* The path of the store's file, links resolved, plus a suffix. */
 const char *sqlite_beside(const struct sqlite_store *st, const char *suffix, char path[SQLITE_PATH_BYTES]);
 /* Refuse a file with hard links. */
 bool sqlite_check_names(const struct sqlite_store *st, const struct stat *status, struct err *e) MUST_CHECK;
-/* Note which files are open. */
+/* Note the identities of the open files. */
 bool sqlite_know_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
-/* Are they still those that the names lead to? */
+/* Do the names still lead to the open files? */
 bool sqlite_check_files(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
 /* sqlite/log.c: before SQLite opens the file */
 bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
 
-/* sqlite/file.c: of a writer, first the lock, which it has until sqlite_leave() */
+/* sqlite/file.c: a writer first takes the lock, and has it until sqlite_leave() */
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
 
 /* sqlite/open.c */
@@ -142,12 +144,12 @@ bool sqlite_prepare(struct sqlite_store *st, sqlite3_stmt **stmt, struct err *e,
 /* Run a statement that returns no rows, and reset it. */
 bool sqlite_run(struct sqlite_store *st, sqlite3_stmt *stmt, struct err *e, const char *doing) MUST_CHECK;
 bool sqlite_execute(struct sqlite_store *st, const char *sql, const char *doing, struct err *e) MUST_CHECK;
-/* The one number that a query gives; -1: it gives none. */
+/* Read the one number that a query returns; -1: it returns none. */
 bool sqlite_read_int(struct sqlite_store *st, int64_t *value, struct err *e, const char *sql) MUST_CHECK;
 void sqlite_close(struct store *base);
 extern const char *const sqlite_level_names[LEVEL_COUNT];
 
-/* A column's text; "" where damage left none. */
+/* A column's text; "" if damage left none. */
 static inline const char *sqlite_text(sqlite3_stmt *s, int column)
 {
     const char *text = (const char *)sqlite3_column_text(s, column);
@@ -156,9 +158,9 @@ static inline const char *sqlite_text(sqlite3_stmt *s, int column)
 
 /* Begin a writer's transaction. */
 bool sqlite_begin(struct sqlite_store *st, struct err *e) MUST_CHECK;
-/* Commit, into the files that were opened; if not, the caller undoes it. */
+/* Check that the files are still the opened ones, and commit. False: the caller must call sqlite_undo(). */
 bool sqlite_commit(struct sqlite_store *st, struct err *e) MUST_CHECK;
-/* Roll back, and forget what was learnt in the transaction that failed. */
+/* Roll back. The next transaction reads again what the failed one had learnt. */
 void sqlite_undo(struct sqlite_store *st);
 
 /* sqlite/dict.c */
@@ -167,9 +169,9 @@ void dict_fini(struct dict *d);
 void dict_clear(struct dict *d);
 bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct part *part,
                         struct err *e) MUST_CHECK;
-/* After the last part: what was new goes into the file. */
+/* Write the new series into the file, after the last part. */
 bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
-/* The key of a series; the caller resets series_get when it has read the key. */
+/* The key of a series. The caller resets series_get after it has read the key. */
 bool dict_key(struct sqlite_store *st, size_t report, uint32_t number, struct slice *key, bool *found,
               struct err *e) MUST_CHECK;
 bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_t *number, bool *found,
@@ -179,8 +181,9 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
 void items_reserve(struct items *it, size_t more, size_t columns);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
-/* Write st->items[LEVEL_FRESH], or st->items[LEVEL_HOUR] and with it the rows above. */
+/* Write st->items[LEVEL_FRESH] into fresh rows. */
 bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+/* Add st->items[LEVEL_HOUR] to rows of hours, and their sums to rows of days, months and years. */
 bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
 
 static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot)
@@ -188,24 +191,24 @@ static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot
     return bucket << (SERIES_BITS + 6) | (uint64_t)series << 6 | slot;
 }
 
-/* One more, of those reserved: where its values go. */
+/* Add one of the reserved items. Returns the place for its values. */
 static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
 {
     it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
     return &it->values[it->count++ * columns];
 }
 
-/* Rows of a level hold slots of a span; fresh ones those of every span. */
+/* The resolution of the slots in a level's rows. It has no meaning for fresh rows, which every scan reads. */
 static inline enum span sqlite_span(enum level level)
 {
     _Static_assert((int)LEVEL_HOUR == (int)SPAN_MINUTE && (int)LEVEL_YEAR == (int)SPAN_MONTH, "in step");
     return (enum span)level;
 }
 
-/* The bucket of a level that holds an instant; its rows are from `bucket << BLOCK_SHIFT` on. */
+/* The number of the level's bucket that holds an instant. Its rows begin at rowid `bucket << BLOCK_SHIFT`. */
 int64_t sqlite_bucket(enum level level, int64_t ms);
 int64_t sqlite_bucket_start(enum level level, int64_t bucket);
-/* As they are in the file. */
+/* Read a report's expiry watermarks from the file. */
 bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
 
 /* sqlite/apply.c, sqlite/fold.c, sqlite/expire.c, sqlite/read.c: the operations */
