@@ -1,17 +1,18 @@
-/* advice.h - what to ask instead of a question that passes a limit. */
+/* advice.h - finds the hint of a refused query: what to query instead. bound_scan() and query_run() use it.
+ * Nothing here fails. */
 #pragma once
 
 #include "query/answer.h"
 
-/* The finest step, of those that people ask for, that is longer than `longer_than_ms` and of which the
- * answer's range has at most `rows_max`; NULL: none. */
+/* The shortest common step that is longer than `longer_than_ms` and gives the answer's range at most
+ * `rows_max` rows; NULL: none. */
 const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t rows_max);
-/* The finest such step, longer than the answer's, that needs nothing of what is gone; NULL: none. */
+/* The shortest common step, longer than the answer's, that needs no expired time bucket; NULL: none. */
 const char *advice_kept_step(const struct answer *a, const struct marks *marks, uint64_t rows_max);
-/* Would the answer's own step need nothing of that in UTC? */
+/* Would the answer's own step, in UTC, need no expired time bucket? */
 bool advice_is_kept_in_utc(const struct answer *a, const struct marks *marks, uint64_t rows_max);
-/* The shortest slots that are there from `from_ms` on; SPAN_COUNT: none. */
+/* The shortest resolution whose time buckets have not expired from `from_ms` on; SPAN_COUNT: none. */
 enum span advice_kept_span(const struct report *r, const struct marks *marks, int64_t from_ms);
-/* A report with the same conditions and measures but fewer dimensions, those of `values` among them (as
- * match_series() takes them); NULL: none. */
+/* The name of a report that answers the same from fewer dimensions: it has the same conditions, the answer's
+ * measures and the dimensions given in `values` (see match_series()). NULL: none. */
 const char *advice_report(const struct store *st, const struct answer *a, const struct slice *values);

@@ -1,17 +1,18 @@
-/* answer.h - what a query found, and its three forms.
+/* answer.h - the answer to a query, and its three forms. query_run() and ranking_run() fill and write it.
+ * Nothing here fails.
  *
  *   table  for a person: aligned, with the range in a first line
  *   csv    time,value                       path,value             one measure is called "value"; with all
- *          2015-05-17T00:00:00Z,31          /favicon.ico,807       of them each has its own name
+ *          2015-05-17T00:00:00Z,31          /favicon.ico,807       measures each has its own name
  *   json   {"report":"pages","measures":["hits"],"step":"day","from":"2015-05-17T00:00:00Z","to":…,
  *           "values":[["2015-05-17T00:00:00Z",31],…]}                                    a row per step
  *          in a zone other than UTC, after the step: "tz":"Europe/Berlin"
  *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
  *
- * Rows   : of time, by `step` (one row where there is none); or of series, with their keys.
- * Values : exact, as decimal fractions. What min, max, last and mean say where there was no event is absent:
- *          `-` in a table, empty in CSV, null in JSON.
- * Times  : of the zone, in CSV and JSON with its offset: 2015-05-17T00:00:00+02:00.
+ * Rows   : steps of time (one row without a step); or series, with their keys.
+ * Values : exact, as decimal fractions. Without an event, min, max, last and mean are absent: `-` in a table,
+ *          empty in CSV, null in JSON.
+ * Times  : in the time zone; CSV and JSON add its offset: 2015-05-17T00:00:00+02:00.
  */
 #pragma once
 
@@ -19,41 +20,41 @@
 
 struct answer {
     const struct report *report;
-    size_t measures[REPORT_MEASURES_MAX]; /* which of the report's, in order */
+    size_t measures[REPORT_MEASURES_MAX]; /* the answered measures, as indexes in the report, in order */
     size_t measure_count;
-    size_t first[REPORT_MEASURES_MAX]; /* the first column of each, in a row */
-    size_t column_count;               /* of a row: those of all of them */
-    bool every_measure;                /* asked for by "all" */
+    size_t first[REPORT_MEASURES_MAX]; /* the first column of each answered measure in a row */
+    size_t column_count;               /* columns of a row: of all answered measures */
+    bool every_measure;                /* whether the query asked for "all" */
     bool has_step;
     struct step step;
     const struct zone *zone;
     int64_t from_ms, to_ms;
-    int64_t *starts; /* by row, where the rows are of time; owned by who made it */
-    bool of_series;
-    struct slice *keys; /* by row, where the rows are of series */
+    int64_t *starts;    /* rows of time: the start of each; the caller frees it */
+    bool of_series;     /* whether rows are series, else steps of time */
+    struct slice *keys; /* rows of series: the key of each; the caller frees the array */
     size_t row_count;
-    int64_t *columns; /* [row × column_count + first[measure]] */
+    int64_t *columns; /* [row × column_count + first[measure]]; the caller frees it */
 };
 
-/* One more measure to be answered. */
+/* Add a measure to be answered. */
 void answer_add_measure(struct answer *a, size_t measure);
 /* Merge a row of all the report's columns into one of the answer's. */
 void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns);
-/* What a row says; false: absent. */
+/* The value of a measure in a row; false: absent. */
 bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *value);
-/* The same as text, `absent` where it is. */
+/* The value of a measure in a row, as text; `absent` if it is absent. */
 const char *answer_text(const struct answer *a, size_t row, size_t measure, const char *absent,
                         char buf[NUMBER_BYTES]);
-/* Adds the text to `out`, until it has more than `bytes_max`. Returns the rows that are not beyond: all, if
- * all is well. */
+/* Adds the answer's text to `out`, until `out` has more than `bytes_max` bytes. Returns the number of rows
+ * within the limit: row_count if the whole answer is. */
 size_t answer_write(const struct answer *a, enum query_format format, bool bars, size_t bytes_max,
                     struct text *out);
-/* The row of a slot, and the start of a row. */
+/* The row of a time bucket, and the start of a row. */
 size_t answer_row(const struct answer *a, int64_t slot_ms);
 int64_t answer_time(const struct answer *a, size_t row);
-/* The text of a dimension in a key: STORE_OTHER_KEY in each for the series `other`. */
+/* The text of a dimension in a row's key; STORE_OTHER_KEY in every dimension of the series `other`. */
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
 /* Adds the series of a row: {"path":"/favicon.ico"}. */
 void answer_series(const struct answer *a, size_t row, struct text *out);
-/* As a table; of answer_table.c. */
+/* Does the work of answer_write() for tables (answer_table.c). */
 size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out);

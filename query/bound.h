@@ -1,4 +1,5 @@
-/* bound.h - what questions of several kinds share: names found in a store, and scans of tiles. */
+/* bound.h - the part that all kinds of queries share: find their names in a store, and scan tiles. Queries,
+ * rankings and values use it. Wrong names are EX_USAGE; refused answers are EX_UNAVAILABLE, with a hint. */
 #pragma once
 
 #include "query/answer.h"
@@ -9,19 +10,19 @@ struct bound {
     const struct query *query;
     struct store *store;
     size_t report;
-    struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted of each dimension; NULL: any */
-    struct answer answer;                       /* its report, measures and range; no rows yet */
-    struct marks marks;                         /* of the report: what is gone */
+    struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted text of each dimension; NULL: any */
+    struct answer answer;                       /* the answer's report, measures and range; no rows yet */
+    struct marks marks;                         /* the report's expiry watermarks */
 };
 
-/* The report of a name, or which there are. */
+/* Find a report by its name. The error lists the names that exist. */
 bool bound_find_report(const struct store *st, struct slice name, size_t *report, struct err *e) MUST_CHECK;
 /* Fill the rest of a bound that has its query and store. */
 bool bound_fill(struct bound *b, struct err *e) MUST_CHECK;
-/* Move the ends of its range to those of whole cells. */
+/* Widen its range to whole cells (minutes or seconds). */
 void bound_widen(struct bound *b);
-/* Is what an answer added to `out` within the query's limit? If not, it is taken off again. */
+/* Check the bytes of `out` from `before` on against the query's limit. False: they are cut off again. */
 bool bound_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
-/* Scan tiles, or refuse to where some of them are gone; the query's limit of rows is for all of them. */
+/* Scan tiles. It refuses tiles with expired time buckets. The query's limit of rows is for all scans. */
 bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

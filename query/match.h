@@ -1,7 +1,8 @@
-/* match.h - which series of a report have the dimension values that a query asks for.
+/* match.h - finds the series of a report that have a query's dimension values. Only the store can fail.
  *
- * Cost : every dimension given is one look-up in the store's dictionary; only some is a walk over all of it,
- *        in a server over those that have them; none is every series, `other` too.
+ * Cost : with every dimension given, one look-up in the store's dictionary. With some, a walk over the whole
+ *        dictionary, in a server over the series that have them. With none, nothing: every series matches,
+ *        `other` too.
  */
 #pragma once
 
@@ -9,11 +10,11 @@
 
 struct match {
     struct series_set set;
-    uint64_t *bits; /* of `set`, owned */
-    uint64_t count; /* series that match; not counted where all do */
+    uint64_t *bits; /* the bits of `set`, owned */
+    uint64_t count; /* number of series that match; 0 if `set` is SERIES_ALL */
 };
 
-/* `values`: by dimension of the report; a NULL pointer where any will do. */
+/* `values`: wanted text by dimension of the report; a NULL pointer: any. */
 bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values,
                   struct err *e) MUST_CHECK;
 void match_fini(struct match *m);

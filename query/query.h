@@ -1,19 +1,18 @@
-/* query.h - a question about one report, and its answer: the one path of `tallyd query` and /api/v1/query.
+/* query.h - a query about one report, and its answer. `tallyd query` and /api/v1/query both call it.
  *
  *   parameters → struct query → series (match.h), steps (step.h) → scans (plan.h, tiles.h) → answer.h → text
  *
  * Answers : with a step, one row per step of the range; with `top`, the series with the greatest values;
- *           else one row over the whole range. Counts and sums of nothing are 0, other measures of nothing
- *           absent (answer.h). A row is always a whole step: `from` is moved down, and `to`, which is
- *           exclusive, up to the start of one (without a step, of the report's cells: minutes or seconds).
- * Zones   : steps, and times without an offset, are of the time zone `tz`: exact, since a part of a day is
- *           read as hours, a part of an hour as minutes; or refused, where a step begins within a minute.
- * Expiry  : what the store has let go is answered from longer slots, where rows are made of whole ones; else
- *           the answer is refused, never given without what is gone.
+ *           else one row over the whole range. Without events, counts and sums are 0, other measures absent
+ *           (answer.h). A row is always a whole step: `from` is moved down, and `to`, which is exclusive, up
+ *           to the start of a step. Without a step, they move to the report's cells: minutes or seconds.
+ * Zones   : steps, and times without an offset, are in the time zone `tz`. They are exact, since parts of
+ *           days are read as hours, parts of hours as minutes. A step that begins within a minute is refused.
+ * Expiry  : if time buckets have expired, longer ones answer, provided that rows consist of whole ones. Else
+ *           the answer is refused; it never leaves expired counts out.
  * Owner   : a query borrows the text of its parameters.
- * Errors  : EX_USAGE: the question is wrong, in words for whoever asked; EX_UNAVAILABLE: the answer passes a
- *           limit or needs what is gone, with what to ask instead, or is not exact in the zone; others
- *           are the store's.
+ * Errors  : EX_USAGE: the query is wrong; the text is for the user. EX_UNAVAILABLE: the answer passes a limit
+ *           or needs expired time buckets (with a hint), or is not exact in the zone. Others are the store's.
  */
 #pragma once
 
@@ -27,11 +26,11 @@ enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_JSON };
 
 /* `query.*` of the configuration. */
 struct query_limits {
-    uint64_t rows_max;   /* read from the store */
-    uint64_t points_max; /* steps in the answer */
-    uint64_t series_max; /* series in the answer */
-    uint64_t bytes_max;  /* of the answer's text; 0: any */
-    enum weekday week_start;
+    uint64_t rows_max;       /* rows read from the store */
+    uint64_t points_max;     /* steps in the answer */
+    uint64_t series_max;     /* series in the answer */
+    uint64_t bytes_max;      /* bytes of the answer's text; 0: no limit */
+    enum weekday week_start; /* first day of a week, unless the query names one */
 };
 
 /* A dimension and the settled text it must have. */
@@ -42,45 +41,45 @@ struct query_filter {
 struct query {
     struct query_limits limits;
     int64_t now_ms;
-    struct slice report, measure; /* measure: empty is the report's first, "all" is every one */
+    struct slice report, measure; /* names; measure "": the report's first; "all": every measure */
     struct query_filter filters[REPORT_DIMENSIONS_MAX];
     size_t filter_count;
     const struct zone *zone;
-    struct slice from, to;  /* as they were given, since the zone may be given after them */
-    int64_t from_ms, to_ms; /* -1: an hour before `to`; now */
+    struct slice from, to;  /* texts as given, since the zone may be given after them */
+    int64_t from_ms, to_ms; /* from_ms -1: an hour before `to`; to_ms -1: now */
     bool has_step;
     struct step step;
-    enum weekday week_start; /* of steps of weeks, once there is one */
-    uint64_t top;            /* 0: no ranking */
+    enum weekday week_start; /* first day of a week, for a step of weeks */
+    uint64_t top;            /* number of series to rank; 0: no ranking */
     enum query_format format;
-    bool bars; /* in a table: draw the values too */
+    bool bars; /* whether a table draws the values, too */
 };
 
 #define QUERY_READS_MAX 9
 
-/* One scan: slots of a range, of which some may be left out (tiles.h). */
+/* One scan: the time buckets of a range. Some may be left out (tiles.h). */
 struct query_read {
     enum span slot;
     int64_t from_ms, to_ms;
     struct scan_stats stats;
 };
 
-/* What it took. */
+/* The work of a query. */
 struct query_stats {
     size_t scan_count;
-    struct query_read reads[QUERY_READS_MAX]; /* the first of the scans */
-    struct scan_stats total;                  /* of all of them */
-    bool every_series;                        /* no filter */
-    uint64_t series_matched;                  /* by the filters; 0: never seen, so nothing was read */
+    struct query_read reads[QUERY_READS_MAX]; /* the first scans, up to QUERY_READS_MAX */
+    struct scan_stats total;                  /* rows and bytes of all scans */
+    bool every_series;                        /* whether there was no filter */
+    uint64_t series_matched;                  /* series that the filters matched; 0: nothing was read */
 };
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
-/* One parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
+/* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
  * be repeated), from, to, step, week_start (monday), tz (a time zone), top, format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
-/* The parameter `limit` of other questions: how many series or values are wanted at most. It never exceeds
- * query.series_max. */
+/* Set the parameter `limit` of rankings and values: the most series or values wanted. A limit above
+ * query.series_max is lowered to it. */
 bool query_set_limit(struct query *q, struct slice value, struct err *e) MUST_CHECK;
 /* The names that query_set() takes. NULL at the end. */
 extern const char *const query_parameters[];
@@ -88,5 +87,5 @@ extern const char *const query_parameters[];
 /* Adds the answer to `out`; on false `out` is as it was. */
 bool query_run(struct store *st, const struct query *q, struct text *out, struct query_stats *stats,
                struct err *e) MUST_CHECK;
-/* The plan of a query that was run, in lines for a person. */
+/* Adds the plan of a query that was run, in lines for a person. */
 void query_explain(const struct query *q, const struct query_stats *stats, struct text *out);

@@ -1,9 +1,10 @@
-/* top.h - ranks series by what they counted in a range.
+/* top.h - ranks series by their values in a range. Queries with `top` and ranking.h use it. Only reading keys
+ * from the store can fail.
  *
- * Order   : the first measure asked for, descending, absent ones last; then the key. A series whose count
- *           or sum is 0 is not there.
- * Memory  : four bytes for each series number up to the greatest that a scan names, the wanted columns of
- *           those that it names, keys only of those that may be shown.
+ * Order   : by the first answered measure, descending, absent values last; then by key. A series whose count
+ *           or sum is 0 is left out.
+ * Memory  : four bytes for each series number up to the greatest that a scan names; the answered columns of
+ *           the series that it names; keys only of series that may be shown.
  */
 #pragma once
 
@@ -11,24 +12,24 @@
 #include "query/answer.h"
 
 struct top {
-    const struct answer *answer; /* which measures */
-    bool is_plain;               /* one, of one column that is added up and is its value: nearly always */
-    int64_t *rows;               /* of each series that a scan named: its number, and the answer's columns */
+    const struct answer *answer; /* the measures */
+    bool is_plain;               /* fast path: one measure, whose value is its only column, added up */
+    int64_t *rows;               /* per series that a scan named: its number, and the answer's columns */
     size_t count, capacity;
-    uint32_t *places; /* by series: which row is its own, from 1; 0: none */
+    uint32_t *places; /* by series number: its row in `rows`, from 1; 0: none */
     size_t place_count;
     struct arena keys;
-    uint32_t *shown; /* the series of each of the answer's rows */
+    uint32_t *shown; /* by row of the answer: the series number */
 };
 
 void top_init(struct top *t, const struct answer *a);
 void top_fini(struct top *t);
-/* Merge a row of all the report's columns into those of a series; for store_scan(). */
+/* Merge a row of all the report's columns into a series; a scan_fn for store_scan(). */
 void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns);
-/* The answer's columns of one series: NULL where no scan named it, … */
+/* The answer's columns of one series; NULL: no scan named it. */
 const int64_t *top_columns(const struct top *t, uint32_t series);
-/* … and of all of them together, into `columns`, which are zeros. */
+/* Merge the answer's columns of all series into `columns`, which must be zeros. */
 void top_total(const struct top *t, int64_t *columns);
-/* Fill the rows of `a`, at most `rows_max`; their keys live as long as `t`. */
+/* Fill at most `rows_max` rows of `a`; their keys live as long as `t`. */
 bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_max, struct answer *a,
                 struct err *e) MUST_CHECK;

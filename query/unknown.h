@@ -1,4 +1,4 @@
-/* unknown.h - the complaint about a name that is not there: what exists, and what may have been meant. */
+/* unknown.h - the error about an unknown name: it suggests a similar name, and lists the names that exist. */
 #pragma once
 
 #include "base/err.h"
