@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Room for one slot, and for one series' slots. */
+/* Most bytes of one slot, and of the slots of one series. */
 #define SLOT_BYTES_MAX  ((1 + REPORT_COLUMNS_MAX) * VARINT_BYTES_MAX)
 #define SLOTS_BYTES_MAX (BODY_SLOTS * SLOT_BYTES_MAX)
 
@@ -16,7 +16,7 @@ struct entry {
     const uint8_t *slots, *slots_end;
 };
 
-/* The entry at *p, or false. `before` is the series of the entry before, -1 at first. */
+/* Read the entry at *p; false: it is damaged. `before` is the previous entry's series, -1 at first. */
 static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, struct entry *entry)
 {
     uint64_t gap, len;
@@ -32,7 +32,8 @@ static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, str
     return true;
 }
 
-/* The slot at `p`: the first of an entry where `above` is BODY_SLOTS, else so far below `above`. */
+/* Read the slot number at `p`. If `above` is BODY_SLOTS, it is the first of an entry; else it is a gap down
+ * from `above`. NULL: it is damaged. */
 static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint32_t above, uint32_t *slot)
 {
     uint64_t v;
@@ -83,10 +84,10 @@ static uint8_t *entry_put(uint8_t *p, int64_t before, uint32_t series, const uin
     return p + len;
 }
 
-/* The slots of one series as they are merged, newest first. */
+/* State of merging the slots of one series, newest first. */
 struct merge {
-    const uint8_t *old, *old_end; /* old slots not looked at yet; NULL: none */
-    uint32_t old_above;           /* the old slot before them, BODY_SLOTS at first */
+    const uint8_t *old, *old_end; /* old slots not read yet; NULL: none */
+    uint32_t old_above;           /* last old slot read; BODY_SLOTS: none */
     uint8_t *out;
     uint32_t out_above;
     const struct report *report;
@@ -98,7 +99,7 @@ static void merge_put(struct merge *m, uint32_t slot, const int64_t *values)
     m->out_above = slot;
 }
 
-/* What is left of the old slots follows as it stands, but for the first slot's number. */
+/* Copy the remaining old slots unread, except the first one's number, which becomes a gap. */
 static bool merge_copy_old(struct merge *m)
 {
     uint32_t slot;
@@ -113,7 +114,7 @@ static bool merge_copy_old(struct merge *m)
     return true;
 }
 
-/* Old slots down to `slot`, then the item there, with what the old slot of that number held. */
+/* Copy old slots down to `slot`, then write the item, merged with an old slot of the same number. */
 static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
 {
     int64_t values[REPORT_COLUMNS_MAX];
@@ -138,7 +139,7 @@ static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
     return true;
 }
 
-/* All items of one series with its old slots (NULL: none). False: those are damaged. */
+/* Merge all items of one series with its old slots (NULL: none). False: the old slots are damaged. */
 static bool merge_series(const struct entry *old, const struct body_item *items, size_t count,
                          const struct report *r, uint8_t *slots, size_t *slots_len)
 {
@@ -169,7 +170,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
                 struct body_buffer *out)
 {
     ASSERT(r->column_count <= REPORT_COLUMNS_MAX);
-    uint8_t slots[2 * SLOTS_BYTES_MAX]; /* the items, and old bytes that may be damaged */
+    uint8_t slots[2 * SLOTS_BYTES_MAX]; /* room for the items, and for old bytes that may be damaged */
     const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
@@ -207,7 +208,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     return true;
 }
 
-/* Those slots of an entry that are wanted. The others' values are passed over, or not even reached. */
+/* Pass the wanted slots of an entry to `fn`. It stops at the first slot below them. */
 static bool each_slot(const struct entry *entry, size_t columns, const struct body_want *want, body_fn *fn,
                       void *context)
 {

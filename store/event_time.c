@@ -1,6 +1,6 @@
 #include "store/event_time.h"
 
-/* The start of the newest bucket that another one confirms. */
+/* The start of the newest bucket with counts; or of the next newest, if the two are not adjacent. */
 static int64_t confirmed_ms(const struct newest *n)
 {
     bool is_alone = n->before_ms >= 0 && span_next(n->span, n->before_ms) != n->start_ms;

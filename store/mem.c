@@ -15,7 +15,7 @@
 #define KEYS_CHUNK_BYTES ((size_t)64 << 10)
 #define SLOTS_MIN        64
 
-/* From a hash to the numbers of the elements that have it; open addressing, at most half full. */
+/* A hash table from a hash to the elements that have it; open addressing, at most half full. */
 struct slot {
     uint32_t hash, number; /* number: element + 1; 0: empty */
 };
@@ -30,7 +30,7 @@ struct table {
     size_t key_count, key_capacity;
     struct index by_key;
     struct series_map map;
-    struct cells cells; /* series: the store's number */
+    struct cells cells; /* cells, by the store's series numbers */
     struct marks marks;
     struct index by_time;
 };
@@ -52,7 +52,7 @@ struct mem {
     size_t book_count, book_capacity;
 };
 
-/* Steps through the elements of `hash`: *at starts as the hash. */
+/* Step to the next element of `hash`; *at starts as the hash. False: there is none. */
 static bool next_of(const struct index *ix, uint32_t hash, size_t *at, uint32_t *element)
 {
     if (ix->slot_count == 0)
@@ -112,7 +112,7 @@ static bool find_series(const struct table *t, struct slice key, uint32_t *serie
     return false;
 }
 
-/* The store's number of a key: the one it has, a new one, or `other` where the report is full. */
+/* Set *number to the number of a key: its own, a new one, or `other` if the report is full. */
 static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
     struct mem *m = context;
@@ -192,7 +192,7 @@ static void book_set(struct mem *m, const struct range *range, const char *repor
         book_put(m, range, report, entry, value);
 }
 
-/* From where to where the report counts this source. */
+/* Note the offsets between which the report counts this source. */
 static void note_span(struct mem *m, const struct range *range, const char *report)
 {
     char name[STORE_ENTRY_BYTES];
@@ -298,7 +298,7 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
     return true;
 }
 
-/* It has no other writer that could come between. */
+/* Every read is of the same state: no other handle can write. */
 static bool mem_hold(struct store *st, struct err *e)
 {
     (void)st, (void)e;
@@ -311,7 +311,7 @@ static bool mem_tidy(struct store *st, bool all, struct err *e)
     return true;
 }
 
-/* What is before a mark stays in the cells, for the longer spans; scans do not come there. */
+/* Cells before an expiry watermark stay, since longer resolutions need them; scans never begin before it. */
 static bool mem_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                        struct err *e)
 {

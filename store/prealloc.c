@@ -7,18 +7,19 @@
 #include <math.h>
 #include <xxhash.h>
 
-/* Of the hits of the period before; and of the period's time, where these do not come. Of a series without a
- * period before, of its time. By the simulation (bench/prealloc.c): more is less even, or misses more. */
+/* SLOTS: the share of the last period's hits in which moments lie; without such hits, of the period's time.
+ * LATE_FROM, LATE_TO: the part of the period's time in which they lie if those hits do not come. The values
+ * are from the simulation (bench/prealloc.c): greater ones are less even, or miss more. */
 #define SLOTS     0.75
 #define LATE_FROM 0.50
 #define LATE_TO   0.90
 
-/* A number of 4 bits and an exponent: 0 to 15, 16 to 31, 32, 34, …, 31 << 14. */
+/* A code has 4 bits of a number, and an exponent: 0 to 15, 16 to 31, 32, 34, …, 31 << 14. */
 #define MANTISSA_BITS 4
 #define MANTISSA      (1 << MANTISSA_BITS)
 #define CODE_MAX      UINT8_MAX
 
-/* Of a period of which less was seen, it is not told what all of it would have been. */
+/* The hits of a whole period are extrapolated from at least this part of it. */
 #define SEEN_MIN 0.125
 
 int64_t prealloc_hits(uint8_t code)
@@ -36,7 +37,7 @@ static uint64_t roll(struct prealloc *p)
     return z ^ z >> 31;
 }
 
-/* Of [0, 1). */
+/* A number in [0, 1). */
 static double fraction_of(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
@@ -47,7 +48,7 @@ static double chance(struct prealloc *p)
     return fraction_of(roll(p));
 }
 
-/* One of the two that it lies between, so that on average it is right. */
+/* Round `hits` up or down to a code at random, so that the average is right. */
 static uint8_t encode(struct prealloc *p, int64_t hits)
 {
     uint8_t low = 0, high = CODE_MAX;
@@ -88,7 +89,7 @@ void prealloc_count(struct prealloc *p, struct prealloc_state *s, int64_t hits)
     s->now = hits < prealloc_hits(CODE_MAX) ? encode(p, prealloc_hits(s->now) + hits) : CODE_MAX;
 }
 
-/* How far it is through the period, or what of it the handle sees. */
+/* The share of the period that is over, or of the part of the period since the handle began. */
 static double elapsed(const struct prealloc *p, const struct prealloc_period *period, int64_t at_ms)
 {
     int64_t from_ms =
@@ -116,7 +117,7 @@ bool prealloc_is_due(struct prealloc *p, struct prealloc_state *s, uint64_t seri
         return false;
     if (p->options.when == PREALLOC_AUTO)
         s->is_made = has_come(p, s, series, period, at_ms);
-    else /* of one chance for each hit, none missed all */
+    else /* each hit has a chance: true unless all miss */
         s->is_made = chance(p) < -expm1((double)hits * log1p(-1 / (double)p->options.one_in));
     return s->is_made;
 }

@@ -33,7 +33,7 @@ bool series_map_add(struct series_map *map, const struct part *part, size_t repo
     struct series_numbers *shard = shard_of(map, part);
     if (pr->added_count == 0)
         return true;
-    /* Less than `count` where a batch that failed is applied again, or shards of that number began anew. */
+    /* It is less if a failed batch is applied again, or if shards of that number began anew. */
     ASSERT(pr->first_added <= shard->count);
     shard->count = pr->first_added;
     shard->numbers =

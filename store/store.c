@@ -112,7 +112,7 @@ static void take_slot(void *context, uint32_t series, int64_t slot_ms, const int
         l->last_ms = slot_ms;
 }
 
-/* Of the slots in [from_ms, to_ms) that begin before a time, the start of the last one; -1: there is none. */
+/* Find the last time bucket with counts in [from_ms, to_ms) that begins before last->before_ms; -1: none. */
 static bool find_last_slot(struct store *st, size_t report, enum span slot, int64_t from_ms, int64_t to_ms,
                            struct last_slot *last, struct err *e)
 {
@@ -122,7 +122,8 @@ static bool find_last_slot(struct store *st, size_t report, enum span slot, int6
     return from_ms >= to_ms || store_scan(st, &scan, take_slot, last, &stats, e);
 }
 
-/* From months, which have every event, to hours, as far as all slots of the one before are there. */
+/* It narrows the answer from months, which have every event, to hours. It stops at a resolution in which part
+ * of the longer bucket has expired. */
 bool store_newest_end(struct store *st, size_t report, const struct marks *marks, int64_t before_ms,
                       int64_t *end_ms, struct err *e)
 {
@@ -329,7 +330,7 @@ bool store_late(const struct store *st, size_t report, const struct marks *marks
 {
     const struct report *r = &st->reports[report];
     memset(late, 0, SPAN_COUNT * sizeof *late);
-    if (marks->before_ms[report_cell(r)] == 0) /* those of longer spans are not behind it */
+    if (marks->before_ms[report_cell(r)] == 0) /* then the watermarks of longer resolutions are 0, too */
         return false;
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct cells *cells = &batch->parts[p]->reports[report].cells;

@@ -13,7 +13,7 @@ struct values {
     size_t count, room, capacity;
 };
 
-/* The first place whose value is not less; *found: it is the same. */
+/* The first place whose value is not less than `value`; *found: it is equal. */
 static size_t place_of(const struct values *v, struct slice value, bool *found)
 {
     size_t low = 0, high = v->count;
@@ -30,7 +30,7 @@ static size_t place_of(const struct values *v, struct slice value, bool *found)
     return high;
 }
 
-/* The place behind the last, or where there is no room that of the greatest: its bytes are written over. */
+/* Take the place behind the last value. Without room for it, take the greatest value's place instead. */
 static size_t take_last(struct values *v)
 {
     if (v->count == v->room)

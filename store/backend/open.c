@@ -29,7 +29,7 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
         return mem_open(mode, reports, report_count, e);
     if (strncmp(url, sqlite_prefix, prefix) == 0 && sqlite_is_path(slice_text(url + prefix))) {
         if (mode == STORE_WORK)
-            mode = STORE_READ; /* batches do what jobs are for */
+            mode = STORE_READ; /* batches do the work of jobs */
         return sqlite_open(url + prefix, mode, reports, report_count, e);
     }
     if (mongo_is_url(url))
