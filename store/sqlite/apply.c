@@ -1,4 +1,4 @@
-/* One batch, one transaction: dictionary, rows, books, position. */
+/* Applies a batch in one transaction: dictionary, rows, books, positions. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/failpoint.h"
@@ -21,7 +21,7 @@ static bool check_range(struct sqlite_store *st, const struct range *r, struct e
     return true;
 }
 
-/* Files have none. */
+/* Write the witnesses of a topic's partition. Files have no witnesses. */
 static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct err *e)
 {
     unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
@@ -72,7 +72,7 @@ static bool set_book(struct sqlite_store *st, const struct range *r, int64_t rep
     return sqlite_run(st, s, e, "writing the books");
 }
 
-/* From where to where the report counts this source. */
+/* Note the offsets between which the report counts this source. */
 static bool note_span(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
 {
     char name[STORE_ENTRY_BYTES];
@@ -111,7 +111,7 @@ static bool add_books(struct sqlite_store *st, const struct range *r, const stru
     return true;
 }
 
-/* Do the batch's cells of this report lie in few minutes, as those of a live flush do? */
+/* Do the batch's cells of this report lie in at most FRESH_MINUTES_MAX minutes, as in a live flush? */
 static bool is_fresh(const struct batch *batch, size_t report)
 {
     uint32_t seen[FRESH_MINUTES_MAX];
@@ -151,7 +151,7 @@ static void gather_part(struct sqlite_store *st, size_t report, const struct par
     }
 }
 
-/* How many events of the batch went to the series `other`. */
+/* Book the events of the batch that went to the series `other`. */
 static bool book_other(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
     const struct sqlite_report *t = &st->tables[report];
@@ -167,7 +167,7 @@ static bool book_other(struct sqlite_store *st, size_t report, const struct batc
     return other == 0 || add_book(st, NULL, t->id, "other", other, e);
 }
 
-/* Events whose rows of a span have expired. */
+/* Book the events that came after their time bucket of a resolution had expired. */
 static bool book_late(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
     const struct sqlite_report *t = &st->tables[report];

@@ -1,12 +1,12 @@
-/* The embedded store as one file, copied beside its writer, and put back.
+/* Copies the embedded store to one file beside its writer, and puts such a copy back.
  *
- * Copy   : by SQLite's backup API within one read transaction. So the copy is of one moment however long it
- *          takes: without the transaction, each commit of the writer would begin the copy anew. The writer
- *          goes on; its WAL grows for so long, since a checkpoint stops at what a reader still needs.
- * File   : in journal_mode DELETE, without -wal and -shm: it can be moved, and read from where nothing can be
- *          written. The next writer makes it WAL again.
- * Replace: the old file is closed first: its WAL goes into it and is removed, which fails while any other
- *          program has it open. Otherwise SQLite would take the old WAL for the new file's own. */
+ * Copy   : SQLite's backup API copies within one read transaction, so the copy is of one moment. Without the
+ *          transaction, each commit of the writer would begin the copy anew. The writer continues. Its WAL
+ *          grows meanwhile, since a checkpoint stops at the frames that a reader still needs.
+ * File   : the copy is in journal_mode DELETE, without -wal and -shm. It can be moved, and read from a
+ *          read-only place. The next writer makes it WAL again.
+ * Replace: the old file is closed first: SQLite moves its WAL into it and removes the WAL. That fails while
+ *          any other program has it open. Otherwise SQLite would take the old WAL for the new file's own. */
 #include "store/backup.h"
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
@@ -20,12 +20,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEP_PAGES 1024 /* 8 MiB between two looks at whether to go on */
+#define STEP_PAGES 1024 /* 8 MiB between two calls of goes_on() */
 
-/* A file that nobody knows of yet. */
+/* A file under its temporary name. */
 struct fresh {
     char path[BACKUP_PATH_BYTES];
-    int fd; /* locked */
+    int fd; /* descriptor of the file, locked */
     struct sqlite_store store;
 };
 
@@ -67,7 +67,7 @@ static bool fresh_open(struct fresh *f, const char *pragmas, struct err *e)
     return sqlite_fail(&f->store, e, "opening the copy");
 }
 
-/* SQLite tells the copy's connection what failed, also where a page of the source is damaged. */
+/* SQLite reports every failure on the copy's connection. If a page is damaged, it is the source's. */
 static bool fail_copy(const struct fresh *to, const struct sqlite_store *from, int rc, struct err *e)
 {
     struct sqlite_store failed = to->store;
@@ -111,7 +111,7 @@ static bool quick_check(struct sqlite_store *st, struct err *e)
     return good;
 }
 
-/* The copy is whole, one file, and on disk. */
+/* Check the copy, leave it as one file, and make it durable. */
 static bool fresh_finish(struct fresh *f, const char *of, const struct backup *b, struct err *e)
 {
     if (!b->goes_on(b->context, "checking", 0, 0))
@@ -125,7 +125,7 @@ static bool fresh_finish(struct fresh *f, const char *of, const struct backup *b
     return backup_sync(f->path, e);
 }
 
-/* One moment of the source, from here on: BEGIN alone does not fix it yet. */
+/* Lock a snapshot of the source. BEGIN alone does not do it yet, so read something, too. */
 static bool hold_moment(struct store *source, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(source);
@@ -134,8 +134,7 @@ static bool hold_moment(struct store *source, struct err *e)
             sqlite_fail(st, e, "beginning a read"));
 }
 
-/* The copy of a store whose pages have checksums gets them from its first page on: SQLite may write others
- * before that one. */
+/* Turn the copy's checksums on before pages are copied, since SQLite may write other pages before page 1. */
 static bool begin_checksums(struct fresh *to, struct err *e)
 {
     char pragmas[128];
@@ -160,7 +159,7 @@ static bool copy_file(struct fresh *to, const char *from, const char *what, cons
     return good;
 }
 
-/* Under its name, durably. */
+/* Give the copy its final name, durably. */
 static bool fresh_rename(struct fresh *f, const char *path, struct err *e)
 {
     if (rename(f->path, path) != 0)
@@ -220,7 +219,8 @@ static bool remove_beside(const char *path, struct err *e)
     return true;
 }
 
-/* What is beside the old file goes into it, and nobody has it open. One that is damaged is not worth that. */
+/* Move the WAL of the old file into it, which also proves that no other program has the file open. If the
+ * old file is damaged, its WAL is only removed. */
 static bool close_old(const char *path, struct err *e)
 {
     struct sqlite_store old = {.path = (char *)(uintptr_t)path};
@@ -242,7 +242,7 @@ static bool close_old(const char *path, struct err *e)
     return remove_beside(path, e) && backup_sync_parent(path, e);
 }
 
-/* As the old one: a daemon of another user is to write it. */
+/* Give the copy the owner of the old file, since a daemon of another user may write it. */
 static bool take_owner(struct fresh *f, const struct stat *old, struct err *e)
 {
     return (old->st_uid == geteuid() && old->st_gid == getegid()) ||

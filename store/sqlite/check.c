@@ -1,4 +1,4 @@
-/* Is the whole file good? SQLite's own structure, by `PRAGMA quick_check`, and every row's body. */
+/* Checks the whole file: SQLite's own structure by `PRAGMA quick_check`, and every row's body. */
 #include "store/sqlite/internal.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ struct check {
     void *context;
 };
 
-/* A damaged file gives an error here, too: that is the answer, not a failure to answer. */
+/* If SQLite fails because the file is damaged, report that as a problem; the check itself succeeds. */
 static bool tell_error(const struct check *c, const char *doing, struct err *e)
 {
     sqlite_fail(c->st, e, doing);

@@ -3,8 +3,8 @@
  *   series_N   row n / 128 holds the keys of series n, one a line (settled text has no line feeds)
  *   lookup_N   row hash >> 52 holds (hash's low half, number) of 8 bytes each, in order of arrival
  *
- * Why packed: an import meets 100,000 new series within a second. As rows of their own with an index they
- * took 10,000 instructions each, the greater part of the import; packed it is a few hundred. */
+ * Why packed: an import meets 100,000 new series within a second. As rows of their own with an index, they
+ * took 10,000 instructions each, the greater part of the import. Packed, they take a few hundred. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
@@ -92,7 +92,7 @@ static void put_le32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> (8 * i));
 }
 
-/* The body of a row by its number, or an empty slice; valid until the statement is reset. */
+/* Read the body of a row by its number; empty: there is no row. It is valid until the statement is reset. */
 static bool read_row(struct sqlite_store *st, sqlite3_stmt *s, int64_t row, struct slice *body, struct err *e)
 {
     sqlite3_bind_int64(s, 1, row);
@@ -147,7 +147,7 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
     return find_in_file(st, report, XXH3_64bits(key.ptr, key.len), key, number, found, e);
 }
 
-/* A new series: its key and its place in the lookup are written by dict_write_new(). */
+/* Number a new series. dict_write_new() writes its key and its entry in the lookup. */
 static uint32_t add_new(struct sqlite_report *t, uint64_t hash, struct slice key)
 {
     t->new_series = xgrow(t->new_series, &t->new_capacity, t->new_count + 1, sizeof *t->new_series);
@@ -164,7 +164,7 @@ static bool write_row(struct sqlite_store *st, sqlite3_stmt *s, int64_t row, str
     return sqlite_run(st, s, e, "adding series");
 }
 
-/* Append the new keys to the row they begin in, and to those after it. */
+/* Append the new keys to the dictionary's last row, and to new rows after it. */
 static bool write_keys(struct sqlite_store *st, struct sqlite_report *t, struct err *e)
 {
     struct text row = {0};
@@ -228,13 +228,13 @@ bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e)
     bool good = t->new_count == 0 || (write_keys(st, t, e) && write_lookup(st, t, e));
     t->new_count = 0;
     text_clear(&t->new_keys);
-    /* Not before: what is new in a batch can be found nowhere else until it is written. */
+    /* Not earlier: until the new series are written, only the cache has them. */
     if (arena_bytes(&t->dict.keys) > st->dict_key_bytes_max)
         dict_clear(&t->dict);
     return good;
 }
 
-/* Its number: known, in the file, new, or - where the report is full - `other`. */
+/* Set *number to the number of a key: cached, from the file, new, or `other` if the report is full. */
 static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
     struct sqlite_store *st = context;

@@ -1,4 +1,4 @@
-/* What reports need not keep: first the mark, in a transaction of its own, then the rows before it. */
+/* Expires rows: it first moves the expiry watermarks, in a transaction of their own, then deletes rows. */
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
@@ -8,9 +8,9 @@
 
 /* Rows deleted between two looks at the clock: about 0.2 MiB. */
 #define EXPIRE_ROWS     16
-/* Free pages are given back where they are more than this part of the file, … */
+/* Free pages are given back if they are more than 1/FREE_SHARE of the file. */
 #define FREE_SHARE      8
-/* … so many at a time: those at the end of the file are moved, 1 MiB of log. */
+/* Pages given back at a time. SQLite moves the pages at the end of the file: 1 MiB of log. */
 #define GIVE_BACK_PAGES 128
 
 static const char prefix[] = "expired.";
@@ -65,7 +65,7 @@ static bool put_marks(struct sqlite_store *st, size_t report, const struct marks
     return true;
 }
 
-/* Within a transaction; *moved: it has something to commit. */
+/* Move the expiry watermarks, within a transaction. *moved: there is something to commit. */
 static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
 {
     for (size_t r = 0; r < st->base.report_count; r++) {
@@ -81,7 +81,7 @@ static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, str
     return true;
 }
 
-/* The first rows of a level before its mark; none: *count is 0. */
+/* Delete the first rows of a level before its watermark. *count is their number. */
 static bool delete_some(struct sqlite_store *st, size_t report, enum level level, struct expired *expired,
                         size_t *count, struct err *e)
 {
@@ -107,12 +107,12 @@ static bool delete_some(struct sqlite_store *st, size_t report, enum level level
     sqlite3_bind_int64(lt->drop, 1, last_at);
     if (!sqlite_run(st, lt->drop, e, "deleting what is let go"))
         return false;
-    return (size_t)sqlite3_changes(st->db) >= *count || /* else they would be there again, for ever */
+    return (size_t)sqlite3_changes(st->db) >= *count || /* else each call would find them again */
            err_set(e, EX_DATAERR, "%s is damaged: rows that are let go stay; restore it from a backup",
                    st->path);
 }
 
-/* Until there are no more, or time is over. */
+/* Delete rows before the watermarks, until none is left or the time is over. */
 static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired *expired, struct err *e)
 {
     for (size_t r = 0; r < st->base.report_count; r++) {
@@ -151,7 +151,7 @@ static bool count_pages(struct sqlite_store *st, const char *pragma, int64_t *co
     return rc == SQLITE_ROW || sqlite_fail(st, e, "counting pages");
 }
 
-/* Only where something was ever let go: else free pages are of fresh rows, and the next hour takes them. */
+/* Has anything ever expired? If not, folding freed the pages, and the next hour's fresh rows take them. */
 static bool has_marks(const struct sqlite_store *st)
 {
     bool has = false;
@@ -185,12 +185,12 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
     struct sqlite_store *st = sqlite_of(base);
     int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
     bool moved = false;
-    (void)trusts_clock; /* marks are kept from leaping by who calls */
+    (void)trusts_clock; /* the caller keeps watermarks from leaping */
     ASSERT(st->lock_fd >= 0);
     if (!sqlite_begin(st, e))
         return false;
     bool good = move_marks(st, now_ms, &moved, e);
-    if (good && moved) { /* from here on nobody reads what is before them */
+    if (good && moved) { /* from this commit on, scans before the watermarks are refused */
         if (!commit(st, e))
             return false;
         failpoint(FAILPOINT_EXPIRE_MARKED);
@@ -210,7 +210,7 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
     return expired->more || give_back(st, expired, e);
 }
 
-/* There is one writer: what it counted is all that any batch left out. */
+/* There is only one writer, so no other batch can have left out events by the old watermarks. */
 bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);

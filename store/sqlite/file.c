@@ -1,4 +1,4 @@
-/* The file: its format, and the connection to it. */
+/* Opens the file: checks its format, and makes the connection to it. */
 #include "base/log.h"
 #include "store/sqlite/internal.h"
 #include "store/sqlite/vfs.h"
@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long a reader or the writer waits for the other's lock; both hold it for milliseconds. */
+/* Time for which a reader or the writer waits for the other's lock, which is held for milliseconds. */
 #define BUSY_MS          5000
-/* Formats of files without checksums: of versions before; with expiry watermarks, 4. */
+/* Oldest format. Files of formats 3 and 4 have no checksums; since 4 they have expiry watermarks. */
 #define FORMAT_OF_BEFORE 3
 
-/* Files of older versions lack tables: each writer makes those that are missing. */
+/* Files of older versions lack some tables: each writer creates missing ones. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     "  generation INTEGER NOT NULL, definition TEXT NOT NULL, UNIQUE (name, generation));"
@@ -72,7 +72,7 @@ static bool has_wal(const struct sqlite_store *st, off_t bytes_min)
     return stat(sqlite_beside(st, "-wal", path), &status) == 0 && status.st_size >= bytes_min;
 }
 
-/* What can be seen before it is opened. */
+/* The checks that are possible before the file is opened. */
 static bool check_before(struct sqlite_store *st, enum store_mode mode, struct err *e)
 {
     struct stat status;
@@ -87,7 +87,7 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
     return sqlite_check_log(st, mode, e);
 }
 
-/* Give each page of a file of an older format a checksum: SQLite rewrites the file, with room for them. */
+/* Give each page of a file of an older format a checksum. SQLite rewrites the file to make room for them. */
 static bool seal(struct sqlite_store *st, struct err *e)
 {
     char pragma[64], quoted[LOG_QUOTE_BYTES];
@@ -105,11 +105,11 @@ static bool seal(struct sqlite_store *st, struct err *e)
     log_info("store_gets_checksums", "file=%s bytes=%lld", st->path, (long long)(page * pages));
     snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
     sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
-    /* VACUUM makes a second file of this size: not in memory. */
+    /* VACUUM makes a second file of this size, which must not be in memory. */
     bool good = sqlite_execute(st, "PRAGMA temp_store=FILE; VACUUM", "giving pages checksums", e) &&
                 sqlite_execute(st, pragma, "giving pages checksums", e);
     st->is_unsealed = !good;
-    if (!good && e->code != EX_DATAERR) /* no room: it counts as before */
+    if (!good && e->code != EX_DATAERR) /* no room: the store continues without checksums */
         log_warn("store_without_checksums", "file=%s error=%s next=\"trying again at the next start\"",
                  st->path, log_quote(e->text, quoted));
     struct err ignored;
@@ -129,7 +129,7 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
                        "%s cannot be written; check the owner and mode of the file and its directory",
                        st->path);
     if (!check_format(st, &is_new, e)) {
-        /* Without a writer there is no WAL and nothing changes: then a reader needs no right to make one. */
+        /* Without a WAL there is no writer, and nothing changes: a reader needs no right to create a WAL. */
         bool may_retry = mode == STORE_READ && (e->code == EX_NOPERM || e->code == EX_CANTCREAT) &&
                          !has_wal(st, 1) && strpbrk(st->path, "?#%") == NULL;
         if (!may_retry || !open_connection(st, mode, true, e) || !check_format(st, &is_new, e))

@@ -1,4 +1,4 @@
-/* Fresh rows of hours that are over become slots of their hour, day, month and year rows. */
+/* Folds fresh rows of hours that are over into hour, day, month and year rows. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/failpoint.h"
@@ -6,7 +6,7 @@
 
 /* Blocks folded in one transaction, so that a flush never waits long. */
 #define FOLD_BLOCKS        16
-/* Minutes that an hour stays unfolded after its end, for stragglers. */
+/* Minutes after the end of an hour for which it stays unfolded, since late events may come. */
 #define FOLD_GRACE_MINUTES 5
 
 struct fold {
@@ -26,7 +26,7 @@ static void fold_slot(void *context, uint32_t series, uint32_t slot, const int64
         to[i] = values[i];
 }
 
-/* Take the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
+/* Read and delete the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
 static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute, uint32_t block,
                         struct err *e)
 {
@@ -64,8 +64,8 @@ static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, u
     return rows_write_folded(st, report, e);
 }
 
-/* The oldest fresh row, or false in *found. *at was the one before: every fold removes the oldest, and in a
- * damaged tree, where a row is found and cannot be removed, this must end too. */
+/* Set *at to the oldest fresh row; *found is false if there is none. Each fold deletes the oldest row, so *at
+ * must grow. If it does not, the tree is damaged and the loop must end. */
 static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64_t *at, bool *found,
                          struct err *e)
 {
@@ -87,7 +87,7 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
     return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading fresh counts");
 }
 
-/* Nothing of it is to come, or it is late. */
+/* Is an hour over? It is if its minutes have expired, or if fresh rows reach FOLD_GRACE_MINUTES past it. */
 static bool is_over(uint32_t hour, const struct sqlite_report *t)
 {
     if ((int64_t)(hour + 1) * HOUR_MS <= t->marks.before_ms[SPAN_MINUTE])
@@ -96,8 +96,8 @@ static bool is_over(uint32_t hour, const struct sqlite_report *t)
     return newest >= (hour + 1) * 60 + FOLD_GRACE_MINUTES;
 }
 
-/* Fold one piece of one report; *folded tells whether there was one. *at is its first row; before, it is the
- * piece before's, or -1. */
+/* Fold one piece of one report; *folded: there was one. *at is the last piece's first row, at first -1; it
+ * becomes this piece's. */
 static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t *at, bool *folded,
                       struct err *e)
 {
@@ -129,7 +129,7 @@ bool sqlite_tidy(struct store *base, bool all, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     ASSERT(st->lock_fd >= 0);
-    if (!sqlite_check_files(st, e)) /* also where nothing is counted */
+    if (!sqlite_check_files(st, e)) /* checks the files even while nothing is counted */
         return false;
     for (size_t r = 0; r < base->report_count; r++) {
         bool folded = true;

@@ -1,8 +1,8 @@
-/* One writer a file, by whatever name; and is the file still the one that was opened?
+/* Keeps a file to one writer, whatever names the file has. Checks that names still lead to the opened files.
  *
  * The writer locks PATH-lock by flock(2), and the database file itself: a hard link in another directory
- * has another PATH-lock. flock does not meet SQLite's own locks, which are fcntl's. But closing any
- * descriptor of the file takes all of SQLite's locks away from the process, so such a descriptor is closed
+ * has another PATH-lock. flock does not conflict with SQLite's own locks, which are fcntl's. But closing any
+ * descriptor of the file takes all of SQLite's locks away from the process. So such a descriptor is closed
  * only when the process has no store open. Network file systems turn flock into fcntl locks: there only
  * PATH-lock is locked.
  */
@@ -25,7 +25,7 @@
 
 static struct {
     pthread_mutex_t mutex;
-    int *fds; /* to be closed with the last store */
+    int *fds; /* descriptors to close with the last store */
     size_t count, capacity, stores;
 } left = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -71,7 +71,7 @@ const char *sqlite_beside(const struct sqlite_store *st, const char *suffix, cha
     return path;
 }
 
-/* A writer that was killed just now may take a moment to be gone. */
+/* Wait up to LOCK_MS, since a writer that was just killed may hold its lock for a moment. */
 static bool lock_patiently(int fd)
 {
     bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -129,7 +129,7 @@ static bool lock_file(struct sqlite_store *st, struct err *e)
 {
     struct stat status;
     st->file_fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (st->file_fd < 0 || fstat(st->file_fd, &status) != 0) /* SQLite says why */
+    if (st->file_fd < 0 || fstat(st->file_fd, &status) != 0) /* SQLite reports the reason */
         return true;
     if (!is_remote(st->file_fd) && !lock_patiently(st->file_fd))
         return err_set_retryable(
@@ -143,7 +143,7 @@ static bool lock_file(struct sqlite_store *st, struct err *e)
 bool sqlite_take_lock(struct sqlite_store *st, struct err *e)
 {
     struct stat status;
-    if (stat(st->path, &status) != 0 && errno == ENOENT) { /* made as SQLite would: a link may lead to it */
+    if (stat(st->path, &status) != 0 && errno == ENOENT) { /* like SQLite, follow a link that dangles */
         int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd >= 0)
             close(fd);
@@ -151,7 +151,7 @@ bool sqlite_take_lock(struct sqlite_store *st, struct err *e)
     return lock_name(st, e) && lock_file(st, e);
 }
 
-/* ---- the files that are open */
+/* ---- the open files */
 
 static const char *const suffixes[SQLITE_FILE_COUNT] = {"", "-wal", "-shm"};
 

@@ -1,18 +1,18 @@
-/* Is the log (PATH-wal) that a crash left good? SQLite takes the first damaged frame for the log's end and
- * says nothing: the transactions behind it were durable, and would be lost.
+/* Is the log (PATH-wal) that a crash left good? SQLite takes the first damaged frame for the log's end, and
+ * reports nothing. But the transactions behind that frame were durable, and would be lost.
  *
- * A frame belongs to the log if it has one of the log's two salts: a flipped bit spoils only one. What
- * follows the first damaged frame decides:
+ * A frame belongs to the log if it has one of the log's two salts: a flipped bit spoils only one. The first
+ * damaged frame and the frames behind it decide:
  *   no end of a transaction: the process was killed while it wrote. SQLite is right to drop the frames.
- *   the end of one, no more: the machine lost its power, or the last transaction is damaged. The writer goes
- *       on without it and counts its events again; a reader would answer without it, so it is refused.
+ *   one end, and no frame behind it: the machine lost its power, or the last transaction is damaged. The
+ *       writer drops the transaction and counts its events again. A reader, which cannot, is refused.
  *   more frames: each transaction is on disk before the next begins, so this is damage: refused.
  *
- * A process that is killed while it writes the last frame of a transaction leaves the frame's header, which
- * marks the end, before a page that is old in part: two writes, and the kernel may cut the second one short.
- * The shared index (PATH-shm) tells such a frame from a damaged one: SQLite raises its number of committed
- * frames only after the last frame is written. Frames behind that number were never part of the store. The
- * index is not synced, so it says nothing after a loss of power.
+ * SQLite writes a frame in two writes: its header, then its page. The kernel may cut the second one short
+ * when the process is killed. Then the last frame's header says that the transaction ended, but its page is
+ * old in part. The shared index (PATH-shm) tells such a frame from a damaged one: SQLite raises its number
+ * of committed frames only after the last frame is written. Frames behind that number were never part of the
+ * store. The index is not synced, so it says nothing after a loss of power.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -34,7 +34,7 @@
 #define FRAME_HEADER 24
 #define PAGE_MAX     65536
 
-/* The shared index begins with two copies of this (sqlite.org/walformat.html). */
+/* The shared index begins with two copies of struct index_header (sqlite.org/walformat.html). */
 #define INDEX_VERSION 3007000
 struct index_header {
     uint32_t version, unused, change;
@@ -74,7 +74,7 @@ static bool has_sum(const struct log *l, const unsigned char *p)
     return get_be32(p) == l->sum[0] && get_be32(p + 4) == l->sum[1];
 }
 
-/* False: there are no frames to look at, or none can be believed (*end). */
+/* Read the log's header. False: there is no header, or it is damaged (*end is LOG_DAMAGED). */
 static bool read_header(struct log *l, enum log_end *end)
 {
     static const unsigned char zeros[HEADER];
@@ -88,7 +88,7 @@ static bool read_header(struct log *l, enum log_end *end)
     return good;
 }
 
-/* The frame continues what is before it. */
+/* Does the frame continue the frames before it? */
 static bool is_good(struct log *l)
 {
     sqlite_vfs_add_to_sum(l->sum, l->frame, 8, is_big_endian(l));
@@ -103,7 +103,7 @@ static enum log_end read_frames(struct log *l, long long *damaged)
     bool is_torn = false, has_end = false;
     for (long long n = 0; pread(l->fd, l->frame, bytes, HEADER + n * (off_t)bytes) == (ssize_t)bytes; n++) {
         if (memcmp(l->frame + 8, l->header + 16, 4) != 0 && memcmp(l->frame + 12, l->header + 20, 4) != 0)
-            break; /* of an older log in the same file */
+            break; /* the frame is of an older log in the same file */
         if (!is_torn && is_good(l))
             continue;
         if (has_end)
@@ -115,7 +115,7 @@ static enum log_end read_frames(struct log *l, long long *damaged)
     return has_end ? LOG_TORN : LOG_WHOLE;
 }
 
-/* Since the machine was started. */
+/* Was the file written since the machine started? */
 static bool is_of_this_boot(int fd)
 {
     struct stat s;
@@ -124,7 +124,7 @@ static bool is_of_this_boot(int fd)
            clock_gettime(CLOCK_BOOTTIME, &up) == 0 && s.st_mtim.tv_sec > now.tv_sec - up.tv_sec;
 }
 
-/* How many frames of the log are committed, by the shared index; -1: it does not say. */
+/* The number of committed frames in the log, by the shared index; -1: the index cannot tell. */
 static long long read_index(const struct sqlite_store *st, const struct log *l)
 {
     char path[SQLITE_PATH_BYTES];
@@ -162,7 +162,8 @@ static bool judge(const struct log *l, enum log_end end, long long frame, enum s
     return true;
 }
 
-/* Nobody writes: then what is in the log stands still. */
+/* Keep writers out, so that the log does not change. Returns a locked descriptor; -1: there is no PATH-lock;
+ * -2: a writer has the lock. */
 static int lock_out_writers(const struct sqlite_store *st)
 {
     char path[SQLITE_PATH_BYTES];
@@ -181,7 +182,7 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
     enum log_end end = LOG_WHOLE;
     long long damaged = 0;
     int lock = mode == STORE_READ ? lock_out_writers(st) : -1;
-    if (lock == -2) /* a writer is there, and looked before it began */
+    if (lock == -2) /* a writer is there, and checked the log when it began */
         return true;
     l.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (l.fd >= 0 && read_header(&l, &end)) {
@@ -195,7 +196,7 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
     if (l.fd >= 0)
         close(l.fd);
     if (end != LOG_WHOLE && mode == STORE_READ && lock < 0)
-        lock = lock_out_writers(st); /* did one make the lock, and begin to write, meanwhile? */
+        lock = lock_out_writers(st); /* a writer may have created the lock and begun meanwhile */
     if (lock == -2)
         return true;
     if (lock >= 0)

@@ -1,9 +1,8 @@
-/* The newest time buckets that have rows: by rowid, so each is one seek. */
+/* Finds the newest time buckets that have rows. It seeks by rowid: one seek for each. */
 #include "base/check.h"
 #include "store/sqlite/internal.h"
 
-/* Of the rows of a level whose buckets begin before `end_ms`, the bucket of the last one; *start_ms is raised
- * to it. */
+/* Find a level's last row whose bucket begins before `end_ms`. Raise *start_ms to that bucket's start. */
 static bool find_last(struct sqlite_store *st, size_t report, enum level level, int64_t end_ms,
                       int64_t *start_ms, struct err *e)
 {
@@ -24,7 +23,7 @@ static bool find_last(struct sqlite_store *st, size_t report, enum level level, 
     return true;
 }
 
-/* Hours are in rows of their own, and in fresh ones, which are of minutes. */
+/* Find the newest bucket of a resolution. Hours have rows of their own, and fresh rows of their minutes. */
 static bool find_last_of(struct sqlite_store *st, size_t report, enum span span, int64_t end_ms,
                          int64_t *start_ms, struct err *e)
 {
@@ -48,7 +47,7 @@ bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct 
         int64_t start_ms;
         if (!find_last_of(st, report, (enum span)span, before_ms, &start_ms, e))
             return false;
-        if (start_ms >= newest->start_ms) { /* else the report left these out of rows as short */
+        if (start_ms >= newest->start_ms) { /* else the newest events had expired in this resolution */
             newest->span = (enum span)span;
             newest->start_ms = start_ms;
         }

@@ -1,4 +1,4 @@
-/* The handle: reports, statements, and what a writer knows of the tables. */
+/* Opens and closes a handle: its reports, its statements, and a writer's knowledge of the tables. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/log.h"
@@ -117,7 +117,7 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
     return sqlite_execute(st, sql, "adding a report's tables", e);
 }
 
-/* Its rows end with minutes. */
+/* Refuse a report that counts seconds, since the shortest rows are of minutes. */
 static bool check_layout(const struct sqlite_store *st, const struct report *r, struct err *e)
 {
     return report_cell(r) == SPAN_MINUTE ||
@@ -264,7 +264,7 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
                           " AND entry = 'until'");
 }
 
-/* How many series the last row of the dictionary says there are. */
+/* Count the report's series by the last row of its dictionary. */
 static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struct err *e)
 {
     char sql[128];
@@ -289,7 +289,7 @@ static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struc
     return true;
 }
 
-/* The writer's knowledge of what is in the tables, read (again). */
+/* Read (again) a writer's knowledge of the tables. */
 static bool refresh(struct sqlite_store *st, struct err *e)
 {
     char sql[128];
@@ -331,8 +331,8 @@ static bool read_version(struct sqlite_store *st, int64_t *version, struct err *
     return good;
 }
 
-/* The lock keeps out whoever asks for it: no other program, and no file's other name. What they wrote is read
- * within the transaction, which they wait for. A transaction of our own that failed looks the same. */
+/* Read the tables again if another program wrote them, or if our own transaction failed. The lock keeps out
+ * only programs that ask for it, by the same name of the file. Others wait for our transaction to end. */
 static bool know_all(struct sqlite_store *st, struct err *e)
 {
     int64_t version;

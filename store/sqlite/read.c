@@ -1,4 +1,4 @@
-/* Reading: scans of slots, the dictionary, positions and books; each from one snapshot. */
+/* Reads counts, the dictionary, positions and books; each from one snapshot. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define BLOCK_MASK      (((int64_t)1 << BLOCK_SHIFT) - 1)
-/* Up to so many wanted blocks are sought one by one; for more, every row of the range is read. */
+/* Most wanted blocks that are sought one by one. For more, the scan reads every row of its range. */
 #define SEEK_BLOCKS_MAX 8
 
 static const enum level level_of_slot[SPAN_COUNT] = {
@@ -23,11 +23,11 @@ struct walk {
     enum level level;
     scan_fn *fn;
     void *context;
-    uint32_t first_series;       /* of the row at hand */
-    int64_t bucket;              /* the same; -1: none yet */
-    int64_t slot_ms[BODY_SLOTS]; /* its slots, as the scan's */
-    struct body_want want;       /* of it */
-    uint64_t rows;               /* of this scan */
+    uint32_t first_series;       /* first series of the current row */
+    int64_t bucket;              /* bucket of the current row; -1: none yet */
+    int64_t slot_ms[BODY_SLOTS]; /* start of the scan's time bucket, by slot of the row */
+    struct body_want want;       /* wanted part of the row */
+    uint64_t rows;               /* rows read by this scan */
 };
 
 int64_t sqlite_bucket(enum level level, int64_t ms)
@@ -53,7 +53,7 @@ int64_t sqlite_bucket_start(enum level level, int64_t bucket)
                                : civil_month_start(level == LEVEL_MONTH ? bucket : bucket * 12);
 }
 
-/* Rows come by bucket, so this is rarely done. */
+/* Set the slots for a new bucket. Rows are sorted by bucket, so this is rarely called. */
 static void enter_bucket(struct walk *w, int64_t bucket)
 {
     static const int64_t lengths[] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
@@ -83,7 +83,7 @@ static uint64_t below(uint32_t count)
     return count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
 }
 
-/* Which series of the block are wanted; false: none. */
+/* Set the bits of the wanted series of a block; false: none is wanted. */
 static bool wanted_in_block(const struct series_set *set, uint32_t block, uint64_t wanted[BODY_SERIES / 64])
 {
     const uint32_t words = BODY_SERIES / 64;
@@ -139,7 +139,7 @@ static bool walk_range(struct walk *w, int64_t first_at, int64_t last_at, struct
     return good && (rc == SQLITE_DONE || sqlite_fail(w->st, e, "reading counts"));
 }
 
-/* Hop from row to row of one block: a gap of any length is one seek. */
+/* Seek from row to row of one block: a gap of any length costs one seek. */
 static bool walk_block(struct walk *w, int64_t first, int64_t last, uint32_t block, struct err *e)
 {
     sqlite3_stmt *s = w->st->tables[w->scan->report].levels[w->level].seek;
@@ -152,7 +152,7 @@ static bool walk_block(struct walk *w, int64_t first, int64_t last, uint32_t blo
             bucket = at >> BLOCK_SHIFT;
             if (bucket <= last && (at & BLOCK_MASK) == block)
                 good = walk_row(w, s, e);
-            /* A row of an earlier block of this bucket: this block may follow in the same bucket. */
+            /* If the row is of an earlier block, the wanted block may follow in the same bucket. */
             bucket += (at & BLOCK_MASK) >= block;
         } else {
             good = rc == SQLITE_DONE || sqlite_fail(w->st, e, "reading counts");
@@ -163,7 +163,7 @@ static bool walk_block(struct walk *w, int64_t first, int64_t last, uint32_t blo
     return good;
 }
 
-/* The blocks of the set, if they are few. */
+/* List the blocks of the set; false: they are more than SEEK_BLOCKS_MAX. */
 static bool few_blocks(const struct series_set *set, uint32_t blocks[SEEK_BLOCKS_MAX], size_t *count)
 {
     uint64_t wanted[BODY_SERIES / 64];
@@ -265,7 +265,7 @@ bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struc
     return good;
 }
 
-/* The keys of one row of the dictionary. False: `fn` has enough. */
+/* Walk the keys of one row of the dictionary. False: `fn` ended the walk. */
 static bool each_line(struct slice keys, uint32_t number, series_fn *fn, void *context)
 {
     const char *p = keys.ptr, *end = slice_end(keys), *newline;
@@ -303,7 +303,7 @@ static void copy_column(sqlite3_stmt *s, int column, char *to, size_t size)
     snprintf(to, size, "%s", sqlite_text(s, column));
 }
 
-/* Damage shows as no witnesses: then the tail alone has to prove what it can. */
+/* Read the witnesses of a partition. If they are damaged there are none, and only the tail is compared. */
 static void take_witnesses(sqlite3_stmt *s, int column, struct range *r)
 {
     const char *bytes = sqlite3_column_blob(s, column);
@@ -317,8 +317,7 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
     sqlite3_stmt *s;
     int rc;
     bool more = true;
-    /* Only a writer has a use for witnesses, and a file of an older version has no table of them until a
-     * writer opens it. */
+    /* Only a writer uses witnesses. Files of older versions have no such table until a writer opens them. */
     if (!sqlite_prepare(st, &s, e, "SELECT source, part, label, next, tail_hash, tail_len, latest_ms%s",
                         st->lock_fd < 0 ? " FROM position"
                                         : ", list FROM position LEFT JOIN witness USING (source, part)"))
@@ -349,7 +348,7 @@ static const char *report_name(const struct sqlite_store *st, int64_t id)
         if (st->tables[r].id == id)
             return st->reports[r].name;
     }
-    return NULL; /* an older generation, or no longer configured */
+    return NULL; /* the report is of an older generation, or no longer configured */
 }
 
 bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e)

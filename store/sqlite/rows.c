@@ -1,4 +1,4 @@
-/* Sorted deltas become rows: one read-merge-write per (bucket, block) that the batch touches. */
+/* Writes sorted deltas into rows: one read-merge-write per (bucket, block) that the batch touches. */
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
@@ -49,7 +49,7 @@ static void items_settle(struct items *it, const struct report *r)
     it->count = kept;
 }
 
-/* The row's body as it is, merged with the block's items, into st->body. */
+/* Merge the row's stored body with the block's items into st->body. */
 static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
                       const struct report *r, struct err *e)
 {
@@ -89,8 +89,8 @@ static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at
     return true;
 }
 
-/* Rows before it would be deleted at once. Those of years are written whatever their time: an event that was
- * let in is counted somewhere. */
+/* The first bucket to write: earlier rows would be deleted at once. Rows of years are always written, so that
+ * each admitted event is counted somewhere. */
 static uint64_t first_kept(const struct sqlite_report *t, enum level level)
 {
     if (level == LEVEL_FRESH || level == LEVEL_YEAR)
@@ -139,7 +139,7 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
     *slot = (uint32_t)(bucket % slots);
 }
 
-/* Every (bucket, series) of a settled level becomes one slot of its parent. */
+/* Total each (bucket, series) of a settled level into one slot of the next level. */
 static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
 {
     struct items *from = &st->items[level], *to = &st->items[level + 1];

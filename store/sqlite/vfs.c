@@ -24,8 +24,8 @@ struct file {
     sqlite3_file base; /* first: a struct file is an sqlite3_file */
     sqlite3_file *real;
     enum { FILE_OTHER, FILE_DATABASE, FILE_LOG } kind;
-    bool is_sealed;       /* database: its pages have checksums */
-    int64_t written_from; /* log: this handle wrote from here on since its last sync: sums may be to come */
+    bool is_sealed;       /* database: whether its pages have checksums */
+    int64_t written_from; /* log: offset from which this handle wrote since its last sync; read unchecked */
 };
 
 static struct sqlite3_vfs vfs, *parent;
@@ -71,20 +71,20 @@ static uint32_t get_be32(const unsigned char *p)
 
 /* ---- pages of the database */
 
-/* The header of page 1 counts changes of the file and of its schema, and names the version that wrote it.
- * Programs that copy the file page by page (`sqlite3 FILE .backup`) count on there. No answer depends on
- * these bytes: SQLite only compares them with what it remembers. */
+/* The checksum of page 1 leaves out the counters of changes in its header. Programs that copy the file page
+ * by page (`sqlite3 FILE .backup`) raise them. No answer depends on these bytes: SQLite only compares them
+ * with the values that it read before. */
 static uint64_t first_page_sum(const unsigned char *page)
 {
     unsigned char copy[SUMMED];
     memcpy(copy, page, sizeof copy);
-    memset(copy + 24, 0, 4); /* changes */
-    memset(copy + 40, 0, 4); /* changes of the schema */
-    memset(copy + 92, 0, 8); /* changes when the version that follows wrote */
+    memset(copy + 24, 0, 4); /* counter of changes */
+    memset(copy + 40, 0, 4); /* counter of changes of the schema */
+    memset(copy + 92, 0, 8); /* SQLite version that wrote last, and its counter of changes */
     return XXH3_64bits(copy, sizeof copy);
 }
 
-/* Never 0: that is a page without one. */
+/* The checksum of a page. It is never 0, since 0 stands for a page without a checksum. */
 static uint64_t page_sum(const unsigned char *page, int64_t number)
 {
     uint64_t hash = number == 1 ? first_page_sum(page) : XXH3_64bits(page, SUMMED);
@@ -92,7 +92,7 @@ static uint64_t page_sum(const unsigned char *page, int64_t number)
     return sum != 0 ? sum : 1;
 }
 
-/* By two figures of the header, so that none of them turns checksums off when it is damaged. */
+/* Two numbers of the header decide, so that damage to one of them does not turn checksums off. */
 static bool header_says_sealed(const unsigned char *header)
 {
     uint32_t application = get_be32(header + 68);
@@ -101,7 +101,7 @@ static bool header_says_sealed(const unsigned char *header)
                                                 : is_reserved && application == 0; /* being created */
 }
 
-/* SQLite is given zeros for the checksum. */
+/* Compare a page's checksum, and replace it by zeros for SQLite. */
 static int check_page(unsigned char *page, int64_t at)
 {
     int64_t number = at / PAGE + 1;
@@ -111,7 +111,7 @@ static int check_page(unsigned char *page, int64_t at)
     return sum == 0 || le64toh(sum) == page_sum(page, number) ? SQLITE_OK : damaged("page %lld", number);
 }
 
-/* A part of a page; a size of pages other than ours is of a damaged header. */
+/* Read a part of a page. If it crosses the end of a page, the page size in the header is damaged. */
 static int read_part(struct file *f, void *buf, int n, int64_t at)
 {
     unsigned char page[PAGE];
@@ -127,7 +127,7 @@ static int read_part(struct file *f, void *buf, int n, int64_t at)
 
 static int read_database(struct file *f, void *buf, int n, int64_t at)
 {
-    bool is_header = at < HEADER_BYTES && at + n <= HEADER_BYTES; /* may be torn: no lock is held */
+    bool is_header = at < HEADER_BYTES && at + n <= HEADER_BYTES; /* read without a lock, maybe torn */
     if (f->is_sealed && !is_header && (n != PAGE || at % PAGE != 0))
         return read_part(f, buf, n, at);
     int rc = read_real(f, buf, n, at);
@@ -166,7 +166,7 @@ void sqlite_vfs_add_to_sum(uint32_t sum[2], const unsigned char *bytes, size_t l
     sum[1] = s1;
 }
 
-/* The frame's checksum goes on from the one of the frame before, or of the log's header. */
+/* The frame's checksum continues that of the frame before, or of the log's header. */
 static int read_frame(struct file *f, void *buf, int64_t at)
 {
     unsigned char frame[FRAME], before[8], magic[4];
@@ -186,7 +186,7 @@ static int read_frame(struct file *f, void *buf, int64_t at)
     return good ? SQLITE_OK : damaged("frame %lld of its log (-wal)", index + 1);
 }
 
-/* ---- what SQLite calls */
+/* ---- functions that SQLite calls */
 
 static int file_read(sqlite3_file *base, void *buf, int n, sqlite3_int64 at)
 {
@@ -282,7 +282,7 @@ static int file_shm_unmap(sqlite3_file *f, int delete_it)
     return real_of(f)->pMethods->xShmUnmap(real_of(f), delete_it);
 }
 
-/* Version 2 has no xFetch: pages that are mapped would be read unchecked. */
+/* Version 2 has no xFetch: SQLite would read mapped pages unchecked. */
 static const sqlite3_io_methods methods = {
     .iVersion = 2,
     .xClose = file_close,
