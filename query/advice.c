@@ -17,7 +17,7 @@ const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t
     return NULL;
 }
 
-/* Are all rows of the step there? */
+/* Can the store answer all rows of the step, without expired time buckets? */
 static bool is_kept(const struct answer *a, const struct zone *zone, const struct step *step,
                     const struct marks *marks, uint64_t rows_max)
 {

@@ -33,7 +33,7 @@ const char *answer_text(const struct answer *a, size_t row, size_t measure, cons
 size_t answer_row(const struct answer *a, int64_t slot_ms)
 {
     ASSERT(slot_ms >= a->from_ms && slot_ms < a->to_ms);
-    /* Steps are nearly of one length: it is that row, or one beside it. */
+    /* Steps have nearly the same length: the estimate is the row, or close to it. */
     size_t row =
         (size_t)((double)(slot_ms - a->from_ms) / (double)(a->to_ms - a->from_ms) * (double)a->row_count);
     row = row < a->row_count ? row : a->row_count - 1;

@@ -1,4 +1,4 @@
-/* An answer for a person. */
+/* Writes an answer as a table for a person. */
 #include "query/answer.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void put_label(struct slice s, int width, struct text *out)
     text_printf(out, "%*s", width - chars, "");
 }
 
-/* As much of the ISO form as the unit needs: "2015-05", "2015-05-17", "2015-05-17 10:05", ":03" with it. */
+/* As much of the ISO form as the unit needs: "2015-05", "2015-05-17", "2015-05-17 10:05[:03]". */
 static const char *short_time(const struct answer *a, enum step_unit unit, int64_t ms, char buf[TIME_BYTES])
 {
     static const int lengths[STEP_UNIT_COUNT] = {19, 16, 16, 10, 10, 7, 4};
@@ -47,7 +47,7 @@ static const char *short_time(const struct answer *a, enum step_unit unit, int64
     return buf;
 }
 
-/* Of a row: with the offset where the clock alone might say the same twice. */
+/* The time of a row. In a zone, steps up to an hour add its offset, since the clock may show a time twice. */
 static const char *row_time(const struct answer *a, enum step_unit unit, int64_t ms, char buf[TIME_BYTES])
 {
     char iso[ZONE_ISO_BYTES];
@@ -57,7 +57,7 @@ static const char *row_time(const struct answer *a, enum step_unit unit, int64_t
     return buf;
 }
 
-/* Of the ends of the range. */
+/* The unit in which the ends of the range are written. */
 static enum step_unit unit_of(const struct answer *a)
 {
     bool has_seconds =
@@ -104,7 +104,7 @@ static int value_width(const struct answer *a, size_t measure)
     return width;
 }
 
-/* As a length: 0 where it is absent or negative. */
+/* The length of a row's bar, in units of the value; 0 if the value is absent or negative. */
 static int128 length_of(const struct answer *a, size_t row)
 {
     int128 value;

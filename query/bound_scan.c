@@ -8,7 +8,7 @@
 /* One of several scans. */
 struct scanning {
     const struct tiles_scan *scan;
-    size_t columns; /* of a report without sums and counts, else 0 */
+    size_t columns; /* columns of a report without sums and counts, else 0 */
     scan_fn *fn;
     void *context;
 };
@@ -22,7 +22,8 @@ static size_t columns_without_sums(const struct report *r)
     return r->column_count;
 }
 
-/* Without sums, a slot of events that have none of the numbers says nothing: some stores have none then. */
+/* Does a time bucket hold no value? Without sums, its events may have none of the measured numbers; some
+ * stores leave such buckets out. */
 static bool is_nothing(const struct scanning *g, const int64_t *values)
 {
     size_t i = 0;
@@ -40,10 +41,10 @@ static void pass_slot(void *context, uint32_t series, int64_t slot_ms, const int
         g->fn(g->context, series, slot_ms, values);
 }
 
-/* A step longer than that of the answer, which reads longer slots than these. */
+/* A step longer than the answer's, which reads longer time buckets than `slot`; NULL: none. */
 static const char *coarser_step(const struct answer *a, enum span slot)
 {
-    /* of UTC, and of zones, where edges of days are read as hours or minutes */
+    /* first row: UTC; second row: other zones, which read the edges of days as hours or minutes */
     static const char *const names[2][SPAN_COUNT] = {{"minute", "hour", "day", "month", NULL},
                                                      {"hour", "day", "week", "year", NULL}};
     const char *name = names[a->zone != &zone_utc][slot];
@@ -53,7 +54,7 @@ static const char *coarser_step(const struct answer *a, enum span slot)
     return step_ms(&step) > step_ms(&a->step) ? name : NULL;
 }
 
-/* The store's limit was passed by a scan of these slots. */
+/* Refuse an answer because a scan passed the limit of rows. */
 static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
 {
     const struct answer *a = &b->answer;
@@ -66,7 +67,7 @@ static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
                    report != NULL ? ", or of report " : "", report != NULL ? report : "");
 }
 
-/* What is to be read begins with slots that are gone. */
+/* Refuse an answer whose first time buckets of a resolution have expired. */
 static bool refuse_gone(const struct bound *b, const struct plan_tile *tile, struct err *e)
 {
     const struct answer *a = &b->answer;

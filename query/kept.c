@@ -1,6 +1,6 @@
 #include "query/kept.h"
 
-/* Rankings by others are none of sums, so what is left out could not be told from them. */
+/* Counts and sums only: other measures cannot be totalled over the series that are not listed. */
 static bool is_kept(const struct answer *a)
 {
     const struct measure *m = &a->report->measures[a->measures[0]];

@@ -8,7 +8,7 @@ int64_t plan_ceil(enum span span, int64_t ms)
     return start_ms == ms ? ms : span_next(span, start_ms);
 }
 
-/* Where the tile would be empty, there is none; where it goes on with the last one's slots, that grows. */
+/* Add a tile, or extend the last one if it has the same resolution. An empty tile is left out. */
 static void add_tile(struct plan *p, enum span slot, int64_t *from_ms, int64_t to_ms)
 {
     if (to_ms <= *from_ms)
@@ -30,7 +30,7 @@ struct plan plan_steps(enum span step, int64_t from_ms, int64_t to_ms)
     return p;
 }
 
-/* The longest slots of which one may fit, so that those of the calendar are looked at where they matter. */
+/* The longest resolution whose shortest bucket fits. It saves the calendar's work for short ranges. */
 static int longest_within(enum span finest, int64_t for_ms)
 {
     static const int64_t shortest[SPAN_COUNT] = {SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS, 28 * (int64_t)DAY_MS};

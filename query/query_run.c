@@ -1,4 +1,4 @@
-/* A question from its names to its answer's text. */
+/* Runs a query, from its names to its answer's text. */
 #include "base/mem.h"
 #include "query/advice.h"
 #include "query/bound.h"
@@ -19,7 +19,7 @@ static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
                    zone_iso(a->zone, ms, iso), a->report->name);
 }
 
-/* So many rows are too many. */
+/* Refuse an answer that has too many steps. */
 static bool refuse_steps(const struct bound *b, struct err *e)
 {
     const struct answer *a = &b->answer;
@@ -32,7 +32,7 @@ static bool refuse_steps(const struct bound *b, struct err *e)
                    step != NULL ? step : "");
 }
 
-/* Rows of steps, from the start of the first to the end of the last. */
+/* Make the rows of steps. The range becomes that from the first step's start to the last one's end. */
 static bool make_steps(struct bound *b, struct err *e)
 {
     struct answer *a = &b->answer;
@@ -52,7 +52,7 @@ static bool make_steps(struct bound *b, struct err *e)
     return is_of_cells(a, a->to_ms, e);
 }
 
-/* One row, of whole cells. */
+/* Make one row of whole cells. */
 static void make_one(struct bound *b)
 {
     struct answer *a = &b->answer;
@@ -81,7 +81,7 @@ static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const in
     answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
 }
 
-/* As the store keeps them, or by a scan of all. */
+/* Rank series by the store's cached ranking, or by a scan of the matching series. */
 static bool rank_series(struct bound *b, struct top *top, const struct match *match,
                         const struct tiles *tiles, struct query_stats *stats, struct err *e)
 {
@@ -92,7 +92,7 @@ static bool rank_series(struct bound *b, struct top *top, const struct match *ma
            top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
 
-/* Scan what matches, if anything does, into the rows of the answer. */
+/* Scan the matching series, if there are any, into the rows of the answer. */
 static bool find_rows(struct bound *b, struct top *top, const struct match *match, struct query_stats *stats,
                       struct err *e)
 {
@@ -134,7 +134,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
 {
     struct bound b = {.query = q, .store = st};
     struct match match = {0};
-    struct top top; /* holds the keys of the answer */
+    struct top top; /* owns the keys of the answer */
     *stats = (struct query_stats){0};
     if (!bound_fill(&b, e))
         return false;

@@ -1,4 +1,4 @@
-/* Parameters, as text from a command line or a URL, into a struct query. */
+/* Reads parameters, as text from a command line or a URL, into a struct query. */
 #include "base/suggest.h"
 #include "query/query.h"
 #include "query/unknown.h"
@@ -98,7 +98,7 @@ static bool set_week_start(struct query *q, struct slice value, struct err *e)
     return true;
 }
 
-/* 0: it is none from 1 to 999999999. */
+/* Reads a number from 1 to 999999999; 0: it is none. */
 static uint64_t count_of(struct slice value)
 {
     uint64_t count = 0;

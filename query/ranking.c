@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Of a share: more than a chart can show. */
+/* Significant digits of a share: more than a chart can show. */
 #define SHARE_DIGITS 6
 
 struct ranking {
@@ -18,8 +18,8 @@ struct ranking {
     struct match match;
     struct top now, before;
     bool has_before;
-    int64_t before_ms;                                                     /* where it begins */
-    int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* of every series */
+    int64_t before_ms;                                                     /* start of the period before */
+    int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* columns of all series */
 };
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -36,15 +36,16 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
     return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }
 
-/* A slot belongs to one of the two. */
+/* Merge a time bucket into the period that it belongs to. */
 static void scan_period(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
     struct ranking *r = context;
     top_scan(slot_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, slot_ms, values);
 }
 
-/* Where its beginning is gone as what it is, it begins with a longer slot that is there: of a chart by day
- * that ends now, minutes would be wanted, of a time that only has its days. */
+/* Add the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
+ * starts at the start of such a bucket. A chart by day that ends now needs that: the period before would
+ * start at a minute, where only days are left. */
 static bool add_before(struct ranking *r, struct tiles *tiles)
 {
     const struct bound *b = &r->bound;
@@ -60,8 +61,8 @@ static bool add_before(struct ranking *r, struct tiles *tiles)
     return false;
 }
 
-/* The period before first; where it ends with slots of the kind that the other begins with, they are one
- * scan: rows may hold slots of both. */
+/* Scan both periods. Their tiles are added in order of time, so that tiles which touch become one scan: rows
+ * may hold time buckets of both. */
 static bool scan_both(struct ranking *r, struct err *e)
 {
     struct bound *b = &r->bound;
@@ -86,7 +87,7 @@ static bool finish(struct ranking *r, struct err *e)
     return top_finish(&r->now, b->store, b->report, b->query->top, &b->answer, e);
 }
 
-/* Of those that are shown; `all`: of every series. */
+/* Scan the period before for the series shown; `all`: for every series. */
 static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, struct err *e)
 {
     const struct answer *a = &r->bound.answer;
@@ -107,7 +108,7 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
     return good;
 }
 
-/* Where the total of all is kept, only the series shown are read. */
+/* Find the values of the period before. If its total is cached, only the series shown are scanned. */
 static bool find_before(struct ranking *r, struct err *e)
 {
     struct tiles tiles = {0};
@@ -126,7 +127,7 @@ static bool find_before(struct ranking *r, struct err *e)
     return good;
 }
 
-/* From what the store keeps, or by scans of all series. */
+/* Rank by the store's cached ranking, or by scans of all matching series. */
 static bool rank(struct ranking *r, struct err *e)
 {
     const struct bound *b = &r->bound;
@@ -143,7 +144,7 @@ static const struct measure *measure_of(const struct ranking *r)
     return &a->report->measures[a->measures[0]];
 }
 
-/* NULL columns are absent. */
+/* Write a value; `absent` if it is absent, or if `columns` is NULL. */
 static void write_value(const struct ranking *r, const int64_t *columns, const char *absent, struct text *out)
 {
     char number[NUMBER_BYTES];

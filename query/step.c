@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define DIGITS_MAX 5 /* of STEP_COUNT_MAX */
+#define DIGITS_MAX 5 /* digits of STEP_COUNT_MAX */
 
 const char *const step_units[] = {"second", "minute", "hour", "day", "week", "month", "year", NULL};
 
-/* months: a unit of so many; else it is of a fixed length, of the clock if not of time. */
+/* `months`: length of a unit in months; 0: it has a fixed length. Days and weeks are of the local clock. */
 static const struct length {
     const char *letters;
     int64_t length_ms;
@@ -78,7 +78,7 @@ static bool is_of_time(const struct step *step)
     return step->unit <= STEP_HOUR;
 }
 
-/* A day does not have a whole number of them. */
+/* Does the step count elapsed time, since a day does not have a whole number of such steps? */
 static bool is_elapsed(const struct step *step)
 {
     return is_of_time(step) && DAY_MS % step_ms(step) != 0;
@@ -89,7 +89,7 @@ static bool is_within_hour(const struct step *step)
     return is_of_time(step) && HOUR_MS % step_ms(step) == 0;
 }
 
-/* ---- of the clock: local times in, local times out */
+/* ---- steps of the clock: local times in, local times out */
 
 static int64_t month_start(int64_t month)
 {
@@ -118,7 +118,7 @@ static int64_t local_next(const struct step *step, int64_t start_ms)
     return months > 0 ? month_start(months_floor(start_ms, months) + months) : start_ms + step_ms(step);
 }
 
-/* ---- of instants */
+/* ---- steps of instants */
 
 int64_t step_floor(const struct step *step, const struct zone *z, int64_t ms)
 {
@@ -131,7 +131,7 @@ int64_t step_floor(const struct step *step, const struct zone *z, int64_t ms)
         return start_ms > s->from_ms ? start_ms : s->from_ms;
     }
     start_ms = zone_instant(z, local_ms);
-    /* The clock may have been put back over the start of another one, which has begun nevertheless. */
+    /* The clock may have been put back across a later step's start; that step has begun all the same. */
     while ((next_ms = zone_instant(z, local_ms = local_next(step, local_ms))) <= ms)
         start_ms = next_ms;
     ASSERT(start_ms <= ms);

@@ -31,7 +31,7 @@ void tiles_fini(struct tiles *t)
     *t = (struct tiles){0};
 }
 
-/* Is what is between two tiles no longer than either? */
+/* Is the gap between two tiles no longer than either tile? */
 static bool is_small_gap(const struct plan_tile *before, const struct plan_tile *behind)
 {
     int64_t gap_ms = behind->from_ms - before->to_ms;
@@ -46,7 +46,7 @@ static size_t count_scans(const struct tiles_of_slot *of)
     return count;
 }
 
-/* Returns how many. */
+/* Fill `scans` from the tiles of one resolution. Returns the number of scans. */
 static size_t make_scans(const struct tiles_of_slot *of, struct tiles_scan *scans)
 {
     bool is_one = count_scans(of) > TILES_SCANS_MAX;

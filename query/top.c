@@ -6,7 +6,7 @@
 
 #define KEYS_CHUNK_BYTES ((size_t)64 << 10)
 
-/* Below every value; and below that. */
+/* Rank of an absent value, below every value; and rank of a series that is left out, below that. */
 #define RANK_ABSENT (-((int128)1 << 100))
 #define RANK_NONE   (RANK_ABSENT - 1)
 
@@ -37,7 +37,7 @@ static int64_t *row_at(const struct top *t, size_t row)
     return &t->rows[row * (1 + t->answer->column_count)];
 }
 
-/* By leaps, since series mostly come one after the other. */
+/* Grow `places` in large steps, since series mostly come one after the other. */
 static void make_places(struct top *t, uint32_t series)
 {
     size_t known = t->place_count;
@@ -97,7 +97,7 @@ void top_total(const struct top *t, int64_t *columns)
     }
 }
 
-/* By which a series is ranked; RANK_NONE: it is not there. */
+/* The rank of a series; RANK_NONE: it is left out. */
 static int128 rank_of(const struct top *t, size_t row)
 {
     const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
@@ -117,7 +117,7 @@ static void heap_push(int128 *heap, size_t count, int128 rank)
     heap[at] = rank;
 }
 
-/* Instead of the least. */
+/* Replace the least rank. */
 static void heap_replace(int128 *heap, size_t count, int128 rank)
 {
     size_t at = 0;
@@ -130,11 +130,11 @@ static void heap_replace(int128 *heap, size_t count, int128 rank)
     heap[at] = rank;
 }
 
-/* The least of the greatest `rows_max` ranks: what is below it is not shown. */
+/* The least of the greatest `rows_max` ranks: series below it are not shown. */
 static int128 least_shown(const int128 *ranks, size_t row_count, uint64_t rows_max)
 {
     size_t room = rows_max < row_count ? (size_t)rows_max : row_count, count = 0;
-    int128 *heap = xmalloc(room * sizeof *heap); /* the least first */
+    int128 *heap = xmalloc(room * sizeof *heap); /* min-heap */
     for (size_t row = 0; row < row_count; row++) {
         if (ranks[row] == RANK_NONE)
             continue;
@@ -148,7 +148,7 @@ static int128 least_shown(const int128 *ranks, size_t row_count, uint64_t rows_m
     return least;
 }
 
-/* Those that may be shown: who shares the last place is settled by key, so all of them are taken. */
+/* Take the series that may be shown: also all that share the last place, since their keys decide later. */
 static size_t take_candidates(const struct top *t, uint64_t rows_max, struct ranked **candidates)
 {
     size_t count = 0, capacity = 0;

@@ -12,7 +12,7 @@ struct writing {
 bool values_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static const char *const names[] = {"report", "dimension", "prefix", "limit", NULL};
-    struct query_filter *f = &q->filters[0]; /* the dimension, and what its values begin with */
+    struct query_filter *f = &q->filters[0]; /* the dimension, and the prefix of its values */
     if (slice_is(name, "report"))
         q->report = value;
     else if (slice_is(name, "dimension"))
