@@ -2,9 +2,9 @@
  * writer asks for it before it calls store_expire(). Only reading the store can fail.
  *
  * Expiry is irreversible, and a wall clock may be wrong. So expiry never uses a time later than the counted
- * events. If the clock is within the newest hour that has events, expiry uses the clock. (A store that knows
- * only days uses the newest day.) If the clock is ahead of that hour, expiry uses the start of the hour. If
- * the clock is behind it, expiry uses the clock.
+ * events. If the clock is ahead of the newest hour that has events, expiry uses the start of that hour. Else
+ * expiry uses the clock, which is within that hour or behind it. If the store knows only days (or months), a
+ * day (or month) takes the hour's place.
  *
  * One wrong event must not confirm a wrong clock. So an hour decides only if the hour before has events, too.
  * Otherwise the newest earlier hour with events decides, if there is one. The report with the newest events

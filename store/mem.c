@@ -26,7 +26,7 @@ struct index {
 };
 
 struct table {
-    struct slice *keys; /* of series 1, 2, … */
+    struct slice *keys; /* keys of series 1, 2, … */
     size_t key_count, key_capacity;
     struct index by_key;
     struct series_map map;

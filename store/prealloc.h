@@ -16,7 +16,7 @@
  *            quieter today than yesterday. So the first of the two moments decides; the one by time is later.
  * Stopped  : only a hit makes a document, so a series that stops leaves at most one unused document.
  * Rare     : PREALLOC_AUTO makes none for a series with fewer than PREALLOC_EVIDENCE hits in this period and
- *            the last together: most of these documents would never be used.
+ *            the last together. Most such documents would never be used.
  * Restart  : a handle that begins within a period knows no earlier hits. It treats the rest of the period as
  *            the whole period, so that it does not make all due documents at once.
  * Time     : all times are those of the hits, so the same hits make the same documents.

@@ -129,10 +129,10 @@ struct newest {
 /* Work of one call of store_expire(). */
 struct expired {
     uint64_t rows, bytes; /* rows (documents) deleted, and their bytes if the store can tell */
-    bool more;            /* whether the call ran out of time before it was done */
+    bool more;            /* whether the call ended before all was done */
 };
 
-/* How a server treats damaged documents that other programs write. */
+/* The server's answer to damaged documents from other programs. */
 enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };
 
 /* Identity of a writer, for other writers to the same server. Borrowed until the store is closed. */
@@ -238,7 +238,7 @@ struct store {
     const struct store_ops *ops;
     const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;
-    bool is_shared;                   /* whether other writers may count beside this one */
+    bool is_shared;                   /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */
     size_t raw_count;
@@ -259,8 +259,8 @@ bool store_meet(struct store *st, struct err *e) MUST_CHECK;
 bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
 /* Apply all of a batch or nothing; durable on return. Parts may be given back to their shards afterwards. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
-/* Compaction between batches, bounded in time: fold fresh rows into rows of longer buckets. `all`: fold every
- * fresh row, however long it takes. */
+/* Compaction between batches, bounded in time: fold fresh rows into rows of longer buckets; in a server,
+ * delete batch logs. `all`: leave none, however long it takes. */
 bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* Move the expiry watermarks to what reports keep at `now_ms`. Delete some of the buckets before them, for
@@ -275,10 +275,11 @@ bool store_marks(struct store *st, size_t report, struct marks *marks, struct er
 /* The newest bucket with counts, among those that begin before `before_ms`. */
 bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
                   struct err *e) MUST_CHECK;
-/* Move a report's expiry watermarks that are ahead of its events back, to where nothing was deleted or left
- * out yet: the end of the newest hour or day that has events. In a server they also stay ahead of the clock
- * by a margin, since other daemons may have read events by the old watermarks. They never move back before
- * what reports keep at `now_ms`. The caller must know that the watermarks are wrong. */
+/* Move back a report's expiry watermarks that are ahead of its events. They move to the end of the newest
+ * hour or day that has events, since nothing behind it was deleted or left out yet. In a server they also
+ * stay ahead of the clock by a margin, since other daemons may have read events by the old watermarks. They
+ * never move before the time from which the report keeps buckets at `now_ms`. The caller must know that the
+ * watermarks are wrong. */
 bool store_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
 
 /* Lock a snapshot: until this STORE_READ handle is closed, its reads do not see later commits. The writer's
@@ -330,8 +331,8 @@ bool store_rank(struct store *st, const struct store_roll *what, struct err *e) 
 bool store_has_jobs(const struct store *st);
 bool store_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;
 
-/* The number that a cell in the series `other` adds to the report's book entry `other`: the cell's first
- * count, or 1 in a report without counts. */
+/* The number that a cell of the series `other` adds to the book entry `other`: the cell's first count, or 1
+ * in a report without counts. */
 static inline int64_t store_cell_count(const struct report *r, const struct cell *c)
 {
     for (size_t i = 0; i < r->measure_count; i++) {
@@ -345,8 +346,8 @@ static inline int64_t store_cell_count(const struct report *r, const struct cell
  * there is none. */
 bool store_newest_end(struct store *st, size_t report, const struct marks *marks, int64_t before_ms,
                       int64_t *end_ms, struct err *e) MUST_CHECK;
-/* Lower expiry watermarks to `safe_ms`, rounded up, but not below what reports keep at `now_ms`. True: one
- * moved. */
+/* Lower a report's expiry watermarks to `safe_ms`, rounded up, but not below the time from which it keeps
+ * buckets at `now_ms`. True: one moved. */
 bool store_lower_marks(const struct store *st, const struct report *r, int64_t safe_ms, int64_t now_ms,
                        struct marks *marks);
 /* Count a batch's events whose time bucket of each resolution has expired: they count in longer resolutions

@@ -10,9 +10,9 @@
  *
  * SQLite writes a frame in two writes: its header, then its page. The kernel may cut the second one short
  * when the process is killed. Then the last frame's header says that the transaction ended, but its page is
- * old in part. The shared index (PATH-shm) tells such a frame from a damaged one: SQLite raises its number
- * of committed frames only after the last frame is written. Frames behind that number were never part of the
- * store. The index is not synced, so it says nothing after a loss of power.
+ * old in part. The shared index (PATH-shm) tells such a frame from a damaged one. SQLite raises the number
+ * of committed frames in it only after the last frame is written. Frames behind that number were never part
+ * of the store. The index is not synced, so it cannot tell after a loss of power.
  */
 #include "base/log.h"
 #include "base/mem.h"

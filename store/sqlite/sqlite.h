@@ -20,7 +20,7 @@
  *           and year row and deletes it, in one transaction. So a reader adds the two. No clock decides which
  *           rows are closed, and late events need no rule of their own.
  * Cost    : a flush of a live second writes rows of the minutes that it touches. It costs the same at the end
- *           of an hour as at its start; rows of whole hours or days would be rewritten at full length.
+ *           of an hour as at its start. Rows of whole hours or days would be rewritten at full length.
  *           Measured with 100,000 events/s over 100,000 paths: 780 rows of 0.66 KB a minute touched, about
  *           1 MB of WAL. With 1 % of the events up to 120 s late, four minutes are touched: 5 MB. An hour is
  *           folded once, some blocks at a time. A batch that covers more than FRESH_MINUTES_MAX minutes (an

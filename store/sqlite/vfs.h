@@ -1,9 +1,9 @@
 /* sqlite/vfs.h - a layer between SQLite and its files, which gives every page of a store a checksum. The
  * embedded store opens its connections with it.
  *
- * Database: the last 8 bytes of each page are reserved (byte 20 of the file's header tells
- *           SQLite) and hold the XXH3 hash of the rest and of the page's number. Writing a page sets it;
- *           reading one compares it.
+ * Database: the last 8 bytes of each page are reserved; byte 20 of the file's header tells SQLite. They hold
+ *           the XXH3 hash of the rest of the page, mixed with the page's number. Writing a page sets the
+ *           hash; reading a page compares it.
  * Log     : SQLite writes a checksum with each frame of PATH-wal, but compares it only when it
  *           recovers the log after a crash. This layer compares it whenever a frame is read.
  * Zero    : pages in memory and in the log have zeros as their checksum. A page of the file has zeros if
