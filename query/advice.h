@@ -13,6 +13,6 @@ const char *advice_kept_step(const struct answer *a, const struct marks *marks, 
 bool advice_is_kept_in_utc(const struct answer *a, const struct marks *marks, uint64_t rows_max);
 /* The shortest resolution whose time buckets have not expired from `from_ms` on; SPAN_COUNT: none. */
 enum span advice_kept_span(const struct report *r, const struct marks *marks, int64_t from_ms);
-/* The name of a report that answers the same from fewer dimensions: it has the same conditions, the answer's
- * measures and the dimensions given in `values` (see match_series()). NULL: none. */
+/* The name of a report that answers the same from fewer dimensions; NULL: none. It has the same conditions,
+ * the answer's measures, and the dimensions given in `values` (see match_series()). */
 const char *advice_report(const struct store *st, const struct answer *a, const struct slice *values);

@@ -1,4 +1,4 @@
-/* answer.h - the answer to a query, and its three forms. query_run() and ranking_run() fill and write it.
+/* answer.h - the answer to a query, and its three forms. query_run() and ranking_run() fill it.
  * Nothing here fails.
  *
  *   table  for a person: aligned, with the range in a first line
@@ -38,7 +38,7 @@ struct answer {
 
 /* Add a measure to be answered. */
 void answer_add_measure(struct answer *a, size_t measure);
-/* Merge a row of all the report's columns into one of the answer's. */
+/* Merge a row of all the report's columns into a row of the answer. */
 void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns);
 /* The value of a measure in a row; false: absent. */
 bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *value);

@@ -5,7 +5,7 @@
  *     | minutes |     hours      |    days       |   months    | days   |   hours   | min. |
  *
  * A step reads the time buckets of its own length. A sum over any range is tiled: minutes up to the next
- * hour, hours up to the next day, and so on up to months, and down again. In a report that counts seconds,
+ * hour, hours up to the next day, and so on; after the months down again. In a report that counts seconds,
  * the tiles begin and end with seconds.
  */
 #pragma once

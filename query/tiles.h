@@ -1,5 +1,5 @@
-/* tiles.h - merges the tiles of many rows of time into as few scans as possible. Queries and rankings give
- * the scans to bound_scan(). Nothing here fails.
+/* tiles.h - merges the tiles of many rows of time into as few scans as possible. Queries and rankings add the
+ * rows; bound_scan() runs the scans. Nothing here fails.
  *
  *   rows     |   23 March   |   24 March   |   25 March   |       days of Berlin, from 23:00 to 23:00 UTC
  *   tiles    |1h| 23 hours  |1h| 23 hours  |1h| 23 hours  |       each row has the tiles of plan_sum()

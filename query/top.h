@@ -3,8 +3,8 @@
  *
  * Order   : by the first answered measure, descending, absent values last; then by key. A series whose count
  *           or sum is 0 is left out.
- * Memory  : four bytes for each series number up to the greatest that a scan names; the answered columns of
- *           the series that it names; keys only of series that may be shown.
+ * Memory  : four bytes for each series number up to the greatest that a scan names. The answered columns of
+ *           the series that it names. The keys only of series that may be shown.
  */
 #pragma once
 
