@@ -1,7 +1,7 @@
-/* mongo/handle/handle.h - an opened database: what every part of the store needs of it, and what each part
- * keeps in it.
+/* mongo/handle/handle.h - an opened database: the state that every part of the store shares, and the state
+ * that each part keeps. mongo/open.c makes a handle; every function of the store takes it.
  *
- * Threads: one per handle; while a log is sent, each of its connections has a thread of its own.
+ * Threads: one per handle. While a log is sent, each of its connections has its own thread.
  */
 #pragma once
 
@@ -18,80 +18,89 @@
 #define MONGO_BOOKS          "books"
 #define MONGO_REPORTS        "reports"
 #define MONGO_JOBS           "jobs"
-#define MONGO_TOP            "top" /* of a report */
+#define MONGO_TOP            "top" /* suffix of a report's collection of cached rankings */
 #define MONGO_SLOTS          64
-#define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease that is later by more is of a clock that was ahead */
+/* a lease that is further ahead than this comes from a clock that was ahead */
+#define MONGO_CLOCK_SLACK_MS HOUR_MS
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1
-#define MONGO_IDENTITY_BYTES 33 /* of 128 bits, in hex */
+#define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may seal. */
 struct mongo_partition {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
-    char *key;       /* in the ledger's `partitions` */
-    bool is_claimed; /* else what follows is what was known of it last */
+    char *key;       /* its key in the ledger's `partitions` */
+    bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
-    bool is_new;    /* nothing of it was ever counted */
-    int64_t *until; /* per report: up to where it counts the partition; -1: nowhere yet */
+    bool is_new; /* nothing of it was ever counted */
+    /* offset up to which each report counts the partition; -1: the report counts none of it yet */
+    int64_t *until;
 };
 
-/* A batch between its seal and the end of its application, of this slot or another's. */
+/* A batch that is sealed and not applied yet, of this slot or another's. */
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
-    int64_t inc, seq; /* seq -1: nothing is open */
-    int64_t prev;     /* of the slot's batch before it; -1: `seq` is a fence, and what is above it as good */
-    int64_t bytes;    /* of its log */
+    int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
+    /* number of the slot's batch before it; -1: `seq` is a fence, and a higher number in a document is as
+     * good */
+    int64_t prev;
+    int64_t bytes; /* size of its log, packed */
 };
 
-/* A document that is to be made before it is needed. */
+/* A document to be preallocated. */
 struct mongo_ahead {
     uint32_t series;
     int64_t date_ms;
 };
 
-/* Starts of months, or weeks: mongo/doc/stamps.h. */
+/* Starts of months or weeks that a batch has counts of: mongo/doc/stamps.h. */
 struct mongo_written {
     int64_t *starts;
     size_t count, capacity;
 };
 
-/* Starts of hours, days or months: mongo/doc/top.h. */
-#define MONGO_PERIODS_SEEN 1024 /* a power of two: so many hours are told from each other at once */
+/* Starts of hours, days or months that a batch has counts of: mongo/doc/top.h. */
+#define MONGO_PERIODS_SEEN 1024 /* a power of two: hours in the filter of duplicates */
 struct mongo_periods {
     int64_t *starts;
     size_t count, capacity;
-    int64_t seen_ms[MONGO_PERIODS_SEEN]; /* by hour */
+    int64_t seen_ms[MONGO_PERIODS_SEEN]; /* the last hour added, by hour modulo MONGO_PERIODS_SEEN */
 };
 
-/* A source of raw events: mongo/raw/raw.h. */
+/* The raw events of one source: mongo/raw/raw.h. */
 struct mongo_raw {
-    const struct raw *of;       /* NULL: of this source nothing is kept */
-    struct raw_figures pending; /* of the batch under way */
-    int64_t shown;              /* … of those refused, so many are in the log */
-    int64_t newest_ms;          /* by the last look, the period that decides what is kept; its start */
-    int64_t first_kept_ms;      /* of a batch: what is before this is not stored */
-    int64_t *ready;             /* periods whose collection is as it should be */
+    const struct raw *of;       /* NULL: no events of this source are stored */
+    struct raw_figures pending; /* figures of the batch under way */
+    int64_t shown;              /* refused events of the batch that were logged one by one */
+    /* start of the newest period at the last look; it decides which periods are stored */
+    int64_t newest_ms;
+    int64_t first_kept_ms; /* events of the batch before this are not stored */
+    int64_t *ready;        /* starts of periods whose collection has been prepared */
     size_t ready_count, ready_capacity;
 };
 
-/* Who counts into the database: all but `who` is of the ledger, as this writer knows it. */
+/* Who counts into the database. All members but `who` are this writer's view of the ledger. */
 struct mongo_writer {
     struct store_writer who;
-    char identity[MONGO_IDENTITY_BYTES]; /* of the database that it counts into, "": it has seen none; … */
-    int64_t epoch;                       /* … raised when that is restored: mongo/ledger/identity.c */
-    struct err refused;          /* code 0: it is still that; else it is no more, and nothing is done */
-    int64_t since_ms;            /* it was let in: mongo/ledger/peers.h; 0: not yet */
-    char slot[MONGO_SLOT_BYTES]; /* "": none yet, or it was lost */
-    int64_t inc, sealed, number; /* of the last seal; the last number used */
-    int64_t before;              /* of the seal before that of the batch under way */
-    bool is_done;                /* the ledger says so of the last seal, too */
-    int64_t applied_at_ms;       /* the last one, by the monotonic clock */
-    int64_t kept_ms;             /* when the slot was looked after, monotonic */
-    int64_t logs_deleted;        /* before this number */
-    int batches_to_ask;          /* since the last claim: mongo/writer/torn.c */
-    struct mongo_partition *partitions; /* whatever it ever claimed, … */
+    /* identity of the database that it counts into; "": none seen yet */
+    char identity[MONGO_IDENTITY_BYTES];
+    /* epoch of that database; a restore raises it: mongo/ledger/identity.c */
+    int64_t epoch;
+    /* code 0: it is still that database; else the error that every later call returns */
+    struct err refused;
+    int64_t since_ms;            /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
+    char slot[MONGO_SLOT_BYTES]; /* "": no slot yet, or it was lost */
+    int64_t inc, sealed, number; /* incarnation; number of the last sealed batch; last number used */
+    int64_t before;              /* number of the batch that was sealed before the batch under way */
+    bool is_done;                /* the ledger has no open batch of the slot */
+    int64_t applied_at_ms;       /* when the last batch was applied, by the monotonic clock */
+    int64_t kept_ms;             /* when the lease was renewed last, by the monotonic clock */
+    int64_t logs_deleted;        /* logs of batches before this number are deleted */
+    /* batches still to be checked by mongo/writer/torn.c; set by each claim */
+    int batches_to_ask;
+    struct mongo_partition *partitions; /* every partition that it ever claimed */
     size_t partition_count, partition_capacity;
-    struct mongo_names partition_names; /* … by source and partition: of these, numbers from 1 */
+    struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */
 };
 
 /* LOGGING: nothing is sealed yet, and the batch may still be dropped. */
@@ -101,39 +110,42 @@ enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_SEALING, STEP_APPLYING };
 struct mongo_batch {
     enum mongo_step step;
     struct mongo_log log;
-    bson_t *seal_filter, *seal_update; /* kept for sending it again */
+    bson_t *seal_filter, *seal_update; /* kept for a retry */
     struct range *ranges;
     size_t range_count;
 };
 
-/* What a writer makes before it is needed. */
+/* Documents that a writer preallocates. */
 struct mongo_making {
     struct prealloc prealloc;
     struct prealloc_pace pace;
-    struct prealloc_figures figures; /* the store's are those after a batch is applied */
-    struct mongo_ahead *ahead;       /* of the kind of documents that is being written */
+    struct prealloc_figures figures; /* the store shows a copy, taken when a batch is applied */
+    struct mongo_ahead *ahead;       /* documents to be made, of the kind that is being written */
     size_t ahead_count, ahead_capacity;
 };
 
-/* Memory of a batch that becomes updates. */
+/* Memory for turning a batch into updates. */
 struct mongo_sorting {
     struct radix_item *items, *scratch;
-    struct radix_item *documents; /* by what is done to them */
+    struct radix_item *documents; /* documents to be written, sorted by a hash of their update */
     const struct cell **cells;
     size_t item_capacity;
-    struct mongo_written written[MONGO_TARGETS]; /* with counts of the batch, of a report */
-    struct mongo_periods periods;                /* likewise */
+    /* months and weeks of one report that the batch has counts of */
+    struct mongo_written written[MONGO_TARGETS];
+    /* hours, days or months of one report that the batch has counts of */
+    struct mongo_periods periods;
 };
 
-/* What jobs keep from one call to the next. */
+/* State that jobs keep from one call to the next. */
 struct mongo_worker {
-    size_t expire_next;       /* the report that mongo_expire() is to begin with */
-    size_t expire_clean;      /* so many in a row had nothing to let go; all of them: it has come to an end */
-    struct mongo_look *looks; /* at months that wait: mongo/job/roll.c */
+    size_t expire_next; /* the report that mongo_expire() begins with */
+    /* consecutive reports that had nothing to delete; all of them: expiry is complete */
+    size_t expire_clean;
+    struct mongo_look *looks; /* months that wait for a roll-up: mongo/job/roll.c */
     size_t look_count, look_capacity;
 };
 
-/* The slots of one document. */
+/* The time buckets of one document. */
 struct mongo_reader {
     int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
@@ -143,23 +155,25 @@ struct mongo_store {
     struct store store; /* first: a struct mongo_store is a struct store */
     struct mongo_client *client;
     char *uri;
-    /* connections beside `client`, made when they are needed first */
+    /* connections beside `client`, opened at their first use */
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
-    size_t connections; /* in all */
+    size_t connections; /* connections in all, with `client` */
     struct mongo_limits limits;
-    struct text id; /* scratch: of the document that is asked for or written */
+    struct text id; /* scratch: the `_id` of a document that is read or written */
 
     struct report *reports;
-    struct mongo_report *more; /* of each report */
-    bool with_weeks;           /* of a writer: it stamps them; of others: they are in the catalog */
-    enum weekday week_start;   /* of a writer's */
-    bool with_ttl;             /* of a writer: the server is to end documents */
-    bool goes_by_clock;        /* of a reader: it takes for gone what the server may have ended */
+    struct mongo_report *more; /* state of each report */
+    /* writer: it stamps weeks; other handles: the catalog lists documents of weeks */
+    bool with_weeks;
+    enum weekday week_start; /* first day of a writer's weeks */
+    bool with_ttl;           /* writer: the server deletes expired documents */
+    /* reader: buckets that the server's TTL index may have deleted count as expired */
+    bool goes_by_clock;
 
-    /* of events that are kept as they are: mongo/raw/raw.h */
+    /* raw events: mongo/raw/raw.h */
     struct mongo_raw *raws; /* by number of their source */
     size_t raw_count;
-    bool has_indexes; /* they are to be made */
+    bool has_indexes; /* indexes of raw events are to be made */
 
     struct mongo_writer writer;
     struct mongo_batch batch;
@@ -174,15 +188,15 @@ static inline struct mongo_store *mongo_of(struct store *st)
     return (struct mongo_store *)st;
 }
 
-/* A handle that knows no report yet, and has no operations; nothing was asked of the server. */
+/* A handle without reports and operations. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e);
 void mongo_free(struct mongo_store *m);
-/* It is the handle's from now on. */
+/* The handle owns `r` from now on. */
 void mongo_take_report(struct mongo_store *m, const struct report *r, bool has_zeros);
-/* Copied. */
+/* Copies `r`. */
 bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e);
 void mongo_partition_fini(struct mongo_partition *p);
-/* How much is sent at once. */
+/* Sets how much is sent at once: the server's limits, but no more than limits.h says. */
 bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;
-/* One of the handle's connections, made where it is needed first; 0 is `client`. */
+/* One of the handle's connections, opened at its first use; 0 is `client`. */
 bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e);

@@ -3,12 +3,12 @@
 
 #include <stddef.h>
 
-/* A batch is carried out over so many connections; each has two chunks of its log at hand: as they were taken
- * from it, and as a command. */
+/* Connections over which a batch is applied. Each has two chunks of the log in memory: as it was logged, and
+ * as a command. */
 #define MONGO_CONNECTIONS_DEFAULT 4
 #define MONGO_CONNECTIONS_MAX     64
 #define MONGO_CONNECTION_BYTES    ((size_t)2 << 20)
 
-/* A chunk of a log is no larger, whatever the server takes. */
+/* The largest chunk of a log, whatever the server takes. */
 #define MONGO_CHUNK_UPDATES 1000
 #define MONGO_CHUNK_BYTES   (MONGO_CONNECTION_BYTES / 2)

@@ -1,5 +1,5 @@
-/* mongo/handle/log.h - the deltas of one batch as the updates that carry them out, packed: what is written
- * ahead, and what is applied, by its writer or by whoever recovers it.
+/* mongo/handle/log.h - the log of one batch: its updates, packed. A writer writes it ahead of the commit; the
+ * writer, or another that recovers the batch, applies it.
  *
  * Shape  : BSON documents one behind the other, in zstd:
  *
@@ -7,15 +7,16 @@
  *              f: { _id: …, "metadata.path": …, "applied.w0": { $not: { $gte: 42 } } },
  *              u: { $inc: { daily: 3, "hourly.13": 3, … }, $set: { "applied.w0": 42, … }, … } }
  *
- *          or, of a document that is made before anything is counted in it, and only if it is not there:
+ *          or, to preallocate a document unless it exists:
  *
  *            { c: "pages.day", f: { _id: …, "metadata.path": … }, u: { $setOnInsert: { applied: {}, … } } }
  *
- *          each an upsert of one document, those of one collection together. So recovery needs no
- *          configuration, and no version of the program but one that reads this.
- * Checks : the frame ends with a checksum. What was in the database is checked as a whole before anything of
- *          it is carried out; who carries it out relies on the shape above.
+ *          Each is an upsert of one document. Updates of one collection stand together. So recovery needs no
+ *          configuration; any version of the program that reads this format can do it.
+ * Checks : the frame ends with a checksum. A log read from the database is checked as a whole before any of
+ *          it is applied; code that applies it relies on the shape above.
  * Memory : packed, however large the batch.
+ * Errors : EX_DATAERR: the log is damaged.
  */
 #pragma once
 
@@ -28,7 +29,7 @@
 #define MONGO_LOG_PART_BYTES ((size_t)8 << 20) /* of one document of `batches` */
 
 struct mongo_log {
-    void *packer; /* while it is written */
+    void *packer; /* compressor, while the log is written */
     struct text packed;
 };
 
@@ -37,18 +38,18 @@ void mongo_log_add(struct mongo_log *l, const bson_t *update);
 void mongo_log_end(struct mongo_log *l);
 void mongo_log_fini(struct mongo_log *l);
 
-/* Reading one, which is borrowed. */
+/* Reads a log; `packed` is borrowed. */
 struct mongo_log_reader {
     void *unpacker;
-    struct slice packed; /* what is left of it */
-    struct text raw;     /* unpacked, … */
-    size_t at;           /* … and taken up to here */
+    struct slice packed; /* bytes that are not unpacked yet */
+    struct text raw;     /* unpacked bytes */
+    size_t at;           /* offset in `raw` of the next update */
     bool has_ended;
 };
 
 void mongo_log_open(struct mongo_log_reader *r, struct slice packed);
 void mongo_log_close(struct mongo_log_reader *r);
-/* The next update, in order, until the next call; of no bytes: the end. EX_DATAERR: it is damaged. */
+/* The next update, valid until the next call; length 0: the end. EX_DATAERR: damaged. */
 bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e) MUST_CHECK;
-/* Is all of it as it was written? EX_DATAERR: no. */
+/* Checks the whole log. EX_DATAERR: damaged. */
 bool mongo_log_check(struct slice packed, struct err *e) MUST_CHECK;

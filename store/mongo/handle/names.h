@@ -1,8 +1,8 @@
-/* mongo/handle/names.h - the numbers by which one handle names the series of a report. The documents know
- * nothing of them: there a series is its metadata.
+/* mongo/handle/names.h - the numbers by which one handle names the series of a report. Documents do not have
+ * these numbers: a document names its series by metadata.
  *
  * Shape : numbers from 1 in order of first sight; 0 is `other`. Keys as in batch.h.
- * Limits: whoever adds looks at the count.
+ * Limits: the caller of mongo_names_add() limits the count.
  */
 #pragma once
 
@@ -18,24 +18,25 @@
 struct mongo_name {
     uint64_t hash;
     struct slice key;
-    bool is_stored; /* the database is known to have it */
+    bool is_stored; /* the database has it */
     struct prealloc_state ahead[MONGO_KINDS_MAX];
-    /* Of each kind, the bucket whose document this handle wrote last: its minute, from 1; 0: none. */
+    /* The bucket of the last document that this handle wrote, by kind: minutes since 1970, plus 1; 0:
+     * none. */
     uint32_t written[MONGO_KINDS_MAX];
 };
 
 struct mongo_names {
-    struct mongo_name *names; /* of number 1, 2, … */
+    struct mongo_name *names; /* of numbers 1, 2, … */
     size_t count, capacity;
-    size_t stored;   /* all up to this number are */
-    uint32_t *slots; /* numbers, by hash; open addressing */
+    size_t stored;   /* all numbers up to this one are stored */
+    uint32_t *slots; /* hash table of numbers; open addressing */
     size_t slot_count;
     struct arena keys;
 };
 
 void mongo_names_init(struct mongo_names *n);
 void mongo_names_fini(struct mongo_names *n);
-/* 0: it has none. */
+/* 0: not found. */
 uint32_t mongo_names_find(const struct mongo_names *n, struct slice key);
 uint32_t mongo_names_add(struct mongo_names *n, struct slice key);
 

@@ -1,12 +1,12 @@
-/* mongo/wire/command.h - one document, read or changed. `client.h` says how calls fail. */
+/* mongo/wire/command.h - reads or changes one document. client.h describes the errors. */
 #pragma once
 
 #include "store/mongo/wire/client.h"
 
-/* As the primary has it; empty where there is none. The caller destroys it. */
+/* Reads from the primary; `document` is empty if there is none. The caller destroys it. */
 bool mongo_read_document(struct mongo_client *c, const char *collection, const char *id, bson_t *document,
                          struct err *e);
-/* findAndModify: *found false where `query` does not hold. `after` is the document as it is then; the caller
- * destroys it. */
+/* findAndModify. *found is false if no document matches `query`. `after` is the document after the change;
+ * the caller destroys it. */
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
                   bool *found, bson_t *after, struct err *e);

@@ -4,7 +4,7 @@
 #include "base/slice.h"
 #include <bson/bson.h>
 
-/* Several `_id`s in a filter, as { _id: { $in: [ … ] } }: what is added is copied. */
+/* Builds a filter { _id: { $in: [ … ] } }. Each `_id` is copied. */
 struct mongo_ids {
     bson_t in, list;
     uint32_t count;

@@ -1,24 +1,24 @@
-/* mongo/wire/index.h - an index that is to be there. */
+/* mongo/wire/index.h - creates an index unless it exists. */
 #pragma once
 
 #include "store/mongo/wire/client.h"
 
 enum mongo_index { INDEX_MISSING, INDEX_IS_THERE, INDEX_DIFFERS };
 
-/* An index as it is explained to a person. */
+/* An index and its purpose, for the operator. */
 struct mongo_index_of {
     const char *name;
-    const char *why; /* for a person */
-    int64_t ttl_s;   /* documents go so long after their date; 0: they stay */
+    const char *why; /* purpose of the index, for the operator */
+    int64_t ttl_s;   /* documents expire this long after their date; 0: never */
 };
 
 struct mongo_index_wanted {
-    const char *database; /* NULL: that of the handle */
+    const char *database; /* NULL: the database of the handle */
     const char *collection, *name;
     const bson_t *key;
-    int64_t ttl_s; /* documents go so long after their date; 0: they stay */
+    int64_t ttl_s; /* documents expire this long after their date; 0: never */
 };
 
-/* *state afterwards: it is there, or another one differs, as *e says. */
+/* *state afterwards: the index exists, or a different one does, and *e describes it. */
 bool mongo_create_index(struct mongo_client *c, const struct mongo_index_wanted *wanted,
                         enum mongo_index *state, struct err *e);

@@ -1,6 +1,7 @@
-/* mongo/wire/page.h - some documents of a collection, one `_id` after the other, deleted or changed together.
+/* mongo/wire/page.h - a page: some documents of a collection, adjacent by `_id`, that are deleted or changed
+ * together.
  *
- * Owner : who finds a page ends it; it may be found anew before that.
+ * Owner : the caller of mongo_page_find() calls mongo_page_fini(); it may find the page again before that.
  */
 #pragma once
 
@@ -8,21 +9,21 @@
 #include "store/mongo/wire/client.h"
 
 struct mongo_range {
-    const char *collection, *from, *to; /* before `to` */
-    bool behind;                        /* not `from` itself */
-    const bson_t *guard;                /* what else a document must have; NULL: nothing */
+    const char *collection, *from, *to; /* `_id`s from `from` (or behind it) up to `to`, exclusive */
+    bool behind;                        /* `from` itself is excluded */
+    const bson_t *guard;                /* further condition on a document; NULL: none */
 };
 
-/* `first` and `last` are texts if there is any. */
+/* `first` and `last` are set if count > 0. */
 struct mongo_page {
     struct text first, last;
     size_t count;
 };
 
-/* The first `most` of them. */
+/* The first `most` documents of the range. */
 bool mongo_page_find(struct mongo_client *c, const struct mongo_range *range, int64_t most,
                      struct mongo_page *p, struct err *e);
-/* { _id: { $gte: first, $lte: last } } and the guard; the caller destroys it. */
+/* The filter { _id: { $gte: first, $lte: last } } with the guard; the caller destroys it. */
 void mongo_page_filter(const struct mongo_page *p, const bson_t *guard, bson_t *filter);
 bool mongo_page_delete(struct mongo_client *c, const struct mongo_range *range, const struct mongo_page *p,
                        int64_t *count, struct err *e);
