@@ -1,5 +1,5 @@
-/* mongo/admin/backup.h - a database of tallyd's is copied into a directory beside its writers, and restored
- * from it: mongo/admin/copy.h. */
+/* mongo/admin/backup.h - copies a database of tallyd into a directory while writers go on, and restores it:
+ * mongo/admin/copy.h. */
 #pragma once
 
 #include "base/text.h"

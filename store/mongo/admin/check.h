@@ -1,4 +1,5 @@
-/* mongo/admin/check.h - is the ledger of the same moment as the documents? */
+/* mongo/admin/check.h - checks that the ledger and the documents are of the same moment. See struct
+ * store_ops. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

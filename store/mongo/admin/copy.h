@@ -1,16 +1,17 @@
-/* mongo/admin/copy.h - what backup and restore of a database share, and what writers know of it.
+/* mongo/admin/copy.h - what backup and restore of a database share. The fields in the ledger are also for
+ * writers (mongo/ledger/copies.h).
  *
  * Why a backup beside writers is whole (docs/LEDGER.md, "Backup"): documents are copied one after the other,
  * each as it is at its moment; then the ledger; and with it the log of every batch that was sealed since the
- * first of them was copied. Restore carries out these logs under their guards, as a recovery does: so each
- * document has what the ledger says, whenever it was copied.
+ * first document was copied. Restore applies these logs under their guards, as a recovery does. So each
+ * document gets all batches that the ledger has, whenever it was copied.
  *
- *   ledger    { …, backups: { ID: { until: ISODate(…), owner: "host 4711" } } }   while they go on
- *             { …, restoring: { since: ISODate(…) } }   of a copy, and until it is restored: nobody counts
- *   batches   { _id: "w0/…", zstd, prev: 41 }           the batch that the slot had sealed before this one
+ *   ledger    { …, backups: { ID: { until: ISODate(…), owner: "host 4711" } } }   while backups go on
+ *             { …, restoring: { since: ISODate(…) } }   in a copy, until it is restored: nobody counts
+ *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had sealed before
  *
- * Held   : while a backup goes on, writers delete no logs. They ask before they do. At the end the backup
- *          checks that it has all logs, one by one, by `prev`: else it fails.
+ * Logs   : while a backup goes on, writers delete no logs; they ask before they do. At the end the backup
+ *          checks by `prev` that it has every log, else it fails.
  */
 #pragma once
 
@@ -19,11 +20,11 @@
 
 /* ---- mongo/admin/owned.c */
 
-/* A collection of tallyd's: `listed` is what the server lists of it, `name`, `type`, `options`. */
+/* Called for a collection of tallyd. `listed`: the server's description of it, { name, type, options }. */
 typedef bool mongo_owned_fn(void *context, const struct mongo_place *place, const bson_t *listed,
                             struct err *e); /* false ends the walk */
-/* Those of the database, and those of its raw events in databases of their own. `also`: collections of these
- * names are tallyd's, too; NULL: none. */
+/* Calls `fn` for the collections of the database, and for those of raw events in databases of their own.
+ * `also`: collections that count as tallyd's, too; NULL: none. */
 bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mongo_owned_fn *fn, void *context,
                       struct err *e) MUST_CHECK;
 bool mongo_is_raw(const struct mongo_place *place);

@@ -1,4 +1,5 @@
-/* mongo/admin/dump.h - a copy of a database as files, as mongodump makes them: who reads those reads these.
+/* mongo/admin/dump.h - writes and reads a copy of a database as files, in the format of mongodump. Backup and
+ * restore call it.
  *
  *   DIR/DATABASE/COLLECTION.bson             documents, one behind the other
  *   DIR/DATABASE/COLLECTION.metadata.json    { options, indexes, collectionName, type }
@@ -21,14 +22,15 @@ struct mongo_dump_entry {
 };
 
 struct mongo_dump {
-    const char *dir;                     /* borrowed */
-    char database[MONGO_DATABASE_BYTES]; /* that of the counts; others begin with its name */
+    const char *dir; /* borrowed */
+    /* the database of the counts; names of other databases begin with its name */
+    char database[MONGO_DATABASE_BYTES];
     struct mongo_dump_entry *list;
     size_t count, capacity;
 };
 
 void mongo_dump_fini(struct mongo_dump *d);
-/* NULL: it has no such collection. */
+/* NULL: no such collection. */
 const struct mongo_dump_entry *mongo_dump_find(const struct mongo_dump *d, const char *database,
                                                const char *collection);
 
@@ -42,26 +44,26 @@ struct mongo_dump_file {
 };
 
 bool mongo_dump_delete(const char *dir, struct err *e) MUST_CHECK;
-/* What is there already, of a backup that was killed, is deleted. */
+/* Makes the directory. Deletes the remains of a backup that was killed. */
 bool mongo_dump_make_directory(const char *dir, struct err *e) MUST_CHECK;
 bool mongo_dump_create(struct mongo_dump *d, const struct mongo_place *place, struct mongo_dump_file *f,
                        struct err *e) MUST_CHECK;
 bool mongo_dump_put(struct mongo_dump_file *f, const bson_t *document, struct err *e) MUST_CHECK;
-/* Durable, if `good`; ends it in any case. */
+/* Closes the file in any case. If `good`, makes it durable and adds it to `d`. */
 bool mongo_dump_end(struct mongo_dump *d, struct mongo_dump_file *f, bool good, struct err *e) MUST_CHECK;
 bool mongo_dump_put_metadata(const struct mongo_dump *d, const struct mongo_place *place,
                              const bson_t *metadata, struct err *e) MUST_CHECK;
-/* Names all that was written. */
+/* Writes tallyd-backup.json, which names all files. */
 bool mongo_dump_put_names(const struct mongo_dump *d, struct err *e) MUST_CHECK;
 
 /* ---- reading */
 
-/* EX_NOINPUT: `dir` is no whole backup. */
+/* EX_NOINPUT: `dir` has no complete backup. */
 bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e) MUST_CHECK;
 typedef bool mongo_dump_fn(void *context, const bson_t *document, struct err *e); /* false ends the walk */
-/* EX_DATAERR: damaged. fn NULL: only look whether it is. */
+/* EX_DATAERR: the file is damaged. fn NULL: only check it. */
 bool mongo_dump_read(const struct mongo_dump *d, const struct mongo_dump_entry *entry, mongo_dump_fn *fn,
                      void *context, struct err *e) MUST_CHECK;
-/* Begins `metadata` in any case; empty where there is none. */
+/* Initialises `metadata` in any case; empty if there is none. */
 bool mongo_dump_read_metadata(const struct mongo_dump *d, const struct mongo_dump_entry *entry,
                               bson_t *metadata, struct err *e) MUST_CHECK;

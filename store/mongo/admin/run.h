@@ -1,4 +1,4 @@
-/* mongo/admin/run.h - one run of a task: what is done for each collection, printed or carried out. */
+/* mongo/admin/run.h - one run of a task. For each collection, the task is printed or carried out. */
 #pragma once
 
 #include "store/mongo/admin/task.h"
@@ -8,15 +8,15 @@ struct mongo_admin_run {
     struct mongo_store *m;
     const struct mongo_task *task;
     struct text *out;
-    bool is_there;   /* the server */
-    bool is_sharded; /* a cluster: it is a mongos */
+    bool is_there;   /* there is a server */
+    bool is_sharded; /* the server is a mongos: a sharded cluster */
     bool has_failed;
-    struct err failure; /* the first */
+    struct err failure; /* the first failure */
 };
 
-/* As a shell takes it. */
+/* Prints a document in the shell's notation. */
 void mongo_admin_json(struct text *out, const bson_t *document);
-/* "db.getSiblingDB(…)": the database, whichever the shell is in. */
+/* Prints "db.getSiblingDB(…)", which names the database whichever one the shell uses. */
 void mongo_admin_database(struct mongo_admin_run *r);
-/* Is a key found in a server the one that is wanted? It may give back 1, 1.0 or NumberLong(1). */
+/* Is the key that a server returned the wanted one? The server may return 1 as 1.0 or NumberLong(1). */
 bool mongo_admin_is_key(const bson_t *wanted, const bson_iter_t *found);

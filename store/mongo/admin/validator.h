@@ -1,4 +1,4 @@
-/* mongo/admin/validator.h - validators, as a task has them. */
+/* mongo/admin/validator.h - validators: prints or makes them for a task. */
 #pragma once
 
 #include "store/mongo/admin/run.h"

@@ -1,15 +1,17 @@
-/* mongo/catalog/catalog.h - every collection of a database, and what belongs to it: an index, a validator.
+/* mongo/catalog/catalog.h - the table of all collections of a database, with their indexes and validators.
+ * Start, `tallyd admin` and `tallyd check` walk it.
  *
- *   pages.day, …   documents    index, validator; those of weeks where a database has them
+ *   pages.day, …   documents    index, validator; weeks only if the database has them
  *   pages.series   series       validator
  *   pages.top      rankings     index, validator
  *   books          books        validator
- *   raw.access     events       indexes; those by period are not here: each has its own as it begins
+ *   raw.access     events       indexes; collections by period are not listed: each gets its own at its start
  *   batches, ledger, reports, jobs
  *
- * Validators : what tallyd writes always passes. Of what others write every counter is looked at, where the
- *              server takes members without naming them (additionalProperties); else only those with a name.
- *              Logs are for nobody to change, and of the ledger each seal compares what it relies on.
+ * Validators : what tallyd writes always passes. In writes of others, every counter is checked if the server
+ *              supports additionalProperties; else only members with fixed names. Logs and the ledger have
+ *              no validator: others have no reason to change logs, and each seal compares its part of the
+ *              ledger.
  */
 #pragma once
 
@@ -35,23 +37,23 @@ enum mongo_holds {
 
 struct mongo_collection {
     enum mongo_holds holds;
-    size_t report;                 /* of documents, series and rankings */
-    const struct mongo_kind *kind; /* of documents */
+    size_t report;                 /* index of the report: documents, series and rankings */
+    const struct mongo_kind *kind; /* documents only */
     char name[MONGO_NAME_BYTES];
-    const struct raw *raw; /* of events */
+    const struct raw *raw; /* raw events only */
 };
 
 typedef bool mongo_collection_fn(void *context, const struct mongo_collection *c, struct err *e);
-/* False where `fn` says so, which ends the walk. */
+/* Calls `fn` for every collection. If it returns false, the walk ends with false. */
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e);
 
-/* What follows begins the bson_t that it writes, in any case. */
+/* The functions below initialise the bson_t that they write, in any case. */
 
-/* The index beside that of _id, and its name; NULL: none. */
+/* The index beside that of _id: its key; returns its name; NULL: none. */
 #define MONGO_INDEX     "tallyd_series_date"
 #define MONGO_INDEX_TOP "tallyd_waiting"
-#define MONGO_INDEX_TTL "tallyd_ttl" /* of documents, not among these: mongo/job/ttl.h */
+#define MONGO_INDEX_TTL "tallyd_ttl" /* of documents; not in this table: mongo/job/ttl.h */
 const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
-/* All of them, from 0 on; false: there are no more. */
+/* The n-th index, from 0; false: there are no more. */
 bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
                     struct mongo_index_of *index, bson_t *key);

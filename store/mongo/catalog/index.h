@@ -3,5 +3,5 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* At start: of all collections; one that differs is told, and left alone. */
+/* At start: makes the indexes of all collections. A different index is logged, and left alone. */
 bool mongo_create_indexes(struct mongo_store *m, struct err *e);

@@ -1,11 +1,11 @@
-/* mongo/catalog/schema.h - what documents of a collection look like. */
+/* mongo/catalog/schema.h - the schema of a collection's documents, as a validator. */
 #pragma once
 
 #include "store/mongo/catalog/catalog.h"
 
-/* Begins `validator` in any case: { $jsonSchema: … }; false: none. `whole`: with those members that have no
- * name of their own. */
+/* Initialises `validator` in any case: { $jsonSchema: … }; false: there is none. `whole`: cover members
+ * without fixed names, too. */
 bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
                   bson_t *validator);
-/* Did mongo_schema() write it, of this version of tallyd or another? */
+/* Did this or another version of tallyd write the validator by mongo_schema()? */
 bool mongo_schema_is_ours(const bson_t *validator);

@@ -1,7 +1,7 @@
-/* mongo/doc/periods.h - which periods a batch has counts of.
+/* mongo/doc/periods.h - the periods that a batch has counts of.
  *
- * Order: hours are added in any order, each as often as it likes; then floored by longer and longer spans: so
- *        they are sorted, each once.
+ * Order: add hours in any order, any number of times. Then floor them to longer and longer resolutions: each
+ *        call of mongo_periods_floor() leaves the periods sorted, without duplicates.
  */
 #pragma once
 

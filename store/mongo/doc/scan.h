@@ -1,4 +1,4 @@
-/* mongo/doc/scan.h - scans, as store.h promises them. */
+/* mongo/doc/scan.h - the scans of store.h. */
 #pragma once
 
 #include "store/mongo/doc/read.h"
@@ -8,6 +8,6 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n);
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e);
-/* All series, by their keys. */
+/* Scans all series, by their keys. */
 bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e);

@@ -1,13 +1,13 @@
-/* mongo/doc/series.h - the series of a report, as documents of R.series, and their names in a handle. */
+/* mongo/doc/series.h - the series of a report: documents of R.series, and their numbers in a handle. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* The number of the series that a document is of, which the database is known to have from now on; false: of
- * none of the report. `key` is for its text. */
+/* The number of a document's series, which is noted as stored in the database. False: the document does not
+ * fit the report. `key` is scratch. */
 bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
                      uint32_t *series);
-/* Take the names of all series that are stored. */
+/* Adds all series of the database to the handle's names. */
 bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e);
 
 bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,

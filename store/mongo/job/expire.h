@@ -1,4 +1,5 @@
-/* mongo/job/expire.h - marks are moved, and what is before them is deleted. */
+/* mongo/job/expire.h - moves the expiry watermarks, and deletes expired documents and buckets. See struct
+ * store_ops. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

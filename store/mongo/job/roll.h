@@ -1,23 +1,25 @@
-/* mongo/job/roll.h - R.year and R.week from R.month: what is over, set, never added.
+/* mongo/job/roll.h - rolls up: sets R.year and R.week from R.month, when a month or week is over. Any daemon
+ * or the operator may run it (struct store_ops). It fails if the server does.
  *
  *   pages.year { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 },
  *                bytes: { total: { "10": 4652 } }, applied: { rollup: 17 }, modified, v }
  *   pages.week { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 },
  *                bytes: { weekly: 4652, daily: { "6": 4652 } }, applied: { rollup: 18 }, modified, v }
  *
- * Exact  : a month's stamp is read, then every batch that is open is waited for, then R.month is read:
- *          whatever the stamp counts is in what is read. What comes meanwhile makes the stamp another, and
- *          the month is rolled up again. What is set is in mongo/job/merge.h.
- * Who    : anybody, by a lease for each report; see mongo/doc/stamps.h.
- * Pace   : a month, or week, that is over, once nothing was written to it for store_roll.quiet_ms; but if
- *          that does not end, after MONGO_ROLL_WAIT_MS.
- * Cost   : those months of a year that wait go together: one pass over their documents, and an update of each
- *          of the year, sent as those of a batch are. A week is a pass over those of its month, or two.
- * Weeks  : for whoever reads them by other tools, and only where they are wanted (store_roll.weeks): a
- *          chart of a year by weeks takes 12 documents of months, or 53 of weeks. All days of a week are
- *          there, or it is not: it goes with its first day (mongo/job/expire.c), and is not set again. They
- *          begin on the day that the stamps say; on another only by a rebuild, which deletes those that there
- *          are (mongo/job/weeks.h).
+ * Exact  : values are set, never added. The job reads a month's stamp, waits for every open batch, then reads
+ *          R.month: so it reads all that the stamp counts. A batch that comes meanwhile raises the stamp, and
+ *          the month is rolled up again. mongo/job/merge.h shows how documents are set.
+ * Lease  : one for each report and target, which anybody may take: mongo/doc/stamps.h.
+ * Pace   : a month or week that is over is rolled up when nothing was written to it for store_roll.quiet_ms,
+ *          but at the latest after MONGO_ROLL_WAIT_MS.
+ * Cost   : the months of a year that wait are rolled up together, with one pass over their documents, and one
+ *          update for each document of the year, sent as a batch is. A week takes one pass over each of its
+ *          months, one or two.
+ * Weeks  : for other tools, and only if they are wanted (store_roll.weeks): a chart of a year by weeks takes
+ *          12 documents of months, or 53 of weeks. A week has all its days or does not exist: it is deleted
+ *          when its first day expires (mongo/job/expire.c), and not set again. Weeks begin on the day that
+ *          the stamps say. Only a rebuild changes the day; it deletes the weeks of the old day
+ *          (mongo/job/weeks.h).
  */
 #pragma once
 

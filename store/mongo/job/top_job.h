@@ -1,8 +1,8 @@
-/* mongo/job/top_job.h - periods that are over are ranked: mongo/doc/top.h. */
+/* mongo/job/top_job.h - the job that ranks periods that are over: mongo/doc/top.h. See struct store_ops. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
 bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e);
-/* How it stands, of one report. */
+/* Tells the state of the job for one report. */
 bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *context, struct err *e);

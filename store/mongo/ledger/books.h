@@ -1,4 +1,4 @@
-/* mongo/ledger/books.h - what was counted of each partition, as documents of `books`. */
+/* mongo/ledger/books.h - reads the books of each partition from `books`. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

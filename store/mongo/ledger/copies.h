@@ -1,14 +1,15 @@
-/* mongo/ledger/copies.h - what the ledger says of backups and restores, which mongo/admin/copy.h shows. */
+/* mongo/ledger/copies.h - backups and restores that the ledger knows of; mongo/admin/copy.h shows the
+ * fields. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-#define MONGO_HOLD_MS 600000 /* after so long without a word, a backup holds nothing any more */
+#define MONGO_HOLD_MS 600000 /* a backup that has not renewed its note for so long is over */
 
-/* Is any under way? A writer's logs are to stay then. */
+/* Is a backup under way? Then writers keep their logs. */
 bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e) MUST_CHECK;
 
-/* EX_TEMPFAIL: the ledger says that a restore is under way, or was not ended. */
+/* EX_TEMPFAIL: the ledger says that a restore is under way, or has not ended. */
 bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
-/* … it does not, into a filter. */
+/* Adds the condition that no restore is under way to a filter. */
 void mongo_add_restored(bson_t *filter);

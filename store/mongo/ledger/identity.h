@@ -1,24 +1,26 @@
-/* mongo/ledger/identity.h - is it still the database that this handle counts into? */
+/* mongo/ledger/identity.h - checks that the database is still the one that this handle counts into. Writers
+ * call it. EX_DATAERR: it was restored or replaced, or it lost acknowledged writes.
+ */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* The ledger is there, and has an identity. */
+/* Creates the ledger unless it exists, and reads its identity and epoch at the first call. */
 bool mongo_begin_ledger(struct mongo_store *m, struct err *e);
-/* { _id, identity, epoch } of the ledger that this handle has seen first. */
+/* Adds { _id, identity, epoch } of that ledger to a filter. */
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);
-/* The same one, and nothing of this writer's slot went back in it; else EX_DATAERR. */
+/* EX_DATAERR: another ledger, or this writer's slot went back. */
 bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e);
-/* A partition that it claimed again goes on from where it was; else EX_DATAERR. */
+/* EX_DATAERR: a partition that this writer claims again went back. */
 bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *was,
                            const struct mongo_partition *now, struct err *e);
-/* The database is not what it was: EX_DATAERR, whatever is asked of the handle. Returns false. */
+/* The database is not the same any more: every later call returns EX_DATAERR, too. Returns false. */
 bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...) PRINTF_LIKE(3, 4);
-/* A document whose number of `of`'s slot is above `of->prev`: is it that of a batch which the ledger knows?
- * EX_DATAERR: no. */
+/* Checks a document whose number of `of->slot` is above `of->prev`. EX_DATAERR: the ledger does not know
+ * that batch. */
 bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                          const char *id, int64_t applied, struct err *e);
-/* No: EX_DATAERR. Returns false. */
+/* Sets EX_DATAERR for such a document. Returns false. */
 bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,
                            int64_t applied, const char *slot, int64_t seq, struct err *e);

@@ -1,19 +1,21 @@
-/* mongo/ledger/slots.h - which slots of a ledger live, as far as one can tell: by their leases, and those of
- * this machine by their processes. */
+/* mongo/ledger/slots.h - which slots of a ledger are alive: by their leases; on this machine also by their
+ * processes. The answer is a guess that the protocol does not rely on.
+ */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-#define MONGO_LEASE_MS   60000 /* a slot that was not heard of for so long is anybody's */
+#define MONGO_LEASE_MS   60000 /* a slot whose lease is older may be taken by anybody */
 #define MONGO_HOST_BYTES 72
 
-/* What a process id belongs to: this boot of this machine, and a namespace. Names of hosts are not unique. */
+/* The namespace of a process id: this boot of this machine, and its pid namespace. Host names are not
+ * unique. */
 bool mongo_name_host(char buf[MONGO_HOST_BYTES]);
 
 bool mongo_slot_lives(const bson_t *ledger, const char *slot, int64_t now_ms);
-/* Does a writer that is not this process live in it, as far as one can tell? */
+/* Is the slot alive, with a writer in another process? */
 bool mongo_slot_is_others(const bson_t *ledger, const char *slot);
-/* Is a writer heard of? Its slot. */
+/* Finds a slot that is alive. False: none. */
 bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);
-/* The best one to take; false: all live. */
+/* Finds the best slot to take. False: all are alive. */
 bool mongo_find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);

@@ -1,22 +1,21 @@
-/* mongo/send/chunk.h - some updates of a batch's log in one command, and what becomes of those that the
- * server does not take at once.
+/* mongo/send/chunk.h - applies a chunk, which is some updates of a batch's log, with a few commands. send.c
+ * calls it.
  *
- * Exact  : as docs/LEDGER.md says of "apply"; chunks of one batch may go in any order, and beside each
- *          other: each document has a guard of its own.
- * Alike  : updates that differ in nothing but their document first go together, as one update of many. It
- *          makes no document, and knows them by `_id` alone: one to which another hand gave other metadata
- *          is added to, which an update of one document refuses (EX_DATAERR). Not through a router: it
- *          names no shard key, so that each shard would be asked.
- * New    : documents that are not there are inserted together; which they are turns out where alike
- *          updates went together, and is asked (of all shards) where the chunk before made many.
- * Ahead  : documents that are made before they are needed are inserted together; those that are there are
- *          left as they are.
- * Else   : what the server took in neither way goes one by one, as an upsert.
- * Refused: the first document that the server does not take then, for good, is named (EX_IOERR); what it
- *          took of the command is applied.
- * Limits : MONGO_CHUNK_UPDATES and _BYTES, or what the server takes if that is less. The bytes are those
- *          of the log; a command has fewer. One update may be longer: it goes alone.
- * Threads: one per chunk, which has a client of its own.
+ * Exact  : as docs/LEDGER.md says of "apply". Chunks of one batch may be applied in any order and at the same
+ *          time: each document has its own guard.
+ * Alike  : updates that differ only in their document are first sent as one update of many. It makes no
+ *          document, and knows documents by `_id` alone: it also updates one whose metadata others have
+ *          changed, which an update of one document refuses (EX_DATAERR). Through a router they are not
+ *          sent together: without a shard key each shard would be asked.
+ * New    : documents that do not exist are inserted together. After an update of many it is known which they
+ *          are; else the server is asked (all shards) if the chunk before made many documents.
+ * Ahead  : preallocated documents are inserted together; existing ones are left alone.
+ * Else   : updates that neither way applied are sent one by one, as upserts.
+ * Refused: EX_IOERR names the first document that the server then refuses for good. The rest that it took of
+ *          the command is applied.
+ * Limits : MONGO_CHUNK_UPDATES and MONGO_CHUNK_BYTES, or the server's limits if lower. The bytes are those of
+ *          the log; a command has fewer. A longer update is a chunk of its own.
+ * Threads: one per chunk, which has its own client.
  */
 #pragma once
 
@@ -24,17 +23,18 @@
 
 struct mongo_chunk {
     struct mongo_client *client;
-    const struct mongo_open *of; /* the batch */
-    bool one_by_one;             /* not together what is alike */
+    const struct mongo_open *of; /* the batch that the updates are from */
+    bool one_by_one;             /* send alike updates one by one, too */
     char collection[MONGO_NAME_BYTES];
-    struct text raw; /* of updates, one behind the other, … */
+    struct text raw; /* updates, one behind the other */
     size_t at[MONGO_CHUNK_UPDATES];
-    const char *ids[MONGO_CHUNK_UPDATES]; /* in it, of their documents, while it is applied */
+    /* `_id` of each update's document, within `raw`; valid while the chunk is applied */
+    const char *ids[MONGO_CHUNK_UPDATES];
     size_t count;
-    size_t made;    /* documents, that were not there */
-    bool is_ahead;  /* all of them only make documents before they are needed */
-    bool finds_new; /* many of the chunk before were: it is worth looking for them */
+    size_t made;    /* documents that the chunk made */
+    bool is_ahead;  /* all updates only preallocate documents */
+    bool finds_new; /* the chunk before made many documents: worth looking for new ones */
 };
 
-/* Done when it returns true; the chunk is empty then. */
+/* Applies the chunk. When it returns true, all is applied and the chunk is empty. */
 bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e) MUST_CHECK;

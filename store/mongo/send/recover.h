@@ -1,12 +1,12 @@
-/* mongo/send/recover.h - a batch that is open is finished from its log, whoever sealed it. */
+/* mongo/send/recover.h - recovers a batch: applies an open batch from its log, whichever writer sealed it. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* The ledger says that the batch is applied. */
+/* Removes the open batch from the ledger: it is applied. */
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e);
-/* Apply an open batch from its log, and mark it done. */
+/* Applies an open batch from its log, and calls mongo_done(). */
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e);
-/* What is open in others' slots whose writers are gone. `goes_on`: where a log is damaged, or the server
- * refuses it, that is a warning. */
+/* Recovers the open batches of writers that are gone, except in our own slot. `goes_on`: warn and go on if a
+ * log is damaged or the server refuses it. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e);

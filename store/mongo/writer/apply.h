@@ -1,4 +1,5 @@
-/* mongo/writer/apply.h - one batch: log, seal, apply, done. */
+/* mongo/writer/apply.h - applies one batch: log, seal, apply, done. After a failure, the same call
+ * resumes. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

@@ -1,17 +1,17 @@
-/* mongo/writer/partition.h - partitions that this writer has claimed, and how far each is counted. */
+/* mongo/writer/partition.h - the partitions that this writer has claimed, and how far each is counted. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* NULL: it is not claimed. */
+/* NULL: this writer has not claimed it. */
 struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
-/* They are to be claimed anew. */
+/* All partitions must be claimed anew. */
 void mongo_forget_partitions(struct mongo_store *m);
-/* "partitions.kafka:access/0.next"; valid until the next one. */
+/* The path of a member in the ledger: "partitions.kafka:access/0.next"; valid until the next call. */
 const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 
-/* Make them ours, and finish for whoever had them what is sealed of them. */
+/* Claims partitions, and recovers open batches that have events of them. */
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e);
-/* Those of a batch's partitions that are not. */
+/* Claims those partitions of a batch that this writer does not have. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);

@@ -1,19 +1,19 @@
-/* mongo/writer/prealloc.h - documents before they are needed. */
+/* mongo/writer/prealloc.h - preallocates documents, as store/prealloc.h decides. writer/update.c calls it. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* A document that the batch counts in, those of a series in order of time. */
+/* A document that the batch counts in. Those of a series come in order of time. */
 struct mongo_touch {
     uint32_t series;
-    int64_t start_ms, last_ms; /* of its span; of its last cell */
+    int64_t start_ms, last_ms; /* start of its period; time of its last cell */
     int64_t hits;
-    bool is_last; /* of its series, in the batch */
+    bool is_last; /* it is the last one of its series in the batch */
 };
 
-/* Notes in m->making.ahead whether the next document of the series is due. True: this one is most likely
- * there. */
+/* Adds the next document of the series to m->making.ahead if it is due. Returns true if document `t` most
+ * likely exists. */
 bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct mongo_touch *t);
-/* Makes what is noted: no more is. */
+/* Writes the updates that make the documents in m->making.ahead, and empties that. */
 void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,
                        struct mongo_log *log);

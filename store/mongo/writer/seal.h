@@ -1,9 +1,10 @@
-/* mongo/writer/seal.h - the batch under way is sealed in the ledger. */
+/* mongo/writer/seal.h - seals the batch under way in the ledger. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* Of the batch under way. */
+/* Prepares the filter and the update of the seal; a retry sends the same. */
 void mongo_prepare_seal(struct mongo_store *m, int64_t seq);
-/* False where nobody knows: call it again. Else *sealed, or *e says why the ledger has another mind. */
+/* False: the outcome is unknown, so call it again. If it returns true with *sealed false, *e says why the
+ * ledger refused. */
 bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e);

@@ -1,14 +1,15 @@
-/* mongo/writer/slot.h - the slot of this writer: taken, kept, given back (docs/LEDGER.md, "take"). */
+/* mongo/writer/slot.h - this writer's slot: takes it, renews its lease, gives it back (docs/LEDGER.md,
+ * "take"). */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* Where there is none: take one that is free, and finish what is open in it. */
+/* Takes a free slot unless the writer has one, and recovers its open batch. */
 bool mongo_need_slot(struct mongo_store *m, struct err *e);
-/* Until when the slot is ours in the eyes of those who look for one; 0 gives it back. No more than that: what
- * a slow writer may still do is decided by `inc`. */
+/* Sets the time of the lease, by which others judge whether the slot is alive; 0 gives it back. The lease is
+ * a hint: `inc` decides what a slow writer may still do. */
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e);
-/* Now and then: renews it, and finishes what writers that are gone have left open, if that can be done. */
+/* Renews the lease now and then, and recovers batches of writers that are gone, if possible. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e);
-/* There are no snapshots; so nothing may be under way. */
+/* MongoDB has no snapshots to lock: fails if a batch is under way. EX_TEMPFAIL, retryable. */
 bool mongo_hold(struct store *st, struct err *e);
