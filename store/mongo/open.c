@@ -27,7 +27,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define KEY_BYTES 64 /* of one series, as most have less */
+#define KEY_BYTES 64 /* bytes of one series' key; most have fewer */
 
 bool mongo_is_url(const char *url)
 {
@@ -48,7 +48,7 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 struct known {
     const struct report *wanted; /* NULL: all */
     struct report newest;
-    bool has_zeros; /* there are documents of zeros of it */
+    bool has_zeros; /* some documents hold buckets of zeros */
     struct mongo_store *m;
     bool good;
     struct err *e;
@@ -66,7 +66,7 @@ static bool read_report(const bson_t *document, struct report *r, struct err *e)
                        slice_text(bson_iter_utf8(&definition, NULL)), e);
 }
 
-/* Sorted by name, the newest generation first. */
+/* Reports come sorted by name, the newest generation first. */
 static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
@@ -115,7 +115,8 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
     return good;
 }
 
-/* *is_there: just so; another definition under its name and generation is refused. */
+/* Fails if the database has another definition with this name and generation. *is_there: it has this
+ * definition. */
 static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, bool *has_zeros,
                          struct err *e)
 {
@@ -138,7 +139,8 @@ static bool check_report(struct mongo_store *m, const struct report *r, bool *is
     return good;
 }
 
-/* Before there is any document of zeros: whoever reads knows then that a slot may mean nothing. */
+/* Writes `zeros` before any document of zeros exists, so that readers know that a bucket of zeros may mean
+ * nothing. */
 static bool note_zeros(struct mongo_store *m, struct mongo_report *more, struct err *e)
 {
     bool matched;
@@ -151,7 +153,8 @@ static bool note_zeros(struct mongo_store *m, struct mongo_report *more, struct 
     return good;
 }
 
-/* Find it in the database, or add it, and look again: another may have been quicker. */
+/* Finds the report in the database, or adds it and looks again, since another writer may have been
+ * quicker. */
 static bool register_report(struct mongo_store *m, const struct report *r, bool with_zeros, struct err *e)
 {
     bool is_there, has_zeros;
@@ -181,7 +184,7 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- open and close */
 
-/* Before anything is written: whoever is refused leaves nothing that would stop others. */
+/* Called before anything is written: a refused writer leaves nothing that would stop others. */
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
     bson_t ledger;
@@ -211,14 +214,14 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         if (!register_report(m, &reports[i], with_zeros, e))
             return false;
     }
-    /* Validators first: what makes a collection needs less of a right than what changes it. */
+    /* Validators first: making a collection requires fewer rights than changing it. */
     if (!mongo_set_validators(m, options->validation, e) ||
         (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_ttl_open(m, e) ||
         !mongo_raw_open(m, options, e) || !mongo_need_slot(m, e))
         return false;
     prealloc_init(&m->making.prealloc, &options->prealloc, clock_wall_ms(&clock_system),
                   XXH3_64bits_withSeed(m->writer.slot, strlen(m->writer.slot), (uint64_t)m->writer.inc));
-    for (size_t i = 0; i < count; i++) { /* not before: taking a slot may finish a batch with new series */
+    for (size_t i = 0; i < count; i++) { /* only now: taking a slot may recover a batch with new series */
         if (!count_series(m, i, e))
             return false;
     }
@@ -244,7 +247,7 @@ static void mongo_close(struct store *st)
 {
     struct mongo_store *m = mongo_of(st);
     struct err ignored;
-    /* Twice: that a connection has broken meanwhile is noticed only by its next use. */
+    /* Twice: a broken connection is noticed only when it is used. */
     if (m->writer.slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
         (void)!give_back(m, &ignored);
     mongo_free(m);
@@ -298,7 +301,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     m->store.ops = &mongo_ops;
     m->goes_by_clock = mode == STORE_READ;
     if (mode == STORE_WORK)
-        m->connections = 1; /* the others are for counting */
+        m->connections = 1; /* the others are for writers */
     if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
                             : open_reader(m, e) && (mode == STORE_READ || mongo_take_limits(m, e)))
         return &m->store;

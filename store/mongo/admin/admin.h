@@ -10,7 +10,8 @@
  *     pages.series   _id                                    lookups are by _id; it grows with no clock
  *     batches        _id, hashed                            written, and deleted a second later
  *     raw.SOURCE     host, time                             one client's events ask one shard; no hot chunk
- *     books, ledger, reports; reports without dimensions    not sharded: few documents, or one
+ *     pages.top, books, ledger, reports, jobs               not sharded: few documents, or one
+ *     documents of a report without dimensions              not sharded: one series
  *
  *   A collection whose shard key is not _id has a unique _id on each shard only. There is still only one
  *   document of a series and time: every update has the full metadata beside _id in its filter (for `other`,

@@ -1,4 +1,4 @@
-/* What a document is called, and how the columns of a measure look in it. */
+/* The names of documents, and the columns of a measure as their members. */
 #include "store/mongo/doc/document.h"
 
 #include "aggregate/dimension.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-/* Old servers refuse keys of indexes above 1 KiB. */
+/* Old servers refuse index keys longer than 1 KiB. */
 #define ID_BYTES_MAX 900
 
 const char *mongo_collection(const struct mongo_store *m, size_t report, const char *kind,
@@ -26,7 +26,7 @@ static void cut(struct text *out, size_t from)
     XXH128_hash_t hash = XXH3_128bits(out->ptr + from, out->len - from);
     size_t len = from + ID_BYTES_MAX;
     while (((unsigned char)out->ptr[len] & 0xC0) == 0x80)
-        len--; /* between two characters */
+        len--; /* cut between two characters */
     out->len = len;
     text_printf(out, "~%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64, (uint64_t)hash.low64);
 }
@@ -38,7 +38,7 @@ void mongo_id(struct text *out, const struct mongo_store *m, size_t report, cons
     text_puts(out, time != NULL ? time : "");
     size_t from = out->len;
     if (key == NULL) {
-        text_puts(out, time == NULL ? "%other" : "/%other"); /* which no escaped text can be */
+        text_puts(out, time == NULL ? "%other" : "/%other"); /* no escaped text is the same */
         return;
     }
     struct slice rest = *key;
@@ -55,7 +55,7 @@ void mongo_add_metadata(bson_t *to, const struct mongo_store *m, size_t report, 
     size_t count = m->reports[report].dimension_count;
     if (key == NULL) {
         BSON_APPEND_BOOL(to, "metadata.other", true);
-        for (size_t d = 0; d < count; d++) /* in full, since they may be a shard key */
+        for (size_t d = 0; d < count; d++) /* all dimensions, since they may be a shard key */
             BSON_APPEND_NULL(to, m->more[report].dimensions[d]);
         return;
     }
@@ -167,7 +167,7 @@ static int64_t member(const bson_iter_t *document, const char *name)
     return BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) + 1 : bson_iter_as_int64(&at);
 }
 
-/* Of many additions, more millionths than a unit has. */
+/* After many additions there may be more millionths than one unit. */
 static void carry(int64_t *columns)
 {
     columns[0] = value_add(columns[0], columns[1] / EVENT_SCALE);
@@ -215,5 +215,5 @@ bool mongo_date_of(const bson_t *document, int64_t *date_ms)
         !BSON_ITER_HOLDS_DATE_TIME(&date))
         return false;
     *date_ms = bson_iter_date_time(&date);
-    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* others' are damage */
+    return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* other dates are damage by others */
 }

@@ -7,9 +7,8 @@
 
 #include <stdio.h>
 
-/* A handle that reads knows the marks as they were at most so long ago, and whoever deletes lets them be
- * known for longer (MONGO_KNOWN_MS) before it does: so no scan costs a round trip more, and none misses what
- * was deleted. */
+/* A reader's watermarks may be this old. A job deletes nothing before a watermark has been known for longer
+ * (MONGO_KNOWN_MS). So scans need no further round trip, and notice every deletion. */
 #define SEEN_MS 1000
 
 static void take_dates(const bson_t *document, const char *member, struct marks *marks)
@@ -20,7 +19,7 @@ static void take_dates(const bson_t *document, const char *member, struct marks 
         snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
         bool found = mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_DATE_TIME(&it);
         int64_t at_ms = found ? bson_iter_date_time(&it) : 0;
-        bool may_be = at_ms > 0 && at_ms <= CIVIL_END_MS; /* others' are damage */
+        bool may_be = at_ms > 0 && at_ms <= CIVIL_END_MS; /* other dates are damage by others */
         marks->before_ms[s] = may_be ? span_floor((enum span)s, at_ms) : 0;
     }
 }
@@ -138,7 +137,7 @@ void mongo_append_dates(bson_t *update, const char *member, const struct marks *
         if (marks->before_ms[s] > before->before_ms[s])
             BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
     }
-    if (!bson_empty(&max)) /* which servers refuse */
+    if (!bson_empty(&max)) /* servers refuse an empty $max */
         BSON_APPEND_DOCUMENT(update, "$max", &max);
     bson_destroy(&max);
 }
@@ -150,7 +149,7 @@ bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member, c
     bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
     mongo_append_dates(&update, member, before, marks);
-    ASSERT(!bson_empty(&update)); /* it would be taken for a document, and put in the place of this one */
+    ASSERT(!bson_empty(&update)); /* an empty update would replace the document */
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
     if (good && !matched)
         good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
@@ -160,7 +159,7 @@ bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member, c
     return good;
 }
 
-/* A document is before a mark as a whole, or not at all. */
+/* The resolution at whose starts the watermark of `span` may stand: a watermark never splits a document. */
 enum span mongo_goes_by(const struct report *r, enum span span)
 {
     return mongo_kind_for(r, span)->span;

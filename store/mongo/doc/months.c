@@ -1,6 +1,6 @@
-/* Months from the fewest documents: of a year those that are rolled up, and each of the others. Their stamps
- * are read first, so whatever they say is in R.year was there before it is read; and at most once in a while,
- * so a late event may be seen so much later. */
+/* Reads months from the fewest documents: rolled-up months from documents of years, the others from their
+ * own. Stamps are read first: so R.year already had what they say when it is read. They are read at most
+ * once in SEEN_MS, so a late event may be seen that much later. */
 #include "store/mongo/doc/months.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 
 #define SEEN_MS 1000
 
-#define WORTH_MIN 2 /* so many months, or there is no document less to read */
+#define WORTH_MIN 2 /* fewer rolled-up months do not save a document */
 
 struct months {
     struct mongo_store *m;
@@ -29,7 +29,7 @@ static bool is_rolled(const struct months *s, int64_t month_ms)
     return mongo_is_rolled(s->stamps, month_ms);
 }
 
-/* A year may have another value of a month that is not rolled up as it is now. */
+/* A year may still have an old value of a month that is not rolled up now. */
 static void see_rolled(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
 {
     const struct months *s = context;
@@ -49,7 +49,7 @@ static bool scan_part(struct months *s, const struct mongo_kind *kind, int64_t f
     return mongo_scan_kind(s->m, kind, &part, s->fn, s->context, s->stats, s->e);
 }
 
-/* Each run of months that are not rolled up. */
+/* Scans each run of months that are not rolled up. */
 static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_t rows_before)
 {
     int64_t at = s->scan->from_ms;
@@ -66,7 +66,7 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
     return true;
 }
 
-/* NULL: they could not be read. */
+/* Returns NULL if they could not be read. */
 static const struct mongo_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
 {
     struct mongo_stamps **seen = &m->more[report].rolled;

@@ -1,4 +1,5 @@
-/* The newest time buckets that have documents. `_id` begins with the time, so each is found by its index. */
+/* The newest time buckets that have documents. `_id` begins with the time, so the index on `_id` finds
+ * each. */
 #include "store/mongo/doc/newest.h"
 
 #include "base/civil.h"
@@ -6,11 +7,11 @@
 
 #include <stdio.h>
 
-/* Documents made ahead of their counts lie at most one period behind one another. */
+/* At most one preallocated document follows a document with counts; this leaves a margin. */
 #define SHELLS_MAX 4
 
 struct last {
-    char time[MONGO_TIME_BYTES]; /* what its `_id` begins with; "": no document */
+    char time[MONGO_TIME_BYTES]; /* the time in its `_id`; "": no document */
     bool has_counts;
 };
 
@@ -21,13 +22,13 @@ static bool take_last(void *context, const bson_t *document)
     if (bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
         snprintf(last->time, sizeof last->time, "%s", bson_iter_utf8(&it, NULL));
     last->time[strspn(last->time, "0123456789")] = '\0';
-    /* One that was made ahead names no writer (mongo/writer/prealloc.c). */
+    /* A preallocated document names no writer in `applied` (mongo/writer/prealloc.c). */
     last->has_counts = !bson_iter_init_find(&it, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
                        (bson_iter_recurse(&it, &applied) && bson_iter_next(&applied));
     return true;
 }
 
-/* "2010101013" of any kind; -1: it is no time. */
+/* Parses a time of any length, such as "2010101013"; -1: not a time. */
 static int64_t time_ms(const char *text)
 {
     struct civil c = {.month = 1, .day = 1};
@@ -38,8 +39,8 @@ static int64_t time_ms(const char *text)
     return civil_to_ms(&c);
 }
 
-/* The start of the last document of a kind that begins before `end_ms`, and unless shells are meant, too, has
- * counts; -1: there is none. */
+/* The start of the last document of a kind that begins before `end_ms`. Without `with_shells` it must have
+ * counts. -1: there is none. */
 static bool find_last(struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t end_ms,
                       bool with_shells, int64_t *start_ms, struct err *e)
 {
@@ -51,7 +52,7 @@ static bool find_last(struct mongo_store *m, size_t report, const struct mongo_k
     mongo_collection(m, report, span_name(k->span), collection);
     *start_ms = -1;
     end_ms = end_ms > 0 ? span_next(k->span, span_floor(k->span, end_ms - 1)) : 0;
-    end_ms = end_ms < CIVIL_END_MS ? end_ms : CIVIL_END_MS - 1; /* of four digits */
+    end_ms = end_ms < CIVIL_END_MS ? end_ms : CIVIL_END_MS - 1; /* years have four digits */
     for (int i = 0; good && !last.has_counts && i < SHELLS_MAX; i++) {
         bson_t *filter = BCON_NEW("_id", "{", "$lt", BCON_UTF8(mongo_time(k->span, end_ms, before)), "}");
         last = (struct last){.has_counts = true};
@@ -99,7 +100,7 @@ bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct new
         if (!find_last(m, report, &kinds[k], before_ms, false, &start_ms, e))
             return false;
         if (start_ms < newest->start_ms || start_ms < 0)
-            continue; /* the report left these out of documents as short */
+            continue; /* the report leaves the newest counts out of documents this short */
         newest->span = at_least_hours(&kinds[k]);
         newest->start_ms = span_floor(newest->span, start_ms);
         finest = &kinds[k];

@@ -7,7 +7,7 @@
 void mongo_periods_clear(struct mongo_periods *p)
 {
     p->count = 0;
-    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* no hour */
+    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* -1: no hour */
 }
 
 void mongo_periods_add(struct mongo_periods *p, int64_t ms)

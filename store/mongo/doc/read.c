@@ -1,4 +1,5 @@
-/* Charts from documents: of each span, from the kind that has its slots in the fewest. */
+/* Reads charts from documents: each resolution from the kind that holds its buckets in the fewest
+ * documents. */
 #include "store/mongo/doc/read.h"
 
 #include "store/mongo/doc/document.h"
@@ -8,11 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* So few documents of one series are asked for by their names, more by their dates. */
-#define BY_ID_MAX  400 /* days of a year, or hours of two weeks */
-/* So few of several series, as many at once as above; of more series all are read. */
+/* Up to this many documents of one series are asked for by `_id`; more by time. */
+#define BY_ID_MAX  400 /* a year of days, or two weeks of hours */
+/* The same limit for several series, in requests of BY_ID_MAX; beyond it all series are read. */
 #define BY_IDS_MAX 4000
-/* So few keys of a level are asked for one by one. */
+/* Up to this many keys of a level are asked for one by one. */
 #define KEYS_MAX   4
 
 struct reading {
@@ -20,12 +21,12 @@ struct reading {
     const struct scan *scan;
     const struct mongo_kind *kind;
     scan_fn *fn;
-    mongo_key_fn *key_fn; /* or by keys, if it is not NULL */
+    mongo_key_fn *key_fn; /* called instead of `fn` if it is not NULL */
     void *context;
     struct scan_stats *stats;
-    uint32_t measures; /* a bit each: which are read */
+    uint32_t measures; /* measures to read, a bit each */
     char collection[MONGO_NAME_BYTES];
-    bson_t options; /* of what is asked */
+    bson_t options; /* projection of the query */
     struct text key;
     bool is_too_much;
 };
@@ -44,7 +45,7 @@ static void take_row(const struct reading *g, size_t measure, size_t row, const 
     mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
 }
 
-/* What is below a bucket's row, down to the slots; no deeper than spans are. */
+/* Reads the time buckets below a bucket's row. The depth is limited by the resolutions. */
 static void take_rows(const struct reading *g, size_t measure, enum span span, size_t row,
                       const bson_iter_t *value)
 {
@@ -63,7 +64,7 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
     }
 }
 
-/* All slots of one document into m->reader.rows. */
+/* Reads all time buckets of a document into m->reader.rows. */
 static void read_slots(const struct reading *g, const bson_t *document)
 {
     const struct scan *scan = g->scan;
@@ -81,7 +82,7 @@ static void read_slots(const struct reading *g, const bson_t *document)
     }
 }
 
-/* No row of a document before this one is in the range. */
+/* The first row of a document that may be in the range. */
 static size_t first_row(const struct reading *g, int64_t date_ms)
 {
     int64_t ahead_ms = g->scan->from_ms - date_ms;
@@ -89,14 +90,14 @@ static size_t first_row(const struct reading *g, int64_t date_ms)
                                                           : (size_t)(ahead_ms / span_next(g->scan->slot, 0));
 }
 
-/* A slot that was there before anything was counted in it: its report has a count. */
+/* A bucket of zeros in a preallocated document: the report has a count, and it is 0. */
 static bool is_made_ahead(const struct reading *g, const int64_t *columns)
 {
     const struct mongo_report *more = &g->m->more[g->scan->report];
     return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
 }
 
-/* Is it of a series that is wanted? Its number, or its key, in g->key. */
+/* Is the document of a wanted series? Sets its number, or its key in g->key. */
 static bool find_series(struct reading *g, const bson_t *document, uint32_t *series)
 {
     bson_iter_t metadata;
@@ -150,8 +151,8 @@ static bool see_document(void *context, const bson_t *document)
 
 /* ---- what is asked for */
 
-/* Of a range within one document, but not all of it, only the keys that it touches are asked for, where they
- * are few. */
+/* If the range is a part of one document, only the keys that it touches are asked for; keys of single
+ * buckets only up to KEYS_MAX. */
 static bool takes_keys(const struct reading *g)
 {
     const struct scan *scan = g->scan;
@@ -164,7 +165,7 @@ static bool takes_keys(const struct reading *g)
 
 typedef void path_fn(bson_t *to, const char *path);
 
-/* Where the slots of a measure are. */
+/* Adds the paths of a measure's buckets. */
 static void add_paths(const struct reading *g, size_t measure, path_fn *add, bson_t *to)
 {
     const struct scan *scan = g->scan;
@@ -187,7 +188,7 @@ static void project(bson_t *to, const char *path)
     BSON_APPEND_BOOL(to, path, true);
 }
 
-/* Only what the answer is made of. */
+/* Projects only members that the answer needs. */
 static void write_options(struct reading *g)
 {
     bson_t projection;
@@ -214,7 +215,7 @@ static void require(bson_t *to, const char *path)
     bson_append_document_end(to, &one);
 }
 
-/* Where keys are asked for, only documents that have one: of a sum, there whenever there was an event. */
+/* If single keys are asked for, requires one of them. It looks at a sum or count, which every event has. */
 static void require_keys(const struct reading *g, bson_t *filter)
 {
     const struct report *r = &g->m->reports[g->scan->report];
@@ -229,8 +230,7 @@ static void require_keys(const struct reading *g, bson_t *filter)
     bson_append_array_end(filter, &any);
 }
 
-/* By `_id`, which begins with the time; of one series also by its metadata, for which there may be an
- * index. */
+/* Filters by `_id`, which begins with the time. For one series also by metadata, which may have an index. */
 static void filter_by_time(const struct reading *g, bson_t *filter)
 {
     struct mongo_store *m = g->m;
@@ -243,7 +243,8 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
     BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
     text_clear(&m->id);
-    text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time)); /* after all that goes on with "/" */
+    /* sorts behind everything that continues with "/" */
+    text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time));
     BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
     bson_append_document_end(filter, &of);
     require_keys(g, filter);
@@ -256,7 +257,8 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     bson_append_document_end(filter, &of);
 }
 
-/* Those that are wanted; but what was counted while they, being no sums, were absent, others tell. */
+/* The measures to read: the wanted ones. If one of them is not a sum, all are read: a bucket in which it is
+ * absent shows only in the others. */
 static uint32_t measures_of(const struct report *r, uint32_t wanted)
 {
     const uint32_t all = ((uint32_t)1 << r->measure_count) - 1;
@@ -286,7 +288,7 @@ static uint64_t count_buckets(const struct reading *g)
     return count;
 }
 
-/* Above all that are known nothing is of the set. */
+/* The set has no series from this number on. */
 static uint32_t series_end(const struct reading *g)
 {
     const struct series_set *set = &g->scan->series;
@@ -324,7 +326,7 @@ static bool ask_for_ids(struct asking *a, struct err *e)
     return good;
 }
 
-/* All documents of one series in the range. */
+/* Asks for all documents of one series in the range. */
 static bool add_ids(struct asking *a, uint32_t series, struct err *e)
 {
     const struct scan *scan = a->g->scan;
@@ -332,7 +334,7 @@ static bool add_ids(struct asking *a, uint32_t series, struct err *e)
     enum span bucket = a->g->kind->span;
     char time[MONGO_TIME_BYTES];
     for (int64_t at = span_floor(bucket, scan->from_ms); at < scan->to_ms; at = span_next(bucket, at)) {
-        /* The key is looked up each time: what is read may bring names. */
+        /* Looks the key up each time, since reading may add names. */
         mongo_id(&m->id, m, scan->report, mongo_time(bucket, at, time),
                  mongo_key(&m->more[scan->report], series));
         mongo_ids_add(&a->ids, slice_of(m->id.ptr, m->id.len));

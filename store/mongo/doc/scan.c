@@ -1,11 +1,11 @@
-/* Scans of a store, from the documents that have what is asked for; what expired meanwhile fails them. */
+/* Scans from the documents that hold the buckets. A scan fails if its range has expired meanwhile. */
 #include "store/mongo/doc/scan.h"
 
 #include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/months.h"
 #include "store/mongo/doc/read.h"
 
-/* Afterwards: what was deleted meanwhile was marked before, and for long enough to be known here. */
+/* Called after the scan: a deletion meanwhile comes after its watermark has been known for long enough. */
 static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)
 {
     struct marks gone;

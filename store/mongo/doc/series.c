@@ -1,4 +1,5 @@
-/* The series of a report, a document each: all, those that are alike, one, and the texts of a dimension. */
+/* The series of a report, one document each: all, one, those with some values, and the texts of a
+ * dimension. */
 #include "store/mongo/doc/series.h"
 
 #include "base/utf8.h"
@@ -7,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* Of an escaped text so much can be looked for in `_id`, which is cut. */
+/* `_id` is cut: this many bytes of an escaped text can be looked for in it. */
 #define ID_SURE_BYTES 800
 
 bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
@@ -72,7 +73,7 @@ bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e)
     return m->more[report].has_all_names;
 }
 
-/* Can a text be asked for? Of what cannot there is none, since dimensions are settled. */
+/* Can the server look for this text? If not, no series has it, since dimensions are settled texts. */
 static bool is_text(struct slice s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr, *end = (const unsigned char *)slice_end(s);
@@ -116,7 +117,7 @@ bool mongo_series_key(struct store *st, size_t report, uint32_t series, struct t
 
 /* ---- ranges of texts */
 
-/* A text above all that begin with this one, not far away; false: there is none. */
+/* A text behind all texts that begin with the prefix, and close to them; false: there is none. */
 static bool end_of_prefix(struct slice prefix, struct text *end)
 {
     size_t len = prefix.len;
@@ -130,7 +131,8 @@ static bool end_of_prefix(struct slice prefix, struct text *end)
     return len > 0;
 }
 
-/* Those that begin with the prefix, and perhaps some behind them; with `after`, those behind that one. */
+/* Adds the range of texts that begin with the prefix, and perhaps some behind them. With `after`: behind
+ * that text. */
 static void add_range(bson_t *filter, const char *name, struct slice prefix, const struct slice *after)
 {
     struct slice from = after != NULL ? *after : prefix;
@@ -144,7 +146,7 @@ static void add_range(bson_t *filter, const char *name, struct slice prefix, con
     text_fini(&end);
 }
 
-/* The same for `_id`, where the text is escaped: of the first dimension, which it begins with. */
+/* Adds the same range for `_id`, which begins with the first dimension, escaped. */
 static void add_id_range(bson_t *filter, struct slice prefix)
 {
     struct text escaped = {0};
@@ -181,7 +183,7 @@ struct completing {
     struct mongo_store *m;
     size_t report, dimension;
     struct slice prefix;
-    const char *path; /* of the text in an answer */
+    const char *path; /* path of the text in a reply */
     size_t seen, left;
     struct text last;
     bool has_last, has_ended;
@@ -189,7 +191,7 @@ struct completing {
     void *context;
 };
 
-/* They come sorted, those that begin with the prefix first; of several dimensions some come repeatedly. */
+/* Texts come sorted, those with the prefix first. With several dimensions, some come repeatedly. */
 static bool see_value(void *context, const bson_t *document)
 {
     struct completing *c = context;
@@ -219,7 +221,7 @@ static void begin_filter(const struct completing *c, bson_t *filter)
     add_range(filter, c->m->more[c->report].dimensions[c->dimension], c->prefix, c->has_last ? &last : NULL);
 }
 
-/* As many documents as texts are wanted: of a report with one dimension that is all of them. */
+/* Reads as many documents as texts are wanted. With one dimension that is enough. */
 static bool read_first(struct completing *c, const char *collection, struct err *e)
 {
     bson_t filter, options, part;
@@ -240,7 +242,7 @@ static bool read_first(struct completing *c, const char *collection, struct err 
     return good;
 }
 
-/* The rest, each once: the server groups them. */
+/* Reads the remaining texts, grouped by the server. */
 static bool read_rest(struct completing *c, const char *collection, struct err *e)
 {
     char path[sizeof c->m->more->dimensions[0] + 1];

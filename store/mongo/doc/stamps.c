@@ -68,7 +68,7 @@ void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, str
         char path[MONGO_STAMP_BYTES];
         struct mongo_stamp stamp = {.written = bson_iter_as_int64(&at)};
         if (!mongo_parse_time(t->stamped, bson_iter_key(&at), &stamp.start_ms))
-            continue; /* others' damage */
+            continue; /* damage by others */
         stamp.rolled = mongo_number_at(document, mongo_stamp_path("rolled", t, stamp.start_ms, path), 0);
         stamps->list = xgrow(stamps->list, &stamps->capacity, stamps->count + 1, sizeof *stamps->list);
         stamps->list[stamps->count++] = stamp;

@@ -1,4 +1,4 @@
-/* What is read of rankings. */
+/* Reads cached rankings. */
 #include "store/mongo/doc/top.h"
 
 #include "store/mongo/doc/document.h"
@@ -39,7 +39,7 @@ struct top_reading {
     int64_t *total;
     struct scan_stats *stats;
     char measure[MEASURE_NAME_BYTES + 16]; /* "measures.hits" */
-    uint64_t valid;                        /* documents */
+    uint64_t valid;                        /* rankings that are up to date */
     struct text key;
 };
 
@@ -54,7 +54,7 @@ static bool is_ranked(const bson_t *document)
     return written > 0 && written == mongo_number_at(document, "ranked", -1);
 }
 
-/* One of the list; false: it is none, so that nothing of the list is good. `tells`: hand it on. */
+/* Reads an entry of the list; false: it is damaged, so the list is not used. `tells`: hand it on. */
 static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tells)
 {
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
@@ -78,7 +78,7 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
     return true;
 }
 
-/* As many as are asked for, or all that there are: nothing is handed on of a shorter list. */
+/* Reads as many entries as are asked for, or all series. If the list is too short, hands nothing on. */
 static bool see_list(struct top_reading *g, const bson_iter_t *measure)
 {
     bson_iter_t list, entry, count;
@@ -134,7 +134,7 @@ static void write_options(const struct top_reading *g, bson_t *options)
     bson_append_document_end(options, &projection);
 }
 
-/* Of each period that is asked for. */
+/* Filters by the periods that are asked for. Returns their number. */
 static uint64_t write_filter(const struct store_top *what, bson_t *filter)
 {
     char id[MONGO_TOP_ID_BYTES];

@@ -9,7 +9,8 @@ static bool see_date(void *context, const bson_t *document)
     return false;
 }
 
-/* Of whole months; -1: there is none. Others' documents have another name or no date. */
+/* The first document of months in the range; -1: there is none. Documents of others have another `_id` or no
+ * date. */
 static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
                           int64_t *date_ms, struct err *e)
 {
@@ -23,7 +24,7 @@ static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms,
     bson_append_document_end(&filter, &of);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
     BSON_APPEND_DATE_TIME(&of, "$gte", from_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers know no year 10000 */
+    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers do not support the year 10000 */
     bson_append_document_end(&filter, &of);
     *date_ms = -1;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
@@ -33,8 +34,8 @@ static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms,
     return good;
 }
 
-/* The next month first, which mostly has one: some servers look at all of a range before they sort and limit
- * it. */
+/* Looks at the next month first, which mostly has documents: some servers read a whole range before they
+ * sort and limit it. */
 static bool first_month(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms,
                         int64_t *date_ms, struct err *e)
 {

@@ -44,7 +44,7 @@ bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **cli
     if (i > 0 && m->others[i - 1] == NULL)
         m->others[i - 1] = mongo_client_open(m->uri, true, e);
     if (i > 0 && m->others[i - 1] == NULL)
-        e->retryable = true; /* the first could be made, and what is sealed must be applied */
+        e->retryable = true; /* the first connection could be made, and a sealed batch must be applied */
     *client = i > 0 ? m->others[i - 1] : m->client;
     return *client != NULL;
 }

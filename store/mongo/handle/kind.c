@@ -21,8 +21,8 @@ static const struct layout {
 
 static const struct level {
     const char *member;
-    int first, count; /* keys in the bucket above */
-    int digits;       /* of the time of a document */
+    int first, count; /* lowest key and number of keys in the next longer bucket */
+    int digits;       /* digits of a document's time */
 } levels[SPAN_END] = {
     [SPAN_SECOND] = {"second", 0, 60, 14}, [SPAN_MINUTE] = {"minute", 0, 60, 12},
     [SPAN_HOUR] = {"hourly", 0, 24, 10},   [SPAN_DAY] = {"daily", 1, 31, 8},

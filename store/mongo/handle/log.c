@@ -2,7 +2,7 @@
 
 #include <zstd.h>
 
-/* Of one update: more than any document may have. */
+/* Length of one update: more than the server allows a document. */
 #define UPDATE_BYTES_MAX ((size_t)32 << 20)
 #define UPDATE_BYTES_MIN 5
 
@@ -70,7 +70,7 @@ void mongo_log_close(struct mongo_log_reader *r)
     text_fini(&r->raw);
 }
 
-/* More into `raw`, in front of which goes what was taken. */
+/* Unpacks more into `raw`, after removing the bytes that were taken. */
 static bool unpack(struct mongo_log_reader *r, struct err *e)
 {
     char room[65536];
@@ -111,7 +111,7 @@ bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err
     }
 }
 
-/* { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } } */
+/* Has the update the shape { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } }? */
 static bool is_update(struct slice raw)
 {
     bson_t update;

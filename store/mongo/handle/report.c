@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* … or would be, with the underscore that the taken ones get. */
+/* Is the name one of ours, or one of ours with underscores behind it? */
 static bool is_taken(const char *name)
 {
     static const char *const names[] = {"total",    "weekly",  "daily",    "hourly", "minute", "second",
@@ -38,7 +38,7 @@ static void name_fields(struct mongo_report *more, const struct report *r)
     }
 }
 
-/* "pages", "pages~2"; a database has collections of its own below "system". */
+/* The name "system" gets a generation, too, since databases have collections of their own below "system". */
 void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES])
 {
     bool is_plain = r->generation == 1 && strcmp(r->name, "system") != 0;

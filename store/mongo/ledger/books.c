@@ -16,7 +16,7 @@ static void read_member(const bson_t *document, const char *name, char *buf, siz
     snprintf(buf, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
 }
 
-/* Entries as "rejected.time", whatever document they are in. */
+/* Calls `fn` for each entry, with nested names joined: "rejected.time". */
 static bool see_entries(const struct books_reading *g, const char *report, const char *stem,
                         const bson_iter_t *of)
 {

@@ -1,6 +1,6 @@
-/* Is it still the database that this handle counts into, and are its documents the ledger's? (docs/LEDGER.md)
- * One that is put back, restored, or has lost what it acknowledged goes on from where it was; whoever knew
- * more of it stops. */
+/* Is it still the database that this handle counts into, and do its documents belong to its ledger?
+ * (docs/LEDGER.md) A database that was put back, restored, or lost acknowledged writes continues from an
+ * older state. A writer that knows a later state stops. */
 #include "store/mongo/ledger/identity.h"
 
 #include "base/check.h"
@@ -22,7 +22,7 @@ static void make_identity(char identity[MONGO_IDENTITY_BYTES])
     snprintf(identity, MONGO_IDENTITY_BYTES, "%016" PRIx64 "%016" PRIx64, dice[0], dice[1]);
 }
 
-/* One that was there before there were identities. */
+/* Gives an identity to a ledger from before there were identities. */
 static bool give_identity(struct mongo_store *m, const char *identity, struct err *e)
 {
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "identity", "{", "$exists", BCON_BOOL(false), "}");
@@ -61,7 +61,7 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
         *e = m->writer.refused;
         return false;
     }
-    if (m->writer.identity[0] != '\0') /* one that is gone is not made anew */
+    if (m->writer.identity[0] != '\0') /* a ledger that is gone is not made again */
         return true;
     make_identity(identity);
     if (!create_ledger(m, identity, e))
@@ -105,7 +105,7 @@ bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
             "acknowledged: start tallyd again to count on from what is there now",
             mongo_client_name(m->client), what);
     m->writer.refused = *e;
-    m->writer.slot[0] = '\0'; /* it may be another's there */
+    m->writer.slot[0] = '\0'; /* in that ledger, the slot may be another's */
     m->batch.step = STEP_NONE;
     return false;
 }
@@ -152,7 +152,7 @@ bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err 
     return m->writer.slot[0] == '\0' || check_slot(m, ledger, e);
 }
 
-/* Each claim raises the epoch; who claims it next finds `next` where the last one left it. */
+/* Each claim raises the epoch. The next claim finds `next` where the last writer left it. */
 bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *was,
                            const struct mongo_partition *now, struct err *e)
 {
@@ -184,7 +184,7 @@ bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *o
     now.seq = 0;
     bool good = mongo_find(client, MONGO_LEDGER, filter, NULL, take_seq, &now, e);
     bson_destroy(filter);
-    /* Others may have finished the batch, and have gone on. */
+    /* Others may have finished the batch, and applied later ones. */
     if (!good || (applied > of->seq && applied <= now.seq))
         return good;
     return mongo_refuse_document(client, collection, id, applied, of->slot, now.seq, e);

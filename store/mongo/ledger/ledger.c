@@ -1,4 +1,4 @@
-/* The ledger: docs/LEDGER.md, by writes of one document. */
+/* Reads the ledger (docs/LEDGER.md). */
 #include "store/mongo/ledger/ledger.h"
 
 #include "store/mongo/wire/command.h"
@@ -18,7 +18,7 @@ bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
     return mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
 }
 
-/* What is open in a slot: sealed, and not done. */
+/* The open batch of a slot: sealed, and not done. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 {
     char path[64];
@@ -27,7 +27,7 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
     snprintf(path, sizeof path, "writers.%s.open.inc", slot);
     o->inc = mongo_number_at(ledger, path, -1);
     snprintf(path, sizeof path, "writers.%s.open.prev", slot);
-    o->prev = mongo_number_at(ledger, path, o->seq - 1); /* as versions had it that wrote none */
+    o->prev = mongo_number_at(ledger, path, o->seq - 1); /* older versions write no `prev` */
     snprintf(path, sizeof path, "writers.%s.open.bytes", slot);
     o->bytes = mongo_number_at(ledger, path, -1);
     snprintf(o->slot, sizeof o->slot, "%s", slot);
@@ -45,7 +45,7 @@ size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
     return count;
 }
 
-/* What the ledger says of the slot's open batch now. */
+/* The open batch of the slot in the current ledger. */
 bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e)
 {
     bson_t ledger;

@@ -62,7 +62,7 @@ void mongo_add_who(const struct mongo_store *m, bson_t *set)
 
 /* ---- who another is */
 
-/* A text of a slot; NULL: it does not say. Valid as long as the ledger is. */
+/* A text in a slot's `who`; NULL: it has none. Valid as long as the ledger. */
 static const char *text_of(const bson_t *ledger, const char *slot, const char *name)
 {
     char path[64];
@@ -79,7 +79,7 @@ static int64_t number_of(const bson_t *ledger, const char *slot, const char *nam
     return mongo_number_at(ledger, path, 0);
 }
 
-/* The members of an array of a slot. False: it has none. */
+/* Begins to iterate over an array of a slot's `who`. False: it has none. */
 static bool each_of(const bson_t *ledger, const char *slot, const char *name, bson_iter_t *at)
 {
     char path[64];
@@ -136,20 +136,20 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
     bson_destroy(filter);
     bson_destroy(update);
     if (good)
-        m->writer.since_ms = now_ms; /* not found: the next seal says so */
+        m->writer.since_ms = now_ms; /* if it was not found, the next seal says so */
     return good;
 }
 
-/* This writer as it is compared, and another. */
+/* This writer, with its reports, and another. */
 struct pair {
     const struct mongo_store *m;
     const struct report *reports;
     size_t count;
     const bson_t *ledger;
-    const char *slot; /* of the other */
+    const char *slot; /* the other's slot */
 };
 
-/* A report that the other counts in another generation, which goes to *theirs; NULL: none. */
+/* A report that the other counts in another generation, *theirs; NULL: none. */
 static const struct report *other_generation(const struct pair *p, int *theirs)
 {
     bson_iter_t at, name, generation;
@@ -194,7 +194,7 @@ static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const cha
            is_same(m->writer.who.instance, text_of(ledger, slot, "instance"));
 }
 
-/* False: they must not be beside each other, whichever of them is to go. */
+/* False: they must not count beside each other. The caller decides which one ends. */
 static bool may_meet(const struct pair *p, int code, struct err *e)
 {
     char other[MONGO_WRITER_BYTES];
@@ -260,7 +260,7 @@ bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
 
 struct newer {
     const struct mongo_store *m;
-    const struct report *report; /* NULL: none has one */
+    const struct report *report; /* NULL: no report has a newer one */
     int generation;
 };
 
@@ -331,6 +331,6 @@ bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
         mongo_client_name(m->client), m->writer.slot, mongo_describe_writer(ledger, m->writer.slot, other));
     m->writer.slot[0] = '\0';
     if (m->batch.step == STEP_LOGGING)
-        m->batch.step = STEP_NONE; /* what is logged has the lost slot's name */
+        m->batch.step = STEP_NONE; /* the log has the lost slot's name */
     return false;
 }

@@ -23,7 +23,7 @@ bool mongo_name_host(char buf[MONGO_HOST_BYTES])
     return good && len > 0;
 }
 
-/* The process that took the slot, if it is or was one of this machine; else 0. */
+/* The process that took the slot, if it is or was on this machine; else 0. */
 static pid_t process_here(const bson_t *ledger, const char *slot)
 {
     char path[64], host[MONGO_HOST_BYTES];
@@ -35,8 +35,8 @@ static pid_t process_here(const bson_t *ledger, const char *slot)
     return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
 }
 
-/* How good a slot is to take: 0 of one that lives; best is one that was given back, or whose process is gone.
- */
+/* How good a slot is to take. A slot that is alive cannot be taken. A slot that was given back, or whose
+ * process is gone, is best. */
 enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
 
 static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a server that does not say, as the protocol has them. */
+/* The protocol's limits, for a server that does not name its own. */
 #define UPDATES_DEFAULT 1000
 #define BYTES_DEFAULT   (16 << 20)
 
@@ -51,13 +51,13 @@ struct mongo_client {
     char *name;
     int32_t socket_ms;
     bool is_unsafe;
-    char concern[64]; /* as the URI has it */
+    char concern[64]; /* write concern in the URI, for errors */
 };
 
-/* What the library warned of last: it passes over an option of a URI that it does not know. */
+/* The library's last warning: it only warns of options in a URI that it does not know. */
 static _Thread_local char warning[256];
 
-/* Errors come back as values. */
+/* Keeps warnings instead of printing them: errors are returned as values. */
 static void keep_warning(mongoc_log_level_t level, const char *domain, const char *message, void *context)
 {
     (void)domain, (void)context;
@@ -67,14 +67,14 @@ static void keep_warning(mongoc_log_level_t level, const char *domain, const cha
 
 static void begin(void)
 {
-    lib.mongoc_log_set_handler(keep_warning, NULL); /* before it has a word to say */
+    lib.mongoc_log_set_handler(keep_warning, NULL); /* before the library logs anything */
     lib.mongoc_init();
 }
 
-/* FerretDB hands on what PostgreSQL says, packed as it does: six bits a character. */
+/* FerretDB returns PostgreSQL's error codes in PostgreSQL's packed form: six bits a character. */
 static bool may_pass_in_postgresql(uint32_t code)
 {
-    /* a conflict or deadlock of updates; no room, memory or connection; it ends, crashed or begins */
+    /* conflict or deadlock of updates; no room, memory or connections; shutdown, crash or startup */
     static const char *const states[] = {"40001", "40P01", "53100", "53200",
                                          "53300", "57P01", "57P02", "57P03"};
     for (size_t i = 0; i < COUNT_OF(states); i++) {
@@ -87,8 +87,8 @@ static bool may_pass_in_postgresql(uint32_t code)
     return false;
 }
 
-/* Codes of a server that is no primary (any more), is going down, has no room or too much to do, reaches too
- * few of its fellows, does not know yet where its data are, or was interrupted. */
+/* Codes of a server that is not the primary (any more), is shutting down, has no room or too much load,
+ * reaches too few members, does not know yet where its data is, or was interrupted. */
 static bool may_pass(uint32_t code)
 {
     /* clang-format off */
@@ -98,12 +98,12 @@ static bool may_pass(uint32_t code)
         189, 10058, 10107,        /* PrimarySteppedDown, LegacyNotPrimary, NotWritablePrimary */
         13435, 13436,             /* NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary */
         64, 133, 134,             /* WriteConcernTimeout, no member to read, no majority to read */
-        63, 150, 249, 13388,      /* of routing: StaleShardVersion, StaleEpoch, StaleDbVersion, StaleConfig */
+        63, 150, 249, 13388,      /* routing: StaleShardVersion, StaleEpoch, StaleDbVersion, StaleConfig */
         82, 358, 406, 412,        /* NoProgressMade, InternalTransaction…, Migration…, Updates… */
         24, 46, 107, 112,         /* LockTimeout, LockBusy, LockFailed, WriteConflict */
         43, 175, 237, 314,        /* CursorNotFound, QueryPlanKilled, CursorKilled, ObjectIsBusy */
         239, 246, 250, 272,       /* Snapshot…, …, StaleChunkHistory, MigrationConflict */
-        50, 202, 262, 290, 407,   /* of limits of time */
+        50, 202, 262, 290, 407,   /* time limits */
         14031, 365, 402,          /* OutOfDiskSpace, TemporarilyUnavailable, ResourceExhausted */
         433, 449, 450, 462,       /* AdmissionQueueOverflow, RateLimitExceeded, …Rejected, …Exceeded */
         215, 355, 371, 453,       /* DatabaseDropPending, Interrupted…, UserWritesBlocked, Interrupted… */
@@ -117,7 +117,8 @@ static bool may_pass(uint32_t code)
     return may_pass_in_postgresql(code);
 }
 
-/* A certificate may be renewed, and of a replica set another member's may be good: it can pass. */
+/* This error may pass: a certificate may be renewed, and another member of the replica set may have a good
+ * one. */
 #define CERTIFICATE      "certificate verify failed"
 #define CERTIFICATE_HINT ": check tlsCAFile in store.url, and the server's certificate"
 
@@ -125,14 +126,14 @@ static bool may_pass(uint32_t code)
 #define CODE_AUTHENTICATION_FAILED 18
 #define AUTHENTICATION_FAILED      "authentication failed"
 
-/* Of a sentence that is gone on with. */
+/* Length of a sentence without its full stop, so that it can be continued. */
 static size_t length_without_stop(const char *sentence)
 {
     size_t len = strlen(sentence);
     return len > 0 && sentence[len - 1] == '.' ? len - 1 : len;
 }
 
-/* Has a server taken what this process says of its user? */
+/* Has a login of this process ever succeeded? */
 static atomic_bool was_let_in;
 
 static bool note_let_in(void)
@@ -141,9 +142,9 @@ static bool note_let_in(void)
     return true;
 }
 
-/* Whatever goes wrong while the library logs in, be it that the connection ends or the server goes down, it
- * says with the same code. So only a server's word for a wrong password is final, and only if none was ever
- * right. */
+/* The library returns the same code for every failure during login, also if the connection breaks or the
+ * server shuts down. So only the server's own message of a wrong password is final, and only if no login
+ * ever succeeded. */
 static bool fail_login(const struct mongo_client *c, const bson_error_t *error, const char *what,
                        struct err *e)
 {
@@ -168,7 +169,7 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
     if (is_server && error->code == CODE_UNAUTHORIZED)
         return err_set(e, EX_NOPERM, "%s: %s: %.*s: check user, password and rights in store.url", c->name,
                        what, (int)length_without_stop(error->message), error->message);
-    /* A connection that breaks while it is made is said with a stream's code in whatever domain. */
+    /* If a connection breaks while it is made, the library returns a stream's code in some other domain. */
     bool is_connection = error->domain == MONGOC_ERROR_STREAM ||
                          error->domain == MONGOC_ERROR_SERVER_SELECTION ||
                          (!is_server && error->code <= MONGOC_ERROR_CLIENT_NOT_READY);
@@ -178,7 +179,7 @@ static bool fail(const struct mongo_client *c, const bson_error_t *error, const 
     return err_set(e, EX_IOERR, "%s refuses: %s: %s (code %u)", c->name, what, error->message, error->code);
 }
 
-/* The library would only say that it cannot connect. */
+/* Checks the files of the URI: the library would only say that it cannot connect. */
 static bool can_read_files(const mongoc_uri_t *uri, struct err *e)
 {
     static const char *const options[] = {"tlsCAFile", "tlsCertificateKeyFile"};
@@ -196,8 +197,7 @@ static int32_t socket_ms(const mongoc_uri_t *uri)
     return lib.mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS);
 }
 
-/* What is not said in the URI, by our lights. A write concern's time is over while its reply is still waited
- * for. */
+/* Completes the URI with our defaults. A write concern times out before its reply does. */
 static bool complete(mongoc_uri_t *uri, struct err *e)
 {
     const struct {
@@ -228,7 +228,8 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
     return true;
 }
 
-/* A failover keeps what a majority has on disk, and what fewer have, or have in memory, perhaps. */
+/* A failover keeps what a majority has on disk. It may lose what fewer members have, or have only in
+ * memory. */
 static void note_concern(struct mongo_client *c, const mongoc_uri_t *uri)
 {
     const mongoc_write_concern_t *concern = lib.mongoc_uri_get_write_concern(uri);
@@ -253,7 +254,8 @@ bool mongo_client_is_safe(const struct mongo_client *c, struct err *e)
                c->concern);
 }
 
-/* Else the library would show the password, or take what is behind an @ in it for a host. */
+/* Are special characters of user and password escaped? If not, the library would show the password, or take
+ * the part behind an @ for a host. */
 static bool is_escaped(const char *url)
 {
     const char *user = strstr(url, "://");
@@ -270,7 +272,7 @@ static bool is_escaped(const char *url)
            (colon == NULL || memchr(colon + 1, ':', (size_t)(at - colon - 1)) == NULL);
 }
 
-/* NULL: it is no URI, or says what the library does not know. */
+/* NULL: it is not a URI, or has an option that the library does not know. */
 static mongoc_uri_t *parse(const char *url, struct err *e)
 {
     bson_error_t error;
@@ -311,7 +313,7 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
         c->name = bson_strdup_printf("mongodb://%s/%s", host != NULL ? host->host_and_port : "", c->database);
         c->client = lib.mongoc_client_new_from_uri_with_error(uri, &error);
         if (c->client == NULL) {
-            /* Hosts that are found by DNS are looked for now. */
+            /* mongodb+srv: the library looks hosts up in DNS now. */
             bool is_name = error.domain == MONGOC_ERROR_STREAM;
             (void)(is_name ? err_set_retryable(e, EX_UNAVAILABLE, "store.url: %s", error.message)
                            : err_set(e, EX_CONFIG, "store.url: %s", error.message));
@@ -439,7 +441,7 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
     return err_set(e, EX_IOERR, "%s refuses %s: %.300s (code %u)", c->name, what, text, number);
 }
 
-/* The first of "writeErrors" that is none that was expected. */
+/* Fails with the first of "writeErrors" whose code is not `expected`. */
 static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
                          struct err *e)
 {
@@ -511,7 +513,7 @@ struct mongo_cursor {
     struct mongo_client *client;
     mongoc_collection_t *of;
     mongoc_cursor_t *cursor;
-    const char *what; /* borrowed, for errors */
+    const char *what; /* name of the command, for errors; borrowed */
 };
 
 static struct mongo_cursor *new_cursor(struct mongo_client *c, mongoc_collection_t *of,
@@ -566,7 +568,8 @@ bool mongo_aggregate(struct mongo_client *c, const char *collection, const bson_
                      mongo_document_fn *fn, void *context, struct err *e)
 {
     mongoc_collection_t *of = lib.mongoc_client_get_collection(c->client, c->database, collection);
-    bson_t *options = BCON_NEW("allowDiskUse", BCON_BOOL(true)); /* beyond 100 MB; servers before 6.0 */
+    /* beyond 100 MB; for servers before 6.0 */
+    bson_t *options = BCON_NEW("allowDiskUse", BCON_BOOL(true));
     mongoc_cursor_t *cursor = lib.mongoc_collection_aggregate(of, MONGOC_QUERY_NONE, pipeline, options, NULL);
     bson_destroy(options);
     return walk(new_cursor(c, of, cursor, "aggregate"), fn, context, e);

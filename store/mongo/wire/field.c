@@ -1,6 +1,6 @@
 #include "store/mongo/wire/field.h"
 
-/* A member of a document below `at`, by a path whose last name may hold anything but a dot. */
+/* The last name of the path may have any character but a dot. */
 bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found)
 {
     bson_iter_t it;

@@ -1,5 +1,5 @@
-/* One batch: log, seal, apply, done (docs/LEDGER.md). What is under way is kept in the handle, so that a call
- * that failed goes on where it was when it is made again. */
+/* Applies one batch: log, seal, apply, done (docs/LEDGER.md). The handle keeps the batch under way, so a
+ * call that failed resumes when it is made again. */
 #include "store/mongo/writer/apply.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define IDLE_MS   2000 /* then the last batch is marked done, though no other follows */
+#define IDLE_MS   2000 /* after this time the last batch is marked done, though no other follows */
 #define LOGS_KEPT 64
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
@@ -29,15 +29,15 @@ static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
     return o;
 }
 
-/* Of our slot, what was logged before the last batch that is done. A backup needs what is sealed from when
- * it began: whatever is asked for here was sealed before the ledger is asked whether one has begun. */
+/* Deletes our slot's logs of batches that are done. A backup needs the logs of batches sealed since it
+ * began. All batches here were sealed before the ledger is asked whether a backup has begun. */
 static bool delete_logs(struct mongo_store *m, struct err *e)
 {
     bool holds;
     if (!mongo_backup_holds(m, &holds, e))
         return false;
     if (holds)
-        return true; /* they go with the next ones */
+        return true; /* they are deleted with later ones */
     const struct mongo_open last = own_open(m, m->writer.is_done ? m->writer.sealed + 1 : m->writer.sealed);
     return mongo_delete_logs(m, &last, e);
 }
@@ -73,7 +73,8 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
-/* Its number is never used again: a seal that is carried out late must not find another batch under it. */
+/* Gives the batch a number that is never used again: a late seal must not find another batch under its
+ * number. */
 static bool prepare(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     if (!mongo_resolve(m, batch, e))
@@ -88,8 +89,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     return true;
 }
 
-/* A log that may be there is inserted again under the same name: copies would fill the disk. So are raw
- * events: maybe it is another primary now, that never had what only the last one acknowledged. */
+/* A retry inserts the log again under the same name: copies would fill the disk. It inserts raw events
+ * again, too: another primary may lack what only the last one had acknowledged. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
@@ -105,7 +106,7 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
-/* What the ledger says now of the partitions. */
+/* Notes what the ledger has of the partitions now. */
 static void note_sealed(struct mongo_store *m)
 {
     m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
@@ -126,7 +127,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
         bool sealed;
         if (!mongo_seal(m, &sealed, e))
             return false;
-        if (!sealed) { /* dropped; whoever goes on reads the ledger */
+        if (!sealed) { /* dropped; the caller reads the ledger before it goes on */
             m->batch.step = STEP_NONE;
             mongo_forget_partitions(m);
             return false;
@@ -147,7 +148,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* After a seal that failed, for the same reason. */
+/* After a seal that failed, raw events are inserted again, for the same reason as in begin(). */
 static bool store_raw_again(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     return m->batch.step != STEP_SEALING || mongo_raw_store(m, batch, e);
@@ -158,7 +159,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
     if (m->batch.step == STEP_LOGGING && !is_known)
-        m->batch.step = STEP_NONE; /* dropped, with its number */
+        m->batch.step = STEP_NONE; /* the batch is dropped, with its number */
     if (m->batch.step > STEP_LOGGING && is_known)
         return store_raw_again(m, batch, e) && go_on(m, e);
     if (m->batch.step > STEP_LOGGING && !go_on(m, e))

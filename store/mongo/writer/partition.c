@@ -1,4 +1,4 @@
-/* Whose partitions are, and how far each is counted: claims (docs/LEDGER.md). */
+/* Claims partitions, and keeps how far each is counted (docs/LEDGER.md). */
 #include "store/mongo/writer/partition.h"
 
 #include "base/check.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A set of documents may not hold dots in names, nor a leading $. */
+/* Escapes dots and $: names of members must not have a dot, or begin with $. */
 static char *partition_key(const struct range *range)
 {
     struct text key = {0};
@@ -35,7 +35,7 @@ const char *mongo_partition_member(struct mongo_store *m, const struct mongo_par
 
 #define PARTITION_NAME_BYTES (RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES)
 
-/* One text of both, with a zero in between. */
+/* Source and partition as one text, with a zero byte in between. */
 static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_BYTES])
 {
     size_t source = strlen(range->source) + 1, partition = strlen(range->partition);
@@ -44,7 +44,7 @@ static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_B
     return slice_of(buf, source + partition);
 }
 
-/* As it was claimed last, whether it still is or not; NULL: never. */
+/* The partition as it was last claimed, even if the claim was lost; NULL: never claimed. */
 static struct mongo_partition *known_partition(struct mongo_store *m, const struct range *range)
 {
     char buf[PARTITION_NAME_BYTES];
@@ -58,7 +58,7 @@ struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct
     return p != NULL && p->is_claimed ? p : NULL;
 }
 
-/* None in a ledger of an older version. */
+/* Ledgers of older versions have no witnesses. */
 static void read_witnesses(const bson_t *partition, struct witnesses *w)
 {
     bson_iter_t it;
@@ -72,7 +72,8 @@ static void read_witnesses(const bson_t *partition, struct witnesses *w)
     (void)witnesses_unpack(w, slice_of((const char *)bytes, len));
 }
 
-/* A partition as the ledger has it. False: claimed only, nothing of it was counted; `r` is left alone. */
+/* Reads a partition of the ledger. False: it is only claimed, and nothing of it was counted; `r` is
+ * unchanged. */
 static bool read_position(const bson_iter_t *member, struct range *r)
 {
     uint32_t len;
@@ -100,7 +101,7 @@ struct claims {
     struct mongo_store *m;
     struct mongo_partition *partitions;
     size_t count;
-    struct mongo_names keys; /* of number 1, 2, … */
+    struct mongo_names keys; /* of partitions 1, 2, … */
 };
 
 static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
@@ -132,7 +133,7 @@ static bool covers(const struct claims *c, const bson_t *ledger, const char *slo
     return false;
 }
 
-/* Finish, for whoever had them before, what is sealed of them. */
+/* Recovers open batches of other slots that have events of these partitions. */
 static bool recover_of(const struct claims *c, const bson_t *ledger, struct err *e)
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
@@ -146,7 +147,7 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
     return true;
 }
 
-/* From a document of `books`: up to where each report counts the partition. */
+/* Reads from a document of `books` up to which offset each report counts the partition. */
 static bool take_until(void *context, const bson_t *book)
 {
     const struct claims *c = context;
@@ -182,7 +183,7 @@ static bool read_until(struct claims *c, struct err *e)
     return good;
 }
 
-/* Why the ledger refused a claim. */
+/* Sets *e to the reason why the ledger refused a claim. */
 static bool explain(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
@@ -192,7 +193,8 @@ static bool explain(struct mongo_store *m, struct err *e)
     return good;
 }
 
-/* Owner and epoch + 1 of all of them, whoever had them. `ledger`: as it is then; the caller destroys it. */
+/* Sets the owner and raises the epoch of all partitions, whoever had them. `ledger` is the ledger
+ * afterwards; the caller destroys it. */
 static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
 {
     char inc[64];
@@ -222,7 +224,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     return good && (found || explain(m, e));
 }
 
-/* Where the partition is to go on, and by which epoch. */
+/* Reads the position and the epoch of a claimed partition. */
 static void take_claim(struct mongo_store *m, struct mongo_partition *p, const bson_t *ledger,
                        struct range *r)
 {
@@ -256,7 +258,7 @@ static void keep_partition(struct mongo_store *m, const struct range *range, con
     ASSERT(mongo_names_add(&m->writer.partition_names, name_of(range, buf)) == m->writer.partition_count);
 }
 
-/* As far as the handle knew these, the ledger goes on from there. */
+/* Checks that partitions which the handle knew continue where they were. */
 static bool check_claims(struct claims *c, const bson_t *ledger, struct range *ranges, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -295,7 +297,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
     return good;
 }
 
-/* Has it been another's meanwhile, or was it never ours? */
+/* Was it another's meanwhile, or never ours? */
 static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
 {
     const struct mongo_partition *p = mongo_find_partition(m, r);

@@ -1,7 +1,7 @@
-/* Documents before they are needed: which, by prealloc.h, and the updates that make them. These come into the
- * log of the batch whose hits decided it, behind its counts in documents of the kind. They insert, and change
- * nothing of a document that is there: `applied` is empty, since nothing of any batch is in it, so whatever
- * was not counted yet passes its guard. */
+/* Preallocates documents: prealloc.h decides which, and this file writes the updates that make them. They
+ * are in the log of the batch whose hits decided it, behind its counts in documents of the same kind. They
+ * insert, and leave an existing document alone. `applied` is empty, since no batch is applied to the
+ * document: so every batch that is not yet applied passes the guard. */
 #include "store/mongo/writer/prealloc.h"
 
 #include "base/civil.h"
@@ -13,13 +13,13 @@ static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32
     uint32_t *first = &m->more[report].first_written[kind];
     if (*first == 0)
         *first = minute;
-    if (minute <= *first) /* of the documents before that nobody knows here whether they are there */
+    if (minute <= *first) /* for earlier documents it is unknown whether they exist */
         return;
     m->making.figures.begun++;
     m->making.figures.used += was_made;
 }
 
-/* Its first document after the one that was written last. */
+/* The series begins a new document. Returns true if that was preallocated. */
 static bool turn(struct mongo_store *m, size_t report, size_t kind, struct mongo_name *name, uint32_t minute)
 {
     size_t kind_count;
@@ -45,7 +45,7 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
     const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
     struct mongo_name *name = mongo_names_at(&m->more[report].names, t->series);
     uint32_t minute = (uint32_t)(t->start_ms / MINUTE_MS + 1);
-    if (name->written[kind] > minute) /* and one after it */
+    if (name->written[kind] > minute) /* a later document is written already */
         return true;
     bool is_there = name->written[kind] == minute || turn(m, report, kind, name, minute);
     if (m->making.prealloc.options.when == PREALLOC_OFF)
@@ -80,7 +80,7 @@ static void add_zero(bson_t *to, const char *name, const struct measure *m)
     bson_append_document_end(to, &of);
 }
 
-/* All slots of `slot` in a bucket of `span` that begins then. */
+/* Adds zeros for all `slot` buckets of the `span` bucket that begins at from_ms. */
 static void add_zeros(bson_t *to, const char *name, const struct measure *m, enum span slot, enum span span,
                       int64_t from_ms)
 {
@@ -99,7 +99,7 @@ static void add_zeros(bson_t *to, const char *name, const struct measure *m, enu
     bson_append_document_end(to, &of);
 }
 
-/* Least, greatest and last have no zero. */
+/* Min, max and last have no zero. */
 static void write_zeros(const struct mongo_store *m, size_t report, const struct mongo_kind *k,
                         int64_t date_ms, bson_t *to)
 {
@@ -115,8 +115,8 @@ static void write_zeros(const struct mongo_store *m, size_t report, const struct
 
 /* ---- updates */
 
-/* { c, f, u }, as others of mongo/handle/log.h, but without a guard: where there is a document, nothing is
- * done. */
+/* Writes { c, f, u } like other updates of mongo/handle/log.h, but without a guard: an existing document is
+ * left alone. */
 static void write_one(struct mongo_store *m, size_t report, const struct mongo_kind *k,
                       const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
 {
@@ -140,7 +140,7 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
     size_t kind_count;
     const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
     bool with_zeros = m->making.prealloc.options.zeros && m->more[report].plain >= 0;
-    for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* mostly all are of one date */
+    for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* usually all have one date */
         bson_t on_insert, applied = BSON_INITIALIZER;
         bson_init(&on_insert);
         BSON_APPEND_DOCUMENT(&on_insert, "applied", &applied);

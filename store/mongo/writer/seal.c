@@ -1,4 +1,4 @@
-/* The seal of a batch: one compare-and-set of the ledger (docs/LEDGER.md). */
+/* Seals a batch: one compare-and-set of the ledger (docs/LEDGER.md). */
 #include "store/mongo/writer/seal.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A path may hold any bytes, and end within a character. */
+/* Replaces invalid bytes: a path may have any bytes, and may be cut within a character. */
 static void add_label(bson_t *set, const char *path, const char *label)
 {
     char clean[sizeof(((struct range *)0)->label)];
@@ -30,7 +30,7 @@ static void add_label(bson_t *set, const char *path, const char *label)
     bson_append_utf8(set, path, -1, clean, (int)n);
 }
 
-/* The conditions and what it sets, of one range. */
+/* Adds the conditions and the new values of one range. */
 static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
 {
     const struct mongo_partition *p = mongo_find_partition(m, range);
@@ -50,7 +50,7 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
     }
 }
 
-/* The batch that it opens; the one before it, which was applied, is done by that. */
+/* Opens the batch. This also ends the batch before it, which is applied. */
 static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
     char path[64], index[16];
@@ -74,7 +74,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     bson_append_document_end(set, &open);
 }
 
-/* As the ledger said when the last one was done: else it is an earlier one, put back. */
+/* The last batch is done, so the slot has no open batch. If it has one, an earlier ledger was put back. */
 static void add_nothing_open(const struct mongo_store *m, bson_t *query)
 {
     char path[64];
@@ -108,7 +108,7 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     bson_destroy(&set);
 }
 
-/* Why the ledger refused a seal. */
+/* Sets *e to the reason why the ledger refused a seal. */
 static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];
@@ -130,7 +130,7 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
     return mongo_refuse(m, e, "its positions were changed by hand or another program");
 }
 
-/* What the ledger says of the slot decides: whether a reply was lost, and whether another has recovered it
+/* The slot in the ledger decides: a reply may have been lost, and another may have recovered the batch
  * since. */
 bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e)
 {

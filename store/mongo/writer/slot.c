@@ -1,4 +1,4 @@
-/* Who writes: slots of the ledger, each taken by one writer at a time (docs/LEDGER.md, "take"). */
+/* Takes and keeps a slot of the ledger. One writer at a time has a slot (docs/LEDGER.md, "take"). */
 #include "store/mongo/writer/slot.h"
 
 #include "base/clock.h"
@@ -17,15 +17,16 @@
 #define TAKE_TRIES 100
 #define KEEP_MS    (MONGO_LEASE_MS / 3)
 
-/* Above what was ever used, of a database that was put back, too, if the clock is right. */
+/* At least `last`. If the clock is right, also above all numbers ever used, even if the database was put
+ * back. */
 static int64_t fresh(int64_t last)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
     return now_ms > last ? now_ms : last;
 }
 
-/* The last batch of the slot, which must be the last one still when it is taken. Returns the number after
- * which this writer's begin: those in between are never used. */
+/* Adds the condition that the slot's last batch is still the same when it is taken. Returns the number
+ * behind which this writer's numbers begin; those in between are never used. */
 static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
 {
     char path[64];
@@ -35,7 +36,8 @@ static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *quer
     return fresh(m->writer.sealed);
 }
 
-/* Of several that came at once, whoever took its slot last sees the others, and gives it back if refused. */
+/* If several writers come at once, the one that takes its slot last sees the others. It gives the slot back
+ * if it is refused. */
 static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     struct err ignored;
@@ -126,7 +128,7 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
     bson_append_document_end(&update, &set);
-    /* Not found: the next seal will say so. */
+    /* If not found, the next seal says so. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
     bson_destroy(&update);
     bson_destroy(&query);

@@ -1,6 +1,7 @@
-/* Are the documents of a batch newer than the ledger? Of its own slot every update's guard asks that; here it
- * is asked of all slots, of the first batches after a claim, before they are logged: they count again what a
- * ledger that was set back had counted, by whichever slot that was (docs/LEDGER.md). */
+/* Are the documents of a batch newer than the ledger? For its own slot, the guard of every update checks
+ * that. This file checks all slots, for the first batches after a claim, before they are logged. These
+ * batches count again what was lost when a ledger was set back, whichever slot had counted it
+ * (docs/LEDGER.md). */
 #include "store/mongo/writer/torn.h"
 
 #include "base/check.h"
@@ -13,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ASKED_MAX 1000 /* documents of a collection, of each batch */
+#define ASKED_MAX 1000 /* documents of a collection that are checked in each batch */
 
-/* Of a slot, what the ledger says: numbers that were never used are above `seq`, and in a gap below it. */
+/* Numbers of a slot in the ledger. Numbers above `seq`, and in the gap below it, were never used. */
 struct numbers {
     int64_t seq, after, before;
-    int64_t most; /* above `seq`, of a document that was found */
+    int64_t most; /* highest number above `seq` that was found in a document */
 };
 
 struct asking {
@@ -29,7 +30,7 @@ struct asking {
     bool good;
     struct {
         char collection[MONGO_NAME_BYTES], id[256];
-    } found[MONGO_SLOTS]; /* which document has `most` */
+    } found[MONGO_SLOTS]; /* the document with `most` */
 };
 
 static bool is_in_gap(const struct numbers *n, int64_t number)
@@ -46,7 +47,7 @@ static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
     n->after = mongo_number_at(ledger, path, 0);
     snprintf(path, sizeof path, "writers.%s.gap.before", slot);
     n->before = mongo_number_at(ledger, path, 0);
-    if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used it */
+    if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used the number */
         n->before = n->after;
 }
 
@@ -77,7 +78,7 @@ static bool see_document(void *context, const bson_t *document)
         return true;
     while (bson_iter_next(&at)) {
         int i = bson_iter_key(&at)[0] == 'w' ? atoi(bson_iter_key(&at) + 1) : -1;
-        if (i < 0 || i >= MONGO_SLOTS) /* of a rollup */
+        if (i < 0 || i >= MONGO_SLOTS) /* a roll-up's */
             continue;
         const struct numbers *n = &a->slots[i];
         int64_t number = bson_iter_as_int64(&at);
@@ -110,7 +111,7 @@ static bool member_text(const bson_t *update, const char *path, const char **tex
     return is_there;
 }
 
-/* The log has the documents of a collection together; the first ones are most likely there. */
+/* In the log, documents of a collection stand together; the first ones most likely exist. */
 static bool ask_all(struct asking *a, struct slice packed)
 {
     struct mongo_log_reader log;
@@ -123,7 +124,7 @@ static bool ask_all(struct asking *a, struct slice packed)
     a->collection = collection;
     while ((good = mongo_log_next(&log, &raw, a->e)) && raw.len > 0) {
         const char *of, *id;
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* of our own log */
+        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
         ASSERT(member_text(&update, "c", &of) && member_text(&update, "f._id", &id));
         bool is_next = strcmp(collection, of) != 0;
         if (is_next && is_begun && !(good = ask(a, &ids, &filter)))
@@ -141,7 +142,7 @@ static bool ask_all(struct asking *a, struct slice packed)
     return good && (!is_begun || ask(a, &ids, &filter));
 }
 
-/* Others count meanwhile: what they had sealed when it was found is in the ledger now. */
+/* Others count meanwhile: the ledger has by now what they had sealed when a document was found. */
 static bool check_most(struct asking *a)
 {
     bson_t ledger;

@@ -1,4 +1,4 @@
-/* A batch becomes updates: one per document that it touches, in the order of their collections. */
+/* Turns a batch into updates: one for each document that it changes, in the order of their collections. */
 #include "store/mongo/writer/update.h"
 
 #include "base/check.h"
@@ -32,7 +32,7 @@ struct update {
 
 /* ---- which series */
 
-/* Its number: known, new, or - where the report is full - `other`. Names are not asked for while there is
+/* The number of a series: known, new, or `other` if the report is full. Names are not read while there is
  * room. */
 static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
@@ -88,7 +88,7 @@ static void add_operator(bson_t *to, const char *name, bson_t *of)
     bson_destroy(of);
 }
 
-/* Write it down: { c, f, u }. `set` may be NULL. */
+/* Writes the update { c, f, u } to the log. `set` may be NULL. */
 static void end(struct update *u, const bson_t *filter, const bson_t *set)
 {
     const struct mongo_store *m = u->m;
@@ -119,7 +119,7 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
     bson_destroy(&entry);
 }
 
-/* The columns of every measure at a slot: "daily", "hourly.13". */
+/* Adds the columns of every measure at a time bucket: "daily", "hourly.13". */
 static void add_slot(struct update *u, const char *slot, const int64_t *columns)
 {
     const struct report *r = &u->m->reports[u->report];
@@ -183,7 +183,7 @@ static int64_t ms_at(const struct update *u, size_t i)
     return (uint32_t)u->m->sorting.items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
-/* The cells from *i on that are of the same series and time. */
+/* Merges the cells from *i on that have the same series and time. */
 static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
     uint64_t key = m->sorting.items[*i].key;
@@ -191,8 +191,8 @@ static void merge_cells(const struct mongo_store *m, size_t report, size_t count
         report_merge(&m->reports[report], columns, m->sorting.cells[m->sorting.items[*i].index]->value);
 }
 
-/* One document, of the cells from `i` on. A slot that ends is written, if such are kept, and added to the one
- * that it is in. */
+/* Writes one document, from the cells from `i` on. When a bucket ends, it is written unless it has expired,
+ * and added to the next longer bucket. */
 static void write_document(struct update *u, const struct mongo_kind *k, size_t i, size_t count)
 {
     struct mongo_store *m = u->m;
@@ -227,14 +227,14 @@ static bool is_within(const struct update *u, size_t i, size_t count, uint32_t s
     return i < count && series_at(u->m, i) == series && ms_at(u, i) < end_ms;
 }
 
-/* Without a count among the measures, a slot is one. */
+/* The hits of a bucket. Without a count among the measures, a bucket is one hit. */
 static int64_t hits_of(const struct update *u, const int64_t *columns)
 {
     int plain = u->m->more[u->report].plain;
     return plain < 0 ? 1 : columns[u->m->reports[u->report].measures[plain].column];
 }
 
-/* Of the cells' order, mostly the one before. */
+/* Adds a period unless it is there. Cells come in order, so it is mostly the last one. */
 static void note_written(struct mongo_written *written, int64_t start_ms)
 {
     size_t i = written->count;
@@ -246,8 +246,8 @@ static void note_written(struct mongo_written *written, int64_t start_ms)
     written->starts[written->count++] = start_ms;
 }
 
-/* A hash of what the document's update does, the same for all that are alike; and who is hit by it, and how.
- * Returns the first cell of the next. */
+/* Hashes what the document's update does, so that alike updates have the same hash; and describes the
+ * document for preallocation. Returns the first cell of the next document. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
                             uint64_t *signature, struct mongo_touch *t)
 {
@@ -271,16 +271,16 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
     return i;
 }
 
-/* Documents before it would be deleted at once. Those with months are written whatever their time: an event
- * that was let in is counted somewhere. */
+/* The start of the first document that is not expired. Documents of months are always written, so that every
+ * event that was let in is counted somewhere. */
 static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
 {
     enum span longest = mongo_longest(&u->m->reports[u->report], k);
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].marks.before_ms[longest];
 }
 
-/* Those that are alike one behind the other, so that they go together, and behind all others those that may
- * be new: where none is, nobody has to ask which (mongo/send/chunk.h). */
+/* Writes alike documents one behind the other, so that they are sent together. Documents that may be new
+ * come last: if none is, nobody asks which exist (mongo/send/chunk.h). */
 static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
 {
     struct mongo_store *m = u->m;
@@ -309,7 +309,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
     mongo_write_ahead(m, u->report, kind, u->now_ms, u->log);
 }
 
-/* What is to be rolled up now. */
+/* Stamps the periods that must be rolled up again. */
 static void write_stamps(struct update *u, size_t target)
 {
     const struct mongo_written *written = &u->m->sorting.written[target];
@@ -342,7 +342,7 @@ static void write_top(struct update *u, enum span span, int64_t start_ms)
     bson_destroy(&filter);
 }
 
-/* The rankings that are others now; but of what is gone, which nobody asks for. */
+/* Stamps the rankings that are out of date, except expired ones, which nobody reads. */
 static void write_tops(struct update *u, size_t cell_count)
 {
     struct mongo_store *m = u->m;
@@ -380,7 +380,7 @@ static void write_documents(struct update *u, size_t cell_count)
     write_tops(u, cell_count);
 }
 
-/* Those the server may not have; also its counts' own, so that they are found by their names. */
+/* Writes the series that the server may not have, so that they are found by their names. */
 static void write_series(struct update *u)
 {
     struct mongo_names *names = &u->m->more[u->report].names;
@@ -400,7 +400,7 @@ static void write_series(struct update *u)
     }
 }
 
-/* What went to `other`, for its report's books. */
+/* Events that went to `other`, for the report's books. */
 static int64_t count_other(const struct mongo_store *m, size_t report, size_t count)
 {
     int64_t sum = 0;
@@ -422,14 +422,14 @@ static void set_entry(bson_t *to, const char *report, const char *entry, int64_t
     bson_append_int64(to, path, -1, value);
 }
 
-/* Those without a count are left out. */
+/* Entries without a count are left out. */
 static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
 {
     if (value != 0)
         set_entry(to, report, entry, value);
 }
 
-/* From where to where each report counts this partition. */
+/* Sets the offsets between which each report counts this partition. */
 static void add_spans(struct update *u, bson_t *set, const struct range *range)
 {
     const struct mongo_partition *p = mongo_find_partition(u->m, range);
@@ -471,7 +471,7 @@ static void write_books(struct update *u, const struct range *range, const struc
     bson_destroy(&set);
 }
 
-/* What belongs to the report itself: events of the series `other`, and of slots that have expired. */
+/* Writes the books of the report itself: events of the series `other`, and of expired buckets. */
 static void write_report_books(struct update *u, const struct batch *batch, int64_t other)
 {
     const char *key = u->m->more[u->report].key;
