@@ -9,7 +9,7 @@
 #include "store/mongo/doc/stamps.h"
 #include "store/mongo/raw/place.h"
 
-/* What failed is said by mongo_admin() at its end; without its server, nothing goes on. */
+/* Notes a failure, which mongo_admin() returns at its end. If the server is gone, the walk ends. */
 static bool note_failure(struct mongo_admin_run *r, const struct mongo_collection *c, const struct err *e)
 {
     text_printf(r->out, "// %s: failed\n", c->name);

@@ -1,11 +1,12 @@
-/* A database copied beside its writers: mongo/admin/copy.h says why that is whole.
+/* Copies a database beside its writers: mongo/admin/copy.h says why the copy is whole.
  *
  * Order : 1. the backup is noted in the ledger, so that logs stay; 2. documents, each as it is at its moment;
  *         3. the ledger; 4. the logs of all batches sealed in between; 5. what must not be older than the
  *         ledger: the reports with their expiry watermarks, and raw events, which are inserted before their
  *         batch is sealed.
- * Pages : documents are read in order of `_id`, some at a time, each request from its last one on. A cursor
- *         in the order of the disk may miss a document that moves while it is updated. */
+ * Pages : documents are read in order of `_id`, some at a time; each request continues behind the last one. A
+ *         cursor in the order of the disk may miss a document that moves while it is updated.
+ */
 #include "store/mongo/admin/backup.h"
 
 #include "base/clock.h"
@@ -31,7 +32,7 @@
 #define ID_BYTES     32
 #define NUMBER_NONE  (-1)
 
-/* The log of a batch, as far as its name tells. */
+/* The log of a batch, as its name describes it. */
 struct logged {
     int64_t seq, inc, prev;
 };
@@ -46,15 +47,15 @@ struct backing {
     const struct backup *b;
     struct mongo_store *m;
     struct mongo_dump dump;
-    char id[ID_BYTES];           /* of this backup, in the ledger */
-    int64_t kept_ms;             /* monotonic: when the ledger was told last */
-    int64_t base[MONGO_SLOTS];   /* the first batch of each slot that documents may lack */
-    int64_t before[MONGO_SLOTS]; /* the batch before that, or NUMBER_NONE */
-    bson_t ledger;               /* as it is when documents are copied */
-    bool is_late;                /* what is copied after the ledger is at hand */
-    struct mongo_dump_file file; /* under way */
-    struct text last;            /* the `_id` that was copied last */
-    size_t page;                 /* documents of one answer */
+    char id[ID_BYTES];           /* name of this backup in the ledger */
+    int64_t kept_ms;             /* when the note in the ledger was renewed last, monotonic */
+    int64_t base[MONGO_SLOTS];   /* by slot, the first batch that documents may lack */
+    int64_t before[MONGO_SLOTS]; /* the batch before `base`, or NUMBER_NONE */
+    bson_t ledger;               /* the ledger after the documents were copied */
+    bool is_late;                /* collections that must be copied after the ledger are being copied */
+    struct mongo_dump_file file; /* the file that is being written */
+    struct text last;            /* `_id` of the last document copied */
+    size_t page;                 /* documents in the last reply */
     uint64_t documents;
     size_t batches;
     struct err *e;
@@ -62,7 +63,8 @@ struct backing {
 
 /* ---- writers are told */
 
-/* Begin (`is_new`) or go on; `ledger` is what it says then, acknowledged by as many as a seal is. */
+/* Notes the backup (`is_new`), or renews the note. `ledger` is the ledger afterwards, acknowledged with the
+ * write concern of a seal. */
 static bool hold(struct backing *g, bool is_new, bson_t *ledger)
 {
     char path[ID_BYTES + 32], owner[64] = "";
@@ -96,7 +98,7 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
     return good;
 }
 
-/* Also those of backups that were killed long ago. */
+/* Removes the note of this backup, and the notes of backups that were killed long ago. */
 static bool release(struct backing *g, const bson_t *ledger)
 {
     char path[ID_BYTES + 128];
@@ -133,7 +135,7 @@ static bool keep_hold(struct backing *g)
     return good;
 }
 
-/* From which batch on documents may lack what the ledger says. */
+/* Notes from which batch on documents may lack what the ledger has. */
 static void note_bases(struct backing *g, const bson_t *ledger)
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
@@ -173,7 +175,7 @@ static bool take_document(struct backing *g, const bson_iter_t *at)
     return mongo_dump_put(&g->file, &document, g->e);
 }
 
-/* The documents of one request, which leaves no cursor. */
+/* Copies the documents of one request, which leaves no cursor open. */
 static bool copy_answer(struct backing *g, const struct mongo_place *place, const bson_t *filter,
                         int64_t skip)
 {
@@ -194,8 +196,8 @@ static bool copy_answer(struct backing *g, const struct mongo_place *place, cons
     return good;
 }
 
-/* Those with a text as `_id`, as tallyd writes them, each request from the last one on. An answer may be
- * shorter than was asked for, because of its bytes: only an empty one is the end. */
+/* Copies documents with a text as `_id`, as tallyd writes them; each request continues behind the last one.
+ * A reply may be shorter than asked for because of its bytes: only an empty one is the end. */
 static bool copy_pages(struct backing *g, const struct mongo_place *place)
 {
     bool is_first = true, good = true;
@@ -209,7 +211,7 @@ static bool copy_pages(struct backing *g, const struct mongo_place *place)
     return good;
 }
 
-/* Those of others. */
+/* Copies documents of others. */
 static bool copy_foreign(struct backing *g, const struct mongo_place *place)
 {
     bson_t *filter = BCON_NEW("_id", "{", "$not", "{", "$type", BCON_UTF8("string"), "}", "}");
@@ -247,13 +249,13 @@ static bool copy_collection(struct backing *g, const struct mongo_place *place, 
     return mongo_dump_end(&g->dump, &g->file, good, g->e) && copy_metadata(g, place, listed);
 }
 
-/* What is copied before the ledger, or after it. */
+/* Copies a collection if it is its turn: before the ledger, or after it. */
 static bool see_collection(void *context, const struct mongo_place *place, const bson_t *listed,
                            struct err *e)
 {
     struct backing *g = context;
     bool is_late = mongo_is_raw(place) || strcmp(place->collection, MONGO_REPORTS) == 0;
-    (void)e; /* the same */
+    (void)e; /* it is g->e */
     if (strcmp(place->collection, MONGO_LEDGER) == 0 || strcmp(place->collection, MONGO_BATCHES) == 0)
         return true;
     return is_late != g->is_late || copy_collection(g, place, listed);
@@ -292,7 +294,7 @@ static bool list_logs(struct backing *g, struct logs *l)
 {
     char from[MONGO_SLOT_BYTES + 2], to[MONGO_SLOT_BYTES + 2];
     snprintf(from, sizeof from, "%s/", l->slot);
-    snprintf(to, sizeof to, "%s0", l->slot); /* which comes after "/" */
+    snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "}");
     bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
@@ -303,8 +305,8 @@ static bool list_logs(struct backing *g, struct logs *l)
     return good;
 }
 
-/* Of several writers that used a number, the last one sealed it: whoever takes a slot begins behind all that
- * was sealed in it. */
+/* If several writers used a number, the last one sealed it: a writer that takes a slot begins behind all
+ * that was sealed in it. */
 static size_t find_log(const struct logs *l, int64_t seq)
 {
     size_t i = l->count;
@@ -323,8 +325,8 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
                              (int)(MONGO_HOLD_MS / MINUTE_MS));
 }
 
-/* Those that were sealed since documents were copied, the last one first. What was only logged is none of
- * them. */
+/* Finds the batches that were sealed since documents were copied, the last one first. Batches that were only
+ * logged are left out. */
 static bool find_sealed(struct backing *g, const struct logs *l, int i, struct logs *sealed)
 {
     char path[64];
@@ -337,7 +339,7 @@ static bool find_sealed(struct backing *g, const struct logs *l, int i, struct l
         sealed->list = xgrow(sealed->list, &sealed->capacity, sealed->count + 1, sizeof *sealed->list);
         sealed->list[sealed->count++] = l->list[at];
         if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
-            return true; /* it was open when documents began to be copied */
+            return true; /* it was open when copying began */
         if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
             return refuse_log(g, l->slot, seq, "of an older version");
         seq = l->list[at].prev;
@@ -362,7 +364,7 @@ static bool take_part(void *context, const bson_t *document)
     return c->good;
 }
 
-/* It is whole if it can be unpacked up to its end. */
+/* Checks that the log can be unpacked up to its end. */
 static bool check_log(struct slice packed, struct err *e)
 {
     struct mongo_log_reader r;
@@ -407,7 +409,7 @@ static bool copy_logs_of(struct backing *g, int i)
     return good;
 }
 
-/* In the order in which they are carried out. */
+/* Copies logs in the order in which restore applies them. */
 static bool copy_logs(struct backing *g)
 {
     struct mongo_place place = {.collection = MONGO_BATCHES};
@@ -424,7 +426,7 @@ static bool copy_logs(struct backing *g)
 
 /* ---- all of it */
 
-/* Whoever counts refuses a database with such a ledger, until it is restored as it is to be. */
+/* Writes the ledger with `restoring`: daemons refuse such a database until it is restored properly. */
 static bool copy_ledger(struct backing *g)
 {
     struct mongo_place place = {.collection = MONGO_LEDGER};
@@ -458,7 +460,7 @@ static bool copy_held(struct backing *g)
     else
         bson_init(&g->ledger);
     const struct err failure = good ? (struct err){0} : *g->e;
-    bool released = release(g, &g->ledger); /* also of a backup that failed */
+    bool released = release(g, &g->ledger); /* also if the backup failed */
     if (!good)
         *g->e = failure;
     return good && released;
@@ -473,7 +475,7 @@ static bool copy_all(struct backing *g)
            mongo_dump_put_names(&g->dump, g->e);
 }
 
-/* In the place of what is there, if that is to be replaced. */
+/* Renames the directory to its final name, replacing an existing backup if that is allowed. */
 static bool rename_directory(const struct backup *b, const char *partial, struct err *e)
 {
     char old[BACKUP_PATH_BYTES + 8];

@@ -1,10 +1,12 @@
-/* Are ledger and documents of one moment? A copy that was taken while batches went on, a database that was
- * put back in part, a failover that lost what was acknowledged: then documents have batches that the ledger
- * does not know of, and take those that it gives the same numbers for applied; or they lack some that it
- * calls done.
+/* Are ledger and documents of the same moment? They are not after a copy that was taken while batches went
+ * on, after a database was put back in part, or after a failover that lost acknowledged writes. Then
+ * documents have batches that the ledger does not know, and new batches with the same numbers pass for
+ * applied; or documents lack batches that the ledger calls done.
  *
- * Order : numbers only grow, and a batch is sealed before any document has it: so the ledger is read before
- *         the documents, for what these must have, and once more after them, for what they may have. */
+ * Order : numbers only grow, and a batch is sealed before any document has it. So the ledger is read before
+ *         the documents, for the batches that they must have, and again after them, for those that they may
+ *         have.
+ */
 #include "store/mongo/admin/check.h"
 
 #include "base/civil.h"
@@ -23,16 +25,16 @@
 
 #define PROBLEM_BYTES 2048
 
-/* Of each slot in a collection. */
+/* The numbers of each slot that a collection has. */
 struct seen {
-    int64_t seq[MONGO_SLOTS];   /* the highest number; -1: none … */
-    char ids[MONGO_SLOTS][256]; /* … and one document that has it */
-    uint64_t lost[MONGO_SLOTS]; /* documents with a number that its writer left out */
+    int64_t seq[MONGO_SLOTS];   /* highest number; -1: none */
+    char ids[MONGO_SLOTS][256]; /* a document with the highest number */
+    uint64_t lost[MONGO_SLOTS]; /* documents with a number in the slot's gap */
     char lost_ids[MONGO_SLOTS][256];
-    int64_t fence; /* of what is rolled up */
+    int64_t fence; /* highest fence of a roll-up */
 };
 
-/* Numbers between these were never given by the ledger's last writer of a slot, nor before. */
+/* Numbers between these were never given, neither by the slot's last writer in the ledger nor before. */
 struct gap {
     int64_t after, before;
 };
@@ -41,12 +43,12 @@ struct checking {
     struct mongo_store *m;
     check_fn *problem;
     void *context;
-    bson_t before; /* the ledger */
+    bson_t before; /* the ledger before the documents were read */
     struct gap gaps[MONGO_SLOTS];
     struct text key, id;
     const struct mongo_collection *collection;
-    struct seen *seen;        /* in the collection */
-    struct seen *collections; /* all of them, … */
+    struct seen *seen;        /* that of the current collection */
+    struct seen *collections; /* one for each of `names` */
     struct mongo_collection *names;
     size_t count, capacity, name_capacity;
 };
@@ -95,7 +97,7 @@ static void note_applied(struct checking *g, const char *key, int64_t seq, const
     snprintf(seen->ids[slot], sizeof seen->ids[slot], "%s", id);
 }
 
-/* Is it called by what it is of? */
+/* Does the `_id` of a document fit its metadata? */
 static void check_name(struct checking *g, const bson_t *document)
 {
     const struct mongo_collection *c = g->collection;
@@ -130,9 +132,9 @@ static bool see_document(void *context, const bson_t *document)
         while (bson_iter_next(&at))
             note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
     }
-    bool is_series =
-        g->collection->holds == HOLDS_SERIES &&
-        g->m->reports[g->collection->report].dimension_count > 0; /* the one of none has no metadata */
+    bool is_series = g->collection->holds == HOLDS_SERIES &&
+                     /* without dimensions, the series has no metadata */
+                     g->m->reports[g->collection->report].dimension_count > 0;
     if (g->collection->holds == HOLDS_DOCUMENTS || is_series)
         check_name(g, document);
     return true;
@@ -217,7 +219,7 @@ static void check_lost(struct checking *g, size_t i)
     }
 }
 
-/* Each batch is in the books of its partitions. */
+/* Checks that the last batch is in the books: each batch is in the books of its partitions. */
 static void check_behind(struct checking *g)
 {
     for (size_t i = 0; i < g->count; i++) {
@@ -236,7 +238,7 @@ static void check_behind(struct checking *g)
     }
 }
 
-/* What is rolled up next must pass the documents' guard. */
+/* Checks that the next roll-up passes the documents' guard. */
 static bool check_fence(struct checking *g, size_t i, struct err *e)
 {
     const struct mongo_collection *c = &g->names[i];
@@ -334,7 +336,8 @@ static void read_gaps(struct checking *g)
         g->gaps[slot].before = mongo_number_at(&g->before, path, 0);
         snprintf(path, sizeof path, "w%d", slot);
         int64_t seq = mongo_seq_of(&g->before, path);
-        if (seq > g->gaps[slot].after && seq < g->gaps[slot].before) /* an older version has used it */
+        /* an older version has used the number */
+        if (seq > g->gaps[slot].after && seq < g->gaps[slot].before)
             g->gaps[slot].before = g->gaps[slot].after;
     }
 }

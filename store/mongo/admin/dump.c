@@ -19,7 +19,7 @@
 #define OPEN_FILES     16
 #define BUFFER_BYTES   ((size_t)1 << 20)
 #define DOCUMENT_MIN   5
-#define DOCUMENT_MAX   ((uint32_t)48 << 20) /* what a server sends at most */
+#define DOCUMENT_MAX   ((uint32_t)48 << 20) /* the most that a server sends */
 #define METADATA_BYTES ((size_t)16 << 20)
 
 void mongo_dump_fini(struct mongo_dump *d)
@@ -156,7 +156,7 @@ static void put_entry(const struct mongo_dump_entry *entry, bson_t *to)
     BSON_APPEND_UTF8(to, "xxh3", hash);
 }
 
-/* The names that a directory holds are durable by a sync of its own. */
+/* File names are durable only when their directory is synced, too. */
 static bool sync_directories(const struct mongo_dump *d, struct err *e)
 {
     bool good = true;
@@ -291,7 +291,7 @@ static bool damaged(const struct reading *r, const char *why, struct err *e)
     return err_set(e, EX_DATAERR, "%s is damaged: %s; take another backup", r->path, why);
 }
 
-/* *len 0: the end. */
+/* *len 0: the end of the file. */
 static bool read_next(struct reading *r, uint32_t *len, struct err *e)
 {
     uint8_t head[4];

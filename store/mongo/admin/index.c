@@ -1,4 +1,4 @@
-/* Indexes: which there are, and which are missing. */
+/* Lists existing indexes, and prints or makes missing ones. */
 #include "store/mongo/admin/index.h"
 
 #include "base/check.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 #define CODE_NAMESPACE_NOT_FOUND 26
-#define OURS                     "tallyd_" /* what indexes of the catalog are called */
+#define OURS                     "tallyd_" /* prefix of the catalog's index names */
 
 void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
                               const bson_t *key, int64_t ttl_s)
@@ -29,10 +29,11 @@ void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_coll
 
 struct found_index {
     enum mongo_index state;
-    struct text others; /* what else is to be said, a comment each */
+    struct text others; /* further lines, each a comment of the shell */
 };
 
-/* Has it every document, and no other rule for them? Servers tell much else of an index. */
+/* Does the index have every document, without further rules? Servers return many other members of an
+ * index. */
 static bool is_plain(const bson_iter_t *index, int64_t ttl_s)
 {
     static const char *const others[] = {"unique", "sparse", "partialFilterExpression", "collation",
@@ -141,7 +142,7 @@ static bool do_index(struct mongo_admin_run *r, const struct mongo_collection *c
     return good;
 }
 
-/* It is said only: readers must be told before it is made (mongo/job/ttl.h). */
+/* Only tells of the TTL index: readers must know of it before it is made (mongo/job/ttl.h). */
 static bool say_ttl(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
 {
     int64_t ttl_s = mongo_ttl_s(r->m, c->report, c->kind), found_s = -1;

@@ -1,4 +1,4 @@
-/* Which collections of a database are tallyd's, as far as its names and its `reports` tell. */
+/* Finds tallyd's collections, by their names and by `reports`. */
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/raw/place.h"
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define LIST_MAX 100000 /* names in one answer */
+#define LIST_MAX 100000 /* names in one reply */
 #define RAW      "raw."
 
 struct owning {
@@ -14,7 +14,7 @@ struct owning {
     const struct mongo_dump *also;
     mongo_owned_fn *fn;
     void *context;
-    struct text keys; /* of reports, each ends with \n */
+    struct text keys; /* names of reports, each between two \n */
     char database[MONGO_DATABASE_BYTES];
 };
 
@@ -38,7 +38,7 @@ static bool is_report(const struct owning *o, const char *key, size_t len)
     return o->keys.len > 0 && strstr(o->keys.ptr, line) != NULL;
 }
 
-/* "pages.day" */
+/* Is it a collection of a report, such as "pages.day"? */
 static bool is_of_report(const struct owning *o, const char *name)
 {
     const char *kind = strrchr(name, '.');
@@ -103,7 +103,7 @@ static bool each_of_database(const struct owning *o, struct err *e)
     return good;
 }
 
-/* "DATABASE_raw_access_201010": mongo/raw/raw.h */
+/* Databases of raw events, such as "DATABASE_raw_access_201010": mongo/raw/raw.h. */
 static bool each_of_months(struct owning *o, struct err *e)
 {
     char prefix[MONGO_DATABASE_BYTES + 8];

@@ -1,11 +1,12 @@
-/* A copy of a database (mongo/admin/copy.h) put back: documents, then the logs of the batches that some of
+/* Restores a copy of a database (mongo/admin/copy.h): documents, then the logs of the batches that some of
  * them lack, and last the ledger, without which nobody counts.
  *
- * Again : a restore that was interrupted leaves `restoring` in the ledger, which keeps daemons off; so it is
- *         begun anew, by --force.
- * Derived: years and weeks may be older than the months and days that they are made of. So none of them is
- *         taken for rolled up: the job sets them again, with a fence above that of every document. A ranking
- *         stays: its own document says which batches it covers. */
+ * Retry  : an interrupted restore leaves `restoring` in the ledger, which keeps daemons off. Restore again,
+ *          with --force.
+ * Derived: years and weeks may be older than the months and days that they are made of. So all of them are
+ *          noted as not rolled up: the job sets them again, with a fence above that of every document. A
+ *          cached ranking stays: its own document says which batches it covers.
+ */
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -29,7 +30,7 @@
 #define TRIES        5
 #define TRY_AGAIN_MS 500
 
-/* Documents on their way, into one collection. */
+/* Documents that are being inserted into one collection. */
 struct loading {
     struct mongo_place place;
     bson_t documents; /* an array */
@@ -44,10 +45,10 @@ struct restoring {
     struct loading loading;
     uint64_t documents, total;
     size_t batches;
-    bool was_marked;       /* by a restore that did not end */
-    int64_t epoch;         /* of the ledger that is replaced */
-    int64_t rolled_up;     /* the largest fence that a document of years or weeks has */
-    struct mongo_open log; /* of the batch at hand; seq 0: none */
+    bool was_marked;       /* `restoring` was there, of a restore that did not end */
+    int64_t epoch;         /* epoch of the ledger that is replaced */
+    int64_t rolled_up;     /* highest fence in documents of years and weeks */
+    struct mongo_open log; /* the batch whose log is being read; seq 0: none */
     struct text packed;
     struct err *e;
 };
@@ -57,7 +58,7 @@ static bool goes_on(const struct restoring *r, const char *what)
     return r->b->goes_on(r->b->context, what, r->documents, r->total) || backup_stopped("the restore", r->e);
 }
 
-/* ---- who may count meanwhile: nobody */
+/* ---- nobody may count meanwhile */
 
 static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
 {
@@ -66,7 +67,8 @@ static bool see_owned(void *context, const struct mongo_place *place, const bson
     return false;
 }
 
-/* Daemons of a database that was not there cannot run. */
+/* Refuses a database that a daemon counts into, or that has counts, without --force. Without a ledger no
+ * daemon runs. */
 static bool check_target(struct restoring *r)
 {
     char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
@@ -92,7 +94,7 @@ static bool check_target(struct restoring *r)
     return good;
 }
 
-/* The mark of a restore that was interrupted stays: its database is not whole. */
+/* Leaves `restoring` of an interrupted restore: its database is not whole. */
 static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
 {
     bool matched;
@@ -105,8 +107,8 @@ static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
     return good;
 }
 
-/* From here on no slot is taken, and by the epoch no writer of before writes to the ledger any more, such as
- * one that slept. One that took a slot meanwhile is found by its lease. */
+/* From here on no slot can be taken. By the new epoch, earlier writers cannot write to the ledger any more,
+ * such as one that slept. The lease shows a writer that took a slot meanwhile. */
 static bool mark_ledger(struct restoring *r)
 {
     char living[MONGO_SLOT_BYTES];
@@ -126,7 +128,7 @@ static bool mark_ledger(struct restoring *r)
     return good;
 }
 
-/* ---- what is there goes */
+/* ---- delete what is there */
 
 struct places {
     struct mongo_place *list;
@@ -151,7 +153,8 @@ static bool run_in(struct restoring *r, const char *database, bson_t *command)
     return good;
 }
 
-/* All but the ledger, with its mark. `reports` last: it says what else is tallyd's. */
+/* Drops all but the ledger with its `restoring`. `reports` goes last: it says which collections are
+ * tallyd's. */
 static bool drop_owned(struct restoring *r)
 {
     struct places places = {.count = 0};
@@ -170,7 +173,7 @@ static bool drop_owned(struct restoring *r)
 
 /* ---- documents */
 
-/* The same place in the database that is restored. */
+/* Translates a place to the database that is restored into. */
 static bool translate(const struct restoring *r, const struct mongo_place *from, struct mongo_place *to)
 {
     *to = *from;
@@ -200,7 +203,7 @@ static bool has_duplicate(const bson_t *reply)
     return has;
 }
 
-/* Sent again where no reply came: what is there by then is ours. */
+/* Sends the documents again if no reply came: those that exist by then are ours. */
 static bool send_load(struct restoring *r)
 {
     struct loading *l = &r->loading;
@@ -237,7 +240,7 @@ static bool load_document(void *context, const bson_t *document, struct err *e)
     struct loading *l = &r->loading;
     char room[16];
     const char *key;
-    (void)e; /* the same */
+    (void)e; /* it is r->e */
     bool is_full = l->count == r->m->limits.updates || l->bytes + document->len > r->m->limits.bytes;
     if (l->count > 0 && is_full && !(send_load(r) && goes_on(r, l->place.collection)))
         return false;
@@ -250,7 +253,7 @@ static bool load_document(void *context, const bson_t *document, struct err *e)
     return true;
 }
 
-/* A capped collection must be one from the beginning; validators are made by who counts. */
+/* Makes capped collections, which must be capped from the beginning. Daemons make validators. */
 static bool create_capped(struct restoring *r, const struct mongo_place *place, const bson_t *metadata)
 {
     bson_t command = BSON_INITIALIZER, reply;
@@ -307,10 +310,10 @@ static bool load_all(struct restoring *r)
     return good;
 }
 
-/* ---- the batches that were counted meanwhile */
+/* ---- the batches that were counted during the backup */
 
-/* As whoever recovers it would: a document that was copied late enough has it. They follow on each other, so
- * what a document has above this one is as good. */
+/* Applies a log as a recovery does: a document that was copied late enough already has it. Logs follow each
+ * other, so a higher number in a document is as good. */
 static bool carry_out(struct restoring *r)
 {
     r->log.prev = -1;
@@ -348,7 +351,7 @@ static bool apply_batches(struct restoring *r)
            (mongo_dump_read(&r->dump, entry, take_part, r, r->e) && (r->packed.len == 0 || carry_out(r)));
 }
 
-/* ---- what is derived, and the rest */
+/* ---- derived documents, and the rest */
 
 static bool change_many(struct restoring *r, const char *collection, const bson_t *filter, bson_t *update)
 {
@@ -362,7 +365,7 @@ static bool change_many(struct restoring *r, const char *collection, const bson_
     return good;
 }
 
-/* Nobody has the lease, nothing is rolled up, and the next fence is above that of every document. */
+/* Resets jobs: no leases, nothing rolled up, and the next fence above that of every document. */
 static bool reset_jobs(struct restoring *r)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
@@ -372,7 +375,7 @@ static bool reset_jobs(struct restoring *r)
     for (size_t t = 0; good && t < MONGO_TARGETS; t++) {
         char from[32], to[32];
         snprintf(from, sizeof from, "%s/", mongo_targets[t].job);
-        snprintf(to, sizeof to, "%s0", mongo_targets[t].job); /* which comes after "/" */
+        snprintf(to, sizeof to, "%s0", mongo_targets[t].job); /* sorts behind "/" */
         bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
         bson_t *update =
             BCON_NEW("$unset", "{", "rolled", "", "}", "$max", "{", "fence", BCON_INT64(fence), "}");
@@ -385,8 +388,8 @@ static bool reset_jobs(struct restoring *r)
     return good;
 }
 
-/* In the place of one that a daemon registered before it was refused: that has no watermarks. Spans that were
- * swept may be in documents that were copied before. */
+/* Replaces a report that a daemon registered before it was refused, which has no watermarks. Leaves `swept`
+ * out: documents that were copied earlier may still have swept buckets. */
 static bool put_report(void *context, const bson_t *document, struct err *e)
 {
     struct restoring *r = context;
@@ -403,14 +406,14 @@ static bool put_report(void *context, const bson_t *document, struct err *e)
     return good;
 }
 
-/* With them, readers find the database. */
+/* Writes the reports, by which readers find the database. */
 static bool put_reports(struct restoring *r)
 {
     const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_REPORTS);
     return entry == NULL || mongo_dump_read(&r->dump, entry, put_report, r, r->e);
 }
 
-/* As they were. One that the server refuses is told: nothing that is counted needs it. */
+/* Makes the indexes as they were. If the server refuses one, that is logged: counting does not need it. */
 static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
 {
     bson_t metadata, command = BSON_INITIALIZER, list, one, reply;
@@ -457,7 +460,7 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 
 /* ---- the ledger */
 
-/* A slot is free, its batches are done, and whoever had it before cannot seal in it any more. */
+/* Frees a slot: its batches are done, and its former writer cannot seal in it any more. */
 static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
 {
     static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};

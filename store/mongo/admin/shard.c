@@ -1,5 +1,5 @@
-/* Shard keys; mongo/admin/admin.h says why. No server that shards was at hand: what is printed is tested, not
- * what a mongos does with it. */
+/* Shard keys; mongo/admin/admin.h says why. Nothing here was tested with a cluster: tests check what is
+ * printed, not what a mongos does with it. */
 #include "store/mongo/admin/shard.h"
 
 #include "store/mongo/admin/index.h"
@@ -31,7 +31,7 @@ static bool shard_raw(const struct mongo_collection *c, bson_t *key, const char 
     return true;
 }
 
-/* False: it is not to be sharded. *why is said in any case. */
+/* The shard key of a collection. False: it is not sharded. Sets *why in any case. */
 static bool shard_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key,
                       const char **why)
 {
@@ -63,8 +63,8 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
     return !bson_empty(key);
 }
 
-/* Which index it needs beside that of _id; NULL: none. Made first, or else the server makes it, by its own
- * name. */
+/* The index that the shard key needs beside that of _id; NULL: none. It is made first, or else the server
+ * makes it under its own name. */
 static const char *shard_index(const struct mongo_collection *c)
 {
     if (c->holds == HOLDS_RAW)
@@ -80,7 +80,7 @@ static void name_namespace(const struct mongo_admin_run *r, const struct mongo_c
     text_printf(name, "%s.%s", mongo_client_database(r->m->client), c->name);
 }
 
-/* `unsplittable`: one that is not sharded, but was moved. */
+/* `unsplittable` marks a collection that was moved, but not sharded. */
 static bool find_shard_key(struct mongo_admin_run *r, const char *name, const bson_t *key,
                            enum shard_state *state, struct err *e)
 {
@@ -172,7 +172,7 @@ bool mongo_admin_shard(struct mongo_admin_run *r, const struct mongo_collection 
     return good;
 }
 
-/* Servers before 6.0 want it, later ones take it. */
+/* Servers before 6.0 require this; later ones accept it. */
 static bool make_database(struct mongo_admin_run *r, const char *database, struct err *e)
 {
     bson_t *command = BCON_NEW("enableSharding", BCON_UTF8(database));

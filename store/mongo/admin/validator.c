@@ -1,4 +1,4 @@
-/* Validators, one by one; mongo/catalog/validator.c makes them at start. */
+/* Prints or makes validators, one by one; mongo/catalog/validator.c makes them at start. */
 #include "store/mongo/admin/validator.h"
 
 #include "store/mongo/admin/run.h"

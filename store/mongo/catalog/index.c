@@ -1,11 +1,12 @@
-/* The indexes of the documents of a report:
+/* The indexes of a report's documents:
  *
  *   { metadata.path: 1, metadata.date: 1 }   one series over a range of dates; equality before range
- *   { waiting: 1 }                           of R.top, what is to be ranked
+ *   { waiting: 1 }                           of R.top: rankings that wait
  *
- * Documents of all series are found by `_id`, which begins with the time. An index is made at start where it
- * is missing, unless store.indexes says no. Another one of the same name is somebody's choice: told, and left
- * alone. */
+ * Documents of all series are found by `_id`, which begins with the time. At start, missing indexes are
+ * made, unless store.indexes is false. A different index of the same name is the operator's choice: it is
+ * logged, and left alone.
+ */
 #include "store/mongo/catalog/index.h"
 
 #include "base/log.h"

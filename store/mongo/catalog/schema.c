@@ -1,5 +1,5 @@
-/* The $jsonSchema of each collection: what tallyd writes there, type by type. Nothing is said of members that
- * it does not know, so that others may add their own. */
+/* The $jsonSchema of each collection: the types of all members that tallyd writes. Other members are
+ * allowed, so that others may add their own. */
 #include "store/mongo/catalog/schema.h"
 
 #include "store/mongo/catalog/catalog.h"
@@ -34,7 +34,7 @@ static void add_types(bson_t *to, const char *name, const char *one, const char 
     bson_append_document_end(to, &of);
 }
 
-/* An object, whose members are then described; ended by end_object(). */
+/* Begins an object and its members; end_object() ends it. */
 static void begin_object(bson_t *to, const char *name, bson_t *of, bson_t *members)
 {
     bson_append_document_begin(to, name, -1, of);
@@ -53,7 +53,7 @@ static bool is_rolled(const struct schema *s)
     return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span > SPAN_MONTH;
 }
 
-/* What mongo_add_value() writes, and mongo_roll() beside a mean. */
+/* Adds what mongo_add_value() writes, and what mongo_roll() adds to a mean. */
 static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     size_t count = measure_column_count(m);
@@ -81,7 +81,7 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
     end_object(to, &of, &members);
 }
 
-/* The slots of a span, which are so many levels below the document. */
+/* Adds the time buckets of a resolution, which are `depth` levels below the document. */
 static void add_slots(const struct schema *s, bson_t *to, const char *name, const struct measure *m,
                       int depth)
 {
@@ -104,7 +104,7 @@ static void add_measure(const struct schema *s, bson_t *to, const struct measure
         add_slots(s, to, mongo_member(SPAN_DAY), m, 1);
         return;
     }
-    int longest = (int)s->c->kind->span - is_rolled(s); /* years have no sum of their own */
+    int longest = (int)s->c->kind->span - is_rolled(s); /* years have no sum */
     for (int span = longest; span >= (int)s->c->kind->finest; span--)
         add_slots(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
 }
@@ -127,7 +127,7 @@ static void add_measures(const struct schema *s, bson_t *to)
     }
 }
 
-/* The dimensions are texts; of `other` they are null, or not there. */
+/* Dimensions are strings; for `other` they are null or missing. */
 static void add_metadata(const struct schema *s, bson_t *to)
 {
     const struct mongo_report *more = &s->m->more[s->c->report];
@@ -147,7 +147,7 @@ static void add_metadata(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &of);
 }
 
-/* Counts by name, some of them one level deeper: rejected.REASON, gap.FROM. */
+/* Adds counts by name. Some are one level deeper: rejected.REASON, gap.FROM. */
 static void add_entries(const struct schema *s, bson_t *to, const char *name)
 {
     bson_t of;
@@ -171,7 +171,7 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
-/* Of the lists only that they are there: they are read with care. */
+/* Lists must only exist: readers check their entries. */
 static void add_top(const struct schema *s, bson_t *to)
 {
     bson_t of, members, list;
@@ -194,7 +194,7 @@ static void add_top(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &of);
 }
 
-/* What every update sets. */
+/* Adds the members that every update sets. */
 static void add_common(const struct schema *s, bson_t *to)
 {
     bson_t applied;

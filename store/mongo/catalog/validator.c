@@ -1,8 +1,9 @@
-/* Validators: at start each collection's is made what the configuration says, where it is not that yet. One
- * that tallyd did not write is somebody's choice: told, and left alone. And a server that knows of no
- * validators, or lets us make none, is no reason not to count.
+/* Makes validators at start: each collection gets the one that the configuration asks for. One that tallyd
+ * did not write is the operator's choice: it is logged, and left alone. Counting goes on if the server does
+ * not support validators, or does not allow us to make one.
  *
- * Their level is "moderate": a document that is damaged already is not in the way of counting. */
+ * The level is "moderate": a document that is already damaged does not stop counting.
+ */
 #include "store/mongo/catalog/validator.h"
 
 #include "base/check.h"
@@ -17,7 +18,7 @@
 static const char *const actions[] = {
     [VALIDATION_OFF] = "off", [VALIDATION_WARN] = "warn", [VALIDATION_ERROR] = "error"};
 
-/* "options" of the only one of listCollections' reply; false: there is none. */
+/* Finds "options" of the only collection in a reply of listCollections; false: there is none. */
 static bool find_options(const bson_t *reply, bson_iter_t *options)
 {
     bson_iter_t batch, one;
@@ -58,7 +59,7 @@ static enum mongo_validator judge(const struct mongo_store *m, const struct mong
         return v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_DIFFERS;
     if (!mongo_schema_is_ours(&found))
         return VALIDATOR_FOREIGN;
-    /* Less than the whole is as much as this server knows. */
+    /* A schema that is not the whole is as much as this server supports. */
     bool is_same = v != VALIDATION_OFF && option_is(options, "validationAction", actions[v]) &&
                    option_is(options, "validationLevel", LEVEL) &&
                    (is_wanted(m, c, true, &found) || is_wanted(m, c, false, &found));
@@ -108,7 +109,7 @@ static bool run(struct mongo_store *m, const bson_t *command, struct err *e)
     return good;
 }
 
-/* As much as the server knows of: the whole, or what has names. */
+/* Makes as much as the server supports: the whole schema, or only members with fixed names. */
 static bool make(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                  bool create, struct err *e)
 {
@@ -124,7 +125,7 @@ static bool make(struct mongo_store *m, const struct mongo_collection *c, enum s
     return good;
 }
 
-/* FerretDB makes a collection and forgets its validator: so it is asked. */
+/* FerretDB makes a collection and drops its validator, so this reads it back. */
 bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                           bool create, struct err *e)
 {
@@ -140,7 +141,7 @@ struct setting {
     bool is_told;
 };
 
-/* A server that is away is one, and that it refuses is another thing: that is told once. */
+/* An unreachable server is an error. A refusal is not: it is logged once. */
 static bool go_on_without(struct setting *s, const struct mongo_collection *c, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];

@@ -1,12 +1,14 @@
-/* What reports need not keep: marks in `reports`, then the documents before them, or what is in these.
+/* Expires what reports need not keep: moves the watermarks in `reports`, then deletes documents before them,
+ * or removes expired time buckets from documents that stay.
  *
  *   reports   { _id: "pages", …, expired: { minute: ISODate(…), hour: … }, swept: { minute: … } }
  *
- * Both only grow ($max), but where no event ever was (mongo_move_back()), and whatever is done to documents
- * before a mark may be done twice, at once or by several: so daemons need not agree. A batch that was logged
- * before a mark may make a document anew before it, or bring back what was taken out: nobody reads it.
- * Documents that may go are looked for from the first one on, so it goes the next time; spans that were taken
- * out, from a while before where the last sweep ended. */
+ * `expired` and `swept` only grow ($max), except over time without any event (mongo_move_back()). Deleting
+ * before a watermark twice, or by several daemons at once, is harmless; so daemons need not agree. A batch
+ * that was logged before a watermark moved may make a document before it again, or bring removed buckets
+ * back: nobody reads them. The next run looks for expired documents from the first one on, so it deletes
+ * such a document. A sweep looks for expired buckets from the last document of the sweep before it.
+ */
 #include "store/mongo/job/expire.h"
 
 #include "base/check.h"
@@ -24,12 +26,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Whoever lets events in, or deletes, goes by marks that were read so long ago at most. They move back to a
- * time that is ahead by more: until then whoever counts or deletes has read them again. */
+/* The watermarks by which events are let in, or documents deleted, are at most this old. A watermark moves
+ * back only to a time that is ahead by more: by then, writers and jobs have read it again. */
 #define STALE_MS          60000
 #define RESTORE_MARGIN_MS (10 * (int64_t)MINUTE_MS)
 
-/* Documents per request: measured with SecantusDB, 50 ms; with FerretDB 4 ms. */
+/* Documents per request: 50 ms with SecantusDB, 4 ms with FerretDB, measured. */
 #define PAGE 100
 
 static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
@@ -42,13 +44,13 @@ static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, str
     failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
     if (!mongo_put_dates(m, report, "expired", known, &marks, e))
         return false;
-    mongo_know_marks(&m->more[report], &marks); /* from here on nobody reads what is before them */
+    mongo_know_marks(&m->more[report], &marks); /* from here on nobody reads earlier buckets */
     failpoint(FAILPOINT_EXPIRE_MARKED);
     return true;
 }
 
-/* Documents of before this may be there, or come: daemons have read events of them, knowing the marks as they
- * were. By the server's clock, too, since ours may be behind. */
+/* Documents before this time may exist, or may still come from daemons that let events in by the old
+ * watermarks. It also uses the server's clock, since ours may be behind. */
 static bool find_safe(struct mongo_store *m, size_t report, const struct marks *marks, int64_t *safe_ms,
                       struct err *e)
 {
@@ -65,7 +67,7 @@ static bool find_safe(struct mongo_store *m, size_t report, const struct marks *
     return true;
 }
 
-/* Marks and what is swept, of those that are lower; if both are still as they were read. */
+/* Lowers watermarks and `swept`, if the watermarks are still as they were read. */
 static bool put_lower(struct mongo_store *m, size_t report, const struct marks *before,
                       const struct marks *marks, bool *matched, struct err *e)
 {
@@ -105,7 +107,7 @@ bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err
         return true;
     if (!put_lower(m, report, &before, &marks, &matched, e))
         return false;
-    return mongo_refresh_marks(m, e); /* not matched: another daemon moved them */
+    return mongo_refresh_marks(m, e); /* if it did not match, another daemon moved them */
 }
 
 static bool delete_page(struct mongo_store *m, const struct mongo_range *range, const struct mongo_page *p,
@@ -117,7 +119,7 @@ static bool delete_page(struct mongo_store *m, const struct mongo_range *range, 
     return good;
 }
 
-/* Of every measure, what is below the span's name. */
+/* Removes the buckets of a resolution, for every measure. */
 static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
                        const struct mongo_page *p, int64_t *count, struct err *e)
 {
@@ -148,12 +150,12 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
     return good;
 }
 
-/* What one call does, until its time is over. */
+/* State of one call, which works until its time is over. */
 struct expiring {
     struct mongo_store *m;
     size_t report;
     const struct mongo_kind *kind;
-    struct text *sweep_at; /* of the kind */
+    struct text *sweep_at; /* progress of the sweep of this kind */
     char collection[MONGO_NAME_BYTES];
     struct expired *expired;
     int64_t now_ms, end_ms;
@@ -165,8 +167,8 @@ static bool is_over(struct expiring *x)
     return x->expired->more;
 }
 
-/* Does everybody know that it is gone, and is it so by now? Asked when documents were found, before they are
- * deleted. */
+/* Has the watermark been known long enough, and was it read lately? Asked after documents were found, and
+ * before they are deleted. */
 static bool is_known(struct expiring *x)
 {
     const struct mongo_report *more = &x->m->more[x->report];
@@ -176,7 +178,7 @@ static bool is_known(struct expiring *x)
     return is;
 }
 
-/* All of these names. */
+/* Deletes all documents with `_id`s from `from` to `to`. */
 static bool delete_before(struct expiring *x, const char *from, const char *to, struct err *e)
 {
     struct mongo_store *m = x->m;
@@ -192,13 +194,14 @@ static bool delete_before(struct expiring *x, const char *from, const char *to, 
         mongo_page_fini(&p);
         if (!good)
             return false;
-        if (count == PAGE && (deleted == 0 || is_over(x))) /* others did: the next time */
+        /* deleted 0: others did it; the next run goes on */
+        if (count == PAGE && (deleted == 0 || is_over(x)))
             break;
     }
     return true;
 }
 
-/* Documents all of whose spans are gone; where the server ends them, those that it has left. */
+/* Deletes documents that have expired entirely. If the server deletes them, only those that it left. */
 static bool delete_documents(struct expiring *x, struct err *e)
 {
     struct mongo_report *more = &x->m->more[x->report];
@@ -218,7 +221,8 @@ static bool delete_documents(struct expiring *x, struct err *e)
     return good;
 }
 
-/* Where a sweep begins: a document before where the last one ended was written since, at most lately. */
+/* The start of a sweep: the last document of the sweep before. Stragglers may have been written to it since;
+ * earlier documents are not looked at again. */
 static int64_t sweep_from(const struct expiring *x, enum span span)
 {
     const struct mongo_report *more = &x->m->more[x->report];
@@ -264,7 +268,7 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
     return good;
 }
 
-/* Spans that are gone of documents that stay, for their longer ones. */
+/* Removes expired buckets from documents that stay for their longer resolutions. */
 static bool unset_spans(struct expiring *x, struct err *e)
 {
     const struct mongo_report *more = &x->m->more[x->report];
@@ -280,7 +284,7 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
-/* The rankings of periods whose slots are gone. */
+/* Deletes the rankings of expired periods. */
 static bool delete_tops(struct expiring *x, struct err *e)
 {
     struct mongo_store *m = x->m;
@@ -312,7 +316,8 @@ static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, 
     return x.expired->more || delete_tops(&x, e);
 }
 
-/* The one whose turn it is: each has one, however slow the server is, and whatever becomes of the others. */
+/* Expires the report whose turn it is. Each report gets its turn, however slow the server is, and even if
+ * others fail. */
 static bool expire_next(struct mongo_store *m, int64_t now_ms, int64_t end_ms, struct expired *expired,
                         struct err *e)
 {
@@ -341,13 +346,14 @@ static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired
         if (!expire_next(m, now_ms, end_ms, expired, e))
             return false;
     }
-    expired->more = m->worker.expire_clean < count; /* or a look at all of them takes longer than a call */
+    /* also if looking at all reports takes longer than a call */
+    expired->more = m->worker.expire_clean < count;
     if (!expired->more)
         m->worker.expire_clean = 0;
     return true;
 }
 
-/* A raw event that cannot be dropped holds up no report. */
+/* Raw events that cannot be dropped do not stop the reports from expiring. */
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);

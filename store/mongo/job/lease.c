@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEASE_MS     120000 /* longer than what is sent together may take */
-#define OPEN_WAIT_MS 90000  /* a batch is applied in less, or recovered after its writer's lease */
+#define LEASE_MS     120000 /* longer than one request of updates may take */
+#define OPEN_WAIT_MS 90000  /* a batch is applied sooner, or recovered after its writer's lease */
 #define OPEN_LOOK_MS 50
 
-/* This process, as far as a person wants to know. */
+/* Names this process for the operator. */
 static void name_owner(char buf[MONGO_OWNER_BYTES])
 {
     char host[MONGO_OWNER_BYTES / 2] = "";

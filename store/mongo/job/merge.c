@@ -8,14 +8,14 @@
 
 #include <stdio.h>
 
-#define ANSWER_DOCUMENTS 1000 /* of a month, at once */
+#define ANSWER_DOCUMENTS 1000 /* documents of a month in one reply */
 #define FIELD_BYTES      (MONGO_PATH_BYTES + MEASURE_NAME_BYTES + 16)
 
 static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY};
 
 /* ---- the documents of a month, one by one */
 
-/* Nothing was counted in it yet, and most likely never will be. */
+/* Is the document preallocated? Nothing is counted in it yet, and most likely never will be. */
 static bool is_made_ahead(const bson_t *document)
 {
     bson_iter_t applied, at;
@@ -23,7 +23,7 @@ static bool is_made_ahead(const bson_t *document)
            bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
 }
 
-/* Of which series it is, in m->id; false: of none. Members that others added are passed over. */
+/* The key of the document's series, in m->id; false: it has none. Members added by others are ignored. */
 static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is_other)
 {
     bson_iter_t metadata;
@@ -31,7 +31,7 @@ static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is
            mongo_key_of(g->m, g->report, &metadata, &g->m->id, is_other);
 }
 
-/* "201010/%2Fa" is "/%2Fa"; NULL: another hand's, or of no counts. */
+/* "/%2Fa" of "201010/%2Fa"; NULL: a document of others, or without counts. */
 static const char *rest_of(const struct mongo_merge *g, const struct mongo_source *source,
                            const bson_t *document)
 {
@@ -57,7 +57,7 @@ static bool next_document(struct mongo_merge *g, struct mongo_source *source, st
     return true;
 }
 
-/* Where a measure's value is in the document of a month: "bytes.daily.10". */
+/* The path of a measure's value in the document of a month: "bytes.daily.10". */
 static const char *field_from(const struct mongo_merge *g, size_t measure, int64_t ms, char buf[FIELD_BYTES])
 {
     char path[MONGO_PATH_BYTES];
@@ -66,7 +66,7 @@ static const char *field_from(const struct mongo_merge *g, size_t measure, int64
     return buf;
 }
 
-/* … and in what is set: days of a week count from its first. */
+/* The path of the value in the document that is set. Days of a week count from its first day. */
 static const char *field_to(const struct mongo_merge *g, size_t measure, int64_t ms, char buf[FIELD_BYTES])
 {
     int key =
@@ -83,7 +83,7 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
     bson_t options, part;
     mongo_time(SPAN_MONTH, source->from_ms, from);
-    snprintf(to, sizeof to, "%s0", from); /* after all that goes on with "/" */
+    snprintf(to, sizeof to, "%s0", from); /* sorts behind everything that continues with "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_init(&options);
     BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
@@ -105,17 +105,17 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     return next_document(g, source, e);
 }
 
-/* ---- one document of what is set */
+/* ---- one document that is set */
 
-/* What is set of one series. */
+/* The update of one series. */
 struct row {
     bson_t set;
     bool has_slots;
-    int64_t sum[REPORT_COLUMNS_MAX]; /* of all slots */
+    int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
 };
 
-/* What a mean is now. False: of nothing. */
+/* The value of a mean. False: it has no events. */
 static bool mean_of(const struct measure *measure, const int64_t *columns, double *mean)
 {
     size_t count = measure_column_count(measure);
@@ -124,7 +124,7 @@ static bool mean_of(const struct measure *measure, const int64_t *columns, doubl
     return columns[count - 1] != 0;
 }
 
-/* What it is made of, and what it is now. */
+/* Adds the parts of a mean, and its value. */
 static void add_mean(const struct mongo_merge *g, const struct measure *measure, const char *path,
                      const bson_iter_t *value, const int64_t *columns, bson_t *set)
 {
@@ -141,7 +141,7 @@ static void add_mean(const struct mongo_merge *g, const struct measure *measure,
     bson_append_document_end(set, &parts);
 }
 
-/* Of documents that were made ahead with zeros, a slot that says nothing. */
+/* Is it a bucket of zeros in a preallocated document? */
 static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int64_t ms)
 {
     const struct mongo_report *more = &g->m->more[g->report];
@@ -152,7 +152,7 @@ static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int6
            bson_iter_as_int64(&value) == 0;
 }
 
-/* A slot's values, as they stand. */
+/* Copies the values of a bucket. */
 static void add_slot(const struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row)
 {
     const struct report *report = &g->m->reports[g->report];
@@ -177,7 +177,7 @@ static void add_slot(const struct mongo_merge *g, const bson_t *document, int64_
     report_merge(report, row->sum, columns);
 }
 
-/* Of a week as a whole. */
+/* Adds the sum of a week. */
 static void add_sum(const struct mongo_merge *g, struct row *row)
 {
     const struct report *report = &g->m->reports[g->report];
@@ -199,7 +199,7 @@ static void add_sum(const struct mongo_merge *g, struct row *row)
     }
 }
 
-/* As mongo_add_document() writes it, but under the `_id` that the months' documents have. */
+/* Writes the filter of mongo_add_document(), but with the `_id` that the months' documents have. */
 static void add_filter(const struct mongo_merge *g, const struct mongo_source *first, bson_t *filter)
 {
     char time[MONGO_TIME_BYTES];
@@ -215,7 +215,7 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
     mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->fence);
 }
 
-/* What is not there any more is not taken away. */
+/* Logs the update. It does not remove members that months no longer have. */
 static void log_update(struct mongo_merge *g, const struct mongo_source *first, const bson_t *set)
 {
     bson_t entry, part, of;
@@ -234,7 +234,8 @@ static void log_update(struct mongo_merge *g, const struct mongo_source *first, 
     bson_destroy(&entry);
 }
 
-/* Of all months whose next document is of the series that `first` has. Then they have another. */
+/* Adds the update of the series that `first` is at, from all months that are at this series. Then moves
+ * these months on to their next document. */
 static bool add_update(struct mongo_merge *g, const struct mongo_source *first, struct err *e)
 {
     struct row row = {.has_slots = false};
@@ -263,7 +264,8 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
 
 /* ---- all of them */
 
-/* Carried out as a batch is; what is refused by its guard, another has done more of. */
+/* Sends the log as a batch is sent. If a guard refuses an update, another holder has set the document
+ * since. */
 static bool send_log(struct mongo_merge *g, struct err *e)
 {
     struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence, .prev = -1};
@@ -275,7 +277,7 @@ static bool send_log(struct mongo_merge *g, struct err *e)
     return g->goes_on(g->context);
 }
 
-/* The month that has the least series, of those that have one left. */
+/* The month that is at the least series; NULL: all are at their end. */
 static struct mongo_source *least(struct mongo_merge *g)
 {
     struct mongo_source *found = NULL;

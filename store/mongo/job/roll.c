@@ -16,18 +16,18 @@
 #include <stdlib.h>
 
 #define LEASE_KEEP_MS 10000
-#define GROUP_MAX     MONGO_SOURCES_MAX /* stamps that are rolled up by one lease */
+#define GROUP_MAX     MONGO_SOURCES_MAX /* stamps that are rolled up under one lease */
 #define DONE_MAX      (2 * GROUP_MAX)
 
-/* A period with counts that are not rolled up, as it was when it was looked at last. */
+/* A period that waits to be rolled up, as last seen. */
 struct mongo_look {
     const struct mongo_target *target;
     size_t report;
     int64_t start_ms, written;
-    int64_t first_ms, seen_ms; /* monotonic: since it waits; since it is so */
+    int64_t first_ms, seen_ms; /* monotonic: since when it waits; since when `written` is the same */
 };
 
-/* What was done, for whoever asked. */
+/* A period that was rolled up, for the caller's report. */
 struct done {
     int64_t start_ms;
     uint64_t documents;
@@ -38,14 +38,15 @@ struct rolling {
     const struct store_roll *what;
     const struct mongo_target *target;
     size_t report;
-    int64_t fence;                        /* of the lease; 0: it was not taken */
-    struct mongo_stamp stamps[GROUP_MAX]; /* of one year, or some weeks */
+    int64_t fence;                        /* fence of the lease; 0: not taken */
+    struct mongo_stamp stamps[GROUP_MAX]; /* stamps of one year, or of some weeks */
     size_t count;
     struct done done[DONE_MAX];
     size_t done_count;
-    int64_t kept_ms;   /* the lease, monotonic */
-    const char *owner; /* of the lease, as it was found; borrowed */
-    bool goes_on;      /* false: another has the lease now, or it was told to stop, which is no failure */
+    int64_t kept_ms;   /* when the lease was renewed last, monotonic */
+    const char *owner; /* owner of the lease when it was read; borrowed */
+    /* false: another has the lease, or the job was told to stop; neither is a failure */
+    bool goes_on;
     struct err *e;
 };
 
@@ -98,7 +99,7 @@ static struct mongo_merge merge_of(struct rolling *r, int64_t start_ms)
                                 .context = r};
 }
 
-/* Of a year the months that wait. */
+/* Rolls up the months of a year that wait. */
 static bool roll_year(struct rolling *r)
 {
     struct mongo_merge g = merge_of(r, span_floor(SPAN_YEAR, r->stamps[0].start_ms));
@@ -110,7 +111,7 @@ static bool roll_year(struct rolling *r)
     return good;
 }
 
-/* Of a week all days, or none. */
+/* Rolls up a week with all its days. */
 static bool roll_week(struct rolling *r, int64_t start_ms)
 {
     struct mongo_merge g = merge_of(r, start_ms);
@@ -137,7 +138,7 @@ static int64_t weeks_end(const struct rolling *r, const struct mongo_stamp *stam
     return week_of(r, stamp->start_ms + WEEK_MS - 1) + WEEK_MS;
 }
 
-/* Those whose days are all there: others are gone, or go next. */
+/* Rolls up the weeks that still have all their days. Others have expired, or are about to. */
 static bool roll_weeks(struct rolling *r)
 {
     struct marks gone;
@@ -178,7 +179,7 @@ static struct mongo_look *find_look(const struct rolling *r, int64_t start_ms)
     return NULL;
 }
 
-/* Something still comes, or may. */
+/* Is something still being written to the period? */
 static bool must_wait(const struct rolling *r, const struct mongo_stamp *stamp)
 {
     struct mongo_store *m = r->m;
@@ -209,7 +210,7 @@ static bool is_due(const struct rolling *r, const struct mongo_stamp *stamp)
     int64_t end_ms =
         r->target->kind == &mongo_week ? weeks_end(r, stamp) : span_next(SPAN_MONTH, stamp->start_ms);
     if (stamp->written == stamp->rolled) {
-        forget_look(r, stamp->start_ms); /* also where another did it */
+        forget_look(r, stamp->start_ms); /* also if another has rolled it up */
         return false;
     }
     if (r->what->now)
@@ -229,7 +230,7 @@ static bool is_of_our_day(const struct rolling *r, const struct mongo_stamps *st
            (!stamps->is_stale && strcmp(stamps->start, civil_weekdays[r->what->week_start]) == 0);
 }
 
-/* The lease, and those of r->stamps that still wait; *taken false: another has it in hand. */
+/* Takes the lease, and keeps those of r->stamps that still wait. *taken false: another holds it. */
 static bool take_group(struct rolling *r, bool *taken)
 {
     struct mongo_stamps stamps;
@@ -240,7 +241,7 @@ static bool take_group(struct rolling *r, bool *taken)
     if (good && *taken)
         r->fence = stamps.fence;
     if (good && *taken && !is_of_our_day(r, &stamps))
-        wanted = 0; /* they began to be others while this one was stopped */
+        wanted = 0; /* the first day of weeks changed while this process was stopped */
     for (size_t i = 0, k = 0; good && *taken && i < stamps.count && k < wanted; i++) {
         const struct mongo_stamp *stamp = &stamps.list[i];
         while (k < wanted && r->stamps[k].start_ms < stamp->start_ms)
@@ -259,7 +260,7 @@ static void tell_done(const struct rolling *r)
         r->what->done(r->what->context, name, r->target->stamped, r->done[i].start_ms, r->done[i].documents);
 }
 
-/* Those of r->stamps, as far as they are ours to do. */
+/* Rolls up r->stamps, as far as they are ours to do. */
 static bool roll_stamps(struct rolling *r)
 {
     bool taken = true;
@@ -285,7 +286,7 @@ static bool roll_stamps(struct rolling *r)
     return true;
 }
 
-/* What is set together: the months of a year, some weeks. */
+/* Are two periods set together? Months of a year are, and weeks. */
 static bool is_together(const struct rolling *r, int64_t first_ms, int64_t start_ms)
 {
     return r->target->kind == &mongo_week ||
@@ -312,8 +313,8 @@ static bool roll_due(struct rolling *r, const struct mongo_stamps *found)
 
 /* ---- the job */
 
-/* Weeks of another day make room first; that is done by whoever has the lease. A rebuild looks for them in
- * any case. */
+/* Deletes the weeks of another first day before any week is set; the holder of the lease does it. A rebuild
+ * always looks for them. */
 static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
 {
     bool taken, is_new = strcmp(found->start, civil_weekdays[r->what->week_start]) != 0;
@@ -356,7 +357,8 @@ static bool read_again(struct rolling *r, struct mongo_stamps *found)
     return mongo_read_stamps(r->m, r->target, r->report, found, r->e);
 }
 
-/* What waits: also what was there before there were stamps, and what is wanted again. */
+/* Finds the stamps that wait. Also makes stamps for counts from before there were stamps, and raises those
+ * that must be rolled up again. */
 static bool find_stamps(struct rolling *r, struct mongo_stamps *found)
 {
     const struct store_roll *what = r->what;
@@ -382,7 +384,7 @@ static bool give_lease(struct rolling *r, bool good)
         return good;
     if (good)
         return mongo_give_lease(r->m, r->target, r->report, r->fence, r->e);
-    if (r->e->code != EX_UNAVAILABLE) /* nobody is to wait for what failed otherwise */
+    if (r->e->code != EX_UNAVAILABLE) /* nobody should wait for the lease of a failed job */
         (void)!mongo_give_lease(r->m, r->target, r->report, r->fence, &ignored);
     return false;
 }
@@ -397,7 +399,7 @@ static bool roll_one(struct mongo_store *m, const struct store_roll *what, size_
     return give_lease(&r, good);
 }
 
-/* What one report's documents are refused for is no reason to leave the others. */
+/* If one report fails, the others are still rolled up. */
 bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e)
 {
     bool all_good = true, goes_on = true;

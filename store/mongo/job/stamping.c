@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Stamps of many periods. */
+/* Stamps for many periods. */
 struct stamping {
     struct mongo_store *m;
     const struct mongo_target *t;
@@ -24,7 +24,7 @@ static void add_set(const struct stamping *g, bson_t *set)
 {
     int64_t now_ms = clock_wall_ms(&clock_system);
     BSON_APPEND_DATE_TIME(set, g->begins ? "since" : "rebuilt", now_ms);
-    if (g->begins) /* above all before it, which documents may still be guarded by */
+    if (g->begins) /* above all earlier fences, which may still guard documents */
         BSON_APPEND_INT64(set, "fence", now_ms);
     if (g->begins && g->t->stamped == SPAN_WEEK) {
         BSON_APPEND_UTF8(set, "start", civil_weekdays[g->first]);
@@ -32,7 +32,7 @@ static void add_set(const struct stamping *g, bson_t *set)
     }
 }
 
-/* $inc of the periods, and what else is set. */
+/* Writes the $inc of the periods, and the other members. */
 static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *starts, size_t count,
                   struct err *e)
 {
@@ -54,7 +54,7 @@ static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *start
     return good;
 }
 
-/* Those that touch a month, and [from_ms, to_ms). */
+/* Adds the periods that touch the month and [from_ms, to_ms). */
 static bool add_periods(void *context, int64_t month_ms, struct err *e)
 {
     struct stamping *g = context;
@@ -71,7 +71,7 @@ static bool add_periods(void *context, int64_t month_ms, struct err *e)
     return true;
 }
 
-/* Stamp all periods of the range that touch a month with documents. */
+/* Stamps all periods of the range that touch a month with documents. */
 static bool stamp_found(struct stamping *g, bson_t *filter, struct err *e)
 {
     bool good = mongo_each_month(g->m, g->report, g->from_ms, g->to_ms, add_periods, g, e) &&

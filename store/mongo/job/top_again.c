@@ -6,7 +6,7 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/walk.h"
 
-/* As a batch does it, but for `applied`. */
+/* Raises the stamp of a ranking as a batch does, except for `applied`. */
 static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
                        struct err *e)
 {
@@ -30,7 +30,7 @@ struct again {
     struct marks gone;
 };
 
-/* What is kept of it, within the range. */
+/* Raises the stamps of the month's periods that are within the range and not expired. */
 static bool mark_month(void *context, int64_t month_ms, struct err *e)
 {
     const struct again *a = context;
@@ -48,7 +48,7 @@ static bool mark_month(void *context, int64_t month_ms, struct err *e)
     return good;
 }
 
-/* Those that there are: somebody may have deleted all that they are of. */
+/* Raises the stamps of existing rankings: all documents that a ranking was made of may have been deleted. */
 static bool mark_kept(const struct again *a, enum span span, struct err *e)
 {
     char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
@@ -66,7 +66,7 @@ static bool mark_kept(const struct again *a, enum span span, struct err *e)
     return good;
 }
 
-/* Nothing is to be ranked where nothing is, or was. */
+/* Only periods with documents or rankings are ranked again. */
 bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
 {
     int64_t end_ms = clock_wall_ms(&clock_system) + 1;

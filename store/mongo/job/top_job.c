@@ -1,10 +1,11 @@
-/* Rankings of periods that are over: all series of a period are read, and the largest kept.
+/* Ranks periods that are over: reads all series of a period, and keeps the largest.
  *
- * Exact  : `written` is read, then every batch that is open is waited for, then the documents are read. Only
- *          where `written` is still the same then, the ranking is set.
- * Cost   : of the hours of one day, and of the days of one month, those that wait go together: one pass over
- *          the documents that have them.
- * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and what waits. */
+ * Exact  : the job reads `written`, waits for every open batch, then reads the documents. It sets the
+ *          ranking only if `written` is still the same.
+ * Cost   : the hours of one day that wait are ranked together, and so are the days of one month: one pass
+ *          over the documents that hold them.
+ * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and the list of waiting periods.
+ */
 #include "store/mongo/job/top_job.h"
 
 #include "aggregate/dimension.h"
@@ -28,19 +29,19 @@
 
 #define LISTS_MAX     32
 #define LEASE_KEEP_MS 10000
-#define WAIT_MAX_MS   (15 * MINUTE_MS) /* for a period to be quiet */
-#define SEEN_SLOTS    4096             /* so often in a pass it is asked whether to go on */
+#define WAIT_MAX_MS   (15 * MINUTE_MS) /* longest wait for a period to be quiet */
+#define SEEN_SLOTS    4096             /* buckets between two checks whether to go on */
 #define ID_BYTES      (MONGO_NAME_BYTES + 8)
 
-/* A period that waits, as it was when it was looked at last. */
+/* A period that waits to be ranked, as last seen. */
 struct mongo_top_look {
     enum span span;
     int64_t start_ms, written;
-    int64_t first_ms, seen_ms; /* monotonic: since it waits; since it is so */
+    int64_t first_ms, seen_ms; /* monotonic: since when it waits; since when `written` is the same */
 };
 
 struct looks {
-    struct mongo_top_look *list; /* by span and time */
+    struct mongo_top_look *list; /* sorted by resolution and time */
     size_t count, capacity;
 };
 
@@ -53,14 +54,14 @@ struct ranking {
     struct mongo_store *m;
     const struct store_roll *what;
     size_t report;
-    char id[ID_BYTES]; /* of the lease */
+    char id[ID_BYTES]; /* `_id` of the lease */
     char collection[MONGO_NAME_BYTES];
-    int64_t fence;   /* 0: it was not taken */
-    int64_t kept_ms; /* the lease, monotonic */
-    bool goes_on;    /* false: another has the lease now, or it was told to stop, which is no failure */
-    uint64_t seen;   /* slots */
-    bool was_cut;    /* they were not all read: keep_on() said so */
-    struct period periods[LISTS_MAX]; /* those that are read together */
+    int64_t fence;   /* fence of the lease; 0: not taken */
+    int64_t kept_ms; /* when the lease was renewed last, monotonic */
+    bool goes_on;    /* false: another has the lease, or the job was told to stop; neither is a failure */
+    uint64_t seen;   /* time buckets read */
+    bool was_cut;    /* keep_on() ended the pass before all were read */
+    struct period periods[LISTS_MAX]; /* the periods of one pass */
     size_t count;
     struct err *e;
 };
@@ -88,7 +89,7 @@ static bool keep_on(void *context)
 
 /* ---- what waits */
 
-/* Others' damage is none. */
+/* Reads a waiting period. False: the document was damaged by others. */
 static bool take_look(const bson_t *document, struct mongo_top_look *look)
 {
     char id[MONGO_TOP_ID_BYTES];
@@ -148,8 +149,8 @@ static bool is_over(const struct mongo_top_look *look)
     return span_next(look->span, look->start_ms) <= clock_wall_ms(&clock_system);
 }
 
-/* Since when they wait, and are as they are: what was known of them, in the same order. One that goes on does
- * not wait yet. */
+/* Takes over what is known of waiting periods, in the same order: since when they wait, and since when they
+ * are unchanged. A period that is not over does not wait yet. */
 static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks)
 {
     struct mongo_report *more = &m->more[report];
@@ -174,7 +175,7 @@ static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks
         memcpy(more->top_looks, looks->list, looks->count * sizeof *looks->list);
 }
 
-/* Something was written while it was ranked: it waits anew, until that is quiet. */
+/* A batch was written during the ranking: the period waits again until it is quiet. */
 static void wait_anew(const struct ranking *r, const struct mongo_top_look *refused)
 {
     const struct mongo_report *more = &r->m->more[r->report];
@@ -187,7 +188,7 @@ static void wait_anew(const struct ranking *r, const struct mongo_top_look *refu
 
 static bool is_gone(const struct mongo_top_look *look, const struct marks *marks)
 {
-    return look->start_ms < marks->before_ms[look->span]; /* and soon its document is */
+    return look->start_ms < marks->before_ms[look->span]; /* its document is deleted soon */
 }
 
 static bool is_due(const struct ranking *r, const struct mongo_top_look *look, const struct marks *marks)
@@ -201,7 +202,7 @@ static bool is_due(const struct ranking *r, const struct mongo_top_look *look, c
            (now_ms - look->seen_ms >= r->what->quiet_ms || now_ms - look->first_ms >= WAIT_MAX_MS);
 }
 
-/* Those that are due, in order. */
+/* Finds the periods that are due, in order. */
 static bool find_due(const struct ranking *r, struct looks *looks)
 {
     struct marks marks;
@@ -251,7 +252,7 @@ static bool see_slot(void *context, const struct slice *key, int64_t slot_ms, co
 {
     struct ranking *r = context;
     struct period *p = find_period(r, slot_ms);
-    if (p != NULL) /* else it is between two that wait */
+    if (p != NULL) /* else the period lies between two that wait */
         rank_slot(&r->m->reports[r->report], p, key, values);
     r->was_cut = ++r->seen % SEEN_SLOTS == 0 && !keep_on(r);
     return !r->was_cut;
@@ -297,7 +298,7 @@ static void put_series(const struct ranking *r, bson_t *to, const struct top_ent
     bson_append_document_end(to, &metadata);
 }
 
-/* As many as there is room for. */
+/* Adds as many entries as there is room for. */
 static void put_list(const struct ranking *r, bson_t *to, const struct measure *m, struct top_list *l)
 {
     bson_t of, top, entry;
@@ -340,7 +341,7 @@ static void write_ranking(const struct ranking *r, struct period *p, bson_t *upd
     bson_append_document_end(update, &part);
 }
 
-/* Unless something was written since. */
+/* Sets the ranking, unless something was written since. */
 static bool set_ranking(struct ranking *r, struct period *p)
 {
     char id[MONGO_TOP_ID_BYTES];
@@ -399,7 +400,7 @@ static bool rank_periods(struct ranking *r)
     return good;
 }
 
-/* Are both in the same documents? */
+/* Are both periods in the same documents? */
 static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
                         const struct mongo_top_look *b)
 {
@@ -407,7 +408,7 @@ static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
     return a->span == b->span && span_floor(whole, a->start_ms) == span_floor(whole, b->start_ms);
 }
 
-/* The newest first: of a long history they are asked for most. */
+/* Ranks the newest periods first: of a long history they are queried most. */
 static bool rank_due(struct ranking *r, const struct looks *due)
 {
     size_t lists, end = due->count;
@@ -455,7 +456,7 @@ static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *t
     return good;
 }
 
-/* Nobody is to wait for what ends here. */
+/* Nobody should wait for the lease of a job that has ended. */
 static bool give_lease(struct ranking *r, bool good)
 {
     struct err ignored;
@@ -505,7 +506,7 @@ static bool rank_report(struct ranking *r)
     return good;
 }
 
-/* What one report's documents are refused for is no reason to leave the others. */
+/* If one report fails, the others are still ranked. */
 bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e)
 {
     bool all_good = true, goes_on = true;

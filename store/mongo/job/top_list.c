@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Does it come behind? */
+/* Does `a` rank behind `b`? */
 static bool is_behind(const struct top_entry *a, const struct top_entry *b)
 {
     return a->value != b->value ? a->value < b->value : slice_compare(a->key, b->key) > 0;

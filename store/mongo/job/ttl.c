@@ -13,10 +13,10 @@
 
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_INDEX_NOT_FOUND     27
-#define TRIES                    5 /* to make an index, while others drop it */
+#define TRIES                    5 /* tries to make an index while others drop it */
 #define AGAIN_MS                 100
 #define KEY                      "metadata.date"
-#define DESCENDING               (-1) /* a report without dimensions has the other already */
+#define DESCENDING               (-1) /* a report without dimensions already has the ascending index */
 
 /* ---- what is wanted */
 
@@ -26,7 +26,7 @@ static int64_t longest_ms(enum span span)
     return span == SPAN_YEAR ? 366 * day_ms : span == SPAN_MONTH ? 31 * day_ms : span_next(span, 0);
 }
 
-/* Slots go by the next longer span, so the first of a period's documents waits for the last. */
+/* Buckets expire by the next longer period: the first document of a period waits for the last. */
 int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mongo_kind *k)
 {
     const struct report *r = &m->reports[report];
@@ -35,7 +35,7 @@ int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mon
     int64_t keep_ms = r->keep_ms[longest], s = 0;
     if (m->with_ttl && keep_ms > 0)
         s = (keep_ms + longest_ms(period) + MONGO_TTL_MARGIN_MS) / SECOND_MS;
-    return s <= INT32_MAX ? s : 0; /* servers count them so */
+    return s <= INT32_MAX ? s : 0; /* the server's limit */
 }
 
 int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t now_ms)
@@ -46,7 +46,7 @@ int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct 
     return now_ms < since_ms + MONGO_TTL_GRACE_MS ? 0 : now_ms - ttl_s * SECOND_MS - MONGO_TTL_GRACE_MS;
 }
 
-/* The ages of slots that go with such documents. */
+/* The ages at which buckets are deleted with their documents. */
 static void find_ages(const struct mongo_store *m, size_t report, int64_t age_ms[SPAN_COUNT])
 {
     const struct report *r = &m->reports[report];
@@ -67,7 +67,7 @@ static bool has_any(const int64_t age_ms[SPAN_COUNT])
     return has;
 }
 
-/* The server ends documents by its own clock. */
+/* The server deletes documents by its own clock. */
 bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
 {
     bson_t reply;
@@ -81,7 +81,8 @@ bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
     return good;
 }
 
-/* Readers are told of the shorter age, of what is and what comes; others, that an index is changed. */
+/* Lowers `ttl` for readers to the shorter of the current and the wanted ages, and notes for writers that an
+ * index is being changed. */
 static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 {
     int64_t age_ms[SPAN_COUNT], now_ms;
@@ -96,7 +97,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
         if (age_ms[s] > 0)
             BSON_APPEND_INT64(&min, path, age_ms[s]);
     }
-    if (!bson_empty(&min)) /* which servers refuse */
+    if (!bson_empty(&min)) /* servers refuse an empty $min */
         BSON_APPEND_DOCUMENT(&update, "$min", &min);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, "ttl.since", now_ms);
@@ -112,7 +113,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- indexes */
 
-/* Of one index in a list. */
+/* Reads the TTL of one index in a list. False: it has another name. */
 static bool see_index(const bson_iter_t *index, int64_t *ttl_s)
 {
     bson_iter_t at, key;
@@ -166,7 +167,8 @@ static bool drop(struct mongo_store *m, const char *collection, struct err *e)
     return good || code == CODE_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
 }
 
-/* False: it is refused. Else *e is for where it is not found then. */
+/* Makes the index. False: it is refused. If it succeeds, *e is the error for an index that is then not
+ * listed. */
 static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
 {
     enum mongo_index state;
@@ -180,8 +182,9 @@ static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s,
     return good;
 }
 
-/* Others may start now, too, and drop what is made here, or make theirs: then that holds. Another of the same
- * key may be in the way; and a server may make one that ends nothing, and say nothing. */
+/* Other writers may start now, too, and drop this index or make theirs: then theirs holds. Another index
+ * with the same key may be in the way. A server may also make an index that deletes nothing, without an
+ * error. */
 static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, struct err *e)
 {
     struct err why;
@@ -201,10 +204,10 @@ static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, s
 
 struct opening {
     struct mongo_store *m;
-    int64_t told_ms; /* when readers were told last, by the server's clock */
+    int64_t told_ms; /* when readers were last told, by the server's clock */
 };
 
-/* One that asked just before may still believe that nothing goes. */
+/* A reader that asked just before may still believe that nothing is deleted. */
 static bool wait_until_known(const struct opening *o, struct err *e)
 {
     int64_t now_ms;
@@ -229,7 +232,7 @@ static bool change(const struct opening *o, const struct mongo_collection *c, in
     if (ttl_s > 0 && !make(m, c->name, ttl_s, e))
         return false;
     failpoint(FAILPOINT_TTL_MADE);
-    return note_change(m, c->report, e); /* to make one may take long */
+    return note_change(m, c->report, e); /* making an index may take long */
 }
 
 static bool open_collection(void *context, const struct mongo_collection *c, struct err *e)
@@ -243,7 +246,7 @@ static bool open_collection(void *context, const struct mongo_collection *c, str
            (found_s == (ttl_s > 0 ? ttl_s : -1) || change(o, c, found_s, ttl_s, e));
 }
 
-/* Does `ttl` say enough for the indexes that are to be? */
+/* Does `ttl` cover the wanted indexes? */
 static bool is_said(const int64_t age_ms[SPAN_COUNT], const struct mongo_ttl *ttl)
 {
     bool is = true;
@@ -310,7 +313,8 @@ static void append_ttl(bson_t *update, const struct mongo_ttl *ttl)
     bson_append_document_end(update, &set);
 }
 
-/* The marks go to where readers have them by what `ttl` said until now; unless another changes it by now. */
+/* Moves the watermarks to where readers had them by the old `ttl`, unless another writer changes `ttl`
+ * meanwhile. */
 static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl *wanted, int64_t now_ms,
                    struct err *e)
 {
@@ -345,6 +349,6 @@ bool mongo_ttl_settle(struct mongo_store *m, size_t report, struct err *e)
         return true;
     if (!mongo_each_collection(m, compare, &look, e))
         return false;
-    more->ttl_waits = look.is_same; /* else another has started later, and it is that one's affair */
+    more->ttl_waits = look.is_same; /* else another writer started later, and decides */
     return !look.is_same || settle(m, report, &wanted, now_ms, e);
 }

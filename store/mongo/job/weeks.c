@@ -13,7 +13,7 @@
 #define DATE_DIGITS 8
 #define RANGE_BYTES 16
 
-/* "20101004" and all that goes on with "/". */
+/* Deletes the documents whose `_id` is the date, or continues with "/": "20101004/%2Fa". */
 static bool delete_week(struct mongo_clearing *c, const char *collection, const char *date,
                         const bson_t *guard, struct err *e)
 {
@@ -32,21 +32,21 @@ static bool delete_week(struct mongo_clearing *c, const char *collection, const 
     return good;
 }
 
-/* The first day of a week, but not on that day of the week? Other dates are none of ours. */
+/* Does the date begin a week of another first day? Other dates are not ours. */
 static bool is_other_day(const struct mongo_clearing *c, const char *date)
 {
     int64_t ms;
     return mongo_parse_time(SPAN_WEEK, date, &ms) && civil_week_floor(c->first, ms) != ms;
 }
 
-/* Behind the week of this document, or behind one of another hand. */
+/* Continues behind the week of this document, or behind a document of others. */
 static void put_next(const char *id, bool is_date, struct text *from)
 {
     text_clear(from);
     text_printf(from, is_date ? "%.*s0" : "%.*s!", is_date ? DATE_DIGITS : (int)strlen(id), id);
 }
 
-/* But none that somebody set who had the lease later: this one may have been stopped for long. */
+/* Leaves alone what a later holder of the lease has set: this process may have been stopped for long. */
 static bool delete_others(struct mongo_clearing *c, struct err *e)
 {
     struct mongo_page page = {.count = 0};
@@ -61,7 +61,7 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
     range.from = from.ptr;
     while (good && (good = mongo_page_find(c->m->client, &range, 1, &page, e)) && page.count > 0) {
         const char *id = page.first.ptr;
-        /* … and then "/", or nothing */
+        /* the date, and then "/" or nothing */
         bool is_date = strspn(id, "0123456789") == DATE_DIGITS && strchr("/", id[DATE_DIGITS]) != NULL;
         snprintf(date, sizeof date, "%.*s", DATE_DIGITS, id);
         if (is_date && is_other_day(c, date))

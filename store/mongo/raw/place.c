@@ -1,4 +1,4 @@
-/* Where raw events go: their collections and databases, made, looked at and dropped. */
+/* Makes, checks and drops the collections and databases of raw events. */
 #include "store/mongo/raw/place.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_NAMESPACE_EXISTS    48
 #define CODE_UNSATISFIABLE       100
-#define LIST_MAX                 100000 /* names in one answer */
+#define LIST_MAX                 100000 /* names in one reply */
 
 void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
 {
@@ -27,12 +27,13 @@ void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, b
     if (r->w == 0)
         return;
     BSON_APPEND_BOOL(concern, "j", r->j);
-    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2); /* so that its end is heard */
+    /* its timeout is heard before the reply's */
+    BSON_APPEND_INT32(concern, "wtimeout", mongo_client_socket_ms(client) / 2);
 }
 
 /* ---- names */
 
-/* "20101010", "201010"; of what has no periods "". */
+/* The name of a period: "20101010", "201010"; "" without periods. */
 static void period_name(const struct raw *r, int64_t period_ms, char buf[16])
 {
     struct civil c = civil_from_ms(period_ms);
@@ -57,7 +58,7 @@ void mongo_raw_place(const struct mongo_store *m, const struct raw *r, int64_t p
              has_database || period[0] == '\0' ? "" : ".", has_database ? "" : period);
 }
 
-/* The start of the period that a collection or database is of; -1: it is none of the source's. */
+/* The start of the period of a collection or database; -1: it is not one of the source's. */
 static int64_t period_of(const struct mongo_store *m, const struct raw *r, const char *name)
 {
     struct mongo_place place;
@@ -98,7 +99,7 @@ static bool refuse_growth(const struct mongo_store *m, const struct raw *r, cons
     return false;
 }
 
-/* With the server's reason. What may pass, or is a matter of rights, stays what it is. */
+/* Adds the server's reason. An error that may pass, or of rights, stays as it is. */
 static bool fail_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
                         const char *what, struct err *e)
 {
@@ -110,7 +111,7 @@ static bool fail_growth(const struct mongo_store *m, const struct raw *r, const 
     return refuse_growth(m, r, place, text, e);
 }
 
-/* Of the first collection in a reply to listCollections. */
+/* Is the first collection in a reply of listCollections capped? */
 static bool is_capped(const bson_t *reply)
 {
     bson_iter_t capped;
@@ -118,7 +119,7 @@ static bool is_capped(const bson_t *reply)
            bson_iter_as_bool(&capped);
 }
 
-/* A server may make another instead, and say nothing. */
+/* Checks the collection: a server may make another kind without an error. */
 static bool check_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
                          struct err *e)
 {
@@ -147,7 +148,7 @@ static bool make_capped(struct mongo_store *m, const struct raw *r, const struct
     return check_capped(m, r, place, e);
 }
 
-/* Is there an index that ends documents after so long? */
+/* Is there a TTL index of this time? */
 static bool has_ttl(const bson_t *reply, int64_t ttl_s)
 {
     bson_iter_t batch, at, found, key;
@@ -196,7 +197,7 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     return true;
 }
 
-/* Those whose fields are kept; the last one may be the TTL's. */
+/* Lists the indexes whose fields are stored; the last one may be the TTL index. */
 bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index, bson_t *key)
 {
     static const struct {
@@ -244,7 +245,7 @@ static bool is_ready(const struct mongo_raw *raw, int64_t period_ms)
     return false;
 }
 
-/* It would be made again. */
+/* Forgets that the collection is there: it may have to be made again. */
 static void forget(struct mongo_raw *raw, int64_t period_ms)
 {
     size_t kept = 0;
@@ -274,7 +275,7 @@ bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t per
 struct look {
     struct mongo_store *m;
     struct mongo_raw *raw;
-    int64_t *periods; /* that are there, the oldest first */
+    int64_t *periods; /* existing periods, the oldest first */
     size_t count, capacity;
 };
 
@@ -293,7 +294,7 @@ static bool drop(const struct look *l, int64_t period_ms, struct err *e)
     return true;
 }
 
-/* The period of each name in a reply. */
+/* Collects the periods of the names in a reply. */
 static void take_names(struct look *l, const bson_t *reply, const char *member)
 {
     bson_iter_t list, at, name;
@@ -334,7 +335,8 @@ static bool list_periods(struct look *l, struct err *e)
     return good;
 }
 
-/* The period that decides what is kept; 0: none does. Where a clock is ahead, events of its time come too. */
+/* The newest period that decides what is kept; 0: none. Future periods are left out: if a clock is ahead,
+ * events with its time arrive, too. */
 static int64_t find_newest(const struct look *l, int64_t now_ms, bool trusts_clock)
 {
     const struct raw *r = l->raw->of;
@@ -382,7 +384,8 @@ static bson_t *delete_nothing(const struct mongo_place *place)
                     BCON_UTF8(""), "}", "limit", BCON_INT32(1), "}", "]");
 }
 
-/* A server of too few members, or of none but itself, says so of the command or of its concern. */
+/* If a server has too few members, or none but itself, it says so either for the command or for its
+ * concern. */
 static bool is_of_concern(const bson_t *reply)
 {
     int64_t code = mongo_number_at(reply, "code", 0);
@@ -390,7 +393,7 @@ static bool is_of_concern(const bson_t *reply)
            mongo_number_at(reply, "writeConcernError.code", 0) == CODE_UNSATISFIABLE;
 }
 
-/* Could documents be written where they go now, by so many members? */
+/* Could documents be written where they go now, with this write concern? */
 static bool check_concern(struct mongo_store *m, const struct raw *r, struct err *e)
 {
     struct mongo_place place;
@@ -413,8 +416,8 @@ static bool check_concern(struct mongo_store *m, const struct raw *r, struct err
     return good;
 }
 
-/* Some servers answer all the same; that reply would be taken for the next command's. So this is asked over a
- * connection of its own. */
+/* Some servers reply even so, and the reply would be taken for that of the next command. So this uses its
+ * own connection. */
 static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
 {
     bson_t reply;
@@ -467,7 +470,7 @@ void mongo_raw_init(struct mongo_store *m, const struct raw *const *raws, size_t
     }
 }
 
-/* What cannot be dropped yet is no reason not to count: it is tried again as time goes by. */
+/* A period that cannot be dropped does not stop counting: it is tried again later. */
 static void expire_first(struct mongo_store *m)
 {
     struct err e;

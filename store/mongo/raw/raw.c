@@ -14,35 +14,36 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define KEY_BYTES    24 /* of a number in an array */
-/* A failure of a document that is neither known to pass nor to stay gets so many tries, so far apart. */
+#define KEY_BYTES    24 /* the index of an array's member */
+/* If a document's failure is neither known to pass nor known to stay, it is tried this often, with this
+ * delay. */
 #define TRIES_MAX    3
 #define TRY_AGAIN_MS 250
 
 struct item {
     const char *document;
-    uint32_t len, number; /* of its source */
+    uint32_t len, number; /* bytes of the document; number of its source */
     int64_t period_ms;
 };
 
 struct items {
     struct item *list;
     size_t count, capacity;
-    bool in_order; /* what goes into one collection stands together */
+    bool in_order; /* items of one collection stand together */
 };
 
 struct sending {
     struct mongo_store *m;
     const struct items *items;
     bool is_last_try;
-    pthread_mutex_t lock; /* what follows */
-    size_t next;          /* the first item of no chunk yet */
+    pthread_mutex_t lock; /* guards the members below, and the figures */
+    size_t next;          /* the first item that is in no chunk yet */
     bool has_failed;
     bool has_unknown; /* a failure that may pass or not */
-    struct err error; /* the first */
+    struct err error; /* the first error */
 };
 
-/* Consecutive items of one collection, as a command. */
+/* Consecutive items of one collection, sent as one command. */
 struct chunk {
     const struct item *items;
     size_t count;
@@ -51,7 +52,7 @@ struct chunk {
 struct sender {
     struct sending *sending;
     struct mongo_client *client;
-    struct chunk chunk; /* at hand; of no items: none */
+    struct chunk chunk; /* the chunk at hand; no items: none */
     pthread_t thread;
 };
 
@@ -89,7 +90,7 @@ static void collect(struct mongo_store *m, const struct text *raw, struct items 
             of->pending.expired++;
             continue;
         }
-        of->pending.stored++; /* unless it is refused */
+        of->pending.stored++; /* refuse() takes this back */
         items->list = xgrow(items->list, &items->capacity, items->count + 1, sizeof *items->list);
         const struct item *last = items->count > 0 ? &items->list[items->count - 1] : &item;
         items->in_order &= last->number == item.number && last->period_ms <= item.period_ms;
@@ -104,7 +105,7 @@ static int compare_items(const void *a, const void *b)
         return x->number < y->number ? -1 : 1;
     if (x->period_ms != y->period_ms)
         return x->period_ms < y->period_ms ? -1 : 1;
-    return x->document < y->document ? -1 : x->document > y->document; /* as they came */
+    return x->document < y->document ? -1 : x->document > y->document; /* in the order of arrival */
 }
 
 static bool prepare(struct mongo_store *m, const struct items *items, struct err *e)
@@ -128,7 +129,7 @@ static const char *id_of(const struct item *item, bson_t *document)
     return bson_iter_utf8(&it, NULL);
 }
 
-/* One that the server does not take: counted, and some are shown. */
+/* Counts a document that the server refuses, and logs some of them. */
 static void refuse(struct sending *s, const struct item *item, const char *why)
 {
     static struct log_limit limit;
@@ -146,7 +147,7 @@ static void refuse(struct sending *s, const struct item *item, const char *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* How many the batch had besides. */
+/* Logs how many documents the batch had refused besides those shown. */
 static void tell_refused(const struct mongo_store *m)
 {
     for (size_t i = 0; i < m->raw_count; i++) {
@@ -158,8 +159,8 @@ static void tell_refused(const struct mongo_store *m)
     }
 }
 
-/* Some are there already, by their `_id`: this batch is repeated. Others have a key that somebody's own index
- * wants to be unique. Which are which, only the collection knows. */
+/* Documents with a duplicate key. Some exist already, by their `_id`: the batch is repeated. Others violate
+ * somebody's unique index. Only the collection knows which is which. */
 struct duplicates {
     bson_t *ids; /* { "0": "kafka:access/0/…", … } */
     const struct item **items;
@@ -167,7 +168,7 @@ struct duplicates {
     size_t count;
 };
 
-/* In a reply of find; *found: what is there under this `_id`. */
+/* Finds the document with this `_id` in a reply of find. */
 static bool find_id(const bson_t *reply, const char *id, bson_iter_t *found)
 {
     bson_iter_t batch, at, it;
@@ -192,7 +193,8 @@ static bool is_equal(const bson_iter_t *a, const bson_iter_t *b)
     return equal;
 }
 
-/* Of another event: a field that both have differs. Other fields may have been configured meanwhile. */
+/* Is the stored document another event? That is so if a field that both have differs. Other fields may have
+ * been configured meanwhile. */
 static bool is_other(const bson_t *document, const bson_iter_t *there)
 {
     bson_iter_t it;
@@ -217,8 +219,8 @@ static bool read_duplicates(struct sender *sender, const struct mongo_place *pla
     return good;
 }
 
-/* An `_id` names an offset, and a broker that lost the end of its log gives an offset to two events. The one
- * that comes later is refused: a daemon that slept must not put a lost one in the place of the other. */
+/* An `_id` names an offset. A broker that lost the end of its log gives one offset to two events. The later
+ * one is refused: a daemon that slept must not replace the other event by a lost one. */
 static bool refuse_others(struct sender *sender, const struct mongo_place *place, const struct duplicates *d,
                           struct err *e)
 {
@@ -263,13 +265,13 @@ static void note_duplicate(struct duplicates *d, const struct item *item, const 
     d->why[d->count++] = xstrdup(why);
 }
 
-/* Codes that say of a document that it is not taken: a bad value or type, names of members, a frozen one, too
+/* Codes for a document that is refused for good: a bad value or type, member names, an immutable field, too
  * large for a capped collection, a validator, too large, a key too long. */
 static bool is_final(int64_t code)
 {
     static const int64_t codes[] = {
         2,   14,  52,    55,    56,    57,    66,
-        116, 121, 10334, 17280, 17419, 17420, 525074461 /* FerretDB's of a validator */};
+        116, 121, 10334, 17280, 17419, 17420, 525074461 /* FerretDB's code of a validator */};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         if (codes[i] == code)
             return true;
@@ -284,7 +286,7 @@ static void note_unknown(struct sending *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* One document's failure. False: it may pass, so that the batch is to be tried again. */
+/* Handles the failure of one document. False: it may pass, so the batch must be tried again. */
 static bool take_failure(struct sender *sender, const bson_iter_t *failure, const char *what,
                          struct duplicates *d, struct err *e)
 {
@@ -369,7 +371,7 @@ static void fail(struct sending *s, const struct err *e)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Consecutive items, as many as a command takes. */
+/* Fills a chunk with consecutive items, as many as a command takes. */
 static void fill(struct sending *s, struct chunk *c)
 {
     const struct mongo_limits *limits = &s->m->limits;
@@ -384,7 +386,7 @@ static void fill(struct sending *s, struct chunk *c)
     }
 }
 
-/* Unless one is at hand, whose neighbours may be others'. False: there is none, or it is to end. */
+/* Fills the chunk, unless it is filled already. False: there is none, or sending has failed. */
 static bool take_chunk(struct sending *s, struct chunk *c)
 {
     pthread_mutex_lock(&s->lock);
@@ -418,7 +420,7 @@ static size_t count_connections(const struct mongo_store *m, const struct items 
     return m->connections;
 }
 
-/* *is_unknown: it failed by what may pass or not; with `is_last_try` never. */
+/* *is_unknown: it failed, and may pass or not; never with `is_last_try`. */
 static bool send_items(struct mongo_store *m, const struct items *items, bool is_last_try, bool *is_unknown,
                        struct err *e)
 {
@@ -436,9 +438,9 @@ static bool send_items(struct mongo_store *m, const struct items *items, bool is
     while (good && started < count &&
            pthread_create(&senders[started].thread, NULL, run, &senders[started]) == 0)
         pthread_setname_np(senders[started++].thread, "tallyd-sender");
-    for (size_t i = started; good && i < count; i++) /* what has no thread, … */
+    for (size_t i = started; good && i < count; i++) /* chunks whose threads could not be started */
         run(&senders[i]);
-    if (good && count > 0) /* … and the caller's own */
+    if (good && count > 0) /* the caller's own chunk */
         run(&senders[0]);
     for (size_t i = 1; i < started; i++)
         pthread_join(senders[i].thread, NULL);
@@ -448,7 +450,7 @@ static bool send_items(struct mongo_store *m, const struct items *items, bool is
     return good && !s.has_failed;
 }
 
-/* No server takes them, and some end the connection then. */
+/* No server takes these documents, and some close the connection. */
 static void refuse_longest(struct mongo_store *m, struct items *items)
 {
     struct sending s = {.m = m, .lock = PTHREAD_MUTEX_INITIALIZER};

@@ -57,7 +57,7 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
 {
     char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
     mongo_batch_id(from, o, "/");
-    mongo_batch_id(to, o, "0"); /* which comes after "/" */
+    mongo_batch_id(to, o, "0"); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
     bool good = mongo_find(m->client, MONGO_BATCHES, filter, options, take_part, packed, e);

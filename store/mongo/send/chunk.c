@@ -14,8 +14,8 @@
 #include <xxhash.h>
 
 #define CHUNK_TRIES 5
-#define ALIKE_MIN   4  /* fewer go one by one */
-#define NEW_SHARE   16 /* one of so many is new: then it is looked which, of the next chunk */
+#define ALIKE_MIN   4  /* fewer alike updates go one by one */
+#define NEW_SHARE   16 /* if one of so many documents was new, the next chunk looks for new ones */
 
 /* A bson_t points into itself: it cannot be returned. */
 static void update_at(const struct mongo_chunk *c, size_t i, bson_t *update)
@@ -49,7 +49,7 @@ static void write_upsert(const struct mongo_chunk *c, size_t i, bool upsert, bso
     BSON_APPEND_BOOL(one, "upsert", upsert);
 }
 
-/* An update command for those of `which`, `n` of them. */
+/* Writes an update command for the `n` updates of `which`. */
 static void write_command(const struct mongo_chunk *c, const size_t *which, size_t n, bool upsert,
                           bson_t *command)
 {
@@ -75,7 +75,7 @@ static const char *id_of(const bson_t *update)
                : "?";
 }
 
-/* Perhaps a sum that is at its end; all else is said, by document. */
+/* Saturates a sum that would overflow; else fails, and names the document. */
 static bool settle_refused(const struct mongo_chunk *c, size_t index, const bson_iter_t *failure,
                            struct err *e)
 {
@@ -89,7 +89,7 @@ static bool settle_refused(const struct mongo_chunk *c, size_t index, const bson
     return done || mongo_check_write(c->client, failure, what, e);
 }
 
-/* Those of `which` that are marked, or that are not: *n of them afterwards. */
+/* Keeps those of `which` whose mark is `marked`; *n of them afterwards. */
 static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
 {
     size_t kept = 0;
@@ -100,7 +100,7 @@ static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
     *n = kept;
 }
 
-/* Which of `n` documents of a command an error is about; `n`: none of them. */
+/* The index of the document, of `n` in a command, that an error is about; `n`: none. */
 static size_t index_of(const bson_iter_t *failure, size_t n)
 {
     bson_iter_t member;
@@ -110,7 +110,7 @@ static size_t index_of(const bson_iter_t *failure, size_t n)
     return index >= 0 && index < (int64_t)n ? (size_t)index : n;
 }
 
-/* Those of `which` that met a document that was not there when they looked: *n of them afterwards. */
+/* Keeps those of `which` that met a duplicate key; *n of them afterwards. */
 static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n, const bson_t *reply,
                           struct err *e)
 {
@@ -161,19 +161,19 @@ static bool send(struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, i
     return good;
 }
 
-/* ---- which are there? */
+/* ---- which documents exist? */
 
 struct looking {
     const struct mongo_chunk *chunk;
-    const size_t *sorted; /* by their ids */
+    const size_t *sorted; /* sorted by `_id` */
     size_t count;
     bool *is_found;                      /* by index in the chunk */
-    char applied[MONGO_SLOT_BYTES + 16]; /* which number of a document is looked at; "": none */
-    const char *other;                   /* the document with another number than the batch's, or NULL */
+    char applied[MONGO_SLOT_BYTES + 16]; /* path of the number that is read, "applied.w0"; "": none */
+    const char *other;                   /* a document with a number other than the batch's; NULL: none */
     int64_t other_number;
 };
 
-/* One that the ledger may not know of; of several, the least. */
+/* Notes a document that the ledger may not know; of several, the one with the lowest number. */
 static void note_number(struct looking *l, const bson_t *document, size_t index)
 {
     int64_t number = mongo_number_at(document, l->applied, 0);
@@ -224,7 +224,7 @@ static void write_look(const struct looking *l, bson_t *filter)
     bson_append_document_end(filter, &of);
 }
 
-/* Of `which`, those whose documents are there, or have the update `applied`, in is_found. */
+/* Sets is_found for those of `which` whose documents exist; with `applied`, for those that are applied. */
 static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, bool applied, bool *is_found,
                  struct err *e)
 {
@@ -243,7 +243,7 @@ static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, boo
                                                                  looking.other, looking.other_number, e));
 }
 
-/* Those of `which` that have not been applied, as far as the ledger knows: *n of them afterwards. */
+/* Keeps those of `which` that are not applied, after asking the ledger in doubt; *n of them afterwards. */
 static bool drop_applied(const struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool is_applied[MONGO_CHUNK_UPDATES];
@@ -274,7 +274,7 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
     bson_append_array_end(command, &documents);
 }
 
-/* Those of `n` that the server did not take, as it says; how many. */
+/* Marks those of `n` documents that the server reports as refused; returns their number. */
 static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, bool *is_left)
 {
     bson_iter_t errors, at;
@@ -289,8 +289,8 @@ static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, b
     return count;
 }
 
-/* Make the documents of `which`: those that the server did not take, for whatever reason, are left, *n of
- * them; all, where it does not say how many it took: then their guards find out. */
+/* Inserts the documents of `which`. Those that the server did not take, for any reason, are left, *n of
+ * them. If the numbers in the reply do not add up, all are left: their guards find out. */
 static bool insert(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool is_left[MONGO_CHUNK_UPDATES] = {false};
@@ -310,7 +310,7 @@ static bool insert(struct mongo_chunk *c, size_t *which, size_t *n, struct err *
     return good;
 }
 
-/* Make those documents of `which` that are not there; the others are left. */
+/* Inserts those documents of `which` that do not exist; the others are left. */
 static bool insert_missing(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool is_there[MONGO_CHUNK_UPDATES];
@@ -322,15 +322,15 @@ static bool insert_missing(struct mongo_chunk *c, size_t *which, size_t *n, stru
     if (count > 0 && !insert(c, missing, &count, e))
         return false;
     for (size_t i = 0; i < count; i++)
-        is_there[missing[i]] = true; /* somebody else made it, or it is refused */
+        is_there[missing[i]] = true; /* another writer made it, or it is refused */
     keep(which, n, is_there, true);
     return true;
 }
 
 /* ---- one by one */
 
-/* A duplicate key has two causes: it had been applied, or another writer made the document in the same
- * moment. */
+/* A duplicate key has two causes: the update was applied already, or another writer made the document in the
+ * same moment. */
 static bool settle_duplicates(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     size_t all[MONGO_CHUNK_UPDATES], failed = *n;
@@ -353,10 +353,10 @@ static bool refuse_id(const struct mongo_chunk *c, size_t index, struct err *e)
                    mongo_client_name(c->client), c->collection, id_of(&update));
 }
 
-/* ---- together: updates that are alike but for their document */
+/* ---- together: updates that differ only in their document */
 
 struct alike {
-    uint64_t hash; /* of the update */
+    uint64_t hash; /* hash of the update */
     size_t index;
 };
 
@@ -380,7 +380,7 @@ static int compare_alike(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Where those end that are alike to the one at `from`. */
+/* The end of the run of updates that are alike to the one at `from`. */
 static size_t end_of_alike(const struct mongo_chunk *c, const struct alike *order, size_t from)
 {
     size_t to = from + 1;
@@ -391,7 +391,7 @@ static size_t end_of_alike(const struct mongo_chunk *c, const struct alike *orde
     return to;
 }
 
-/* The guard, which is alike, too. */
+/* Appends the guard, which all alike updates share. */
 static void append_guard(const struct mongo_chunk *c, size_t i, bson_t *to)
 {
     bson_t update;
@@ -430,7 +430,7 @@ static bool has_alike(const struct mongo_chunk *c, const struct alike *order)
     return false;
 }
 
-/* Those of each kind as one update of several documents, if they are not too few. */
+/* Writes each run of alike updates as one update of several documents, unless it is too short. */
 static void write_together(const struct mongo_chunk *c, const struct alike *order, bson_t *command)
 {
     bson_t updates, one;
@@ -454,7 +454,8 @@ static void write_together(const struct mongo_chunk *c, const struct alike *orde
     bson_append_array_end(command, &updates);
 }
 
-/* Does it add to a document, that may be there? Else it makes one: of a series that is new, or ahead. */
+/* Does the chunk add to documents that may exist? If not, it makes new ones: series, or preallocated
+ * documents. */
 static bool adds(const struct mongo_chunk *c)
 {
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
@@ -468,9 +469,9 @@ static bool adds(const struct mongo_chunk *c)
     return false;
 }
 
-/* A server plans an update of a thousand documents once: several times as fast as a thousand updates. It
- * makes no document, and says only how many there were; so what is missing, or was refused, or had been
- * applied before, is found out, and *n of `which` are left for the way that knows how to deal with each. */
+/* A server plans one update of a thousand documents once, which is several times as fast as a thousand
+ * updates. It makes no document, and returns only how many it found. So this asks which updates are missing,
+ * and leaves *n of `which` for the functions that can deal with each. */
 static bool send_together(struct mongo_chunk *c, size_t *which, size_t *n, bool *together, struct err *e)
 {
     struct alike order[MONGO_CHUNK_UPDATES];
@@ -502,8 +503,8 @@ static int compare_ids(const void *a, const void *b, void *chunk)
     return strcmp(c->ids[*(const size_t *)a], c->ids[*(const size_t *)b]);
 }
 
-/* By their ids: writers that meet in the same documents take them in the same order, so that a server with
- * locks has no deadlock to resolve. */
+/* Sorts the chunk by `_id`: writers that update the same documents take them in the same order, so a server
+ * with locks has no deadlock to resolve. */
 static void list(struct mongo_chunk *c, size_t *which)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -515,7 +516,7 @@ static void list(struct mongo_chunk *c, size_t *which)
     qsort_r(which, c->count, sizeof *which, compare_ids, c);
 }
 
-/* First the ways that take many at once; what they leave goes one by one. */
+/* First tries the ways that apply many updates at once. They leave *n of `which`, which go one by one. */
 static bool apply_many(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
     bool together = false;
@@ -527,7 +528,7 @@ static bool apply_many(struct mongo_chunk *c, size_t *which, size_t *n, struct e
         return true;
     if (together)
         return insert(c, which, n, e);
-    /* One alone, as the books mostly are, is made by its update. */
+    /* A single update, as those of books often are, makes its document by an upsert. */
     return !c->finds_new || c->count == 1 || insert_missing(c, which, n, e);
 }
 

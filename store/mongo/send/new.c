@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a value stands: a bson_iter_t wants an alignment that arrays and sorting do not give. */
+/* The place of a value. A bson_iter_t needs an alignment that arrays and sorting do not provide. */
 struct member {
     const char *path;
-    const uint8_t *data; /* the document that it is in */
+    const uint8_t *data; /* the document that has the value */
     uint32_t len, offset, path_len;
 };
 
@@ -32,7 +32,7 @@ static void add(struct members *m, const uint8_t *data, uint32_t len, const bson
                                           bson_iter_key_len(it)};
 }
 
-/* Whatever the operator: of nothing, each makes its operand. */
+/* Collects the operands of all operators: applied to nothing, each operator yields its operand. */
 static void collect_change(struct members *m, const bson_t *update)
 {
     bson_iter_t it, operator, operand;
@@ -46,7 +46,7 @@ static void collect_change(struct members *m, const bson_t *update)
     }
 }
 
-/* All but the guard, and `_id`, which goes into the document at once. */
+/* Collects the members of the filter, except the guard. `_id` goes into the document at once. */
 static void collect_filter(struct members *m, const bson_t *update, bson_t *document)
 {
     bson_iter_t it, member;
@@ -75,7 +75,7 @@ static int compare_members(const void *a, const void *b)
     return strverscmp(((const struct member *)a)->path, ((const struct member *)b)->path);
 }
 
-/* `count` members whose paths are alike up to `stem`, sorted. */
+/* Appends `count` sorted members whose paths are the same up to `stem`. */
 static void nest(bson_t *to, const struct member *members, size_t count, size_t stem)
 {
     for (size_t i = 0, end; i < count; i = end) {

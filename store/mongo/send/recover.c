@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-/* A seal that was read may be gone with the primary that had it. A write, though it changes nothing, is
- * acknowledged when all that was before it stays. Not found: somebody else was quicker. */
+/* A seal that was read may be lost with the primary that had it. This write changes nothing, but it is
+ * acknowledged only when everything before it stays. If it matches nothing, somebody else was quicker. */
 static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
 {
     char seq[64];
@@ -40,7 +40,7 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     BSON_APPEND_UTF8(&unset, path, "");
     bson_append_document_end(&update, &unset);
-    /* Not found: somebody else was quicker. */
+    /* If not found, somebody else was quicker. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
     bson_destroy(&update);
     bson_destroy(&query);
@@ -62,7 +62,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
         good = (mongo_log_check(text_slice(&packed), e) ||
                 err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
                mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
-    else if (good) /* another was quicker, and deleted it? */
+    else if (good) /* another may have recovered it, and deleted the log */
         good = mongo_read_open(m, o->slot, &now, e) &&
                (now.seq != o->seq || err_set(e, EX_DATAERR,
                                              "%s: of the log of a batch of %s, %zu bytes are left: restore "
@@ -72,8 +72,8 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
     return good;
 }
 
-/* Nobody else may come for it. What cannot be finished stops only who needs it: its slot's next writer, or
- * whoever claims its partitions. */
+/* Nobody else may come for these batches. One that cannot be recovered stops only the next writer of its
+ * slot, and writers that claim its partitions. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
 {
     struct mongo_open open[MONGO_SLOTS];

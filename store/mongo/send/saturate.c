@@ -1,5 +1,5 @@
-/* Sums that stay at the ends of int64, where the server would rather refuse: rare enough to read, add and
- * compare. */
+/* Keeps sums at the ends of int64, where the server would refuse the update. This is so rare that it may
+ * read, add and compare-and-set. */
 #include "store/mongo/send/saturate.h"
 
 #include "base/check.h"
@@ -29,7 +29,7 @@ static int64_t value_at(const bson_t *document, const char *path)
     return found ? bson_iter_as_int64(&value) : 0;
 }
 
-/* $inc as $set; *overflows: the server was right. */
+/* Writes $inc as $set; *overflows: a sum really overflows. */
 static void add_sums(const bson_t *document, const bson_iter_t *inc, bson_t *set, bool *overflows)
 {
     bson_iter_t at;
@@ -42,7 +42,7 @@ static void add_sums(const bson_t *document, const bson_iter_t *inc, bson_t *set
     }
 }
 
-/* The update with sums in place of what is to be added. */
+/* Writes the update with sums instead of increments. Returns whether a sum overflows. */
 static bool rewrite(const bson_t *document, const bson_iter_t *update, bson_t *to)
 {
     bson_iter_t operator, at;
@@ -67,7 +67,7 @@ static bool rewrite(const bson_t *document, const bson_iter_t *update, bson_t *t
     return overflows;
 }
 
-/* Its filter, and that nobody applied anything since it was read. */
+/* Writes the update's filter, with the condition that nothing was applied since the document was read. */
 static void guard(const bson_t *document, const bson_iter_t *filter, bson_t *to)
 {
     bson_iter_t at;
@@ -103,7 +103,7 @@ bool mongo_saturate(struct mongo_client *client, const struct mongo_open *of, co
         good = mongo_find(client, collection, &by_id, NULL, keep, &f, e);
         overflows = good && f.is_there;
         int64_t number = overflows ? value_at(&f.document, applied) : 0;
-        *done = number > above; /* who recovers it was quicker */
+        *done = number > above; /* another recovered the batch */
         good = good && (!*done || mongo_check_applied(client, of, collection, id_text(&id), number, e));
         if (good && overflows && !*done) {
             overflows = rewrite(&f.document, &update, &u);

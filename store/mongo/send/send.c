@@ -1,6 +1,6 @@
-/* The log of a batch over several connections at once, as many as it has chunks for: each has a thread while
- * the batch is carried out, which sends its first chunk, and then takes from the log, under a lock, the next
- * one. So what is unpacked is one chunk a connection, and chunks begin in the order of the log: new series
+/* Sends the log of a batch over several connections, as many as it has chunks for. Each has a thread while
+ * the batch is applied. The thread sends its first chunk, then takes the next one from the log, under a
+ * lock. So there is one unpacked chunk for each connection. Chunks begin in the order of the log: new series
  * before documents, books last. */
 #include "store/mongo/send/send.h"
 
@@ -13,11 +13,11 @@
 
 struct sending {
     const struct mongo_limits *limits;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct mongo_log_reader log;
-    struct slice next; /* read, but of no chunk yet; of no bytes: none */
+    struct slice next; /* read from the log, in no chunk yet; length 0: none */
     bool has_failed;
-    struct err error; /* the first */
+    struct err error; /* the first error */
 };
 
 struct sender {
@@ -35,7 +35,7 @@ static const char *collection_of(struct slice raw)
                                                                                : NULL;
 }
 
-/* Does it only make a document, before it is needed? */
+/* Does the update only preallocate a document? */
 static bool is_ahead(struct slice raw)
 {
     bson_t update;
@@ -52,7 +52,7 @@ static bool has_room(const struct sending *s, const struct mongo_chunk *c, const
                              strcmp(c->collection, collection) == 0 && c->is_ahead == is_ahead(s->next));
 }
 
-/* Updates of one collection, as many as a command takes; none: the log is at its end. */
+/* Fills a chunk with updates of one collection, as many as a command takes; none at the end of the log. */
 static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
 {
     while (true) {
@@ -80,7 +80,7 @@ static void fail(struct sending *s, const struct err *e)
     s->has_failed = true;
 }
 
-/* One from the log, unless one is at hand. False: there is none, or it is to end. */
+/* Fills the chunk, unless it is filled already. False: there is none, or sending has failed. */
 static bool take_chunk(struct sending *s, struct mongo_chunk *c)
 {
     struct err e;
@@ -113,7 +113,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Only for as many as there are chunks a connection is made: a small batch is one. */
+/* Makes a connection for each chunk only: a small batch needs one. */
 static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, struct sending *s,
                          struct sender *senders, size_t *count, struct err *e)
 {
@@ -130,7 +130,7 @@ static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, str
     return true;
 }
 
-/* The caller's first chunk, then those of threads that could not be made, then what is left. */
+/* Sends the caller's first chunk, then those whose threads could not be started, then the rest of the log. */
 static void send_rest(struct sender *senders, size_t started, size_t count)
 {
     bool more = send_chunk(&senders[0]);
