@@ -70,7 +70,8 @@ bool mongo_is_url(const char *url);
 bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e);
 
 /* Bytes of a writer's series names, with KEY_BYTES for each key. Beside them a writer sorts the cells of a
- * batch and packs its log: at most MONGO_BATCH_FACTOR times the memory of those cells in the shards. */
+ * batch and packs its log. That takes at most MONGO_BATCH_FACTOR times the memory that the cells take in the
+ * shards. */
 #define MONGO_BATCH_FACTOR 2
 
 size_t mongo_bytes_max(const struct report *reports, size_t report_count);

@@ -14,8 +14,8 @@
  *     documents of a report without dimensions              not sharded: one series
  *
  *   A collection whose shard key is not _id has a unique _id on each shard only. There is still only one
- *   document of a series and time: every update has the full metadata beside _id in its filter (for `other`,
- *   each dimension is null), so all updates that could make the document are sent to one shard.
+ *   document of a series and time. Every update has the full metadata beside _id in its filter (for `other`,
+ *   each dimension is null). So all updates that could make the document are sent to one shard.
  *
  * An existing index, validator or shard key that differs is reported, and left alone.
  * Errors    : EX_UNAVAILABLE: no server, or one that cannot shard; else the errors of mongo/wire/client.h.

@@ -1,7 +1,7 @@
-/* Are ledger and documents of the same moment? They are not after a copy that was taken while batches went
- * on, after a database was put back in part, or after a failover that lost acknowledged writes. Then
- * documents have batches that the ledger does not know, and new batches with the same numbers pass for
- * applied; or documents lack batches that the ledger calls done.
+/* Are ledger and documents of the same moment? They are not if a copy was taken while batches went on, if a
+ * database was put back in part, or if a failover lost acknowledged writes. Then documents have batches that
+ * the ledger does not know, and new batches with the same numbers pass for applied; or documents lack
+ * batches that the ledger calls done.
  *
  * Order : numbers only grow, and a batch is sealed before any document has it. So the ledger is read before
  *         the documents, for the batches that they must have, and again after them, for those that they may

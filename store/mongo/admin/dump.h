@@ -22,9 +22,8 @@ struct mongo_dump_entry {
 };
 
 struct mongo_dump {
-    const char *dir; /* borrowed */
-    /* the database of the counts; names of other databases begin with its name */
-    char database[MONGO_DATABASE_BYTES];
+    const char *dir;                     /* borrowed */
+    char database[MONGO_DATABASE_BYTES]; /* of the counts; others begin with its name */
     struct mongo_dump_entry *list;
     size_t count, capacity;
 };

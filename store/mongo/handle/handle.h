@@ -20,8 +20,7 @@
 #define MONGO_JOBS           "jobs"
 #define MONGO_TOP            "top" /* suffix of a report's collection of cached rankings */
 #define MONGO_SLOTS          64
-/* a lease that is further ahead than this comes from a clock that was ahead */
-#define MONGO_CLOCK_SLACK_MS HOUR_MS
+#define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
@@ -32,19 +31,16 @@ struct mongo_partition {
     char *key;       /* its key in the ledger's `partitions` */
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
-    bool is_new; /* nothing of it was ever counted */
-    /* offset up to which each report counts the partition; -1: the report counts none of it yet */
-    int64_t *until;
+    bool is_new;    /* nothing of it was ever counted */
+    int64_t *until; /* offset up to which each report counts it; -1: not counted yet */
 };
 
 /* A batch that is sealed and not applied yet, of this slot or another's. */
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
     int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
-    /* number of the slot's batch before it; -1: `seq` is a fence, and a higher number in a document is as
-     * good */
-    int64_t prev;
-    int64_t bytes; /* size of its log, packed */
+    int64_t prev;     /* the slot's batch before it; -1: `seq` is a fence, and higher numbers are as good */
+    int64_t bytes;    /* size of its log, packed */
 };
 
 /* A document to be preallocated. */
@@ -72,22 +68,18 @@ struct mongo_raw {
     const struct raw *of;       /* NULL: no events of this source are stored */
     struct raw_figures pending; /* figures of the batch under way */
     int64_t shown;              /* refused events of the batch that were logged one by one */
-    /* start of the newest period at the last look; it decides which periods are stored */
-    int64_t newest_ms;
-    int64_t first_kept_ms; /* events of the batch before this are not stored */
-    int64_t *ready;        /* starts of periods whose collection has been prepared */
+    int64_t newest_ms;          /* start of the newest period; it decides what is stored */
+    int64_t first_kept_ms;      /* events of the batch before this are not stored */
+    int64_t *ready;             /* starts of periods whose collection has been prepared */
     size_t ready_count, ready_capacity;
 };
 
-/* Who counts into the database. All members but `who` are this writer's view of the ledger. */
+/* The writer that counts into the database. All members but `who` are its view of the ledger. */
 struct mongo_writer {
     struct store_writer who;
-    /* identity of the database that it counts into; "": none seen yet */
-    char identity[MONGO_IDENTITY_BYTES];
-    /* epoch of that database; a restore raises it: mongo/ledger/identity.c */
-    int64_t epoch;
-    /* code 0: it is still that database; else the error that every later call returns */
-    struct err refused;
+    char identity[MONGO_IDENTITY_BYTES]; /* of its database; "": none seen yet */
+    int64_t epoch;                       /* of its database; a restore raises it: mongo/ledger/identity.c */
+    struct err refused;          /* code 0: none; else the database is not the same, and calls return it */
     int64_t since_ms;            /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES]; /* "": no slot yet, or it was lost */
     int64_t inc, sealed, number; /* incarnation; number of the last sealed batch; last number used */
@@ -96,8 +88,7 @@ struct mongo_writer {
     int64_t applied_at_ms;       /* when the last batch was applied, by the monotonic clock */
     int64_t kept_ms;             /* when the lease was renewed last, by the monotonic clock */
     int64_t logs_deleted;        /* logs of batches before this number are deleted */
-    /* batches still to be checked by mongo/writer/torn.c; set by each claim */
-    int batches_to_ask;
+    int batches_to_ask;          /* batches that mongo/writer/torn.c has yet to check */
     struct mongo_partition *partitions; /* every partition that it ever claimed */
     size_t partition_count, partition_capacity;
     struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */
@@ -130,17 +121,14 @@ struct mongo_sorting {
     struct radix_item *documents; /* documents to be written, sorted by a hash of their update */
     const struct cell **cells;
     size_t item_capacity;
-    /* months and weeks of one report that the batch has counts of */
-    struct mongo_written written[MONGO_TARGETS];
-    /* hours, days or months of one report that the batch has counts of */
-    struct mongo_periods periods;
+    struct mongo_written written[MONGO_TARGETS]; /* months and weeks with counts of one report */
+    struct mongo_periods periods;                /* hours, days or months with counts of one report */
 };
 
 /* State that jobs keep from one call to the next. */
 struct mongo_worker {
-    size_t expire_next; /* the report that mongo_expire() begins with */
-    /* consecutive reports that had nothing to delete; all of them: expiry is complete */
-    size_t expire_clean;
+    size_t expire_next;       /* the report that mongo_expire() begins with */
+    size_t expire_clean;      /* reports in a row with nothing to delete; all: expiry is complete */
     struct mongo_look *looks; /* months that wait for a roll-up: mongo/job/roll.c */
     size_t look_count, look_capacity;
 };
@@ -163,12 +151,10 @@ struct mongo_store {
 
     struct report *reports;
     struct mongo_report *more; /* state of each report */
-    /* writer: it stamps weeks; other handles: the catalog lists documents of weeks */
-    bool with_weeks;
-    enum weekday week_start; /* first day of a writer's weeks */
-    bool with_ttl;           /* writer: the server deletes expired documents */
-    /* reader: buckets that the server's TTL index may have deleted count as expired */
-    bool goes_by_clock;
+    bool with_weeks;           /* writer: it stamps weeks; others: the catalog lists them */
+    enum weekday week_start;   /* first day of a writer's weeks */
+    bool with_ttl;             /* writer: the server deletes expired documents */
+    bool goes_by_clock;        /* reader: what the server may have deleted by TTL counts as expired */
 
     /* raw events: mongo/raw/raw.h */
     struct mongo_raw *raws; /* by number of their source */

@@ -35,8 +35,7 @@ const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
 /* The kind from which buckets of `slot` are read: the last of mongo_kinds() that holds them. */
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
 /* The n-th kind, from 0, that holds the same buckets again, such as documents of their own length. NULL:
- * none. Months are read from documents of years if these are rolled up, so documents of months are a copy.
- * */
+ * none. Months are read from documents of years if these are rolled up, so documents of months are a copy. */
 const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n);
 /* The kinds that are rolled up from documents of months. */
 extern const struct mongo_kind mongo_year, mongo_week;

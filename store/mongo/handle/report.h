@@ -41,29 +41,24 @@ struct mongo_report {
     int plain; /* the measure whose counts have no name of their own; -1: none */
     char fields[REPORT_MEASURES_MAX][MEASURE_NAME_BYTES + 2]; /* prefix of a measure's fields: "bytes." */
     char dimensions[REPORT_DIMENSIONS_MAX]
-                   /* path of a dimension: "metadata.path" */
-                   [3 * sizeof(((struct dimension *)0)->name) + 16];
+                   [3 * sizeof(((struct dimension *)0)->name) + 16]; /* "metadata.path" */
     struct series_map map;
     int64_t series_found; /* series in the database when the writer opened it; -1: not asked yet */
     bool has_all_names;   /* `names` has every series of the database */
     bool has_zeros;       /* documents may hold buckets of zeros in which nothing was counted */
-    /* by kind, the first bucket that was written, as in mongo_name.written */
-    uint32_t first_written[MONGO_KINDS_MAX];
-    /* expiry watermarks known to this handle; updates leave out buckets before them */
-    struct marks marks;
-    int64_t known_ms;                 /* when `marks` last changed, by the monotonic clock */
-    int64_t asked_ms;                 /* when they were last read, by the monotonic clock; 0: never */
-    struct mongo_stamps *rolled;      /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
-    struct mongo_top_look *top_looks; /* rankings that wait, of a worker: mongo/job/top_job.c */
+    uint32_t first_written[MONGO_KINDS_MAX]; /* first bucket written, as in mongo_name.written */
+    struct marks marks;                      /* known watermarks; updates leave out buckets before them */
+    int64_t known_ms;                        /* when `marks` last changed, by the monotonic clock */
+    int64_t asked_ms;                        /* when they were last read, by the monotonic clock; 0: never */
+    struct mongo_stamps *rolled;             /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
+    struct mongo_top_look *top_looks;        /* rankings that wait, of a worker: mongo/job/top_job.c */
     size_t top_look_count;
     struct mongo_ttl ttl; /* `ttl` of the database when the watermarks were read */
     bool ttl_waits;       /* writer: `ttl` may have to change when time has passed */
-    bool ttl_is_told;     /* the operator was warned that the server deletes nothing */
-    /* buckets before these are removed from documents that stay, except those of stragglers */
-    struct marks swept;
-    struct text sweep_at[MONGO_KINDS_MAX +
-                         /* last `_id` that a sweep has done, by kind and target; empty: it begins */
-                         MONGO_TARGETS];
+    bool ttl_is_told;     /* the operator was warned that the server leaves documents */
+    struct marks swept;   /* before these, documents hold no expired buckets, except stragglers' */
+    /* by kind and target, the last `_id` that a sweep has done; empty: it begins */
+    struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
 };
 
 /* The report's name in the database: "pages", "pages~2". */

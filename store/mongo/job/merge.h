@@ -23,8 +23,7 @@ struct mongo_source {
     uint64_t documents; /* documents read from it so far */
     struct mongo_cursor *cursor;
     const bson_t *document; /* the next document; NULL: none is left */
-    /* `_id` of `document` without the time; the same in the year or week, in the same order */
-    const char *rest;
+    const char *rest;       /* its `_id` without the time; the same in the year or week */
 };
 
 struct mongo_merge {

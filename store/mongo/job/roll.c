@@ -45,8 +45,7 @@ struct rolling {
     size_t done_count;
     int64_t kept_ms;   /* when the lease was renewed last, monotonic */
     const char *owner; /* owner of the lease when it was read; borrowed */
-    /* false: another has the lease, or the job was told to stop; neither is a failure */
-    bool goes_on;
+    bool goes_on;      /* false: another has the lease, or the job must stop; not a failure */
     struct err *e;
 };
 

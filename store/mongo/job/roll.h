@@ -12,7 +12,7 @@
  * Lease  : one for each report and target, which anybody may take: mongo/doc/stamps.h.
  * Pace   : a month or week that is over is rolled up when nothing was written to it for store_roll.quiet_ms,
  *          but at the latest after MONGO_ROLL_WAIT_MS.
- * Cost   : the months of a year that wait are rolled up together, with one pass over their documents, and one
+ * Cost   : the months of a year that wait are rolled up together: one pass over their documents, and one
  *          update for each document of the year, sent as a batch is. A week takes one pass over each of its
  *          months, one or two.
  * Weeks  : for other tools, and only if they are wanted (store_roll.weeks): a chart of a year by weeks takes

@@ -11,7 +11,7 @@
  *           other may be about to end. `since` is set when a writer is let in.
  * Running : if two such writers were let in, the earlier one had been silent for longer than a lease, and
  *           ends: EX_CONFIG. A writer also ends if the database has a newer generation of one of its reports.
- *           Of two writers with one kafka.instance the earlier one ends, as in Kafka.
+ *           If two writers have one kafka.instance, the earlier one ends, as in Kafka.
  */
 #pragma once
 

@@ -289,7 +289,7 @@ static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, b
     return count;
 }
 
-/* Inserts the documents of `which`. Those that the server did not take, for any reason, are left, *n of
+/* Inserts the documents of `which`. Documents that the server did not take, for any reason, are left, *n of
  * them. If the numbers in the reply do not add up, all are left: their guards find out. */
 static bool insert(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {

@@ -28,8 +28,7 @@ struct mongo_chunk {
     char collection[MONGO_NAME_BYTES];
     struct text raw; /* updates, one behind the other */
     size_t at[MONGO_CHUNK_UPDATES];
-    /* `_id` of each update's document, within `raw`; valid while the chunk is applied */
-    const char *ids[MONGO_CHUNK_UPDATES];
+    const char *ids[MONGO_CHUNK_UPDATES]; /* `_id`s within `raw`, while the chunk is applied */
     size_t count;
     size_t made;    /* documents that the chunk made */
     bool is_ahead;  /* all updates only preallocate documents */

@@ -87,8 +87,8 @@ static bool may_pass_in_postgresql(uint32_t code)
     return false;
 }
 
-/* Codes of a server that is not the primary (any more), is shutting down, has no room or too much load,
- * reaches too few members, does not know yet where its data is, or was interrupted. */
+/* Codes of a server that is not the primary (any more), is shutting down, or has no room or too much load;
+ * or that reaches too few members, does not know yet where its data is, or was interrupted. */
 static bool may_pass(uint32_t code)
 {
     /* clang-format off */

@@ -35,8 +35,7 @@ struct mongo_limits {
     size_t updates;
     size_t bytes;
     size_t document_bytes;
-    /* a router of a sharded cluster: it asks every shard unless the filter has the shard key */
-    bool is_router;
+    bool is_router; /* it asks every shard unless the filter has the shard key */
 };
 
 /* Returns the limits that the server named when the connection was made. */
@@ -71,7 +70,7 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char *what,
                          struct err *e) MUST_CHECK;
 
-/* Inserts a document, unless one with its `_id` exists already: that one is taken for it. */
+/* Inserts a document. If a document with its `_id` exists already, that document is taken for it. */
 bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document,
                 struct err *e) MUST_CHECK;
 /* An upsert that meets a duplicate key succeeds with *matched false: the document exists. */

@@ -193,8 +193,8 @@ static bool explain(struct mongo_store *m, struct err *e)
     return good;
 }
 
-/* Sets the owner and raises the epoch of all partitions, whoever had them. `ledger` is the ledger
- * afterwards; the caller destroys it. */
+/* Sets the owner and raises the epoch of all partitions, also of those that another writer had. `ledger` is
+ * the ledger afterwards; the caller destroys it. */
 static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
 {
     char inc[64];

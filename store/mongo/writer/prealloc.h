@@ -3,7 +3,7 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* A document that the batch counts in. Those of a series come in order of time. */
+/* A document that the batch counts in. Documents of a series come in order of time. */
 struct mongo_touch {
     uint32_t series;
     int64_t start_ms, last_ms; /* start of its period; time of its last cell */
