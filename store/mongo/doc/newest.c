@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-/* At most one preallocated document follows a document with counts; this leaves a margin. */
+/* Preallocated documents begin at most one period after one another. The search skips at most this many of
+ * their periods. */
 #define SHELLS_MAX 4
 
 struct last {
