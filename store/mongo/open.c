@@ -115,8 +115,8 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
     return good;
 }
 
-/* Fails if the database has another definition with this name and generation. *is_there: it has this
- * definition. */
+/* Fails if the database has this generation with another definition, or a newer generation. *is_there: it
+ * has this definition. */
 static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, bool *has_zeros,
                          struct err *e)
 {

@@ -171,7 +171,7 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
-/* Lists must only exist: readers check their entries. */
+/* Only the type of lists is checked here: readers check their entries. */
 static void add_top(const struct schema *s, bson_t *to)
 {
     bson_t of, members, list;

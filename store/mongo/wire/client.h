@@ -11,7 +11,7 @@
  * Threads : one per client.
  * Errors  : EX_UNAVAILABLE + retryable: no name in DNS, no server, no primary, a broken connection, no room,
  *           a write concern that was not met, or a failed login. EX_NOPERM: no right, or a wrong password,
- *           unless a login with it succeeded before in this process. EX_CONFIG: the URI. EX_OSFILE: no
+ *           unless a login succeeded before in this process. EX_CONFIG: the URI. EX_OSFILE: no
  *           libmongoc. EX_IOERR: the server refuses for another reason.
  */
 #pragma once
@@ -77,7 +77,8 @@ bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *do
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;
 
-/* An update or delete of many documents; any error fails the whole. *count: documents changed. */
+/* An update or delete of many documents; the error of any document fails the call. *count: documents
+ * changed. */
 bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
                       struct err *e) MUST_CHECK;
 
