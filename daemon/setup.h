@@ -1,26 +1,27 @@
-/* setup.h - the configuration as the options of what is built from it. */
+/* setup.h - turns the configuration into the options of pipeline, store and Kafka client. */
 #pragma once
 
 #include "config/config.h"
 #include "daemon/count/pipeline.h"
 #include "ingest/kafka/kafka.h"
 
-/* For import; `run` changes what differs. threads 0: as configured, or one per processor, at most 8. */
+/* Options of an import; `run` changes some of them. threads 0: as configured, or one per processor, at most
+ * 8. */
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
-/* What `run` and `import` ask of their store. */
+/* Store options of `run` and `import`. */
 struct store_options setup_store(const struct config *c);
-/* Of a daemon that counts topics: who it is to others. */
+/* A topic daemon's group, instance and topics, which identify it to the other writers of a store. */
 struct store_writer setup_writer(const struct config *c);
-/* … and what `run` makes before it is needed; an import would write the next period anyway. */
+/* Documents that `run` preallocates. An import would write the next period anyway. */
 struct prealloc_options setup_prealloc(const struct config *c);
-/* How the lines of a file are decoded: as the source whose path it is says (or its second name, which may be
- * NULL), else as the first file source, else [auto]. Standard input, "-", is the source of that type. */
+/* Decoding of a file's lines: the source with this path (or with other_path, which may be NULL), else the
+ * first file source, else [auto]. "-" is the source of type stdin. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
-/* … and what is kept of their events; NULL: nothing. */
+/* Raw events of a file; NULL: none. */
 const struct raw *setup_raw(const struct config *c, const char *path);
-/* How to reach the cluster; it borrows from the configuration. */
+/* Options of a Kafka client; they borrow from the configuration. */
 struct kafka_options setup_kafka(const struct config *c);
 /* Is there a source of type kafka? */
 bool setup_has_topics(const struct config *c);
-/* --decode STEP,STEP… */
+/* Parse --decode STEP,STEP… */
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* account.h - tells a person what a run did: progress while it lasts, the books when it is over. */
+/* account.h - tells the operator what a run did: its progress while it lasts, and its books at the end. */
 #pragma once
 
 #include "daemon/count/pipeline.h"
@@ -10,7 +10,7 @@
 struct progress_bar {
     FILE *out; /* NULL: silent */
     const char *name;
-    int64_t size; /* of the file on disk; 0: unknown */
+    int64_t size; /* bytes of the file on disk; 0: unknown */
     const struct clock *clock;
     int64_t begun_ms;
 };
@@ -20,9 +20,9 @@ void progress_bar_init(struct progress_bar *bar, const char *name, const struct 
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress);
 void progress_bar_clear(struct progress_bar *bar);
 
-/* The books, a line for the source and one per report. */
+/* Print the books: a line for the source and a line for each report. */
 void account_books(FILE *out, const struct books *books, const struct report *reports);
-/* What became of events that are kept as they are. */
+/* Print how many raw events were stored, or why they were not. */
 void account_raws(FILE *out, const struct raw_figures *raws, size_t count);
-/* Every reason for which lines were rejected, with a sample of each. */
+/* Print every reason for which lines were rejected, with samples. */
 void account_rejects(FILE *out, const struct pipeline_progress *progress);

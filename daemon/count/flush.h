@@ -1,12 +1,12 @@
-/* flush.h - how long `run` gathers before it writes, as the store can take it.
+/* flush.h - how long `run` gathers events before it commits them: the interval adapts to the speed of the
+ * store.
  *
- * Rule   : the interval is twice as long as the last batch took to apply, so that writing takes half of the
- *          time; but never below `min` or above `max`, and from one batch to the next no less than half of
- *          what it was and no more than double. A longer interval is less work: more events are of one
- *          counter.
- * Age    : an event waits for the end of its interval, and then for its batch: while the store keeps up it is
- *          counted within twice `max`.
- * Units  : ms. `max` below `min` means `min`: then nothing adapts.
+ * Rule   : the interval is twice as long as its batches take to apply, so writing takes half of the time. It
+ *          stays between `min` and `max`. Each batch at most halves or doubles it. A longer interval costs
+ *          less: more events share a counter.
+ * Age    : an event waits for the end of its interval, then for its batch. While the store keeps up, an event
+ *          is counted within twice `max`.
+ * Units  : ms. If `max` is below `min`, both are `min`: the interval is fixed.
  * Threads: one, the writer's.
  */
 #pragma once
@@ -15,12 +15,12 @@
 
 struct flush {
     int64_t min_ms, max_ms;
-    int64_t interval_ms; /* in effect */
-    int64_t batches;     /* of one interval: one per thread that gathers */
+    int64_t interval_ms; /* current interval */
+    int64_t batches;     /* batches in an interval: one for each ingest thread */
 };
 
 void flush_init(struct flush *f, int64_t min_ms, int64_t max_ms, int64_t batches);
-/* Other limits from now on. */
+/* Change the limits from now on. */
 void flush_limit(struct flush *f, int64_t min_ms, int64_t max_ms);
-/* A batch was applied, and that took so long. */
+/* Note that a batch took apply_ms to apply. */
 void flush_note(struct flush *f, int64_t apply_ms);

@@ -1,10 +1,12 @@
-/* jobs.h - what the daemon does beside counting, by a thread and a handle of its own: periods that are over
- * are rolled up (store_roll()), and ranked (store_rank()). In a store without jobs there is no thread.
+/* jobs.h - the daemon's background jobs: they roll up periods that are over (store_roll()), and rank their
+ * series (store_rank()). They run in a thread of their own, by a store handle of their own. `run` starts them
+ * only if the store has jobs.
  *
- * Pace   : it looks every JOBS_EVERY_MS, or rollup_after_ms where that is less, and works for no more than
- *          one part of JOBS_SHARE of the time: it rests after each turn, though not longer than JOBS_REST_MS.
- * Errors : told at most now and then, counted in the status, tried again: counting does not wait for it.
- * Threads: jobs_start() and jobs_stop() by one.
+ * Pace   : the thread looks for work every JOBS_EVERY_MS, or every rollup_after_ms if that is shorter. It
+ *          rests after each turn, so that jobs take at most 1/JOBS_SHARE of the time. No rest is longer than
+ *          JOBS_REST_MS.
+ * Errors : logged at a limited rate, counted in the status, and retried. Counting does not wait for jobs.
+ * Threads: one thread calls jobs_start() and jobs_stop().
  */
 #pragma once
 
@@ -14,21 +16,21 @@
 
 #define JOBS_EVERY_MS 10000
 #define JOBS_SHARE    20
-#define JOBS_TURN_MS  250 /* then a job begins nothing more, but of reports that it did not come to */
+#define JOBS_TURN_MS  250 /* after it no report starts another period, except its first */
 #define JOBS_REST_MS  (5 * 60 * 1000)
 
 struct jobs;
 
 struct jobs_options {
-    const char *store_url; /* borrowed until it is stopped */
+    const char *store_url; /* borrowed until jobs_stop() */
     int64_t rollup_after_ms;
-    bool weeks; /* likewise those, which begin on this day */
+    bool weeks; /* roll up weeks, too; they begin on week_start */
     enum weekday week_start;
-    struct status *status;   /* borrowed likewise */
-    const atomic_bool *stop; /* likewise: set, nothing more is begun */
+    struct status *status;   /* borrowed */
+    const atomic_bool *stop; /* borrowed; set: start no more work */
 };
 
-/* NULL: no thread could be had. */
+/* Returns NULL if no thread could be started. */
 struct jobs *jobs_start(const struct jobs_options *options, struct err *e) MUST_CHECK;
-/* It ends within a call of the store; what it had in hand waits for the next. NULL: none. */
+/* Ends within one call of the store; unfinished work waits for the next start. `j` may be NULL. */
 void jobs_stop(struct jobs *j);

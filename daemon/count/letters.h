@@ -1,16 +1,19 @@
-/* letters.h - what becomes of records that cannot be counted: a topic (dead letters), a file, or nothing.
+/* letters.h - dead letters: records that cannot be counted go to a topic, to a file, or nowhere, as
+ * configured.
  *
- *   topic  the message as it came (of several lines or elements, those that were rejected, one by one) under
- *          its key; headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
- *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each: a line feed in it is \n
- *   What is larger than the topic takes is cut (to LETTER_CUT_BYTES, or all of it); tallyd.bytes says how
- * long it was.
+ *   topic  the message as it came if decoders unwrap it, else each rejected line or element; under its key,
+ *          with the headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
+ *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each; a line feed becomes \n
  *
- * Durable : letters_write() returns when they are on disk (file) or acknowledged by the brokers (topic); only
- *           then is their batch applied. After a crash in between they are written again: the *count* of
- *           rejected records is exact, a letter may repeat. A tombstone is no letter.
- * Memory  : struct letters holds those of one batch, in order; whoever fills it seals at LETTERS_BYTES_MAX.
- * Threads : a struct letters is one thread's at a time; struct letter_box is the writer's.
+ * If the topic refuses a dead letter as too large, its value is cut to LETTER_CUT_BYTES, or else to nothing.
+ * The header tallyd.bytes then gives its original length.
+ *
+ * Durable : letter_box_write() returns when they are on disk (file) or acknowledged by the brokers (topic).
+ *           Only then is their batch applied. After a crash in between they are written again: the *count* of
+ *           rejected records is exact, but a dead letter may repeat. A tombstone is no dead letter.
+ * Memory  : struct letters holds the dead letters of one batch, in order. The ingest thread that fills it
+ *           seals at LETTERS_BYTES_MAX.
+ * Threads : a struct letters belongs to one thread at a time; struct letter_box belongs to the writer.
  */
 #pragma once
 
@@ -22,7 +25,7 @@
 #define LETTERS_BYTES_MAX ((size_t)16 << 20)
 
 struct letters {
-    struct text bytes; /* of all, one after the other */
+    struct text bytes; /* all dead letters, one after the other */
     size_t count;
 };
 
@@ -32,7 +35,7 @@ void letters_fini(struct letters *l);
 
 struct letter_box;
 
-/* NULL in *box where the configuration wants none. */
+/* *box is NULL if the configuration wants no dead letters. */
 bool letter_box_open(struct letter_box **box, const struct config *c, const struct kafka_options *options,
                      struct err *e) MUST_CHECK;
 void letter_box_close(struct letter_box *box);

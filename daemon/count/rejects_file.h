@@ -1,10 +1,10 @@
-/* rejects_file.h - the file that keeps rejected lines: rejects.file, or --rejects of an import.
+/* rejects_file.h - the file of rejected lines: rejects.file, or --rejects of an import.
  *
- * Appended text is on disk whole, or leaves nothing behind: when the disk fills up in the middle of a line,
- * the file is cut back to its last length, and the same text can be appended again later. Only a kill or a
- * power cut can leave the beginning of a line; the next open ends that line, and it follows again whole.
+ * Appended text is on disk whole, or not at all. If the disk fills up in the middle of a line, the file is
+ * cut back to its last length. Then the caller can append the same text again. Only a kill or a power cut can
+ * leave a partial line. The next open ends that line, and the whole line follows again.
  *
- * Errors  : writing fails with EX_IOERR, retryable: a full disk may get room.
+ * Errors  : a failed write is EX_IOERR, retryable: a full disk may get room.
  * Threads : one.
  */
 #pragma once
@@ -19,8 +19,8 @@ struct rejects_file {
     int fd;           /* -1: not open */
 };
 
-/* Makes it if it is missing. EX_NOPERM, EX_CANTCREAT. */
+/* Creates the file if it is missing. EX_NOPERM, EX_CANTCREAT. */
 bool rejects_file_open(struct rejects_file *f, const char *path, struct err *e) MUST_CHECK;
 bool rejects_file_append(const struct rejects_file *f, struct slice lines, struct err *e) MUST_CHECK;
-/* Nothing happens to one that is not open. */
+/* Does nothing if the file is not open. */
 void rejects_file_close(struct rejects_file *f);

@@ -1,8 +1,8 @@
-/* writer.h - what every pipeline's writer does with the store: apply until it is done, and keep house
- * between.
+/* writer.h - how a writer uses the store: it applies batches with retries; between batches it runs
+ * housekeeping and expiry. The pipeline and topic sessions call it from their writer thread.
  *
- * Retry   : what may pass (a full disk, a locked file, a broker that is away) is tried again with backoff for
- *           ever, said once, and noted in the status; the pipeline's queue stays as it is meanwhile.
+ * Retry   : a retryable error (a full disk, a locked file, a broker that is away) is retried with backoff for
+ *           ever. It is logged once, and noted in the status. The queue stays as it is meanwhile.
  * Threads : one, which owns the store's handle.
  */
 #pragma once
@@ -17,62 +17,65 @@
 #include <stdatomic.h>
 
 #define WRITER_TICK_MS         200
-/* From one look for what may go to the next. While there is more, it takes this part of the time. */
+/* ms between two looks for expired buckets; while more are left, expiry takes 1/SHARE of the time */
 #define WRITER_EXPIRE_MS       10000
 #define WRITER_EXPIRE_SHARE    10
-/* If the time that expiry goes by (event_time.h) leapt by more than LEAP since the watermarks moved last,
- * they stay until the daemon has run for TRUST: by then its clock was set. */
+/* Guards against a wrong clock: if the time that expiry goes by (event_time.h) jumped by more than LEAP_MS
+ * since the watermarks last moved, they stay. They move again once the daemon has been up for TRUST_MS: by
+ * then its clock is set. */
 #define WRITER_EXPIRE_LEAP_MS  ((int64_t)DAY_MS)
 #define WRITER_EXPIRE_TRUST_MS (15 * (int64_t)MINUTE_MS)
-/* From one attempt to move a watermark that is ahead back to the next. */
+/* ms between two attempts to move back a watermark that is ahead */
 #define WRITER_RESTORE_MS      (5 * (int64_t)MINUTE_MS)
-/* A clock that is ahead of the newest events by more is told. */
+/* A clock that is further ahead of the newest events is logged. */
 #define WRITER_EXPIRE_AHEAD_MS ((int64_t)DAY_MS)
-/* A connection may have broken since it was last used, and others in its pool with it. */
+/* A connection may have broken since it was last used, and with it others of its pool. */
 #define LAST_TRIES_MAX         5
 
 struct writer {
     struct store *store;
     const struct clock *clock;
-    const atomic_bool *give_up; /* do not try again, but for LAST_TRIES_MAX in all, without a pause */
-    struct status *status;      /* NULL, or who is told of batches and of the store's failures */
-    struct flush *flush;        /* NULL, or the rule that is told how long batches take */
-    struct beat *beat;          /* NULL: nobody watches */
+    const atomic_bool *give_up; /* set: make at most LAST_TRIES_MAX attempts more, without pauses */
+    struct status *status;      /* NULL, or the status that notes batches and store errors */
+    struct flush *flush;        /* NULL, or the flush rule that notes how long batches take */
+    struct beat *beat;          /* NULL: no heartbeat */
     bool retry;
-    bool insist; /* … also when it is to give up: something else ends a drain that takes too long */
-    /* NULL, or called about every WRITER_TICK_MS, also while it tries again. */
+    bool insist; /* retry even after give_up: something else ends a drain that takes too long */
+    /* NULL, or called about every WRITER_TICK_MS, also during retries. */
     void (*tick)(void *context);
     void *context;
     int64_t ticked_ms;
-    bool tidy_is_failing, expire_is_failing; /* and that was said */
-    /* NULL, or by report of the store: where the mark of months is, for who lets events in. */
+    bool tidy_is_failing, expire_is_failing; /* logged as failing */
+    /* NULL, or the expiry watermark of months, by report of the store, for the shards. */
     _Atomic int64_t *late_ms;
-    /* NULL, or the newest timestamp of the records read, by their broker or producer; 0: not known. */
+    /* NULL, or the newest timestamp that a broker or producer gave the records read; 0: not known. */
     const _Atomic int64_t *broker_ms;
-    int64_t expire_at_ms;   /* monotonic: when it is due again */
-    int64_t trust_at_ms;    /* monotonic: from when on the wall clock is believed whatever it says */
-    int64_t ahead_ms;       /* of the monotonic clock the wall clock, when it was looked at last; 0: never */
-    bool expire_waits;      /* and that was said */
-    bool clock_is_ahead;    /* of the newest events, and that was said */
-    int64_t restore_at_ms;  /* monotonic: when the next attempt is due */
-    bool mark_is_ahead;     /* of all events, and that was said */
-    struct expired expired; /* deleted since that was last said */
-    struct marks *marks;    /* by report, as they were read last; NULL: never */
+    int64_t expire_at_ms;   /* monotonic time of the next expiry */
+    int64_t trust_at_ms;    /* monotonic time from which any wall clock is trusted */
+    int64_t ahead_ms;       /* wall clock minus monotonic clock at the last check, in ms; 0: never checked */
+    bool expire_waits;      /* expiry waits after a leap of the clock, and the log says so */
+    bool clock_is_ahead;    /* the clock is ahead of the newest events, and the log says so */
+    int64_t restore_at_ms;  /* monotonic time of the next attempt */
+    bool mark_is_ahead;     /* a watermark is ahead of all events, and the log says so */
+    struct expired expired; /* deletions that are not logged yet */
+    struct marks *marks;    /* watermarks as last read, by report; NULL: never read */
 };
 
 void writer_fini(struct writer *w);
-/* `before` (NULL: nothing) is to succeed first, and once: its failures are tried again likewise. */
+/* Apply a batch. `before` (NULL: nothing) must succeed first, and runs until it has succeeded once. Its
+ * failures are retried, too. */
 bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(void *context, struct err *e),
                   void *context, struct err *e) MUST_CHECK;
-/* Housekeeping of the store. A failure that may pass is said once, and tried again the next time. */
+/* Run the store's housekeeping (store_tidy()). A retryable failure is logged once, and retried at the next
+ * call. */
 bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
-/* Delete what reports need not keep (store_expire()), when it is due, by the time that the newest events
- * confirm (event_time.h). What expires is logged; a failure is said once, and tried again; EX_DATAERR: the
- * store is damaged. */
+/* Delete expired buckets (store_expire()) if it is time to, by the time that the newest events confirm
+ * (event_time.h). Watermarks that move and deletions are logged. A failure is logged once, and retried;
+ * EX_DATAERR: the store is damaged. */
 bool writer_expire(struct writer *w, struct err *e) MUST_CHECK;
-/* One turn of the loop. */
+/* Do one turn of the loop: heartbeat and tick. */
 void writer_turn(struct writer *w);
-/* Sleep so long, taking turns, or until give_up. */
+/* Sleep for `ms` or until give_up, and take turns meanwhile. */
 void writer_sleep(struct writer *w, int64_t ms);
-/* Cells of all parts. */
+/* Count the cells of all parts. */
 int64_t writer_count_cells(const struct batch *batch);

@@ -1,13 +1,13 @@
-/* service.h - what a daemon does besides counting: signals, status, HTTP, systemd, reloads; the same whatever
- * the source.
+/* service.h - what a daemon does besides counting: signals, status, HTTP, systemd, reloads. It is the same
+ * for every source.
  *
- *   service_init()   after the configuration: signals are caught, the status exists
- *   service_serve()  the page and the API; before the store is open, so that probes see that it lives
+ *   service_init()   after the configuration: catches signals, makes the status
+ *   service_serve()  page and API; before the store is open, so that probes see a live daemon
  *   service_tick()   several times a second, by the thread whose turns show that the daemon works
  *   service_fini()   after the last batch
  *
- * Owner   : service_fini() frees what is its own; `config` stays the caller's, and its reloadable keys change
- *           within service_tick() and nowhere else.
+ * Owner   : service_fini() frees what the service allocated. `config` belongs to the caller. Only
+ *           service_tick() changes its reloadable keys.
  */
 #pragma once
 
@@ -20,25 +20,25 @@
 struct service_options {
     struct config *config;
     const char *config_file; /* NULL: built in, so nothing can be reloaded */
-    const char *store_url;   /* NULL, or what is used instead of the configured one … */
-    const char *listen;      /* … likewise */
-    const char *source;      /* for people */
+    const char *store_url;   /* NULL, or the store's URL, instead of the configured one */
+    const char *listen;      /* NULL, or the address, instead of the configured one */
+    const char *source;      /* shown to operators */
 };
 
 struct service {
     struct service_options options;
     const atomic_bool *stop;
-    char store[STORE_URL_BYTES]; /* as it may be shown */
+    char store[STORE_URL_BYTES]; /* store's URL, as it may be shown */
     struct status status;
     struct notify notify;
     struct server *server; /* NULL: http.enabled is false */
-    bool said_rejected;    /* that nothing is understood */
+    bool said_rejected;    /* the log says that all lines are rejected */
 };
 
 void service_init(struct service *sv, const struct service_options *options);
 void service_fini(struct service *sv);
 bool service_serve(struct service *sv, struct err *e) MUST_CHECK;
-/* Where it is served, or "none". */
+/* Address of page and API, or "none". */
 const char *service_address(const struct service *sv);
-/* True: the configuration was read again, and reloadable keys of it may differ. */
+/* Returns true if the configuration was read again: its reloadable keys may differ. */
 bool service_tick(struct service *sv);

@@ -1,11 +1,10 @@
-/* stop.h - all that signals say to a process.
+/* stop.h - the signals that a process handles.
  *
- *   SIGINT, SIGTERM  an orderly end: finish what was read, store it, go. A second one within the drain ends
- *                    the process at once (nothing is lost even so: what was not stored is read again)
- *   SIGHUP           read the configuration again, between two batches (`run` only: elsewhere it ends the
- *                    process, as ever)
+ *   SIGINT, SIGTERM  an orderly end: finish what was read, store it, exit. A second one within the drain ends
+ *                    the process at once (nothing is lost: what was not stored is read again)
+ *   SIGHUP           read the configuration again, between two batches (`run` only: other commands end)
  *
- * Threads : set up by one, asked by any.
+ * Threads : one thread sets it up, any thread asks.
  */
 #pragma once
 
@@ -13,15 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Catch SIGINT and SIGTERM from now on; the flag becomes true when one came. */
+/* Catch SIGINT and SIGTERM from now on; the flag becomes true when one arrives. */
 const atomic_bool *stop_catch(void);
-/* The signal that came, 0 for none. */
+/* The signal that arrived; 0: none. */
 int stop_signal(void);
-/* End the process with EX_TEMPFAIL where it is still there so long after the first signal: a drain that
- * hangs must not hang for ever. Seconds, rounded up. */
+/* End the process with EX_TEMPFAIL if it still runs timeout_ms after the first signal: a drain must not hang
+ * for ever. Rounded up to seconds. */
 void stop_within(int64_t timeout_ms);
 
 /* Catch SIGHUP too. */
 void stop_catch_reload(void);
-/* Did one come since this was last asked? */
+/* Did SIGHUP arrive since the last call? */
 bool stop_take_reload(void);

@@ -1,20 +1,21 @@
-/* consume.h - counts topics of Kafka, for months: sessions of ingest threads, and the one writer.
+/* consume.h - counts Kafka topics for months: one session after the other, each with ingest threads and one
+ * writer. `run` calls it.
  *
  *   session:  positions of the store ─▶ where each partition begins (topic.h) ─▶ assign ─▶ intakes
- *   intake k ──delivery──▶ writer (the caller's thread): letters, store_apply(), Kafka's own offsets
+ *   intake k ──delivery──▶ writer (the caller's thread): dead letters, store_apply(), Kafka's own offsets
  *   housekeeper (a thread): wakes librdkafka, and looks for new partitions
  *
- * Group  : where the store is shared by several daemons, the group gives each its partitions, and takes
- *          them away within a session (member.h); else a session's intakes have all of them.
- * Session: lasts until the stop, or until something is different: a new partition, an offset that is
- *          gone, a topic that went away. It is then drained and the next one begins where the store
- *          stands, so there is one way to begin, and it is the one that a crash would take.
- * Exact  : a batch is durable with its ranges or not at all, and a partition is always read from the
- *          store's `next`. Kafka's committed offsets follow, for lag tools; nothing reads them back.
- * Errors : a cluster or topic that is away is waited for. EX_DATAERR: a topic was re-created or lost
- *          records that were not counted. A store that fails for good ends it. A batch that the store
- *          refuses because another daemon took over ends the session only. EX_CONFIG: another one has this
- *          one's place in the group, or counts what must not be counted beside it (store_meet()).
+ * Group  : if several daemons share the store, the group assigns partitions to each, and revokes them within
+ *          a session (member.h). Otherwise a session's intakes have all partitions.
+ * Session: lasts until the stop, or until something changes: a new partition, an offset or a topic that is
+ *          gone. Then it is drained, and the next session begins at the store's positions. So every session
+ *          begins as it would after a crash.
+ * Exact  : a batch is durable with its ranges or not at all. A partition is always read from the store's
+ *          `next`. Kafka's committed offsets follow for lag tools; tallyd does not read them.
+ * Errors : a cluster or topic that is away is waited for. EX_DATAERR: a topic was re-created, or lost records
+ *          that were not counted. A final store error ends consume_run(). A batch that the store refuses
+ *          because another daemon took over ends only the session. EX_CONFIG: another daemon has this one's
+ *          place in the group, or counts what must not be counted beside it (store_meet()).
  */
 #pragma once
 
@@ -31,5 +32,5 @@ struct consume_options {
     size_t accepted_count;
 };
 
-/* Until service->stop. */
+/* Runs until service->stop is set. */
 bool consume_run(const struct consume_options *options, struct err *e) MUST_CHECK;

@@ -1,4 +1,5 @@
-/* consume_internal.h - what the files of consume.h share: one session after the other, and how it begins. */
+/* consume_internal.h - shared by the files of consume.h: the state of a topic daemon, and how a session
+ * begins. */
 #pragma once
 
 #include "daemon/count/flush.h"
@@ -6,9 +7,9 @@
 #include "daemon/topic/consume.h"
 #include "daemon/topic/intake.h"
 
-/* A transaction that is open for so long is worth a word. */
+/* A transaction that is open for this long is logged. */
 #define CONSUME_STAND_MS 10000
-/* Between two attempts to begin a session, or some partitions. */
+/* Pause between two attempts to begin a session or some partitions. */
 #define AGAIN_MS         1000
 
 struct consume {
@@ -19,40 +20,40 @@ struct consume {
     size_t topic_count;
     struct intake *intakes;
     size_t intake_count;
-    size_t served; /* whose delivery was taken last: the others are next */
+    size_t served; /* intake that was served last: the next ones have priority */
     struct writer writer;
-    _Atomic int64_t *late_ms; /* by report; the writer's, for the shards */
+    _Atomic int64_t *late_ms; /* by report; set by the writer, read by the shards */
     struct flush flush;
     struct letter_box *box;
-    struct kafka *reader; /* of witnesses; the writer's */
-    int64_t *troubles;    /* of each intake, as of its last delivery that was compared */
-    int64_t rechecked_ms; /* partitions of which nothing came were looked for; monotonic */
-    int64_t unproven;     /* so often witnesses were out of reach */
-    struct books books;   /* since the start, of all topics */
+    struct kafka *reader; /* reads witnesses; the writer's */
+    int64_t *troubles;    /* by intake: its `troubles` at its last compared delivery */
+    int64_t rechecked_ms; /* monotonic time of the last look at idle partitions */
+    int64_t unproven;     /* times that witnesses were out of reach */
+    struct books books;   /* totals of all topics since the start */
     int64_t messages, letters, rebalances;
-    int64_t budget_bytes; /* of shards and queues */
+    int64_t budget_bytes; /* memory budget of shards and queues */
     enum status_state state;
     pthread_t housekeeper;
-    size_t started; /* intakes, … */
+    size_t started; /* intakes whose threads run */
     bool has_housekeeper;
     atomic_bool end_housekeeping, has_new_partitions;
 };
 
 /* ---- consume_begin.c */
 
-/* Everything up to the first message. The consumers stay open over failures, so that slow connections are
+/* Do everything up to the first message. Consumers stay open after a failure, so that slow connections can be
  * made. */
 bool consume_begin(struct consume *c, struct err *e);
-/* Where the partitions begin that the group gave an intake. What fails for a while is tried again a little
- * later. */
+/* Find out where the partitions begin that the group assigned to an intake. A retryable failure is retried a
+ * little later. */
 bool consume_begin_given(struct consume *c, struct intake *in, struct err *e);
-/* A topic is another one than when the session began: only the next session can go on with it. */
+/* Did a topic change since the session began? Then only the next session can resume it. */
 bool consume_has_outdated(const struct consume *c);
 void consume_close(struct consume *c);
 
 /* ---- consume_stand.c */
 
-/* A kafka_stand_fn, of a struct intake: the housekeeper's. */
+/* A kafka_stand_fn with a struct intake as context; the housekeeper calls it. */
 void consume_note_stand(void *context, const struct kafka_stand *stand);
-/* For so many seconds an open transaction has held back what is behind it; 0: none does. */
+/* Seconds for which an open transaction has held records back; 0: none does. */
 int64_t consume_stands_s(const struct partition *p);
