@@ -12,10 +12,10 @@
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 
-/* librdkafka may go over its limit by one answer to a fetch. */
+/* librdkafka may exceed its limit by one answer to a fetch. */
 static int64_t queue_overshoot(const struct config *c)
 {
-    int64_t bytes = 50 * MIB; /* its default */
+    int64_t bytes = 50 * MIB; /* librdkafka's default */
     for (size_t i = 0; i < c->kafka.property_count; i++) {
         if (strcmp(c->kafka.properties[i].name, "fetch.max.bytes") == 0)
             bytes = strtoll(c->kafka.properties[i].value, NULL, 10);
@@ -30,7 +30,7 @@ struct budget budget_of(const struct config *c)
     struct pipeline_options options = setup_pipeline(c, 1);
     struct budget b = {0};
     b.shards_bytes = threads * (int64_t)shard_bytes_max(c->reports, c->report_count, &options.shard);
-    /* A worker's block and the reader's rest; of a record, its text without escapes. */
+    /* A worker's block and the reader's rest; and a record's text without escapes. */
     b.input_bytes = has_topics ? threads * c->limits.line_max
                                : 2 * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max) + c->limits.line_max;
     if (has_topics)
@@ -40,7 +40,7 @@ struct budget budget_of(const struct config *c)
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
     int64_t names_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count);
-    if (mongo_is_url(c->store.url)) /* each handle has names of its own: the writer's, and that of jobs */
+    if (mongo_is_url(c->store.url)) /* the writer and the jobs have a handle each, with its own names */
         b.store_bytes = 2 * names_bytes + MONGO_BATCH_FACTOR * b.shards_bytes +
                         (c->store.connections + 1) * (int64_t)MONGO_CONNECTION_BYTES;
     if (c->http.enabled)

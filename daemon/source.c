@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the store knows that may be this file. */
+/* The store's positions that may be this file. */
 struct search {
     struct slice head;
     const char *path, *source_id;
     struct range match; /* the longest identity that matches */
-    uint32_t match_len; /* of that identity; 0: none yet */
+    uint32_t match_len; /* length of that identity; 0: none matches yet */
     bool path_known;    /* another content was counted under this path */
 };
 
@@ -54,7 +54,7 @@ static void name_range(struct range *r, const struct search *s)
         snprintf(r->source, sizeof r->source, "%s", identity_print(identity_of(s->head), id));
 }
 
-/* Go to the position of what was counted before, and see that it is still the same text. */
+/* Skip to the position, and check that the text before it is unchanged. */
 static bool go_on(struct source *src, const struct search *s, struct err *e)
 {
     uint32_t len;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_MS 20 /* until others know the marks */
+#define WAIT_MS 20 /* until others know the watermarks */
 #define SHOW_MS 500
 
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e)
@@ -69,7 +69,7 @@ bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool q
     return good;
 }
 
-/* *is_there false: nothing was counted of it yet. */
+/* Compute where the report's watermarks would move. *is_there false: nothing of it was counted yet. */
 static bool move(struct store *st, const struct report *r, int64_t now_ms, struct marks *before,
                  struct marks *after, bool *is_there, struct err *e)
 {

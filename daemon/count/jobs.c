@@ -12,10 +12,10 @@
 
 struct jobs {
     struct jobs_options options;
-    struct store *store; /* NULL: not open yet, or it failed */
+    struct store *store; /* NULL: not open yet, or closed after a failure */
     pthread_t thread;
     atomic_bool stop;
-    pthread_mutex_t lock; /* of the condition, that nobody sleeps on when it is to stop */
+    pthread_mutex_t lock; /* guards `wake`: without it the thread could sleep through a stop */
     pthread_cond_t wake;
 };
 
@@ -44,7 +44,7 @@ static bool is_stopped(void *context)
     return atomic_load(&j->stop) || atomic_load(j->options.stop);
 }
 
-/* The one whether or not the other failed; *failed: the first that did. */
+/* Roll up and rank, each even if the other failed. *failed: the first job that failed. */
 static bool work(struct jobs *j, const char **failed, struct err *e)
 {
     struct store_roll what = {.quiet_ms = j->options.rollup_after_ms,
@@ -70,8 +70,8 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
     return rolled && ranked;
 }
 
-/* A handle that lost its server is not used again: what it knows may be old. Any other failure may be one
- * report's, and come again each time: then the handle must still know for how long the others have waited. */
+/* A handle that lost its server is closed: its knowledge may be old. Other failures may come from one report
+ * and recur. Then the handle stays open, since it knows how long the other reports have waited. */
 static void turn(struct jobs *j)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -88,7 +88,7 @@ static void turn(struct jobs *j)
                 log_quote(e.text, quoted));
 }
 
-/* Long enough that a trickle of late events does not keep the server busy. */
+/* Rest so long that a trickle of late events does not keep the server busy. */
 static void rest(struct jobs *j, int64_t took_ms)
 {
     int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
@@ -135,7 +135,7 @@ struct jobs *jobs_start(const struct jobs_options *options, struct err *e)
     struct jobs *j = xcalloc(1, sizeof *j);
     j->options = *options;
     init_wake(j);
-    int error = pthread_create(&j->thread, NULL, run, j); /* which leaves errno alone */
+    int error = pthread_create(&j->thread, NULL, run, j); /* does not set errno */
     if (error == 0)
         return j;
     err_set(e, EX_OSERR, "cannot start a thread for jobs: %s; allow this user more processes or memory",

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 
 #define LETTER_HEADERS   6
-/* What is left of letters that are larger than their topic takes. */
+/* Bytes left of a dead letter that is larger than its topic allows. */
 #define LETTER_CUT_BYTES ((size_t)64 << 10)
 #define LETTER_NUMBER    24
 
 struct letter_box {
-    struct kafka_producer *producer; /* or … */
-    struct rejects_file file;        /* … a file */
-    struct text lines;               /* of the file, before they are written */
+    struct kafka_producer *producer; /* NULL: dead letters go to the file */
+    struct rejects_file file;        /* open if `producer` is NULL */
+    struct text lines;               /* lines for the file, before they are written */
 };
 
-/* One letter, before its bytes: topic, key, value. */
+/* Header of a dead letter, before its bytes: topic, key, value. */
 struct letter {
     struct reject why;
     int32_t partition;
@@ -58,7 +58,7 @@ void letters_fini(struct letters *l)
     text_fini(&l->bytes);
 }
 
-/* The letter at *at, and the places of its bytes; *at goes past it. */
+/* Read the dead letter at *at, and find its bytes; *at moves behind it. */
 static struct letter take_letter(const struct letters *l, size_t *at, struct slice *topic, struct slice *key,
                                  struct slice *value)
 {
@@ -121,7 +121,7 @@ static bool produce(struct letter_box *box, const struct letter *letter, struct 
         {"tallyd.topic", topic},
         {"tallyd.partition", slice_text(partition)},
         {"tallyd.offset", slice_text(offset)},
-        {"tallyd.bytes", slice_text(bytes)}, /* the last, only of one that is cut */
+        {"tallyd.bytes", slice_text(bytes)}, /* must be the last: only cut letters have it */
     };
     if (is_cut)
         value.len = value_max;
@@ -172,7 +172,7 @@ bool letter_box_write(struct letter_box *box, const struct letters *l, struct er
         return true;
     failpoint(FAILPOINT_REJECTS_BEFORE);
     bool good = box->producer == NULL ? write_lines(box, l, e) : write_topic(box, l, SIZE_MAX, e);
-    /* One that its topic will never take must not stop the counting. */
+    /* A dead letter that is too large for its topic must not stop the counting. */
     if (!good && box->producer != NULL && kafka_was_too_large(box->producer))
         good = write_topic(box, l, LETTER_CUT_BYTES, e) ||
                (kafka_was_too_large(box->producer) && write_topic(box, l, 0, e));

@@ -15,22 +15,22 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Stripes under way at most: a worker holds one sealed part, one open, and a block of a third; and the one
- * that the next block opens. */
+/* Most stripes under way: each worker may hold a sealed part, an open part, and a block of a third stripe.
+ * One more is opened by the next block. */
 #define STRIPES   (3 * PIPELINE_THREADS_MAX + 1)
-#define GROW_MAX  4 /* times as long as it should: then a stripe ends though the writer is busy */
+#define GROW_MAX  4 /* a stripe ends after GROW_MAX × stripe_ms even if the writer is busy */
 #define WAIT_MS   50
 #define FOLLOW_MS 200
 
-/* A log that was renamed goes on to be written until its server has opened the new one. So it is read until
- * nothing came for so long; but not for ever, should somebody never let go of it. */
+/* A server writes to a renamed log until it has opened the new one. So the old one is read until nothing came
+ * for RENAMED_QUIET_MS, but no longer than RENAMED_MAX_MS in case a process never closes it. */
 #define RENAMED_QUIET_MS 5000
 #define RENAMED_MAX_MS   60000
 
 struct stripe {
     int64_t from, to;
-    int64_t begun_ms;  /* monotonic; when its first block was taken, 0: none yet */
-    int64_t latest_ms; /* wall; events after it are in the future */
+    int64_t begun_ms;  /* monotonic time of its first block; 0: none yet */
+    int64_t latest_ms; /* wall time; later events are in the future */
     uint64_t tail_hash;
     uint32_t tail_len;
 };
@@ -39,27 +39,27 @@ struct pipeline {
     struct pipeline_options options;
     struct worker *workers;
     struct pipeline_progress progress; /* the writer's */
-    struct books books;                /* of the stripe it applies */
+    struct books books;                /* books of the stripe that the writer applies */
     struct writer writer;
-    _Atomic int64_t *late_ms; /* by report; the writer's, for the shards */
+    _Atomic int64_t *late_ms; /* by report; set by the writer, read by the shards */
 
-    pthread_mutex_t reading; /* reader, stripes' making; taken before `lock` */
+    pthread_mutex_t reading; /* guards the reader and the making of stripes; taken before `lock` */
     struct reader *reader;
     struct pipeline_limits limits;
     bool seal_wanted, ended;
-    int64_t block_ms, renamed_ms; /* monotonic: when a block was read last, and the file first seen renamed */
+    int64_t block_ms, renamed_ms; /* monotonic times: last block read; file first seen renamed */
     struct err read_error;
     bool read_failed;
-    int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: none yet */
-    _Atomic int64_t read_offset, raw_offset; /* for the writer's progress */
+    int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: no range yet */
+    _Atomic int64_t read_offset, raw_offset; /* read by the writer for its progress */
 
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t sealed, applied;
     struct stripe stripes[STRIPES];
-    uint64_t stripe;     /* the open one */
-    uint64_t next_apply; /* the first not applied */
-    uint64_t *past;      /* per worker: first stripe it may still add to */
-    bool abandon;        /* the store failed for good: end, whatever was read */
+    uint64_t stripe;     /* number of the open stripe */
+    uint64_t next_apply; /* first stripe that is not applied */
+    uint64_t *past;      /* by worker: first stripe that it may still add to */
+    bool abandon;        /* the store failed for good: end, although input is left */
     struct err store_error;
 };
 
@@ -104,7 +104,7 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
                                 .tick = tick,
                                 .context = p,
                                 .late_ms = p->late_ms};
-    if (options->retry) /* a daemon; who imports looks at the clock */
+    if (options->retry) /* a daemon; the operator of an import is there to look at the clock */
         p->writer.trust_at_ms = clock_mono_ms(options->clock) + WRITER_EXPIRE_TRUST_MS;
     if (options->beats != NULL)
         p->writer.beat = beats_add(options->beats, "writer");
@@ -182,7 +182,7 @@ static int64_t latest(const struct pipeline *p)
     return record_clock_latest(clock_wall_ms(p->options.clock), p->limits.future_max_ms);
 }
 
-/* End the open stripe where the reader stands, and open the next. */
+/* End the open stripe at the reader's offset, and open the next. */
 static void close_stripe(struct pipeline *p)
 {
     struct slice tail = reader_tail(p->reader);
@@ -193,14 +193,14 @@ static void close_stripe(struct pipeline *p)
     s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
     s->tail_len = (uint32_t)tail.len;
     if (s->begun_ms == 0)
-        s->latest_ms = latest(p); /* it is but the line feed of a line counted before */
+        s->latest_ms = latest(p); /* the stripe has only the line feed of a line counted before */
     p->stripe++;
     *stripe_at(p, p->stripe) = (struct stripe){.from = s->to};
     pthread_mutex_unlock(&p->lock);
     p->seal_wanted = false;
 }
 
-/* Has the writer nothing to do? */
+/* Has the writer applied every closed stripe? */
 static bool is_idle(struct pipeline *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -209,9 +209,9 @@ static bool is_idle(struct pipeline *p)
     return is_idle;
 }
 
-/* Where the interval adapts, one that would only wait for the writer grows instead: less work, and no event
- * is older. But not for ever: what was read of a pipe is lost with the process, and what is the future of its
- * begin may be the present. */
+/* With a flush rule, a stripe that would only wait for the writer grows instead: less work, and no event
+ * waits longer. The growth is limited: a crash loses what was read of a pipe, and time passes the stripe's
+ * limit for events in the future. */
 static bool may_grow(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
 {
     return p->options.flush != NULL && mono_ms - s->begun_ms < GROW_MAX * p->limits.stripe_ms &&
@@ -226,7 +226,7 @@ static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t m
            (mono_ms - s->begun_ms >= p->limits.stripe_ms && !may_grow(p, s, mono_ms));
 }
 
-/* Will no more follow what was read to its end? */
+/* Is the file complete, so that its end is final? */
 static bool is_left(struct pipeline *p, int64_t mono_ms)
 {
     enum input_fate fate = reader_fate(p->reader);
@@ -240,8 +240,8 @@ static bool is_left(struct pipeline *p, int64_t mono_ms)
     return mono_ms - since_ms >= RENAMED_QUIET_MS || mono_ms - p->renamed_ms >= RENAMED_MAX_MS;
 }
 
-/* Take the next block for worker `w`; events later than *latest_ms are in the future by its stripe's wall
- * clock. Returns READER_BLOCK with the stripe it belongs to, READER_WAIT, or READER_END. */
+/* Take the next block for worker `w`. Events later than *latest_ms are in the future, by the wall clock of
+ * the block's stripe. Returns READER_BLOCK and its stripe, READER_WAIT, or READER_END. */
 static enum reader_result take_block(struct pipeline *p, struct worker *w, uint64_t *stripe,
                                      int64_t *latest_ms)
 {
@@ -278,7 +278,7 @@ static enum reader_result take_block(struct pipeline *p, struct worker *w, uint6
     return result;
 }
 
-/* Wait until the writer is done with what the worker sealed; false when all is abandoned. */
+/* Wait until the writer has applied the worker's sealed part. False: the run was abandoned. */
 static bool take_back(struct pipeline *p, struct worker *w)
 {
     if (w->sealed.part == NULL)
@@ -298,7 +298,7 @@ static bool take_back(struct pipeline *p, struct worker *w)
     return part != NULL;
 }
 
-/* The worker has nothing more for the stripes before `stripe`: hand over what it has. */
+/* Hand over the worker's part: it has nothing more for stripes before `stripe`. */
 static bool move_to(struct pipeline *p, size_t number, uint64_t stripe)
 {
     struct worker *w = &p->workers[number];
@@ -351,7 +351,7 @@ static void *worker_thread(void *context)
     return NULL;
 }
 
-/* All workers are past the stripe, under p->lock. */
+/* Are all workers past the stripe? Pre: p->lock is held. */
 static bool is_sealed(const struct pipeline *p, uint64_t stripe)
 {
     for (size_t i = 0; i < p->options.threads; i++) {
@@ -372,8 +372,8 @@ struct rejects_to_write {
     size_t box_count, written;
 };
 
-/* Rejected lines are on disk before the position passes them; after a crash they may repeat. Called again
- * after a failure, it goes on with the box that failed. */
+/* Write rejected lines to disk before the position passes them; after a crash they may repeat. A call after a
+ * failure resumes at the box that failed. */
 static bool write_rejects(void *context, struct err *e)
 {
     struct rejects_to_write *w = context;
@@ -391,7 +391,7 @@ static void note_progress(struct pipeline *p, const struct outbox *box)
     samples_merge(&p->progress.samples, &box->samples);
 }
 
-/* What the workers have for the stripe. They leave these boxes alone until they are applied. */
+/* Collect the workers' parts of the stripe. Workers do not touch these boxes until they are applied. */
 static size_t collect(struct pipeline *p, uint64_t number, struct outbox **boxes)
 {
     size_t count = 0;
@@ -405,7 +405,7 @@ static size_t collect(struct pipeline *p, uint64_t number, struct outbox **boxes
     return count;
 }
 
-/* Everything of stripe `number` into the store. No lock is held: workers fill their next parts. */
+/* Apply stripe `number` to the store. No lock is held: workers fill their next parts. */
 static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range *source, struct err *e)
 {
     struct outbox *boxes[PIPELINE_THREADS_MAX];
@@ -447,7 +447,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     return true;
 }
 
-/* Wait for the next sealed stripe, or a tick. False: there will be none. */
+/* Wait for the next sealed stripe or a tick. False: no stripe is left, and none will come. */
 static bool wait_sealed(struct pipeline *p, bool *sealed)
 {
     pthread_mutex_lock(&p->lock);
@@ -474,7 +474,7 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
     p->writer.ticked_ms = 0;
     p->writer.tidy_is_failing = false;
     while (wait_sealed(p, &sealed)) {
-        /* next_apply is moved by this thread alone. */
+        /* Only this thread moves next_apply. */
         if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
         if (!pipeline_tidy(p, e))
@@ -514,11 +514,11 @@ static void abandon(struct pipeline *p, const struct err *e)
     pthread_mutex_unlock(&p->reading);
 }
 
-/* As many as there can be: the work of a thread that cannot start is done by the others. */
+/* Start as many threads as possible: the others do the work of one that cannot start. */
 static size_t start_threads(struct pipeline *p, struct thread *threads)
 {
     size_t started = 0;
-    pthread_mutex_lock(&p->lock); /* so that none ends before all are known */
+    pthread_mutex_lock(&p->lock); /* so that no thread ends before all are known */
     for (size_t i = 0; i < p->options.threads; i++) {
         threads[i] = (struct thread){.p = p, .number = i};
         if (started < i || pthread_create(&threads[i].id, NULL, worker_thread, &threads[i]) != 0) {
@@ -540,7 +540,7 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         *e = p->store_error;
         return false;
     }
-    if (!writer_expire(&p->writer, e)) /* before the first event is let in */
+    if (!writer_expire(&p->writer, e)) /* so that the shards know the watermark before the first event */
         return false;
     size_t started = start_threads(p, threads);
     if (started == 0)

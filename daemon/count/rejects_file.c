@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns how many bytes were written; errno is set if these are not all. */
+/* Returns how many bytes were written; errno is set if some were not. */
 static size_t write_bytes(int fd, struct slice bytes)
 {
     size_t done = 0;
@@ -18,19 +18,19 @@ static size_t write_bytes(int fd, struct slice bytes)
     return done;
 }
 
-/* -1: it has no size, as a pipe. */
+/* The file's size; -1: it has none, as a pipe. */
 static off_t file_size(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
-/* Unless another process appended to the file meanwhile. */
+/* Cut the file back, unless another process appended to it meanwhile. */
 static void cut_back(int fd, off_t size, size_t written)
 {
     int why = errno;
     if (size >= 0 && written > 0 && file_size(fd) == size + (off_t)written)
-        (void)!ftruncate(fd, size); /* a line that stays torn is followed by the whole one */
+        (void)!ftruncate(fd, size); /* if this fails, the partial line is followed by the whole one */
     errno = why;
 }
 
@@ -50,7 +50,8 @@ bool rejects_file_append(const struct rejects_file *f, struct slice lines, struc
     return fail_write(f, e);
 }
 
-/* The file is open for writing alone, since a pipe is opened otherwise than for both. */
+/* The last byte of the file. It takes another descriptor: the file is open for writing only, since opening a
+ * pipe for both would behave differently. */
 static char last_byte(const char *path, off_t size)
 {
     char last = '\n';

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The part of a rejected line that a rejects file shows. */
+/* Bytes of a rejected line that go to the rejects file, at most. */
 #define REJECT_LINE_BYTES 8192
 
 void worker_init(struct worker *w, uint32_t number, const struct report *reports, size_t report_count,
@@ -50,7 +50,7 @@ static void add_events(struct worker *w)
     w->event_count = 0;
 }
 
-/* The event that was just decoded, from `bytes`, the line's `element`. */
+/* Take the event just decoded from `bytes`, the line's element number `element`. */
 static void take_event(struct worker *w, struct slice bytes, int64_t offset, uint32_t element,
                        int64_t latest_ms)
 {
@@ -64,8 +64,8 @@ static void take_event(struct worker *w, struct slice bytes, int64_t offset, uin
         add_events(w);
 }
 
-/* A line that is to be unwrapped, or holds several events. The chain's memory goes when no event needs it and
- * it has nothing more to say of the record. */
+/* Count a line that must be unwrapped, or holds several events. The chain's memory can be reused once no
+ * event needs it and the chain has nothing more to say of the record. */
 static void count_record(struct worker *w, struct slice line, int64_t offset, int64_t latest_ms)
 {
     struct record r = {.value = line, .offset = offset, .timestamp_ms = -1};
@@ -108,7 +108,7 @@ void worker_count(struct worker *w, int64_t latest_ms)
         count_line(w, slice_of(p, (size_t)(newline - p)), latest_ms);
         p = newline + 1;
     }
-    add_events(w); /* their slices end with the block */
+    add_events(w); /* their slices point into the block */
     chain_flush(w->chain);
     w->bytes = (int64_t)shard_bytes(w->shard);
 }

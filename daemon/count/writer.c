@@ -13,7 +13,7 @@
 #define WAIT_MS        50
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 10000
-#define CLOCK_STEP_MS  HOUR_MS /* of the wall clock against the monotonic one */
+#define CLOCK_STEP_MS  HOUR_MS /* jump of the wall clock against the monotonic clock */
 
 void writer_turn(struct writer *w)
 {
@@ -58,7 +58,7 @@ static int64_t count_events(const struct batch *batch)
     return events;
 }
 
-/* What was left out of spans that had expired, as far as the watermarks are known here. */
+/* Note events that were left out of expired time buckets, by the watermarks known here. */
 static void note_late_events(struct writer *w, const struct batch *batch)
 {
     int64_t late[SPAN_COUNT];
@@ -118,7 +118,7 @@ bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(vo
     return true;
 }
 
-/* What fails is said once, and tried again. */
+/* Log a failure once, until it succeeds again. */
 static void note_failure(bool good, const struct err *e, const char *event, bool *is_failing)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -139,7 +139,7 @@ static const char *time_text(int64_t ms, char iso[CIVIL_ISO_BYTES])
     return ms > 0 ? civil_iso(ms, iso) : "first";
 }
 
-/* What expires of a report and span, and why: at most one line an hour. */
+/* Log which watermarks of a report move, and why: at most one line per resolution and hour. */
 static void log_moves(const struct report *r, const struct marks *before, const struct marks *after,
                       const struct event_time *by)
 {
@@ -158,7 +158,7 @@ static void log_moves(const struct report *r, const struct marks *before, const 
     }
 }
 
-/* What was deleted since the watermarks moved last. */
+/* Log what was deleted, once nothing expired is left. */
 static void log_deleted(struct writer *w, const struct expired *expired)
 {
     w->expired.rows += expired->rows;
@@ -178,14 +178,14 @@ static bool read_marks(struct writer *w, struct marks *marks, struct err *e)
     return true;
 }
 
-/* Whoever lets events in is to know where months expire. */
+/* Tell the shards where months have expired. */
 static void note_late(struct writer *w, const struct marks *marks)
 {
     for (size_t r = 0; w->late_ms != NULL && r < w->store->report_count; r++)
         atomic_store_explicit(&w->late_ms[r], marks[r].before_ms[SPAN_MONTH], memory_order_relaxed);
 }
 
-/* Would a watermark move by more than WRITER_EXPIRE_LEAP_MS? Its first move may. */
+/* Would a watermark move by more than WRITER_EXPIRE_LEAP_MS? Its first move does not count. */
 static bool has_leaping_mark(const struct store *st, const struct report *r, const struct marks *marks,
                              int64_t now_ms)
 {
@@ -197,7 +197,7 @@ static bool has_leaping_mark(const struct store *st, const struct report *r, con
     return has;
 }
 
-/* A clock that was put forward under a daemon that runs has to show that it is meant, too. */
+/* A clock that jumps forward while the daemon runs is not trusted for WRITER_EXPIRE_TRUST_MS, either. */
 static bool is_clock_trusted(struct writer *w)
 {
     int64_t mono_ms = clock_mono_ms(w->clock), ahead_ms = clock_wall_ms(w->clock) - mono_ms;
@@ -221,7 +221,8 @@ static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_m
     return found != NULL;
 }
 
-/* A clock that no event confirms; or nothing is counted any more. Of an import, events are of any time. */
+/* Warn of a clock that no event confirms: it is wrong, or nothing is counted any more. An import does not
+ * warn: its events are of any time. */
 static void tell_ahead(struct writer *w, const struct event_time *by)
 {
     bool is_ahead = w->retry && by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
@@ -236,8 +237,8 @@ static void tell_ahead(struct writer *w, const struct event_time *by)
     w->clock_is_ahead = is_ahead;
 }
 
-/* No event is as new: a wrong clock moved it, maybe that of an earlier version. What comes would be left out
- * of the span until events are as new. */
+/* Is the watermark later than all events? A wrong clock moved it, perhaps that of an earlier version. New
+ * events would be left out of the resolution until they are as new. */
 static bool is_ahead(const struct report *r, const struct marks *marks, const struct event_time *by)
 {
     return by->newest_ms > 0 && marks->before_ms[report_cell(r)] > by->end_ms;
@@ -266,7 +267,7 @@ static bool restore_one(struct writer *w, size_t report, struct marks *marks, in
     return true;
 }
 
-/* Watermarks that are ahead of all events move back; `marks`: to where they are then. */
+/* Move watermarks back that are ahead of all events. `marks` is set to where they are then. */
 static bool restore_marks(struct writer *w, struct marks *marks, const struct event_time *by, struct err *e)
 {
     const struct report *ahead = NULL;
@@ -289,7 +290,8 @@ static bool restore_marks(struct writer *w, struct marks *marks, const struct ev
     return true;
 }
 
-/* By events, and by records: where their broker sets the time, no producer's clock moves it. */
+/* Find the time that expiry goes by: from events, and from records. If their broker sets the time, no
+ * producer's clock affects it. */
 static bool find_time(struct writer *w, struct event_time *by, struct err *e)
 {
     int64_t broker_ms = w->broker_ms != NULL ? atomic_load(w->broker_ms) : 0;
@@ -300,7 +302,7 @@ static bool find_time(struct writer *w, struct event_time *by, struct err *e)
     return true;
 }
 
-/* w->marks, before: where the watermarks were. */
+/* `before`: the watermarks before; w->marks: after. */
 static bool expire_some(struct writer *w, struct marks *before, struct expired *expired, struct err *e)
 {
     struct marks *after = w->marks;
@@ -309,7 +311,8 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
     bool trusts_clock = is_clock_trusted(w);
     if (!read_marks(w, before, e))
         return false;
-    if (w->broker_ms != NULL && atomic_load(w->broker_ms) == 0) { /* nothing was read yet that bounds it */
+    /* no record was read yet that bounds the time */
+    if (w->broker_ms != NULL && atomic_load(w->broker_ms) == 0) {
         memcpy(after, before, w->store->report_count * sizeof *after);
         note_late(w, after);
         return true;
@@ -320,7 +323,7 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
     bool waits = !trusts_clock && find_leap(w, before, by.now_ms);
     w->expire_waits &= waits;
     bool good = waits || store_expire(w->store, by.now_ms, trusts_clock, expired, e);
-    if (!read_marks(w, after, good ? e : &later)) /* they may have moved before something else failed */
+    if (!read_marks(w, after, good ? e : &later)) /* watermarks may have moved before the failure */
         return false;
     note_late(w, after);
     for (size_t r = 0; r < w->store->report_count; r++)
@@ -353,5 +356,5 @@ bool writer_expire(struct writer *w, struct err *e)
     w->expire_at_ms =
         now_ms + (good && expired.more && rest_ms < WRITER_EXPIRE_MS ? rest_ms : WRITER_EXPIRE_MS);
     note_failure(good, e, "expire_failed", &w->expire_is_failing);
-    return good || e->retryable || e->code != EX_DATAERR; /* what stays too long is no reason not to count */
+    return good || e->retryable || e->code != EX_DATAERR; /* counting goes on although expired buckets stay */
 }

@@ -8,7 +8,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-/* The watchdog is fed so often in its interval: a beat may be late once. */
+/* The watchdog is fed this often in its interval, so that one turn may be late. */
 #define FEEDS 3
 
 void notify_init(struct notify *n, const struct clock *clock)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REJECTED_MIN 10 /* lines, none of which was understood, are worth a word */
+#define REJECTED_MIN 10 /* lines, all of them rejected, before a warning is logged */
 
 static struct query_limits query_limits_of(const struct config *c)
 {
@@ -87,7 +87,7 @@ static void log_problems(struct slice problems)
     }
 }
 
-/* NULL: something is wrong with it, and that was logged. */
+/* Load the configuration again. NULL: it has errors, which were logged. */
 static struct config *load_next(const struct service *sv)
 {
     struct text problems = {0};
@@ -143,7 +143,7 @@ static bool reload(struct service *sv)
     return true;
 }
 
-/* Most likely the configuration is wrong, and all looks well. */
+/* Warn once if all lines are rejected: most likely the decoding is wrong, while all else looks well. */
 static void tell_rejected(struct service *sv)
 {
     enum reject_reason why;

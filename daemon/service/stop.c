@@ -16,7 +16,7 @@ static void handle(int number, void (*handler)(int), int flags)
     sigaction(number, &action, NULL);
 }
 
-/* The second signal, of whichever of the two, has its default effect. */
+/* The second signal, SIGINT or SIGTERM, has its default effect. */
 static void on_stop(int number)
 {
     handle(SIGINT, SIG_DFL, 0);

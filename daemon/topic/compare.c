@@ -17,9 +17,9 @@ uint64_t compare_hash(const rd_kafka_message_t *m)
     return m->key_len > 0 ? XXH3_64bits_withSeed(m->key, m->key_len, hash) : hash;
 }
 
-/* One reading of all partitions that are open. */
+/* One read of a witness from each open partition. */
 struct round {
-    struct comparison **asked; /* by topic and partition */
+    struct comparison **asked; /* sorted by topic and partition */
     size_t count, answered;
 };
 
@@ -40,7 +40,8 @@ static struct comparison *find_asked(const struct round *r, const rd_kafka_messa
     return found != NULL ? *found : NULL;
 }
 
-/* True: `m` is the first that comes of the partition, at the witness's offset or behind it. */
+/* Judge a message. True: `m` answers the question: it is the first of the partition, at the witness's offset
+ * or behind it. */
 static bool take_answer(struct comparison *c, const rd_kafka_message_t *m)
 {
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -69,7 +70,7 @@ static void take_answers(struct round *r, struct kafka *reader)
     }
 }
 
-/* Each open partition's newest witness that was not asked yet. */
+/* Read the newest witness that was not asked yet, of each open partition. */
 static bool read_round(struct round *r, struct kafka *reader, int64_t until_ms, struct err *e)
 {
     struct kafka_offset *offsets = xcalloc(r->count, sizeof *offsets);

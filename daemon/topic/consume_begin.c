@@ -1,4 +1,4 @@
-/* How a session begins: consumers, where the store stands, what each reads. */
+/* How a session begins: open the consumers, read the store's positions, decide where partitions begin. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of a witness only the record itself is wanted; what is behind it comes, too. */
+/* Only the witness itself is wanted, but Kafka sends the records behind it, too. */
 #define READER_FETCH_BYTES 1024
 
-/* Each has a place in its group: an instance's name and the intake's number. */
+/* With kafka.instance, each consumer has a static place in its group, named by instance and intake number. */
 static void name_instance(const struct consume *c, size_t intake, char name[KAFKA_INSTANCE_BYTES])
 {
     const char *instance = c->options->config->kafka.instance;
@@ -56,8 +56,8 @@ void consume_close(struct consume *c)
     c->reader = NULL;
 }
 
-/* Where partitions that are new begin, or where accepted losses end, is durable before anything of them is
- * counted: at the next start they are known, and `start` means nothing to them any more. */
+/* Make durable where new partitions begin and where accepted losses end, before any of their records is
+ * counted. At the next start these partitions are known, and `start` does not apply to them any more. */
 static bool store_beginnings(struct consume *c, struct err *e)
 {
     struct range *ranges = NULL;
@@ -71,7 +71,7 @@ static bool store_beginnings(struct consume *c, struct err *e)
             continue;
         ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
         partition_range(p, &ranges[count++]);
-        p->lost = 0; /* what follows continues from `next` */
+        p->lost = 0; /* the next batch continues from `next` */
     }
     struct books *books = xcalloc(count + 1, sizeof *books);
     for (size_t i = 0; i < count; i++)
@@ -85,7 +85,7 @@ static bool store_beginnings(struct consume *c, struct err *e)
     return good;
 }
 
-/* From where each partition with `begins` is to be read. */
+/* Find out where to read each partition with `begins`. */
 static bool begin_partitions(struct consume *c, struct err *e)
 {
     bool good =
@@ -146,7 +146,7 @@ static bool subscribe(struct consume *c, struct err *e)
     return good;
 }
 
-/* Each intake has its share of every topic's partitions. */
+/* Give each intake its share of every topic's partitions. */
 static bool assign(struct consume *c, struct err *e)
 {
     for (size_t k = 0; k < c->intake_count; k++) {
@@ -168,8 +168,8 @@ static bool assign(struct consume *c, struct err *e)
     return true;
 }
 
-/* Of a topic that is new to the store, whoever sees it first decides where all of it begins: `start` may be a
- * moment. Else in a group each partition begins when it is given to somebody. */
+/* If a topic is new to the store, the daemon that sees it first decides where all of it begins: `start` may
+ * be a time that passes. Otherwise, in a group, each partition begins when it is assigned. */
 static void mark_beginnings(struct consume *c)
 {
     for (size_t i = 0; i < c->topic_count; i++) {

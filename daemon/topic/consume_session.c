@@ -1,4 +1,4 @@
-/* One session after the other; and the writer, which serves the intakes of each. */
+/* Runs one session after the other, and the writer, which serves the intakes of each. */
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LAST_COMMIT_MS 1000 /* waited for at the end */
+#define LAST_COMMIT_MS 1000 /* wait for the last commits of offsets */
 
 static bool is_stopping(const struct consume *c)
 {
@@ -30,7 +30,7 @@ static void take_limits(struct consume *c)
     c->shared.limits.revoke_ms = cf->kafka.revoke_ms;
 }
 
-/* Returns how many partitions are consumed here. */
+/* Note each partition in the status. Returns how many partitions are consumed here. */
 static int64_t note_partitions(struct consume *c)
 {
     struct status *status = &c->options->service->status;
@@ -52,7 +52,7 @@ static int64_t note_partitions(struct consume *c)
     return count;
 }
 
-/* The writer's, several times a second. */
+/* The writer calls it several times a second. */
 static void tick(void *context)
 {
     struct consume *c = context;
@@ -144,8 +144,8 @@ static bool apply(struct consume *c, struct intake *in, struct err *e)
     return true;
 }
 
-/* What an intake needs of the writer, and which; nothing within a tick. *ended: all have ended; *failed: one
- * failed. */
+/* Wait up to half a tick for an intake that needs the writer. *ended: all intakes have ended; *failed: one
+ * has failed. */
 static enum intake_need wait_intake(struct consume *c, struct intake **found, bool *ended, bool *failed)
 {
     enum intake_need need = INTAKE_NEEDS_NOTHING;
@@ -186,7 +186,7 @@ static bool serve(struct consume *c, enum intake_need need, struct intake *in, s
     }
 }
 
-/* Until all intakes have ended, and everything of theirs is applied. */
+/* Serve until all intakes have ended and all their deliveries are applied. */
 static bool serve_intakes(struct consume *c, struct err *e)
 {
     bool ended = false;
@@ -253,7 +253,7 @@ static void init_intakes(struct consume *c)
     atomic_store(&c->shared.abandon, false);
     for (size_t i = 0; i < c->intake_count; i++) {
         intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count, c->intakes[i].beat);
-        c->troubles[i] = 0; /* its consumer is a new one */
+        c->troubles[i] = 0; /* its consumer is new */
     }
 }
 
@@ -263,7 +263,7 @@ static void fini_intakes(struct consume *c)
         intake_fini(&c->intakes[i]);
 }
 
-/* The same, until it succeeds or the stop comes. */
+/* Retry consume_begin() until it succeeds or the stop comes. */
 static bool begin_session_patiently(struct consume *c, struct err *e)
 {
     bool said = false;
@@ -323,7 +323,8 @@ static void log_session_end(struct consume *c, const struct err *why)
         writer_sleep(&c->writer, AGAIN_MS);
 }
 
-/* A membership that another has taken may be a session's last word, which no intake has heard. */
+/* A session may end because another daemon has taken a membership, before any intake has noticed: note it
+ * now. */
 static void note_unfit(struct consume *c)
 {
     struct err e;
@@ -334,7 +335,7 @@ static void note_unfit(struct consume *c)
     }
 }
 
-/* Whoever has this one's place in the group: the store knows where that is. */
+/* Name the daemon that has this one's place in the group, from the store. */
 static void name_other(struct consume *c, struct err *e)
 {
     struct err named;
@@ -342,8 +343,8 @@ static void name_other(struct consume *c, struct err *e)
         *e = named;
 }
 
-/* What ended the intakes. Whether what may pass is a reason to end, the next session finds out as it begins.
- */
+/* Log what ended the intakes. False: the error is final. After a retryable error the next session finds out
+ * whether it persists. */
 static bool heed_failures(struct consume *c, struct err *e)
 {
     for (size_t i = 0; i < c->intake_count; i++) {
@@ -386,13 +387,13 @@ static bool count_session(struct consume *c, struct err *e)
     return good;
 }
 
-/* A batch was dropped, or nothing could be claimed, because another daemon goes on with it. */
+/* Did another daemon take over, so that a batch was dropped or a claim failed? */
 static bool is_taken_over(const struct consume *c, const struct err *e)
 {
     return c->shared.is_group && e->code == EX_TEMPFAIL && !e->retryable;
 }
 
-/* Intakes live for one session: what of theirs is not stored is read again. */
+/* Run one session. Intakes live only that long: records that they have not stored are read again. */
 static bool run_session(struct consume *c, struct err *e)
 {
     init_intakes(c);
@@ -409,7 +410,7 @@ static bool run_session(struct consume *c, struct err *e)
     return good || (!begun && is_stopping(c));
 }
 
-/* ---- the whole */
+/* ---- the daemon */
 
 static void init_shared(struct consume *c)
 {
@@ -450,7 +451,7 @@ static void init(struct consume *c)
                                 .flush = &c->flush,
                                 .beat = beats_add(&sv->notify.beats, "writer"),
                                 .retry = true,
-                                .insist = true, /* the alarm of run.stop_timeout ends it */
+                                .insist = true, /* run.stop_timeout's alarm ends it */
                                 .tick = tick,
                                 .context = c,
                                 .late_ms = c->late_ms,

@@ -1,11 +1,12 @@
-/* Partitions that stand because of a transaction in Kafka that is open: nothing behind it may be counted
- * before its producer has committed or aborted it, however long that takes. */
+/* Partitions that an open transaction in Kafka holds back: records behind it must not be counted before its
+ * producer commits or aborts it, however long that takes. */
 #include "base/log.h"
 #include "daemon/topic/consume_internal.h"
 
 #include <inttypes.h>
 
-/* NULL: this consumer does not read it, or no more. Its statistics go on about what it had. */
+/* The partition that statistics are about; NULL: this consumer does not read it any more. librdkafka's
+ * statistics still include it then. */
 static struct partition *find(struct intake *in, const struct kafka_stand *s)
 {
     struct partition *found = NULL;
@@ -35,7 +36,7 @@ void consume_note_stand(void *context, const struct kafka_stand *s)
         return;
     int64_t now_ms = clock_mono_ms(&clock_system), since_ms = atomic_load(&p->stands_ms);
     bool stands = s->stable < s->end && s->next >= s->stable;
-    if (!stands || s->stable != p->stable) { /* none, or another one */
+    if (!stands || s->stable != p->stable) { /* no open transaction, or another one */
         if (p->stand_is_told)
             log_limited(LOG_LEVEL_INFO, "transaction_ended", "topic=%s partition=%d offset=%" PRId64,
                         p->topic->name, p->number, p->stable);

@@ -70,11 +70,12 @@ static void add_events(struct intake *in)
     in->is_full_of_raw = shard_is_full_of_raw(in->shard);
 }
 
-/* Of the last record of a run: brokers, where they tell the time, do so in order. */
+/* Note the time of a run's last record. Brokers that set the time do so in order, so it is the run's newest.
+ */
 static void note_broker_time(struct intake_shared *sh, int64_t at_ms)
 {
     int64_t newest_ms = atomic_load_explicit(&sh->broker_ms, memory_order_relaxed);
-    at_ms = at_ms >= 0 ? at_ms : INT64_MAX; /* it says nothing */
+    at_ms = at_ms >= 0 ? at_ms : INT64_MAX; /* the record has no time */
     while (at_ms > newest_ms && !atomic_compare_exchange_weak(&sh->broker_ms, &newest_ms, at_ms))
         continue;
 }
@@ -89,8 +90,8 @@ static void advance(struct intake_range *r, int64_t to, uint64_t tail_hash, int6
     r->partition->tail_len = r->range.tail_len;
 }
 
-/* Of each delivery the last record, and more as long as there is room: thinning a full list at each run would
- * cost more than it proves. */
+/* Keep the last record of each delivery as a witness, and of further runs while there is room. Thinning a
+ * full list at each run would cost more than it proves. */
 static void add_witness(struct intake_range *r, bool is_last)
 {
     struct partition *p = r->partition;
@@ -98,7 +99,7 @@ static void add_witness(struct intake_range *r, bool is_last)
         witnesses_add(&p->witnesses, p->next - p->tail_len, p->tail_hash);
 }
 
-/* Before `m` is counted: did anything happen to the connection since the partition's last record? */
+/* Note an edge before `m` is counted, if the connection changed since the partition's last record. */
 static void note_edge(const struct intake *in, struct intake_range *r, const rd_kafka_message_t *m)
 {
     struct partition *p = r->partition;
@@ -112,7 +113,7 @@ static void note_edge(const struct intake *in, struct intake_range *r, const rd_
     p->troubles = in->troubles;
 }
 
-/* The run of one partition's messages is over: its events, books, and where it stands. */
+/* End the run of one partition's messages: add its events, take its books, and advance its offset. */
 static void end_run(struct intake *in)
 {
     struct intake_range *r = in->current;
@@ -133,7 +134,8 @@ static void end_run(struct intake *in)
 void intake_fail(struct intake *in, const struct err *why)
 {
     pthread_mutex_lock(&in->shared->lock);
-    if (!in->has_failed || (in->error.retryable && !why->retryable)) /* the first, or what is final */
+    /* the first error, unless a final one follows */
+    if (!in->has_failed || (in->error.retryable && !why->retryable))
         in->error = *why;
     in->has_failed = true;
     pthread_mutex_unlock(&in->shared->lock);
@@ -154,8 +156,8 @@ static struct partition *find_partition(struct intake *in, const rd_kafka_messag
     return t != NULL && m->partition >= 0 && m->partition < t->count ? &t->partitions[m->partition] : NULL;
 }
 
-/* The end of a partition is behind its last record: what is between are marks of transactions, or records
- * that were aborted or compacted away. They are done with too, lest retention takes them for something lost.
+/* Advance to the end of the partition, behind its last record. Between them are markers of transactions, or
+ * records that were aborted or compacted away. Otherwise retention might later report them as lost records.
  */
 static void pass_over(struct intake *in, struct partition *p, int64_t to)
 {
@@ -168,7 +170,7 @@ static void take_error(struct intake *in, const rd_kafka_message_t *m)
     struct err e = {0};
     char quoted[LOG_QUOTE_BYTES];
     struct partition *p;
-    end_run(in); /* it may be of any partition, and of one whose records were just seen */
+    end_run(in); /* the error may concern any partition, also the one of this run */
     p = find_partition(in, m);
     if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         if (p != NULL && m->offset > p->next)
@@ -187,13 +189,13 @@ static void take_error(struct intake *in, const rd_kafka_message_t *m)
     }
     if (!kafka_is_lost(m->err))
         return;
-    /* Whoever begins anew finds out what is the matter, and says so. */
+    /* The next session finds out the cause, and reports it. */
     err_set_retryable(&e, EX_UNAVAILABLE, "topic %s, partition %d: %s", p != NULL ? p->topic->name : "-",
                       m->partition, rd_kafka_err2str(m->err));
     intake_fail(in, &e);
 }
 
-/* Records that were counted come again: whatever the cause, begin anew from where the store stands. */
+/* Counted records come again: whatever the cause, begin a new session from the store's positions. */
 static bool fail_backwards(struct intake *in, const struct partition *p, const rd_kafka_message_t *m)
 {
     struct err e = {0};
@@ -203,7 +205,7 @@ static bool fail_backwards(struct intake *in, const struct partition *p, const r
     return false;
 }
 
-/* Begin a run with `m`. False: the message is not to be counted. */
+/* Begin a run with `m`. False: the message must not be counted. */
 static bool begin_run(struct intake *in, rd_kafka_message_t *m)
 {
     end_run(in);
@@ -219,7 +221,8 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     return true;
 }
 
-/* Of an envelope the letter is the message as it came, once; else the line or element. */
+/* Count a reject. Its dead letter is the whole message, once, if the record is unwrapped; otherwise the line
+ * or element. */
 static void reject(struct intake *in, const struct topic *t, const struct record *r, struct slice bytes,
                    struct reject why, bool *has_letter)
 {
@@ -261,15 +264,16 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
         if (++in->event_count == SHARD_EVENTS_MAX)
             add_events(in);
     }
-    /* Its memory goes when no event needs it and it has nothing more to say of the record. */
+    /* The chain's memory can be reused once no event needs it and the chain has nothing more to say of the
+     * record. */
     if (element > 1)
         add_events(in);
     if (in->event_count == 0)
         chain_flush(chain);
 }
 
-/* What nearly all messages are where they are plain lines: one good line. False: it is something else, and
- * nothing was done. */
+/* Fast path: one good plain line, which nearly all messages are. False: it is something else, and nothing was
+ * done. */
 static bool count_line(struct intake *in, const rd_kafka_message_t *m)
 {
     struct decoder *decoder = in->current_decoder;
@@ -279,7 +283,7 @@ static bool count_line(struct intake *in, const rd_kafka_message_t *m)
         memchr(m->payload, '\n', m->len) != NULL)
         return false;
     if (!decoder_decode(decoder, slice_of(m->payload, m->len), ev, &why) || ev->at_ms > in->latest_ms)
-        return false; /* perhaps in the future */
+        return false; /* it may be in the future */
     ev->order = record_order(m->offset, 0);
     if (++in->event_count == SHARD_EVENTS_MAX)
         add_events(in);
@@ -306,7 +310,7 @@ static void take_message(struct intake *in, rd_kafka_message_t *m)
         count_message(in, m);
 }
 
-/* Wait until the writer is done with what was sealed; false when it has failed, or not until then. */
+/* Wait until the writer has applied the sealed delivery. False: it has failed, or has not by until_ms. */
 static bool take_back(struct intake *in, int64_t until_ms)
 {
     struct intake_shared *sh = in->shared;
@@ -337,7 +341,7 @@ enum intake_need intake_take_need(struct intake *in, int64_t now_ms)
     return in->sealed.part != NULL && !in->sealed.is_applied ? INTAKE_NEEDS_APPLYING : INTAKE_NEEDS_NOTHING;
 }
 
-/* Hand the open batch over. Pre: what was sealed before was taken back, and no run is open. */
+/* Hand the open batch over. Pre: the previous sealed part was taken back, and no run is open. */
 static void seal(struct intake *in)
 {
     struct intake_shared *sh = in->shared;
@@ -402,7 +406,7 @@ static void begin_batch(struct intake *in, int64_t now_ms)
     in->latest_ms = record_clock_latest(clock_wall_ms(in->shared->clock), in->future_max_ms);
 }
 
-/* Within what was polled: so many letters or raw events that they would not wait for its end. */
+/* Seal within a poll: there are too many dead letters or raw events to wait for its end. */
 static bool seal_early(struct intake *in, int64_t now_ms)
 {
     end_run(in);
@@ -422,7 +426,7 @@ bool intake_count(struct intake *in, size_t n, int64_t now_ms)
         if (UNLIKELY(in->is_full_of_raw || in->open.letters.bytes.len >= LETTERS_BYTES_MAX))
             good = seal_early(in, now_ms);
     }
-    end_run(in); /* events and tail point into the messages */
+    end_run(in); /* events and tail point into the messages, which are released now */
     for (size_t i = 0; i < in->topic_count; i++)
         chain_flush(in->chains[i]);
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* The loop of an ingest thread: what came is counted, sealed where it is time, and the group's decisions are
- * carried out. */
+/* The loop of an ingest thread: it counts what it polls, seals when it is time to, and carries out the
+ * group's decisions. */
 #include "daemon/topic/intake.h"
 #include "daemon/topic/member.h"
 
@@ -14,7 +14,7 @@ static bool is_fit(struct intake *in)
     return is_fit;
 }
 
-/* Troubles are the consumer's, and times at which nobody polled. */
+/* Troubles are those of the consumer, and pauses between polls. */
 static void note_troubles(struct intake *in)
 {
     struct timespec now;
@@ -25,7 +25,7 @@ static void note_troubles(struct intake *in)
     in->troubles = in->gaps + kafka_troubles(in->kafka);
 }
 
-/* One turn: what came, counted, and sealed where it is time. False: the end. */
+/* One turn: poll, count, and seal if it is time to. False: end the thread. */
 static bool turn(struct intake *in)
 {
     beat_turn(in->beat);

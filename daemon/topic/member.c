@@ -11,7 +11,7 @@
 
 /* ---- given */
 
-/* False: it has partitions that were not there when the session began. */
+/* List the assigned partitions. False: some did not exist when the session began. */
 static bool list_given(struct intake *in, const struct kafka_rebalance *r, struct err *e)
 {
     in->given_count = 0;
@@ -26,7 +26,7 @@ static bool list_given(struct intake *in, const struct kafka_rebalance *r, struc
     return true;
 }
 
-/* A request may be taken back when the session ends, but not while the writer has it in hand. */
+/* A request may be withdrawn when the session ends, unless the writer has it in hand. */
 static bool is_waiting(const struct intake *in)
 {
     bool is_over = atomic_load(&in->shared->end);
@@ -34,7 +34,7 @@ static bool is_waiting(const struct intake *in)
            (in->request == REQUEST_IN_HAND || (in->request == REQUEST_MADE && !is_over));
 }
 
-/* False: the session ends before the writer has found out where they begin. */
+/* Let the writer find out where the partitions begin. False: the session ends first. */
 static bool ask_writer(struct intake *in)
 {
     struct intake_shared *sh = in->shared;

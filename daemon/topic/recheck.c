@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* One witness of one partition, to be asked. */
+/* A witness of a partition that Kafka is asked for. */
 struct question {
     struct partition *partition;
     struct witness witness;
@@ -18,7 +18,7 @@ static bool is_unproven(const struct partition *p)
     return p->unproven.offset >= 0;
 }
 
-/* The record that what is stored next has to follow. False: none was counted yet. */
+/* Find the record that the next stored records must follow. False: none was counted yet. */
 static bool find_witness(const struct partition *p, struct witness *w)
 {
     if (is_unproven(p))
@@ -30,14 +30,14 @@ static bool find_witness(const struct partition *p, struct witness *w)
     return true;
 }
 
-/* What follows is stored without an answer: the same is asked the next time. */
+/* The next records are stored without an answer: ask for the same witness again later. */
 static void leave_unproven(struct partition *p, struct witness w)
 {
     if (!is_unproven(p))
         p->unproven = w;
 }
 
-/* The witness is not there, or is another record: what topic.h says of a partition that begins decides. */
+/* The witness is gone or differs: decide as topic.h does for a partition that begins. */
 static bool look_closely(struct consume *c, const struct question *q, struct err *e)
 {
     struct topic *t = q->partition->topic, copy = topic_copy(t);
@@ -50,7 +50,7 @@ static bool look_closely(struct consume *c, const struct question *q, struct err
     while (p.witnesses.count > 0 && witnesses_newest(&p.witnesses)->offset >= q->witness.offset)
         p.witnesses.count--;
     witnesses_add(&p.witnesses, q->witness.offset, q->witness.hash);
-    copy.partitions = &p; /* it has this one only */
+    copy.partitions = &p; /* it has only this partition */
     copy.count = 1;
     return topic_prove(t, &copy, c->reader, e);
 }
@@ -63,7 +63,7 @@ static void warn(struct consume *c, const struct err *why)
                 log_quote(why->text, quoted));
 }
 
-/* False: what follows the witness must not be stored. */
+/* Act on an answer. False: records behind the witness must not be stored. */
 static bool take_result(struct consume *c, const struct question *q, enum comparison_result result,
                         struct err *e)
 {
@@ -75,12 +75,12 @@ static bool take_result(struct consume *c, const struct question *q, enum compar
     if (result != COMPARISON_SAME) {
         writer_turn(&c->writer);
         if (!look_closely(c, q, e)) {
-            p->topic->is_outdated |= e->retryable; /* the next session finds out before it counts */
+            p->topic->is_outdated |= e->retryable; /* the next session compares before it counts */
             return false;
         }
         p->settled_offset = q->witness.offset;
     }
-    /* A newer record that is the same says nothing of an older one that was not read. */
+    /* A newer witness that is the same does not prove an older one that was not read. */
     if (is_unproven(p) && p->unproven.offset == q->witness.offset)
         p->unproven.offset = -1;
     return true;
@@ -152,7 +152,7 @@ static bool ask_before(struct consume *c, const struct intake *in, const struct 
     return good;
 }
 
-/* The n-th edge of each partition that has so many. */
+/* Compare the n-th edge of each partition that has so many. */
 static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int64_t until_ms, struct err *e)
 {
     struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
@@ -182,7 +182,7 @@ void recheck_stored(const struct delivery *d)
         d->ranges[i].partition->stored_witnesses = d->ranges[i].range.witnesses;
 }
 
-/* ---- partitions of which nothing comes */
+/* ---- idle partitions */
 
 static size_t list_idle(struct consume *c, int64_t now_ms, struct question *questions)
 {

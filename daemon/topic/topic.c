@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define COMPARE_TIMEOUT_MS 10000
-#define HEARD_MAX          16 /* partitions of others that are asked */
+#define HEARD_MAX          16 /* other daemons' partitions that are compared */
 
 static void name_source(struct topic *t)
 {
@@ -65,14 +65,14 @@ static void set_count(struct topic *t, int32_t count)
     }
     t->count = count;
     for (int32_t i = 0; i < count; i++)
-        t->partitions[i].topic = t; /* the topic never moves, its partitions may */
+        t->partitions[i].topic = t; /* topics never move, their array of partitions may */
 }
 
 void topic_renew(struct topic *t)
 {
     t->incarnation++;
     name_source(t);
-    t->is_known = true; /* from its beginning, whatever `start` says */
+    t->is_known = true; /* count it from its beginning, whatever `start` says */
     for (int32_t i = 0; i < t->count; i++)
         t->partitions[i].is_known = t->partitions[i].check_tail = false;
     log_warn("topic_recreated", "topic=%s source=%s", t->name, t->source);
@@ -89,11 +89,11 @@ int topic_incarnation(const char *topic, const char *source)
     return source[n] == '~' ? atoi(source + n + 1) : 0;
 }
 
-/* What the store knows of topics. */
+/* A search of the store's positions for topics. */
 struct search {
     struct topic *topics;
     size_t count;
-    struct topic *changed; /* another incarnation of it than intakes are counting */
+    struct topic *changed; /* a topic with a newer incarnation than intakes are counting */
 };
 
 static bool find_incarnation(void *context, const struct position *position)
@@ -139,7 +139,7 @@ struct partition *topics_next(struct topic *topics, size_t count, const struct p
     return NULL;
 }
 
-/* The records that are left to compare begin with p->first_witness. */
+/* The remaining witnesses begin at p->first_witness. */
 static bool refuse_recreated(const struct partition *p, int64_t at, struct err *e)
 {
     return err_set(
@@ -226,7 +226,7 @@ bool partition_begin(struct partition *p, int64_t low, int64_t high, int64_t sta
     while (p->first_witness < p->witnesses.count && p->witnesses.at[p->first_witness].offset < low)
         p->first_witness++;
     p->check_tail = p->first_witness < p->witnesses.count;
-    /* Without any, the position is that of a first start, and nothing was counted yet. */
+    /* Without witnesses, the position is that of a first start, and nothing was counted yet. */
     return p->check_tail || p->witnesses.count == 0 || warn_unproven(p, "expired: retention");
 }
 
@@ -237,11 +237,11 @@ void partition_place(struct partition *p, const struct range *r)
     p->tail_hash = r->tail_hash;
     p->tail_len = r->tail_len;
     p->witnesses = r->witnesses;
-    /* A version that kept no witnesses wrote the position last. */
+    /* If a version without witnesses wrote the position last, its tail is the newest witness. */
     if (p->is_known && p->tail_len > 0)
         witnesses_add(&p->witnesses, p->next - p->tail_len, p->tail_hash);
     while (p->witnesses.count > 0 && witnesses_newest(&p->witnesses)->offset >= p->next)
-        p->witnesses.count--; /* no store of ours */
+        p->witnesses.count--; /* tallyd never stores this: witnesses are before `next` */
 }
 
 void partition_range(const struct partition *p, struct range *r)
@@ -256,7 +256,7 @@ void partition_range(const struct partition *p, struct range *r)
     snprintf(r->label, sizeof r->label, "topic %s, partition %d", p->topic->name, p->number);
 }
 
-/* The first offset, the end, and where a first start would be, of each partition that begins. */
+/* First offset, end, and first-start offset of each partition that begins. */
 struct bounds {
     struct partition **partitions;
     struct kafka_offset *low, *high, *start;
@@ -300,7 +300,8 @@ static bool begin_partitions(const struct bounds *b, bool *recreated, struct err
     return true;
 }
 
-/* Of a re-created topic, which this group has been consuming, also what is gone before its first look. */
+/* Log lost records. If this group has been consuming a re-created topic, records that were gone before its
+ * first look are lost, too. */
 static void log_lost(const struct topic *t)
 {
     for (int32_t i = 0; i < t->count; i++) {
@@ -312,7 +313,7 @@ static void log_lost(const struct topic *t)
     }
 }
 
-/* *other: the topic, where it is not what it was. */
+/* *other: the topic if it was re-created. */
 static bool begin_topic(struct topic *t, struct kafka *k, struct topic **other, struct err *e)
 {
     struct bounds b = {0};
@@ -354,7 +355,7 @@ static size_t list_comparisons(struct topic *topics, size_t count, struct compar
     return found;
 }
 
-/* False: the partition is refused; *recreated as of partition_begin(). */
+/* Judge an answer. False: the partition is refused; *recreated as of partition_begin(). */
 static bool judge(const struct partition *p, const struct comparison *c, bool *recreated, struct err *e)
 {
     const struct topic *t = p->topic;
@@ -381,7 +382,7 @@ static bool judge(const struct partition *p, const struct comparison *c, bool *r
     }
 }
 
-/* *other: the topic that is not what it was, where that is the failure. */
+/* *other: the topic if the failure is that it was re-created. */
 static bool compare_topics(struct topic *topics, size_t count, struct kafka *reader, struct topic **other,
                            struct err *e)
 {
@@ -422,10 +423,10 @@ bool topic_prove(struct topic *t, struct topic *copy, struct kafka *reader, stru
     return good;
 }
 
-/* ---- partitions of others, asked as witnesses */
+/* ---- other daemons' partitions, compared as witnesses */
 
 struct heard {
-    struct topic topic; /* with partitions of its own: intakes are reading the other's */
+    struct topic topic; /* a copy with its own partitions: intakes are reading the original's */
     size_t count;
 };
 
@@ -443,8 +444,8 @@ static bool add_witness(void *context, const struct position *position)
     return w->count < HEARD_MAX;
 }
 
-/* None of those that begin can tell whether the topic is the one that was counted: nothing of them was, or it
- * is deleted by now. */
+/* Do the partitions that begin have no witness to prove the topic? They have no counted records, or these are
+ * deleted by now. */
 static bool needs_witnesses(const struct topic *t)
 {
     bool has_any = false;
@@ -456,11 +457,12 @@ static bool needs_witnesses(const struct topic *t)
     return has_any && t->is_known;
 }
 
-/* Else what is counted of them, as of the old one, would be counted again when another daemon finds out. */
+/* Compare other daemons' partitions. Otherwise records would be counted as the old incarnation, and again as
+ * the new one once another daemon finds out. */
 static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k, struct kafka *reader,
                            struct topic **other, struct err *e)
 {
-    /* What a witness has lost, or cannot prove, is its own daemon's to refuse. */
+    /* Losses and missing proof of these partitions are for their own daemons to refuse. */
     struct heard w = {.topic = topic_copy(t)};
     if (!needs_witnesses(t))
         return true;
@@ -475,7 +477,7 @@ static bool hear_witnesses(struct topic *t, struct store *store, struct kafka *k
     return good;
 }
 
-/* ---- the whole */
+/* ---- all topics */
 
 static bool look(struct topic *t, struct kafka *k, struct err *e)
 {
@@ -488,7 +490,8 @@ static bool look(struct topic *t, struct kafka *k, struct err *e)
                        "run --accept %s` counts this one from its beginning",
                        t->name, count, t->known, t->name);
     set_count(t, count);
-    /* Another tallyd may have begun the next incarnation since: then that is the one, and not one more. */
+    /* Another daemon may have begun the next incarnation already: then use that one, and do not begin one
+     * more. */
     if (t->refuted == t->incarnation || count < t->known)
         topic_renew(t);
     return true;
@@ -510,7 +513,7 @@ bool topics_look(struct topic *topics, size_t count, struct store *store, struct
     return true;
 }
 
-/* From where the store stands, now that nobody else can move it. */
+/* Claim partitions, and take the store's positions: nobody else can move them now. */
 static bool claim(struct topic *topics, size_t count, struct store *store, struct err *e)
 {
     struct range *ranges = NULL;
