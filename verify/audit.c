@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <time.h>
 
-#define QUIET_TRIES 100 /* for a moment in which no batch is under way */
+#define QUIET_TRIES 100 /* attempts to find a moment without a batch under way */
 #define QUIET_MS    50
 #define AGAIN_MAX   4
-#define AGAIN_MS    1100 /* a reader knows marks and stamps as they were a second ago */
+#define AGAIN_MS    1100 /* a reader's watermarks and version stamps may be a second old */
 
 void audit_init(struct audit *a, struct store *store, FILE *out)
 {
@@ -45,7 +45,7 @@ static bool add_position(void *context, const struct position *p)
     return true;
 }
 
-/* How far all is counted, as one number; of a server at a time when no batch is under way. */
+/* All positions, as one number. On a server, at a moment without a batch under way. */
 static bool take_moment(struct audit *a, uint64_t *moment, struct err *e)
 {
     *moment = 0;
@@ -73,7 +73,7 @@ static void end_step(struct audit *a)
     a->differences += a->found;
 }
 
-/* *settled: nothing was found, or what was found is true of one moment. */
+/* *settled: nothing was found, or the differences are of one moment. */
 typedef bool step_fn(struct audit *a, size_t report, struct err *e);
 
 static bool try_step(struct audit *a, step_fn *step, size_t report, bool *settled, struct err *e)
@@ -84,7 +84,7 @@ static bool try_step(struct audit *a, step_fn *step, size_t report, bool *settle
     if (!take_moment(a, &before, e))
         return false;
     if (!step(a, report, e))
-        return e->retryable; /* what was kept is let go just now */
+        return e->retryable; /* buckets are expiring just now: try again */
     *settled = a->found == 0 || !a->store->is_shared;
     if (*settled)
         return true;
@@ -114,7 +114,7 @@ static bool take_step(struct audit *a, step_fn *step, size_t report, const char 
     return true;
 }
 
-/* Damage ends a step, not the audit. */
+/* Do a step; damage ends the step, not the audit. */
 static bool take_or_tell(struct audit *a, step_fn *step, size_t report, const char *what, struct err *e)
 {
     if (take_step(a, step, report, what, e))
@@ -133,7 +133,7 @@ static void take_problem(void *context, const char *problem)
         text_printf(said, "%s\n", problem);
 }
 
-/* From when on which slots were there to be compared. */
+/* Print which resolutions were compared, and from when on. */
 static bool say_report(struct audit *a, size_t report, struct err *e)
 {
     const struct report *r = &a->store->reports[report];

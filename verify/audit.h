@@ -1,14 +1,18 @@
-/* audit.h - is a store whole, by nothing but itself? For where no source can be counted again (verify.h).
+/* audit.h - does a store agree with itself? `tallyd verify --store-only` asks, when no source can be
+ * recounted (verify.h).
  *
- * Check  : what the store knows of itself: checksums, the ledger against documents (store_check()).
- * Books  : of each partition they balance, and no report counts behind where the partition stands. What all
- *          sources counted in a report is what its months add up to, and what went to `other` what that
- *          series has. Of months that were let go only the books know: then they have at least as much.
- * Spans  : each slot is what its shorter ones merge to, series by series, from where on both are kept; and
- *          what other places of the store have of it (store_copy()). Every series is a known one.
- * Memory : some cells_max cells at a time: a range that has more is read once more, in pieces.
- * Beside : daemons may count. An embedded store is held at one moment; of a server, what differs is looked at
- *          again until nothing was written meanwhile, and is else said to be not judged.
+ * Check  : the store's own checks: checksums, and the ledger against documents (store_check()).
+ * Books  : each partition's books balance, and no report counts past the partition's position. The sources'
+ *          counts in a report equal the sum of its months; the events that went to `other` equal the count of
+ *          that series. If months have expired, only the books still include them: then the books have at
+ *          least as much.
+ * Spans  : each time bucket equals its shorter ones merged, series by series, as far back as both are stored.
+ *          It also equals its copies elsewhere in the store (store_copy()). Every series is a known one.
+ * Memory : about cells_max cells at a time: a range that has more is read again in pieces.
+ * Beside : daemons may count meanwhile. An embedded store is read from one snapshot. On a server, a step that
+ *          found differences is repeated until nothing is written meanwhile; otherwise it is reported as not
+ *          judged.
+ * Errors : differences are printed and counted. audit_store() fails only if the store cannot be read.
  */
 #pragma once
 
@@ -17,32 +21,33 @@
 #include <stdio.h>
 
 #define AUDIT_CELLS_MAX   ((size_t)1 << 20)
-#define AUDIT_PRINTED_MAX 20 /* of each comparison */
+#define AUDIT_PRINTED_MAX 20 /* differences printed for each comparison */
 
 struct audit {
     struct store *store;
     FILE *out;
     size_t cells_max;
-    uint64_t compared, partitions; /* looked at */
+    uint64_t compared, partitions; /* figures compared; partitions read */
     uint64_t differences, unjudged;
-    uint64_t found, found_last; /* by the step at hand, and by its last comparison, … */
-    struct text said;           /* … and what is to be said of it */
+    uint64_t found, found_last; /* differences found by the current step, and by its current comparison */
+    struct text said;           /* text of the current step's differences, printed when it ends */
 };
 
 void audit_init(struct audit *a, struct store *store, FILE *out);
 void audit_fini(struct audit *a);
-/* What differs is printed, and what was looked at. False: it could not be read. */
+/* Audit the whole store: prints what differs, and what was compared. False: it could not be read. */
 bool audit_store(struct audit *a, struct err *e) MUST_CHECK;
 
-/* ---- What steps are made of: each may be taken again, and then finds what it finds anew. */
+/* ---- Steps: each may be repeated, and then starts from nothing found. */
 
-/* One thing more is wrong: where to say what; NULL: enough is said. */
+/* Count one difference. Returns the text to describe it in; NULL: enough is printed already. */
 struct text *audit_find(struct audit *a);
-/* The next comparison has as much room. */
+/* Begin the next comparison, with as much room for differences. */
 void audit_next(struct audit *a);
 /* audit_books.c */
-int audit_count(const struct report *r); /* its first count; -1: it has none */
-bool audit_books(struct audit *a, size_t report, struct err *e) MUST_CHECK;  /* of all of them */
-bool audit_totals(struct audit *a, size_t report, struct err *e) MUST_CHECK; /* against cells */
+int audit_count(const struct report *r); /* index of its first count; -1: it has none */
+bool audit_books(struct audit *a, size_t report, struct err *e) MUST_CHECK; /* of all reports */
+/* a report's, against cells */
+bool audit_totals(struct audit *a, size_t report, struct err *e) MUST_CHECK;
 /* audit_spans.c */
 bool audit_spans(struct audit *a, size_t report, struct err *e) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* The books of each partition by themselves, and all of them against what is counted. */
+/* Checks the books of each partition by themselves, and all of them together against the cells. */
 #include "aggregate/books.h"
 #include "base/mem.h"
 #include "verify/audit.h"
@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* One partition's. */
+/* The books and position of a partition. */
 struct account {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
     struct books books;
-    int64_t *since, *until; /* by report; -1: it does not count the partition */
+    int64_t *since, *until; /* by report; -1: the report does not count the partition */
     bool has_position;
     int64_t next;
 };
@@ -18,7 +18,8 @@ struct account {
 struct accounts {
     struct audit *a;
     struct account *list;
-    size_t count, capacity, last; /* `last`: found last. Stores tell them in much the same order */
+    /* `last`: index found last; stores list books and positions in similar order */
+    size_t count, capacity, last;
 };
 
 static bool is_of(const struct account *c, const char *source, const char *partition)
@@ -92,7 +93,7 @@ static bool take_position(void *context, const struct position *p)
     struct account *c = find_account(all, p->range.source, p->range.partition);
     all->a->partitions++;
     if (c == NULL)
-        return true; /* nothing was counted of it yet */
+        return true; /* nothing of the partition was counted yet */
     c->has_position = true;
     c->next = p->range.to;
     return true;
@@ -172,13 +173,13 @@ bool audit_books(struct audit *a, size_t report, struct err *e)
     return good;
 }
 
-/* ---- against what is counted */
+/* ---- books against cells */
 
 struct totals {
     const char *report;
-    size_t column;             /* of its first count */
-    int128 sum, other;         /* of all months, of all series and of `other` */
-    int64_t counted, to_other; /* by the books */
+    size_t column;             /* column of the report's first count */
+    int128 sum, other;         /* over all stored months: of all series, and of `other` */
+    int64_t counted, to_other; /* the same by the books */
 };
 
 static void add_cell(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)

@@ -1,4 +1,5 @@
-/* The same figures by two ways: slots and what their shorter ones merge to; a slot and its copies. */
+/* Compares figures that the store has twice: a time bucket and its shorter ones merged; a time bucket and its
+ * copies. */
 #include "aggregate/keep.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -8,23 +9,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A place that a figure is read from. */
+/* One of two places that hold the same figures. */
 struct side {
     enum span slot;
     bool is_copy;
-    size_t copy;                /* … that one */
-    struct recount_cells cells; /* as slots of the pair's length */
+    size_t copy;                /* number of the copy, if is_copy */
+    struct recount_cells cells; /* cells, merged into time buckets of the pair's resolution */
 };
 
 struct pair {
     struct audit *a;
     size_t report;
-    enum span slot; /* of what is compared */
+    enum span slot; /* resolution that is compared */
     struct side sides[2];
-    const uint64_t *known; /* bit per series */
+    const uint64_t *known; /* bit set of known series */
     size_t known_words;
-    uint32_t part, parts; /* only every so manieth series */
-    /* of what was read last */
+    uint32_t part, parts; /* only every parts-th series is compared */
+    /* state of the last read */
     struct side *side;
     uint64_t seen;
     int64_t first_ms, last_ms;
@@ -67,11 +68,11 @@ static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_m
                             : store_scan(p->a->store, &scan, take_slot, p, &stats, e);
 }
 
-/* ---- what differs */
+/* ---- differences */
 
 static const int64_t nothing[REPORT_COLUMNS_MAX];
 
-/* At the ends of int64 the order of additions shows. */
+/* Is a value at an end of int64? Then it depends on the order of additions. */
 static bool is_saturated(const int64_t *columns, size_t count)
 {
     bool is = false;
@@ -92,7 +93,7 @@ static const char *value_text(const struct measure *m, const int64_t *columns, c
     return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
 }
 
-/* "its minutes", "a copy of it" */
+/* Append "it", "its minutes" or "another place of it". */
 static void say_side(const struct pair *p, const struct side *side, struct text *said)
 {
     if (side->is_copy)
@@ -159,9 +160,10 @@ static void compare_sides(struct pair *p)
     }
 }
 
-/* ---- some at a time */
+/* ---- a range in pieces */
 
-/* False where there were too many cells: then *p says how many, and between which times. */
+/* Compare a range. *fits is false if it has too many cells: *p then says how many, and between which times.
+ */
 static bool compare_at_once(struct pair *p, int64_t from_ms, int64_t to_ms, bool *fits, struct err *e)
 {
     p->seen = 0;
@@ -209,7 +211,7 @@ static bool compare_range(struct pair *p, int64_t from_ms, int64_t to_ms, struct
     return true;
 }
 
-/* From where on both sides are kept, in whole slots. */
+/* Compare whole time buckets from the time on from which both sides are stored. */
 static bool compare_from(struct pair *p, int64_t mark_ms, struct err *e)
 {
     int64_t from_ms = span_floor(p->slot, mark_ms);
@@ -268,7 +270,7 @@ static bool take_series(void *context, uint32_t series, struct slice key)
         w->known[w->words++] = 0;
     w->known[series / 64] |= (uint64_t)1 << (series % 64);
     w->count++;
-    if (w->a->store->is_shared) /* which has no numbers of its own */
+    if (w->a->store->is_shared) /* a server has no series numbers of its own */
         return true;
     w->good = store_series_find(w->a->store, w->report, key, &found, &is_found, w->e);
     struct text *said;

@@ -1,27 +1,27 @@
-/* Every bucket of every report against its recount. */
+/* Compares every time bucket of every report with its recount. */
 #include "base/mem.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define OTHER UINT32_MAX /* the series `other`, in tables of the recount's numbers */
+#define OTHER UINT32_MAX /* number of the series `other` in these tables */
 
 #define AGAIN_MAX 3
 
-/* One report at one length of slot. */
+/* One report at one resolution. */
 struct comparison {
     struct verify *v;
     const struct recount *recount;
     enum span slot;
-    const uint32_t *number_of; /* the recount's, by the store's */
+    const uint32_t *number_of; /* number of a series in the recount, by its number in the store */
     uint32_t number_count;
     struct recount_cells stored, recounted;
-    struct recount_cells
-        totals; /* recounted, of the slots in which `other` holds anything: as series OTHER */
-    /* The books have events that no source tells any more: slots may hold more than is recounted. */
+    /* recount of the time buckets in which `other` has anything, as series OTHER */
+    struct recount_cells totals;
+    /* The books have events that no source has any more: time buckets may exceed the recount. */
     bool may_hold_more;
-    int64_t last_more_ms; /* the last slot that does; -1: none */
+    int64_t last_more_ms; /* last time bucket that does; -1: none */
 };
 
 static void take_stored(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
@@ -67,7 +67,7 @@ static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *
     return memcmp(a, b, measure_column_count(m) * sizeof *a) == 0;
 }
 
-/* Would `b` change nothing in `a`? */
+/* Would merging `b` into `a` change nothing? */
 static bool holds_all_of(const struct measure *m, const int64_t *a, const int64_t *b)
 {
     int64_t both[MEASURE_COLUMNS_MAX];
@@ -76,14 +76,14 @@ static bool holds_all_of(const struct measure *m, const int64_t *a, const int64_
     return are_equal(m, both, a);
 }
 
-/* a - b, whatever a damaged store holds. */
+/* a - b without overflow errors: a damaged store may hold anything. */
 static int64_t less(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* Sums: what is missing is taken off `other`, which must be left with nothing in the end. Where numbers may
- * be below 0, that is the only test: what is missing may be, too. */
+/* For sums: subtract the missing part from `other`, which must be zero in the end. If numbers may be
+ * negative, that is the only test: the missing part may be negative, too. */
 static bool take_missing(const struct measure *m, const int64_t *stored, const int64_t *recounted,
                          int64_t *other)
 {
@@ -101,7 +101,7 @@ static bool take_missing(const struct measure *m, const int64_t *stored, const i
     return true;
 }
 
-/* What is missing of a series is in `other` (NULL: there is none), and nothing is too much. */
+/* Is the missing part of a series in `other` (NULL: there is none), and does nothing exceed the recount? */
 static bool is_in_other(const struct measure *m, const int64_t *stored, const int64_t *recounted,
                         int64_t *other)
 {
@@ -110,8 +110,8 @@ static bool is_in_other(const struct measure *m, const int64_t *stored, const in
     return other != NULL && holds_all_of(m, other, recounted) && holds_all_of(m, recounted, stored);
 }
 
-/* The same where what is recounted is only a part: something may be too much, but nothing missing. Sums of
- * numbers that may be below 0 tell nothing then; how many there were, does. */
+/* If only some events were recounted: does the store have at least the recount? Sums of numbers that may be
+ * negative prove nothing then; their number of events does. */
 static bool is_enough(const struct measure *m, const int64_t *stored, const int64_t *recounted,
                       int64_t *other)
 {
@@ -164,7 +164,7 @@ static void compare_series(struct comparison *c, const struct recount_cell *want
         note_more(c, want->slot_ms);
 }
 
-/* What no series of the recount accounts for. */
+/* Compare a stored cell that the recount does not have. */
 static void compare_rest(struct comparison *c, const struct recount_cell *have)
 {
     const struct report *r = c->recount->report;
@@ -187,7 +187,7 @@ static void compare_rest(struct comparison *c, const struct recount_cell *have)
     }
 }
 
-/* Take what `other` holds in a slot as missing elsewhere in it. */
+/* Compare all cells. The counts of `other` in a time bucket account for what is missing elsewhere in it. */
 static void compare_cells(struct comparison *c)
 {
     for (size_t i = 0; i <= c->recounted.mask; i++) {
@@ -200,7 +200,7 @@ static void compare_cells(struct comparison *c)
     }
 }
 
-/* ---- where sources have gone in part */
+/* ---- sources that are partly gone */
 
 static int128 sum_column(const struct recount_cells *cells, size_t column)
 {
@@ -212,7 +212,7 @@ static int128 sum_column(const struct recount_cells *cells, size_t column)
     return sum;
 }
 
-/* What the store has more than is recounted is what the books have more. */
+/* In total, the store must exceed the recount by as many events as the books do. */
 static void compare_missing(struct comparison *c, const struct verify_missing *missing, bool are_all)
 {
     const struct report *r = c->recount->report;
@@ -284,7 +284,8 @@ static bool compare_slots_once(struct verify *v, size_t report, enum span slot, 
     return good;
 }
 
-/* Marks move while a daemon counts, also while it is compared: then once more, from where they are. */
+/* Compare a resolution. Watermarks may move meanwhile, while a daemon counts: then repeat from their new
+ * times. */
 static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
                           uint32_t number_count, struct err *e)
 {
@@ -294,11 +295,11 @@ static bool compare_slots(struct verify *v, size_t report, enum span slot, const
     return good;
 }
 
-/* The store's numbers of series → the recount's. */
+/* Maps the store's series numbers to the recount's. */
 struct numbering {
     struct verify *v;
     const struct recount *recount;
-    bool *seen; /* by the recount's number */
+    bool *seen; /* by the recount's series number */
     uint32_t *number_of;
     size_t count, capacity;
 };

@@ -8,26 +8,26 @@
 
 #define MESSAGES_MAX 1024
 #define POLL_MS      100
-#define SILENCE_MS   30000 /* of the cluster, while records are still to come */
+#define SILENCE_MS   30000 /* silence of the cluster after which reading fails */
 
-/* A topic as it is today. */
+/* A topic as it is now. */
 struct today {
     const struct config_source *source;
     bool is_known;
-    int32_t partitions; /* 0: there is none */
+    int32_t partitions; /* 0: there is no such topic */
     enum kafka_policy policy;
 };
 
-/* One partition that is read again. */
+/* A partition that is read again. */
 struct reading {
-    size_t index; /* of the positions */
+    size_t index; /* index of its position */
     const struct today *topic;
     struct chain *chain;
     struct verify_part part;
-    int64_t first, low; /* where it was counted from; where its records begin */
+    int64_t first, low; /* offsets: first one counted; first one that still exists */
     int64_t from, to;
-    int64_t next;  /* to be read */
-    bool has_gaps; /* offsets without a record */
+    int64_t next;  /* next offset to read */
+    bool has_gaps; /* some offsets had no record */
     bool is_done;
 };
 
@@ -39,7 +39,7 @@ struct rereader {
     size_t count, open;
 };
 
-/* The source that this is of, and whether it is the newest incarnation. */
+/* Find the configured source of a position, and whether its incarnation is the newest. */
 static const struct config_source *find_source(const struct verify *v, const struct position *positions,
                                                size_t count, const char *source, bool *is_newest)
 {
@@ -73,7 +73,7 @@ static bool look_at_topic(struct rereader *rr, const struct config_source *sourc
     return true;
 }
 
-/* The first offset that any report counts; the end where none does. */
+/* The first offset that any report counts; `to` if no report does. */
 static int64_t first_offset(const struct verify_part *part, int64_t to)
 {
     int64_t first = to;
@@ -84,7 +84,7 @@ static int64_t first_offset(const struct verify_part *part, int64_t to)
     return first;
 }
 
-/* Nothing of it is left. */
+/* Judge a position of which no record is left. */
 static bool give_up(struct rereader *rr, const struct position *position, struct verify_source *source,
                     const char *why, struct err *e)
 {

@@ -1,17 +1,17 @@
-/* verify/kafka.h - reads topics again for the judge (verify.h): every partition from where it was first
- * counted to where the store stands, as far as it is still there.
+/* verify/kafka.h - reads topics again for the recount (verify.h): each partition from where it was first
+ * counted to the store's position, as far as its records still exist.
  *
  * Retention : records before the first offset are gone.
- * Compaction: records in between may be. Where offsets are missing, and the books have more events than were
- *             found, that is what became of them, unless the topic's cleanup.policy knows no compaction: then
- *             only transactions leave offsets out, of which nothing was counted, and it is a difference.
+ * Compaction: records in between may be gone. If offsets are missing and the books have more events than were
+ *             found, compaction is taken as the reason. If the topic's cleanup.policy has no compaction, only
+ *             transactions leave offsets out. These were not counted, so missing events are a difference.
  */
 #pragma once
 
 #include "ingest/kafka/kafka.h"
 #include "verify/verify.h"
 
-/* Recount those of `positions` that are partitions of a topic of the configuration, and say what became of
- * each in `sources`; the others are left as they are. */
+/* Recount the positions that are partitions of a configured topic, and describe the result of each in
+ * `sources`. The other positions are left as they are. */
 bool verify_kafka(struct verify *v, const struct kafka_options *options, const struct position *positions,
                   struct verify_source *sources, size_t count, struct err *e) MUST_CHECK;

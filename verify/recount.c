@@ -9,7 +9,7 @@
 
 #define PLACES_MIN 1024
 
-/* FNV-1a: another hash than the counting path has. */
+/* FNV-1a: a different hash than the counting path uses. */
 static uint64_t hash_bytes(const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
@@ -157,7 +157,7 @@ uint32_t recount_series(const struct recount *rc, struct slice key)
     return k->text.ptr != NULL ? k->series : UINT32_MAX;
 }
 
-/* Whole units, rounded down, and the rest. */
+/* Add to two columns: whole units, rounded down, and the remainder. */
 static void add_decimal(int64_t *columns, int64_t number)
 {
     columns[1] += number % EVENT_SCALE;
@@ -169,7 +169,7 @@ static void add_decimal(int64_t *columns, int64_t number)
     }
 }
 
-/* Of its own, as the measures are defined: the judge does not ask the accused. */
+/* Add a number as the measures are defined. The recount does not use the code that it judges. */
 static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number)
 {
     int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;

@@ -89,14 +89,14 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
     return NULL;
 }
 
-/* Where no record was in the future, none is now. */
+/* Was an event in the future when it was counted? If the batch had no such event, this one was not. */
 static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
     const struct verify_stretch *s = find_stretch(b, -1, r->offset);
     return s != NULL && at_ms > record_latest(r, s->latest_ms, b->v->config->limits.future_max_ms);
 }
 
-/* What one event came to, or why none did. */
+/* Recount one event; `ev` is NULL for a reject, and `why` its reason. */
 static void recount_one(struct verify_part *b, const struct event *ev, struct reject why,
                         const struct record *record)
 {
@@ -167,7 +167,7 @@ static bool recount_file(struct verify_part *b, const char *path, const struct d
     return result != READER_FAILED || err_prefix(e, "%s", path);
 }
 
-/* `less_may_be`: what is recounted is a part of what was counted. */
+/* `less_may_be`: only part of what was counted is recounted. */
 static void compare_entry(struct verify_part *b, const char *report, const char *entry, int64_t stored,
                           int64_t recounted, bool less_may_be)
 {
@@ -180,7 +180,8 @@ static void compare_entry(struct verify_part *b, const char *report, const char 
                 less_may_be ? " of what is left" : "");
 }
 
-/* What no bucket can be held to: late events were not counted, but may be recounted. */
+/* Note missing events. Late events were not counted, but may be recounted: no time bucket can be held to
+ * them. */
 static void note_missing(struct verify_part *b, size_t report)
 {
     struct verify_missing *missing = &b->v->missing[report];
@@ -194,7 +195,7 @@ static void note_missing(struct verify_part *b, size_t report)
 static void compare_report_books(struct verify_part *b, size_t r, bool less_may_be)
 {
     const char *name = b->v->store->reports[r].name;
-    /* Were one called late that was not, the slots would show it. */
+    /* An event wrongly called late would show in the time buckets. */
     int64_t late = *books_report(&b->stored, r, BOOK_LATE);
     if (less_may_be)
         note_missing(b, r);

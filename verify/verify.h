@@ -1,17 +1,20 @@
-/* verify.h - compares a store with what its sources say: books, and every bucket of every report.
+/* verify.h - compares a store with its sources: it recounts them, then compares the books and every time
+ * bucket of every report. `tallyd verify` calls it.
  *
- * Other  : once a report has as many series as it may, new ones are counted in `other`. A series in the
- *          store may then hold less than the recount (it came later, or never); what is missing in a slot
- *          must be exactly what `other` holds there.
- * Expiry : what the store has let go of a span is judged by the longer ones. An event that was late is, for
- *          the recount, one that was counted: it cannot know what was kept when it came.
- * Gone   : of a source of which records are gone (retention, compaction, a file that was not given), those
- *          that are left were counted, too: so slots and books hold at least what is recounted; a smallest
- *          number is no larger, a largest no smaller. In all, slots hold as many events more as the books.
- *          Which of them do is not to be told: a record's time says nothing of its event's. Reports all of
- *          whose events are left are compared as ever.
- * Spans  : a report counts a source from its book entry `since` to `until`, but for gaps (while it was not
- *           configured); so does the recount. Lines in the future were so by the clock of their batch.
+ * Other  : once a report has series_max series, new ones are counted in `other`. A series in the store may
+ *          then hold less than the recount (it came later, or never). The part that is missing in a time
+ *          bucket must be exactly what `other` holds there.
+ * Expiry : expired time buckets are judged by the longer ones that contain them. The recount counts late
+ *          events, too: it cannot know what had expired when they arrived.
+ * Gone   : some records may be gone (retention, compaction, a file that was not given). The others were all
+ *          counted, so time buckets and books hold at least the recount. A stored minimum is no larger than
+ *          the recounted one, a stored maximum no smaller. In total, time buckets may exceed the recount by
+ *          as many events as the books. Nothing tells which buckets do: a record's time says nothing of its
+ *          event's. If no event of a report is missing, it is compared as usual.
+ * Spans  : a report counts a source from its book entry `since` to `until`, except for gaps (while it was not
+ *          configured); so does the recount. Events were in the future by the clock of their batch.
+ * Errors : differences are printed and counted; a function fails only if a source or the store cannot be
+ *          read.
  */
 #pragma once
 
@@ -24,44 +27,44 @@
 
 #define VERIFY_PRINTED_MAX 20
 
-/* What the books of a report have, but no source tells any more. */
+/* Events that a report's books have, but no source has any more. */
 struct verify_missing {
     int64_t events;
-    int64_t late; /* so many of them at most were late, and are in no bucket */
+    int64_t late; /* number of late events, which may be among them, and are in no time bucket */
 };
 
 struct verify {
     const struct config *config;
     struct store *store;
     struct recount *recounts;       /* by report of the store */
-    struct verify_missing *missing; /* the same */
+    struct verify_missing *missing; /* by report of the store */
     FILE *out;
     uint64_t compared, differences;
-    uint64_t bounded;  /* of those compared: what is there is less than what was counted, as it may be */
-    uint64_t unjudged; /* beside those: of the store alone, as it may be */
-    uint64_t events;   /* and rejects */
+    uint64_t bounded;  /* figures among `compared` that exceed the recount, as missing events allow */
+    uint64_t unjudged; /* time buckets not in `compared`: no recount of them, as missing events allow */
+    uint64_t events;   /* events and rejects recounted */
 };
 
-/* What became of one of the sources that the store knows. */
+/* The result for one of the sources that the store knows. */
 struct verify_source {
     enum { SOURCE_NOT_GIVEN, SOURCE_WHOLE, SOURCE_IN_PART, SOURCE_GONE } is;
-    int64_t from, to; /* the offsets between which all that is left was recounted */
-    int64_t missing;  /* events in its books that were not */
-    char why[128];    /* it is not whole */
+    int64_t from, to; /* range of offsets in which all remaining records were recounted */
+    int64_t missing;  /* events that its books have and the recount has not */
+    char why[128];    /* reason why it is not whole */
 };
 
-/* An exception that the books name, for the records of [from, to). */
+/* An exception that the books name for the records of [from, to). */
 struct verify_stretch {
-    int report; /* not counted in this report; -1: records in the future were later than latest_ms */
+    int report; /* report that does not count them; -1: records later than latest_ms were in the future */
     int64_t from, to, latest_ms;
 };
 
-/* One partition: its books as stored, beside those of the recount. */
+/* A partition's books, stored and recounted. */
 struct verify_part {
     struct verify *v;
     const struct range *range;
     struct books stored, recounted;
-    int64_t *since, *until; /* by report; since -1: it does not count this source */
+    int64_t *since, *until; /* by report; since -1: the report does not count this source */
     struct verify_stretch *stretches;
     size_t stretch_count, stretch_capacity;
 };
@@ -72,22 +75,22 @@ void verify_fini(struct verify *v);
 bool verify_file(struct verify *v, const char *path, const struct decode *decode,
                  const struct position *position, struct err *e) MUST_CHECK;
 
-/* The same of any partition, record by record; several may be under way at once. `position` is borrowed until
- * verify_end(). Records at or behind its `to` were not counted yet: they are not to be given. */
+/* Recount any partition, record by record; several may be under way at once. `position` is borrowed until
+ * verify_end(). Records at or behind its `to` were not counted yet: the caller must not pass them. */
 bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position,
                   struct err *e) MUST_CHECK;
 void verify_record(struct verify_part *b, struct chain *chain, const struct record *r);
 enum verify_extent {
-    VERIFY_NOTHING, /* not all that is there was given: nothing is compared */
-    VERIFY_WHOLE,   /* every record that was counted was given */
-    VERIFY_REST     /* all that are left were given, and some may be gone */
+    VERIFY_NOTHING, /* some existing records were not passed: nothing is compared */
+    VERIFY_WHOLE,   /* every record that was counted was passed */
+    VERIFY_REST     /* all remaining records were passed, and some may be gone */
 };
-/* Compare the books. How many events they have that were not given. */
+/* Compare the books. Returns how many events they have that were not recounted. */
 int64_t verify_end(struct verify_part *b, enum verify_extent extent);
-/* Of a partition of which nothing can be given. */
+/* Compare the books of a partition that has no records left. */
 bool verify_gone(struct verify *v, const struct position *position, int64_t *missing,
                  struct err *e) MUST_CHECK;
 /* After the last source: compare every bucket. */
 bool verify_buckets(struct verify *v, struct err *e) MUST_CHECK;
-/* One difference more: true if it is to be printed. */
+/* Count one difference. Returns true if it is to be printed. */
 bool verify_differs(struct verify *v);
