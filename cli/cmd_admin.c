@@ -45,7 +45,7 @@ enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE 
 struct arguments {
     const char *config_file, *store_url;
     enum what what;
-    const char *path; /* of a copy */
+    const char *path; /* path of the backup */
     bool apply, force;
 };
 
@@ -118,7 +118,7 @@ static bool print_shell(const struct arguments *args, const struct config *c, st
 struct copying {
     const atomic_bool *stop;
     bool on_terminal;
-    int64_t shown_ms; /* monotonic */
+    int64_t shown_ms; /* monotonic time of the last progress line */
 };
 
 static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)

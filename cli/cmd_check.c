@@ -25,7 +25,7 @@ static int finish(struct text *out)
     return good ? EX_OK : options_complain("check", &e);
 }
 
-/* Good for `import` and `verify`, but no set of sources that `run` could count. */
+/* Warn of sources that `import` and `verify` accept, but `run` cannot count together. */
 static void note_sources(const struct config *c, const char *prefix, struct text *out)
 {
     size_t others = 0;
@@ -39,7 +39,7 @@ static void note_sources(const struct config *c, const char *prefix, struct text
             prefix, c->source_count);
 }
 
-/* Said and not refused: --store may name another one. */
+/* Warn, but do not refuse: --store may name another store. */
 static void note_store(const struct config *c, const char *prefix, struct text *out)
 {
     if (mongo_is_url(c->store.url))

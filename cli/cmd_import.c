@@ -38,8 +38,9 @@ static const char usage[] =
 
 struct import {
     struct config *config;
-    struct store *store;     /* counted into */
-    struct store *positions; /* asked where sources stand: the same, or with --dry-run the real one or NULL */
+    struct store *store; /* store to count into */
+    /* store that is asked for positions: `store`, or with --dry-run the real one or NULL */
+    struct store *positions;
     struct pipeline *pipeline;
     const atomic_bool *stop;
     struct progress_bar bar;
@@ -123,7 +124,7 @@ static void open_pipeline(struct import *im, const atomic_bool *stop)
     options.stop = stop;
     options.tick = tick;
     options.context = im;
-    options.tidy = im->store->is_shared; /* a server has logs to delete */
+    options.tidy = im->store->is_shared; /* a server has batch logs to delete */
     im->pipeline = pipeline_new(im->store, im->config->reports, im->config->report_count, &options);
 }
 
@@ -153,13 +154,14 @@ static void report_file(const struct import *im, const struct source *src, const
                reader_left(src->reader));
 }
 
-/* What the store's books say of a file, of all its imports. */
+/* A file's books in the store, of all its imports. */
 struct file_books {
-    const struct range *range; /* of this one */
+    const struct range *range; /* range of this import */
     int64_t rejected, parsed;
 };
 
-/* A report that was not configured for a while: its gap ends where this run began. */
+/* Add up a book entry. Print the gap of a report that was not configured for a while, if it ends where this
+ * import began. */
 static bool look_at_book(void *context, const char *source, const char *partition, const char *report,
                          const char *entry, int64_t value)
 {
@@ -220,7 +222,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     return good;
 }
 
-/* What went to the series `other`, or came too late for a span, of all imports into this store. */
+/* Print how many events went to the series `other`, or came after their buckets had expired, in all imports
+ * into this store. */
 static bool print_kept_out(void *context, const char *source, const char *partition, const char *report,
                            const char *entry, int64_t value)
 {
@@ -235,7 +238,7 @@ static bool print_kept_out(void *context, const char *source, const char *partit
     return true;
 }
 
-/* A file that cannot be read does not keep the others from being counted; a store that fails does. */
+/* Import the files. If one cannot be read, go on with the next; a store that fails ends the import. */
 static int import_files(struct import *im, char **paths, const atomic_bool *stop)
 {
     int status = 0;
@@ -255,8 +258,8 @@ static int import_files(struct import *im, char **paths, const atomic_bool *stop
     return 128 + stop_signal();
 }
 
-/* A run does so as time goes by; nobody may come back to this store. What was counted is counted: what may
- * pass is for the next import, or a run. */
+/* Expire at the end of an import: a run expires as time goes by, but an import may be the last use of a
+ * store. The counts are stored, so a retryable failure does not change the exit status. */
 static int expire_last(struct import *im, int status)
 {
     struct err e;

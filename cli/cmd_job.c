@@ -125,7 +125,8 @@ static void tell_held(void *context, const char *report, const char *owner)
     told->held++;
 }
 
-/* As much of a time as its span needs: "2026-11", "2026-11-22", "2026-11-22T15". */
+/* Print a period, with as much of its start as its resolution needs: "2026-11", "2026-11-22",
+ * "2026-11-22T15". */
 static void tell_period(void *context, const char *report, enum span span, int64_t start_ms, uint64_t count)
 {
     struct told *told = context;
@@ -189,7 +190,7 @@ static bool roll(struct arguments *args, const struct config *c, struct store *s
     return true;
 }
 
-/* By another handle, that writes: it knows `keep`. */
+/* Expire by another handle, which is opened for writing with the reports and their `keep`. */
 static bool let_go(const struct config *c, bool by_clock, struct err *e)
 {
     const struct store_options options = setup_store(c);
@@ -206,7 +207,7 @@ static bool let_go(const struct config *c, bool by_clock, struct err *e)
     return good;
 }
 
-/* It is not the clock's. */
+/* Say by which time expiry goes, if it is not the clock's. */
 static void tell_time(const struct event_time *by)
 {
     char now[CIVIL_ISO_BYTES], wall[CIVIL_ISO_BYTES];

@@ -46,14 +46,14 @@ static const char usage[] =
     "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
-#define PARAMETERS_MAX (SERVER_PARAMETERS_MAX - 2) /* with those of ask_daemon() */
+#define PARAMETERS_MAX (SERVER_PARAMETERS_MAX - 2) /* ask_daemon() adds two */
 
 struct arguments {
     const char *config_file, *store_url;
-    struct client daemon; /* without a URL: the store is read */
+    struct client daemon; /* url NULL: read the store instead */
     bool explain;
-    struct parameter
-        parameters[PARAMETERS_MAX]; /* kept, since the configuration comes before they can be judged */
+    /* stored, since they cannot be judged before the configuration is loaded */
+    struct parameter parameters[PARAMETERS_MAX];
     size_t parameter_count;
 };
 
@@ -89,7 +89,7 @@ static bool take_parameter(void *context, const char *name, const char *value, s
     return true;
 }
 
-/* By the name that the API knows. */
+/* Add a parameter, by its name in the API. */
 static bool take_week_start(void *context, const char *name, const char *value, struct err *e)
 {
     (void)name;
@@ -130,7 +130,7 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
-/* Zeros may surprise a person; a script compares them. */
+/* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
 static void print_note(const struct query *q, const struct query_stats *stats)
 {
     if (q->format != QUERY_TABLE)
@@ -162,8 +162,8 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     return good;
 }
 
-/* The same question by HTTP. A daemon's answers are JSON unless asked otherwise, the command's are tables:
- * what was said last counts. */
+/* Send the same query by HTTP. The daemon's default format is JSON, the command's is a table. The last
+ * --format counts. */
 static bool ask_daemon(const struct arguments *args, struct err *e)
 {
     struct parameter parameters[PARAMETERS_MAX + 2] = {

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often a source that is empty, or has ended, is looked after. */
+/* Interval of looking at a source that is empty or has ended. */
 #define IDLE_MS          250
 #define STORE_WAIT_MAX_S 10
 
@@ -54,13 +54,13 @@ struct run {
     struct service service;
     struct store *store;
     struct pipeline *pipeline;
-    struct jobs *jobs; /* NULL: the store needs none */
+    struct jobs *jobs; /* NULL: the store has no jobs */
     struct flush flush;
-    struct pipeline_limits limits; /* which the pipeline has */
+    struct pipeline_limits limits; /* limits that the pipeline has now */
     struct source source;
-    int64_t last_offset;       /* at the last tick */
-    struct books over, so_far; /* of the sources that are over; and of the one that is not */
-    bool counting;             /* one is not over: the pipeline has its figures */
+    int64_t last_offset;       /* offset at the last tick */
+    struct books over, so_far; /* books of the sources that are over; and those with the current source's */
+    bool counting;             /* a source is being counted: the pipeline has its figures */
     bool caught_up;
     struct rejects_file rejects_file;
 };
@@ -95,7 +95,7 @@ static bool is_kafka(const struct run *run)
     return run->config->sources[0].type == SOURCE_KAFKA;
 }
 
-/* Topics together, or one of the others. */
+/* Accept any number of topics, or one other source. */
 static bool check_sources(const struct run *run, struct err *e)
 {
     const struct config *c = run->config;
@@ -118,7 +118,7 @@ static bool check_sources(const struct run *run, struct err *e)
     return true;
 }
 
-/* NULL: standard input. */
+/* Path of the source; NULL: standard input or topics. */
 static const char *source_path(const struct run *run)
 {
     const struct config_source *src = &run->config->sources[0];
@@ -136,7 +136,7 @@ static struct pipeline_limits limits_of(const struct run *run)
                                     .future_max_ms = run->config->limits.future_max_ms};
 }
 
-/* What the configuration says, and what the store can take, may have changed. */
+/* Give the pipeline its limits: the configuration or the flush interval may have changed. */
 static void take_limits(struct run *run)
 {
     struct pipeline_limits limits = limits_of(run);
@@ -145,7 +145,7 @@ static void take_limits(struct run *run)
     run->limits = limits;
 }
 
-/* Tell the status how it stands; and do what signals ask for. */
+/* Update the status, and do what signals ask for. */
 static void note(struct run *run, enum status_state state)
 {
     const struct pipeline_progress *p = pipeline_progress(run->pipeline);
@@ -172,7 +172,7 @@ static void tick(void *context, const struct pipeline_progress *progress)
 {
     struct run *run = context;
     note(run, STATUS_COUNTING);
-    /* A file of which nothing new was read for a while has been read up to its end. */
+    /* If nothing was read between two ticks, the file has been read up to its end. */
     if (!run->caught_up && source_path(run) != NULL && progress->offset == run->last_offset) {
         log_info("caught_up", "offset=%" PRId64 " consumed=%" PRId64, progress->offset,
                  progress->books.entries[BOOK_CONSUMED]);
@@ -187,8 +187,8 @@ static void idle(struct run *run, enum status_state state)
     nanosleep(&(struct timespec){.tv_nsec = IDLE_MS * 1000000L}, NULL);
 }
 
-/* A stream has no content to be known by before it has come: every one is new. A file on standard input
- * (`tallyd run <FILE`) has. */
+/* Open standard input. A stream has no content yet that could identify it: each is a new source. A regular
+ * file (`tallyd run <FILE`) is recognised by its content. */
 static bool open_stream(struct run *run, struct err *e)
 {
     struct stat status;
@@ -213,7 +213,7 @@ static void log_store_away(const struct err *e)
     log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting for it\"", log_quote(e->text, quoted));
 }
 
-/* An empty file has no content to be known by either: wait for its first bytes. */
+/* Open a file. An empty one has no content that could identify it: wait for its first bytes. */
 static bool open_file(struct run *run, const char *path, const struct input *before, struct err *e)
 {
     struct source_options options = {
@@ -227,7 +227,8 @@ static bool open_file(struct run *run, const char *path, const struct input *bef
         if (good && !run->source.is_empty)
             return true;
         if (good)
-            options.before = NULL; /* what took its place is empty again: look for what took that one's */
+            /* the successor is empty again: next look for the file that has its place */
+            options.before = NULL;
         source_close(&run->source);
         if (is_stopping(run))
             return true;
@@ -244,7 +245,7 @@ static void log_source(const struct run *run)
         log_info("source_known", "source=%s note=%s", label, log_quote(run->source.note, what));
 }
 
-/* The stream is over; what it brought stays to be looked at. */
+/* Serve on after the end of the stream, so that its counts can be queried. */
 static void serve_on(struct run *run)
 {
     char quoted[LOG_QUOTE_BYTES];
@@ -274,8 +275,8 @@ static bool count_source(struct run *run, struct err *e)
     return good;
 }
 
-/* A file is followed into the one that takes its place. Lines that are written to the old one even later are
- * found by an import of it: it goes on where this ended. */
+/* Follow a file, and each file that takes its place. Lines that are written to the old file even later are
+ * left to an import: it resumes where this run ended. */
 static bool count_files(struct run *run, const char *path, struct err *e)
 {
     struct input *before = NULL;
@@ -283,7 +284,7 @@ static bool count_files(struct run *run, const char *path, struct err *e)
     while (good && !is_stopping(run)) {
         good = open_file(run, path, before, e);
         input_close(before);
-        good = good && (run->source.reader == NULL || count_source(run, e)); /* NULL: it is to stop */
+        good = good && (run->source.reader == NULL || count_source(run, e)); /* NULL: it was stopped */
         before = source_leave(&run->source);
         run->caught_up = false;
     }
@@ -303,7 +304,7 @@ static bool count(struct run *run, struct err *e)
     return good;
 }
 
-/* Rejected lines of a file or pipe; what becomes of messages is consume's. */
+/* Open the file for rejected lines of a file or pipe; consume.h handles rejected messages. */
 static bool open_rejects(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
@@ -335,7 +336,7 @@ static void open_pipeline(struct run *run)
     run->pipeline = pipeline_new(run->store, c->reports, c->report_count, &options);
 }
 
-/* For people. */
+/* The source's name in logs and status. */
 static const char *source_label(const struct run *run)
 {
     const char *path = source_path(run);
@@ -368,7 +369,7 @@ static bool count_topics(struct run *run, struct err *e)
     return consume_run(&options, e);
 }
 
-/* Serve and heed signals, but for the time that one attempt to open the store takes. */
+/* Serve and handle signals for `ms`, between two attempts to open the store. */
 static void wait_for_store(struct run *run, int64_t ms)
 {
     for (; ms >= 0 && !is_stopping(run); ms -= IDLE_MS) {
@@ -379,7 +380,7 @@ static void wait_for_store(struct run *run, int64_t ms)
     }
 }
 
-/* A server that is away may come. */
+/* Open the store; wait for a server that is away. */
 static bool open_store(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
@@ -400,7 +401,7 @@ static bool open_store(struct run *run, struct err *e)
     return run->store != NULL;
 }
 
-/* While it waited for the store: that is no failure. */
+/* Was it stopped while it waited for the store? That is no failure. */
 static bool is_stopped_early(const struct run *run, const struct err *e)
 {
     if (!is_stopping(run) || (e->code != 0 && !e->retryable))
@@ -445,7 +446,7 @@ static bool run_all(struct run *run, struct err *e)
     return good;
 }
 
-/* Standard input by default, but not what a person would have to type. */
+/* Is there a source? Standard input is the default, but not a terminal: an operator would have to type. */
 static bool has_source(const struct run *run, struct err *e)
 {
     if (is_kafka(run) || source_path(run) != NULL || run->config->sources[0].type == SOURCE_STDIN ||
@@ -471,7 +472,7 @@ static int run_configured(struct run *run)
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
     pipeline_free(run->pipeline);
-    store_close(run->store); /* what was counted first: a job may take a while to end */
+    store_close(run->store); /* close the writer's handle first: a job may take a while to end */
     jobs_stop(run->jobs);
     service_fini(&run->service);
     rejects_file_close(&run->rejects_file);

@@ -66,7 +66,7 @@ static bool draw(const struct live *l, const char *error)
     return good;
 }
 
-/* Until the next figures are due. False: it shall end. */
+/* Wait until the next figures are due, and handle keys. False: quit. */
 static bool wait_and_redraw(const struct live *l, const char *error, int64_t until_ms)
 {
     int64_t left_ms;
@@ -90,7 +90,7 @@ static bool wait_and_redraw(const struct live *l, const char *error, int64_t unt
     return true;
 }
 
-/* A daemon that goes away may come back: it is asked on. */
+/* Show figures until the operator quits. If the daemon goes away, keep asking: it may come back. */
 static bool watch(struct live *l, struct err *e)
 {
     if (!terminal_take())
@@ -101,7 +101,7 @@ static bool watch(struct live *l, struct err *e)
         const char *error = good ? NULL : e->text;
         next_ms += EVERY_MS;
         if (next_ms < clock_mono_ms(&clock_system))
-            next_ms = clock_mono_ms(&clock_system) + 1; /* it was slow, but keys are looked for */
+            next_ms = clock_mono_ms(&clock_system) + 1; /* the answer was slow, but look for keys once */
         going = draw(l, error) && wait_and_redraw(l, error, next_ms);
         if (going)
             good = live_ask(l, e);

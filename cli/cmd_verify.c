@@ -41,7 +41,7 @@ static const char usage[] =
 
 struct known {
     struct position *positions;
-    struct verify_source *sources; /* what became of them */
+    struct verify_source *sources; /* the result for each */
     size_t count, capacity;
 };
 
@@ -53,17 +53,17 @@ static bool note_position(void *context, const struct position *p)
     return true;
 }
 
-/* What was asked for. */
+/* The arguments. */
 struct request {
     struct config *config;
-    const char *source_id; /* NULL: by its content */
+    const char *source_id; /* NULL: the file is recognised by its content */
     bool store_only;
-    bool has_decode; /* else as configured */
+    bool has_decode; /* use `decode`; else as configured */
     struct decode decode;
     char **paths;
 };
 
-/* Which of the known sources is this file? */
+/* Find the known source that is this file, and recount it. */
 static bool find_file(struct verify *v, struct known *k, const struct request *rq, const char *path,
                       struct err *e)
 {
@@ -106,7 +106,7 @@ static const char *why_not_given(const struct range *r)
     return "it is not among the FILEs";
 }
 
-/* Of those that nobody has recounted only the books are left. */
+/* Sources that were not recounted: note which events only their books have. */
 static bool take_missing(struct verify *v, const struct known *k, size_t *not_given, size_t *expired,
                          struct err *e)
 {
@@ -124,7 +124,7 @@ static bool take_missing(struct verify *v, const struct known *k, size_t *not_gi
     return true;
 }
 
-/* Those that are not whole, in a table. */
+/* Print a table of the sources that are not whole. */
 static void list_missing(const struct known *k)
 {
     char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES];
@@ -166,7 +166,7 @@ static int verify_all(struct verify *v, const struct request *rq)
     struct known k = {0};
     struct err e = {0};
     size_t not_given = 0, expired = 0;
-    /* Positions, books and buckets must be of one moment: a daemon may be counting. */
+    /* Read positions, books and buckets from one snapshot: a daemon may be counting. */
     bool good = store_hold(v->store, &e) && store_positions(v->store, note_position, &k, &e);
     k.sources = xcalloc(k.count, sizeof *k.sources);
     for (char **path = rq->paths; good && *path != NULL; path++)
@@ -182,7 +182,7 @@ static int verify_all(struct verify *v, const struct request *rq)
     return status;
 }
 
-/* No source, only the store. */
+/* Audit the store alone, without sources. */
 static int audit(const struct request *rq)
 {
     struct err e;

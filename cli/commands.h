@@ -1,5 +1,6 @@
-/* commands.h - the subcommands. Each takes its own arguments (argv[0] is its name) and returns the exit
- * status, one of <sysexits.h> or 0; `verify` returns 1 for differences, 2 for a source it was not given. */
+/* commands.h - the subcommands, which main() calls. Each takes its own arguments (argv[0] is its name) and
+ * returns the exit status: 0 or one of <sysexits.h>. `verify` also returns 1 for differences, 2 for a source
+ * that it was not given or could not judge, 3 for records that are gone. */
 #pragma once
 
 int cmd_admin(int argc, char **argv);

@@ -36,7 +36,7 @@ static const struct {
 } commands[] = {{"admin", cmd_admin}, {"check", cmd_check}, {"import", cmd_import}, {"job", cmd_job},
                 {"query", cmd_query}, {"run", cmd_run},     {"top", cmd_top},       {"verify", cmd_verify}};
 
-/* What was said on standard output must have arrived; who ends with EX_IOERR has told why it did not. */
+/* Output that could not be written is a failure. A command that ends with EX_IOERR has reported its own. */
 static int finish(int status)
 {
     int error = fflush(stdout) == 0 ? 0 : errno;
@@ -52,7 +52,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
     log_init();
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2), not an end */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes an error of write(2), and does not end the process */
     if (!failpoint_init()) {
         fputs("tallyd: TALLYD_FAILPOINT names no place of base/failpoint.h\n", stderr);
         return EX_USAGE;

@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FIRST_LONG    256 /* above all letters */
+#define FIRST_LONG    256 /* greater than any letter */
 #define LETTERS_BYTES (2 * OPTIONS_MAX + 3)
 
-/* As getopt_long() wants them: a word is FIRST_LONG and its number, and so is its letter, by `words`. */
+/* Make the arguments of getopt_long(). A long option's value is FIRST_LONG plus its index in `words`; a
+ * letter's is itself. */
 static void for_getopt(const struct command *c, struct option longs[OPTIONS_MAX + 2],
                        char letters[LETTERS_BYTES])
 {
     size_t n = 0;
-    letters[n++] = ':'; /* it says nothing itself, and tells an option without its value */
+    letters[n++] = ':'; /* getopt_long() prints nothing, and returns ':' for an option without its value */
     ASSERT(c->word_count <= OPTIONS_MAX);
     for (size_t i = 0; i < c->word_count; i++) {
         const struct option_word *w = &c->words[i];
@@ -37,7 +38,7 @@ static void for_getopt(const struct command *c, struct option longs[OPTIONS_MAX 
     letters[n] = '\0';
 }
 
-/* NULL: none that the command has. */
+/* The option that getopt_long() found; NULL: the command has none. */
 static const struct option_word *find_word(const struct command *c, int found)
 {
     if (found >= FIRST_LONG)
@@ -59,7 +60,7 @@ static bool take_word(const struct command *c, const struct option_word *w, stru
     return true;
 }
 
-/* The word that getopt_long() stopped at: a long option's, or its own letter of several. */
+/* Report the word that getopt_long() stopped at: a long option, or one letter of several. */
 static int refuse(const struct command *c, int found, const char *word)
 {
     char letter[] = {'-', (char)optopt, '\0'}, hint[SUGGEST_HINT_BYTES] = "";

@@ -1,8 +1,7 @@
-/* options.h - what every command has in common: its options, its configuration, and what it says when one of
- * them is wrong.
+/* options.h - shared by all commands: options, configuration, and complaints about them.
  *
- * Options : long ones, and letters of some, as getopt_long() takes them; --help, -h is every command's. One
- *           that is given again has its last value, unless `take` is called for it.
+ * Options : long ones, some with a letter, as getopt_long() parses them; every command has --help, -h. If an
+ *           option is repeated, its last value counts, unless it has a `take`, which is called each time.
  * Status  : 0: go on; OPTIONS_DONE: --help was answered; else the exit status, and standard error says why.
  */
 #pragma once
@@ -12,16 +11,16 @@
 #define OPTIONS_MAX  16
 #define OPTIONS_DONE (-1)
 
-/* False with what is wrong: it is told as EX_USAGE. */
+/* Takes an option's value. False: `e` says what is wrong; it is reported as EX_USAGE. */
 typedef bool option_fn(void *context, const char *name, const char *value, struct err *e);
 
-/* One of them; of `flag`, `text` and `take` one is given. */
+/* An option. Exactly one of `flag`, `text` and `take` is set. */
 struct option_word {
     const char *name;
-    char letter; /* 0: none */
-    bool *flag;  /* it has no argument: set */
+    char letter; /* 0: no letter */
+    bool *flag;  /* set to true; the option has no argument */
     const char **text;
-    option_fn *take; /* with the command's context */
+    option_fn *take; /* called with the command's context */
 };
 
 struct command {
@@ -31,18 +30,19 @@ struct command {
     void *context;
 };
 
-/* What is left in *argv are the operands. */
+/* Parse the options. *argc and *argv become the operands. */
 int options_parse(const struct command *c, int *argc, char ***argv);
 
-/* Say why a command ends; returns the exit status. Of wrong usage, where to find the right one. */
+/* Print why a command ends; returns the exit status. For wrong usage, point at --help. */
 int options_complain(const char *command, const struct err *e);
 int options_bad_usage(const char *command, const char *what);
 
-/* Say it on standard output. False, EX_IOERR: it did not arrive. */
+/* Print `out` on standard output. False, EX_IOERR: it could not be written. */
 bool options_print(const struct text *out, struct err *e) MUST_CHECK;
-/* What was said did not arrive: where its reader has seen enough, as head(1), end silently by SIGPIPE. */
+/* Call when standard output could not be written. If its reader has gone, as head(1) does, end silently by
+ * SIGPIPE. */
 void options_end_by_pipe(void);
 
-/* The configuration of `-c file` (NULL: the built-in one) with the store of `--store url` (NULL: its own).
- * NULL: what is wrong was printed on standard error, and *code is the exit status. */
+/* Load the configuration of `-c file` (NULL: the built-in one) with the store of `--store url` (NULL: the
+ * configured one). NULL: errors were printed on standard error, and *code is the exit status. */
 struct config *options_load(const char *file, const char *store_url, int *code);

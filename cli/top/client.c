@@ -5,11 +5,11 @@
 #include "ingest/decode/json.h"
 #include "ingest/decode/json_paths.h"
 
-#define CURL_DISABLE_TYPECHECK /* whose macros take functions for names */
+#define CURL_DISABLE_TYPECHECK /* its macros take functions for names */
 #include <curl/curl.h>
 #include <stdlib.h>
 
-#define DEPTH_MAX 8 /* of an answer that is an error */
+#define DEPTH_MAX 8 /* depth of JSON in an error answer */
 
 /* clang-format off */
 #define FUNCTIONS(X) \
@@ -46,7 +46,7 @@ static void write_address(const char *url, const char *path, const struct parame
     }
 }
 
-/* Fewer bytes than came: curl gives up. */
+/* Append received bytes. Returning fewer than came makes curl give up. */
 static size_t take(char *bytes, size_t one, size_t count, void *context)
 {
     struct text *answer = context;
@@ -57,7 +57,7 @@ static size_t take(char *bytes, size_t one, size_t count, void *context)
     return len;
 }
 
-/* Controls would speak to the terminal; those above 0x7f are two bytes. */
+/* Append without control characters, which would act on the terminal. Those above 0x7f are two bytes. */
 static void add_plainly(struct text *out, struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -68,7 +68,7 @@ static void add_plainly(struct text *out, struct slice s)
     }
 }
 
-/* What {"error":"…"} says. */
+/* Read the text of {"error":"…"}. */
 static bool read_error(const struct text *answer, struct text *what)
 {
     struct json_found found = {0};
@@ -118,7 +118,7 @@ static void set_options(CURL *curl, const char *address, const char *cacert, lon
     lib.curl_easy_setopt(curl, CURLOPT_URL, address);
     lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    if (cacert != NULL) { /* and nobody else, of whom Debian's libcurl knows by both */
+    if (cacert != NULL) { /* trust only `cacert`: Debian's libcurl has its defaults in both options */
         lib.curl_easy_setopt(curl, CURLOPT_CAINFO, cacert);
         lib.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
@@ -131,7 +131,7 @@ static void set_options(CURL *curl, const char *address, const char *cacert, lon
     lib.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 }
 
-/* Not an option, which everybody on the machine could read. */
+/* Add the token of the environment: an option could be read by everybody on the machine. */
 static void add_token(CURL *curl)
 {
     const char *token = getenv("TALLYD_TOKEN");
@@ -146,7 +146,7 @@ static bool no_address(const char *url, struct err *e)
     return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
 }
 
-/* Nobody answered, or too much. */
+/* Report why there is no answer, or that it is too large. */
 static bool fail(CURLcode code, const struct client *c, const char *why, struct err *e)
 {
     if (why[0] == '\0')

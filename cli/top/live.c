@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #define PARAMETERS_MAX 4
-#define SINCE          "-59m" /* the minute that goes on is the sixtieth */
+#define SINCE          "-59m" /* the current minute is the sixtieth */
 
 static struct parameter say(const char *name, const char *value)
 {
     return (struct parameter){slice_text(name), slice_text(value)};
 }
 
-/* Replaces *answer. */
+/* Query `path`; replaces *answer. */
 static bool get(const struct live *l, const char *path, const struct parameter *parameters, size_t count,
                 bson_t **answer, struct err *e)
 {
@@ -76,7 +76,7 @@ static const char *report_name(const bson_t *reports, size_t report)
     return live_text(reports, path, NULL);
 }
 
-/* By what; NULL: by nothing, or by more than that. */
+/* The report's only dimension; NULL: it has none or several. */
 static const char *only_dimension(const bson_t *reports, size_t report)
 {
     return report_text(reports, report, "dimensions", 1) == NULL
@@ -161,7 +161,7 @@ void live_fini(struct live *l)
 
 /* ---- its figures */
 
-/* `measure`: empty is the report's first. */
+/* `measure`: "" is the report's first. */
 static bool rank(struct live *l, const char *report, const char *measure, bson_t **answer, struct err *e)
 {
     char limit[8];

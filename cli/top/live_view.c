@@ -11,7 +11,7 @@
 #define FIGURE_BYTES 40
 #define BAR_COLUMNS  10
 #define CHART_ROWS   5
-#define LEVELS       8 /* of a block */
+#define LEVELS       8 /* levels of a block character */
 
 enum style { PLAIN, BOLD, FAINT, BAD, GOOD, STYLE_COUNT };
 
@@ -24,25 +24,25 @@ static const char *const bars_full[2][LEVELS + 1] = {{" ", " ", " ", " ", "-", "
 struct frame {
     const struct live_view *view;
     struct text *out;
-    int column, row; /* where it is */
-    bool is_cut;     /* the line: something did not fit */
+    int column, row; /* position of the cursor */
+    bool is_cut;     /* something did not fit in the line */
     bool is_utf8;
 };
 
-/* Does it say nothing by itself, but turn or hide what is around it? */
+/* Is it an invisible character that turns or hides the text around it? */
 static bool is_hiding(wchar_t c)
 {
     return c == 0x061c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
            (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
 }
 
-/* Below the window nothing is drawn. */
+/* Is the current line inside the window? */
 static bool has_room(const struct frame *f)
 {
     return f->view->rows == 0 || f->row < f->view->rows;
 }
 
-/* As much as fits in the line. */
+/* Draw as much of the text as fits in the line. */
 static void put(struct frame *f, enum style style, const char *text)
 {
     mbstate_t state = {0};
@@ -60,7 +60,7 @@ static void put(struct frame *f, enum style style, const char *text)
             state = (mbstate_t){0};
         }
         if (f->column + (width < 0 ? 1 : width) > f->view->columns) {
-            f->is_cut = true; /* nothing that is narrower follows */
+            f->is_cut = true; /* skip narrower characters, too */
             break;
         }
         f->column += width < 0 ? 1 : width;
@@ -79,8 +79,8 @@ static void PRINTF_LIKE(3, 4) put_format(struct frame *f, enum style style, cons
     put(f, style, buf);
 }
 
-/* What follows the text is from before; a full line has nothing there, and its last character would go. On a
- * screen nothing follows the last line, which would move all of it. */
+/* End a line, and clear the rest of the previous picture. A full line has no rest: clearing would delete its
+ * last character. A screen's last line has no line feed, which would scroll it. */
 static void end_line(struct frame *f)
 {
     if (!has_room(f))
@@ -93,7 +93,7 @@ static void end_line(struct frame *f)
         text_puts(f->out, "\n");
 }
 
-/* "1,234,567", or what is not whole to six digits; `-` where it is absent (NAN). */
+/* Format as "1,234,567", or with six digits if it is not whole; "-" if it is absent (NAN). */
 static const char *figure(double value, char buf[FIGURE_BYTES])
 {
     char digits[FIGURE_BYTES];
@@ -161,7 +161,7 @@ static void draw_figures(struct frame *f, const struct live *l)
     end_line(f);
 }
 
-/* The value of each minute; returns how many there are. */
+/* Collect the value of each minute; returns how many there are. */
 static size_t read_minutes(const struct live *l, double values[LIVE_MINUTES])
 {
     bson_iter_t list, row, value;
@@ -200,11 +200,11 @@ static void draw_chart(struct frame *f, const struct live *l)
     }
 }
 
-/* ---- series: of /api/v1/top, or of /api/v1/query?top= */
+/* ---- series: from /api/v1/top, or from /api/v1/query?top= */
 
 struct entry {
     double value, share, before; /* NAN: absent */
-    bson_iter_t names;           /* of its dimensions */
+    bson_iter_t names;           /* values of its dimensions */
 };
 
 static double member(const bson_iter_t *entry, const char *path)
@@ -251,7 +251,7 @@ static void draw_classes(struct frame *f, const struct live *l)
     end_line(f);
 }
 
-/* `known`: something was counted in the hour before. */
+/* `known`: the hour before has counts. */
 static const char *trend(const struct entry *en, bool known, char buf[FIGURE_BYTES])
 {
     double change = 100 * (en->value - en->before) / fabs(en->before);

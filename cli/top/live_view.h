@@ -1,17 +1,17 @@
-/* live_view.h - one picture of what a daemon says, in lines of text.
+/* live_view.h - draws a daemon's figures once, in lines of text, for `tallyd top`.
  *
- * What came from a log is drawn so that it cannot speak to the terminal: controls and marks that turn or hide
- * text are shown as `?`. A character that does not fit in a line ends it.
+ * Text from a log cannot control the terminal: control characters, and characters that turn or hide text, are
+ * drawn as `?`. The first character that does not fit ends its line.
  */
 #pragma once
 
 #include "cli/top/live.h"
 
 struct live_view {
-    int columns, rows; /* rows 0: as many as there are */
-    bool on_screen;    /* draw over the picture before, with bold and colours; else plain lines */
-    const char *error; /* NULL: none; what is drawn besides is then from before */
+    int columns, rows; /* size of the window, in characters; rows 0: no limit */
+    bool on_screen;    /* draw over the previous picture, with bold and colours; else plain lines */
+    const char *error; /* error to show; the figures are then older; NULL: none */
 };
 
-/* Which characters there are is the locale's to say (LC_CTYPE). */
+/* Draw the figures. The locale (LC_CTYPE) says which characters can be used. */
 void live_draw(const struct live *l, const struct live_view *view, struct text *out);

@@ -17,13 +17,13 @@
 static struct termios before, during;
 static volatile sig_atomic_t taken, redraw;
 
-/* Called by signal handlers, too: nothing in these but what they may. */
+/* Signal handlers call these two: use only async-signal-safe functions. */
 static void enter(void)
 {
-    taken = 1; /* first: a signal may come in between */
+    taken = 1; /* set first: a signal may come in between */
     tcsetattr(STDIN_FILENO, TCSANOW, &during);
     if (write(STDOUT_FILENO, TAKE, sizeof TAKE - 1) < 0)
-        redraw = 1; /* the next frame finds out */
+        redraw = 1; /* the next frame notices the error */
 }
 
 static void leave(void)
@@ -32,18 +32,19 @@ static void leave(void)
         return;
     taken = 0;
     if (write(STDOUT_FILENO, GIVE, sizeof GIVE - 1) < 0)
-        redraw = 1; /* there is nobody to tell */
+        redraw = 1; /* nobody is left to report it to */
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-/* Its effect is the default one from now on (SA_RESETHAND), and comes when this returns. */
+/* Restore the terminal, then end: SA_RESETHAND has restored the signal's default action, which follows when
+ * this returns. */
 static void on_end(int number)
 {
     leave();
     raise(number);
 }
 
-/* Then the terminal is another's. */
+/* In the background the terminal belongs to another process. */
 static bool is_in_background(void)
 {
     pid_t front = tcgetpgrp(STDIN_FILENO);
@@ -78,7 +79,7 @@ static const struct {
                {SIGABRT, on_end}, {SIGSEGV, on_end},   {SIGBUS, on_end},     {SIGFPE, on_end},
                {SIGILL, on_end},  {SIGTSTP, on_pause}, {SIGWINCH, on_resize}};
 
-/* How they were handled before. */
+/* previous handlers */
 static struct sigaction handled_before[COUNT_OF(handled)], ttou_before;
 
 static void handle(int number, void (*handler)(int), struct sigaction *old)
@@ -105,7 +106,8 @@ bool terminal_take(void)
     for (size_t i = 0; i < COUNT_OF(handled); i++)
         handle(handled[i].number, handled[i].handler, &handled_before[i]);
     enter();
-    handle(SIGTTOU, SIG_IGN, &ttou_before); /* it is given back from the background, too, but not taken */
+    /* allows restoring the terminal from the background, but not taking it over there */
+    handle(SIGTTOU, SIG_IGN, &ttou_before);
     return taken;
 }
 
@@ -127,7 +129,7 @@ void terminal_size(int *columns, int *rows)
     *rows = known ? size.ws_row : 24;
 }
 
-/* A signal between the look at `redraw` and the poll is seen with the next figures. */
+/* A signal between the check of `redraw` and poll() takes effect with the next figures. */
 enum terminal_event terminal_wait(int64_t for_ms, char *key)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,9 +1,9 @@
-/* terminal.h - the terminal of a live view: taken over, and given back as it was however the process ends.
+/* terminal.h - the terminal of a live view: takes it over, and restores it however the process ends.
  *
- * Taken  : keys come one by one and are not echoed, the cursor is hidden, and what is drawn is on the
- *          other screen, so that what stood there before comes back.
- * Signals: those that end the process give the terminal back first and then end it as ever; Ctrl-Z gives
- *          it back until the process goes on. An abort, too.
+ * Taken  : keys arrive one by one without echo, the cursor is hidden, and drawing goes to the alternate
+ *          screen: the previous contents come back at the end.
+ * Signals: a signal that ends the process, an abort included, restores the terminal first. Ctrl-Z restores it
+ *          until the process continues.
  * Threads: one.
  */
 #pragma once
@@ -15,13 +15,13 @@
 bool terminal_is_there(void);
 /* False: it cannot be taken over. */
 bool terminal_take(void);
-/* Signals are then handled as they were before. Does nothing where it was not taken. */
+/* Restore the terminal and the previous signal handlers. Does nothing if it was not taken. */
 void terminal_give(void);
-/* Of its window, or 80 by 24 where it does not say. */
+/* Size of its window in characters; 80 by 24 if it is unknown. */
 void terminal_size(int *columns, int *rows);
 
 enum terminal_event { TERMINAL_KEY, TERMINAL_TIME, TERMINAL_REDRAW, TERMINAL_GONE };
-/* Wait for a key, for another size (or for coming back after Ctrl-Z), but no longer than `for_ms`. */
+/* Wait up to for_ms for a key, a new window size, or the return from Ctrl-Z. */
 enum terminal_event terminal_wait(int64_t for_ms, char *key);
 /* False: it is gone. */
 bool terminal_write(const char *bytes, uint64_t len);
