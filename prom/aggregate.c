@@ -58,7 +58,7 @@ static int compare_ranked(const void *left, const void *right)
     return labels_compare(a->labels, b->labels);
 }
 
-/* Keeps, of each group, the k first of the step. */
+/* Copies the first k values of each group at the step. */
 static void rank_step(bool bottom, const struct vector *in, const struct groups *g, size_t step, double k,
                       struct vector *out)
 {

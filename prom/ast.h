@@ -1,6 +1,6 @@
-/* ast.h - an expression of PromQL as a tree: what parse.h makes and eval.h answers.
+/* ast.h - a PromQL expression as a tree: parse.c builds it, eval.c evaluates it.
  *
- * Subset : docs/PROMETHEUS.md says what is answered.
+ * Subset : docs/PROMETHEUS.md lists the supported features.
  * Owner  : nodes and their texts live in the arena that parse_expression() was given.
  */
 #pragma once
@@ -26,7 +26,7 @@ enum function {
     FUNCTION_MAX,
     FUNCTION_COUNT,
     FUNCTION_LAST,
-    FUNCTION_VECTOR /* of a scalar; all others of a range */
+    FUNCTION_VECTOR /* takes a scalar; all others take a range */
 };
 
 /* In the order of aggregate_names in parse.c. */
@@ -98,14 +98,14 @@ struct grouping {
 struct node {
     enum node_kind kind;
     enum value_type type;
-    size_t at; /* of which byte of the expression, for complaints */
+    size_t at; /* byte offset in the expression, for error messages */
     size_t depth;
     double number;
     struct selector selector;
     enum function function;
     enum aggregate aggregate;
     enum op op;
-    bool says_bool; /* a comparison that answers 0 or 1 rather than filter */
+    bool says_bool; /* a comparison that yields 0 or 1 instead of filtering */
     struct grouping grouping;
-    struct node *left, *right; /* operands; `left` is the one argument, `right` the k of topk */
+    struct node *left, *right; /* operands; a function's argument is `left`, the k of topk is `right` */
 };

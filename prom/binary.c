@@ -43,7 +43,7 @@ static double calculate(enum op op, double a, double b)
     }
 }
 
-/* `kept`: what a filter lets pass. */
+/* `kept`: the value that a filter lets pass. */
 static double apply(const struct node *n, double a, double b, double kept)
 {
     if (vector_is_absent(a) || vector_is_absent(b))
@@ -78,7 +78,7 @@ static bool with_scalar(struct fetch *fe, const struct node *n, const struct vec
     return true;
 }
 
-/* Both sides' series by what they are matched by: left ones first, right ones behind them. */
+/* Groups the series of both sides by the labels to match: the left ones first, the right ones behind them. */
 static void group_sides(struct fetch *fe, const struct node *n, const struct vector *left,
                         const struct vector *right, struct groups *g)
 {
@@ -95,8 +95,8 @@ static void group_sides(struct fetch *fe, const struct node *n, const struct vec
     free(keys);
 }
 
-/* By group: the one series of `v` that is there at the step. `of`: groups of its series; `needed`: by group,
- * NO_SERIES where it does not matter; NULL: all matter. */
+/* Sets `picked` for each group: its one series of `v` that has a value at the step. `of`: the group of each
+ * series. `needed`: groups that have NO_SERIES in it are skipped; NULL: none is skipped. */
 static bool pick(const struct vector *v, const size_t *of, size_t step, const size_t *needed, size_t *picked,
                  size_t group_count, struct err *e)
 {
@@ -143,14 +143,14 @@ static bool match_one_to_one(struct fetch *fe, const struct node *n, const struc
     return good;
 }
 
-/* and, or, unless: a series is there, or not, where another one is. */
+/* and, or, unless: a series keeps its value depending on whether its group has a value on the other side. */
 static bool match_sets(struct fetch *fe, const struct node *n, const struct vector *left,
                        const struct vector *right, const struct groups *g, struct vector *out, struct err *e)
 {
     size_t count = left->series_count + (n->op == OP_OR ? right->series_count : 0);
     if (!fetch_room(fe, count, out, e))
         return false;
-    bool *is_there = xmalloc(g->count * sizeof *is_there); /* in the other side */
+    bool *is_there = xmalloc(g->count * sizeof *is_there); /* by group, on the other side */
     for (size_t i = 0; i < count; i++)
         out->series[i] = i < left->series_count ? left->series[i] : right->series[i - left->series_count];
     for (size_t step = 0; step < out->step_count; step++) {

@@ -5,7 +5,7 @@
 
 static const struct {
     const char *what, *advice;
-    uint64_t per_row; /* so many for each of query.rows_max; 0: `max` */
+    uint64_t per_row; /* limit for each row of query.rows_max; 0: `max` is the limit */
     uint64_t max;
 } kinds[BUDGET_KINDS] = {
     {"rows of the store", "select fewer series, a shorter range or a longer step", 1, 0},

@@ -1,9 +1,9 @@
-/* budget.h - what one request may cost: all of its selectors, expressions and operations take from it.
+/* budget.h - what one request may cost: all of its selectors, expressions and operations share one budget.
  *
- * Limits : query.rows_max, from which what is read and matched is reckoned, so that it is one knob; and fixed
- *          ones of what is worked out and what memory holds.
- * Errors : EX_UNAVAILABLE: there is not so much left; in words of PromQL, with the key of the limit and what
- *          to ask instead.
+ * Limits : query.rows_max sets the limits of reading and matching: each is a multiple of it. Calculated
+ *          values, series and values in memory have fixed limits.
+ * Errors : EX_UNAVAILABLE: the budget is spent. The text uses PromQL's terms, names the key of the limit and
+ *          says what to ask instead.
  */
 #pragma once
 
@@ -18,20 +18,20 @@
 
 /* In the order of `kinds` in budget.c. */
 enum budget_kind {
-    BUDGET_ROWS,        /* of the store */
-    BUDGET_NAMES,       /* of series, that a selector, a grouping or a list looks at */
-    BUDGET_REGEX_STEPS, /* of regular expressions */
-    BUDGET_POINTS,      /* values that are worked out, of all parts of an expression */
-    BUDGET_SERIES,      /* with their labels */
+    BUDGET_ROWS,        /* rows read from the store */
+    BUDGET_NAMES,       /* names of series that selectors, groupings and lists look at */
+    BUDGET_REGEX_STEPS, /* steps of regular expressions */
+    BUDGET_POINTS,      /* values calculated in all parts of an expression */
+    BUDGET_SERIES,      /* series whose labels are made */
     BUDGET_KINDS
 };
 
 struct budget {
     uint64_t max[BUDGET_KINDS], left[BUDGET_KINDS];
-    size_t values_left; /* of memory at once: what is given back is there again */
+    size_t values_left; /* values that may still be in memory; releasing a vector raises it again */
 };
 
 void budget_init(struct budget *b, uint64_t rows_max);
 bool budget_take(struct budget *b, enum budget_kind kind, uint64_t count, struct err *e) MUST_CHECK;
-/* Says that there is not so much left. Returns false. */
+/* Sets the error that this part of the budget is spent. Returns false. */
 bool budget_fail(const struct budget *b, enum budget_kind kind, struct err *e);

@@ -100,7 +100,7 @@ static bool count_steps(const struct eval_question *q, size_t *count, struct err
 
 struct sorted {
     struct labels labels;
-    double rank; /* 0, or its value */
+    double rank; /* rank_of() its value if topk or bottomk orders the answer, else 0 */
     size_t series;
 };
 
@@ -133,7 +133,7 @@ static void sort_series(struct vector *v, const struct node *n)
     v->values = values;
 }
 
-/* One series per set of labels: what differed in the metric's name alone no longer does. */
+/* Labels must be unique: two series that differed in the metric's name alone may have become equal. */
 static bool check_series(const struct vector *v, const struct query_limits *limits, struct err *e)
 {
     if (v->series_count > limits->series_max)

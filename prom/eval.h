@@ -1,13 +1,14 @@
-/* eval.h - an expression over a store: at one instant, or at every step of a range.
+/* eval.h - evaluates an expression over a store: at one instant, or at every step of a range. Called by
+ * web/prom_api.c.
  *
  *   text → tree (parse.h) → values of selectors (fetch.h) → aggregate.h, binary.h → vector (vector.h)
  *
- * Limits : EVAL_STEPS_MAX steps, and no more than query.points_max; query.series_max series in the answer;
- *          the budget (budget.h), all parts of the expression together.
- * Order  : series by their labels; of topk at one instant the greatest first, of bottomk the least.
+ * Limits : EVAL_STEPS_MAX and query.points_max steps; query.series_max series in the answer; the budget
+ *          (budget.h) for all parts of the expression together.
+ * Order  : series by their labels. At one instant topk lists the greatest first, bottomk the least.
  * Owner  : the question's text must live as long as the answer.
- * Errors : EX_USAGE: the expression is wrong, or none that is answered here, in words for whoever asked;
- *          EX_UNAVAILABLE: a limit is passed; others are the store's.
+ * Errors : EX_USAGE: the expression is wrong or not supported; the text is for the client's user.
+ *          EX_UNAVAILABLE: a limit is exceeded. Others are the store's.
  */
 #pragma once
 
@@ -26,10 +27,10 @@ struct eval_answer {
     enum value_type type;
     int64_t from_ms, step_ms;
     struct vector vector;
-    struct arena arena; /* of its labels */
+    struct arena arena; /* memory of the labels */
 };
 
-/* eval_fini() is due after true only. */
+/* Call eval_fini() only after true. */
 bool eval_run(struct store *st, const struct eval_question *q, struct eval_answer *a,
               struct err *e) MUST_CHECK;
 void eval_fini(struct eval_answer *a);

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* One metric's part of the answer. */
+/* Reading one metric's part of the answer. */
 struct reading {
     struct fetch *fetch;
     const struct selector *selector;
@@ -19,14 +19,14 @@ struct reading {
     size_t report;
     const struct names *names;
     const struct measure *measure;
-    struct slice metric; /* empty where a function took the name */
+    struct slice metric; /* empty: the function drops the name */
     size_t width;        /* columns of the measure */
     struct windows windows;
     bool folds;
     struct fold fold;
-    uint32_t *rows; /* by series: row + 1; 0: none yet. Where it folds, by row of the fold */
+    uint32_t *rows; /* row + 1, by series, or if `folds` by row of the fold; 0: none yet */
     size_t row_slots, row_slot_capacity;
-    uint32_t *series; /* by row: the inverse */
+    uint32_t *series; /* by row: its series, or if `folds` its row of the fold */
     size_t row_count, series_capacity;
     int64_t *columns; /* [(row × pieces + piece) × width] */
     size_t column_capacity, columns_max;
@@ -53,7 +53,7 @@ void fetch_release(struct fetch *fe, struct vector *v)
     vector_fini(v);
 }
 
-/* The row of a series, or of what it is folded into; new or not. */
+/* Finds or adds the row of a series, or of its row of the fold. False: not in the fold, or no room. */
 static bool take_row(struct reading *rd, uint32_t series, size_t *row)
 {
     size_t slot = series;
@@ -89,7 +89,7 @@ static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int6
                       values + rd->measure->column);
 }
 
-/* A window that begins or ends within a slot of what is left cannot be told. */
+/* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
 static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile, const struct marks *marks,
                         struct err *e)
 {
@@ -150,9 +150,9 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
     return true;
 }
 
-/* ---- which windows */
+/* ---- windows */
 
-/* Of a measure that is no total, alone: as many steps before the first one are looked at. */
+/* The number of steps before the first that a plain measure reads; not for totals. */
 static size_t steps_back(int64_t length_ms)
 {
     return length_ms < FETCH_LOOKBACK_MS ? (size_t)(FETCH_LOOKBACK_MS / length_ms) - 1 : 0;
@@ -163,8 +163,8 @@ static int64_t max_ms(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Alone, a total has the windows of the steps; another measure has those from `steps_back` before the first.
- */
+/* Without a function, a total has one window for each step. Another measure has steps_back() windows more,
+ * before the first. */
 static struct window_ask ask_of(const struct reading *rd)
 {
     const struct fetch *fe = rd->fetch;
@@ -181,7 +181,7 @@ static struct window_ask ask_of(const struct reading *rd)
     if (slide_is_total(rd->measure))
         return ask;
     int64_t last_ms = ask.at_ms + (int64_t)(ask.count - 1) * ask.step_ms;
-    if (fe->step_ms > 0 && fe->step_ms < ask.length_ms) /* windows of a cell each, at every cell */
+    if (fe->step_ms > 0 && fe->step_ms < ask.length_ms) /* every cell is a window */
         ask.at_ms -= ask.at_ms % ask.length_ms;
     ask.at_ms -= (int64_t)steps_back(ask.length_ms) * ask.length_ms;
     ask.step_ms = ask.length_ms;
@@ -189,13 +189,13 @@ static struct window_ask ask_of(const struct reading *rd)
     return ask;
 }
 
-/* From values by window to values by step: the last that is there, not too far back. */
+/* Turns values by window into values by step: the last one present, not too far back. */
 static void look_back(const struct reading *rd, const double *values, double *row)
 {
     const struct fetch *fe = rd->fetch;
     const struct window_ask *ask = &rd->windows.ask;
     const size_t back = steps_back(ask->length_ms);
-    size_t seen = 0, found = SIZE_MAX; /* windows looked at; the last with something in it */
+    size_t seen = 0, found = SIZE_MAX; /* windows looked at; the last one with a value */
     for (size_t i = 0; i < fe->step_count; i++) {
         int64_t at_ms = fe->at_ms - rd->selector->offset_ms + (int64_t)i * fe->step_ms;
         size_t window = (size_t)((at_ms - ask->at_ms) / ask->step_ms);
@@ -205,9 +205,9 @@ static void look_back(const struct reading *rd, const double *values, double *ro
     }
 }
 
-/* ---- which series */
+/* ---- series */
 
-/* Read each key once, before the scan. */
+/* The walk that reads each key once, before the scan. */
 struct adding {
     struct reading *reading;
     const struct series_set *set;
@@ -250,7 +250,7 @@ static bool prepare_fold(struct reading *rd, const struct series_set *set, struc
     return store_series_each(rd->fetch->store, rd->report, add_key, &a, e) && a.good;
 }
 
-/* Into groups by dimensions alone: the metric's name is none. */
+/* Can a fold replace the sum around? It groups by dimensions only, and the metric's name is no dimension. */
 static bool can_fold(const struct reading *rd)
 {
     enum function f = rd->function;
@@ -260,7 +260,7 @@ static bool can_fold(const struct reading *rd)
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
-/* The bits of `m` are the select's. */
+/* `m` borrows its bits from `s`. */
 static bool find_series(const struct reading *rd, struct select *s, struct match *m, struct err *e)
 {
     struct store *st = rd->fetch->store;
@@ -326,12 +326,12 @@ static bool labels_of_row(const struct reading *rd, size_t row, struct labels *l
     return good;
 }
 
-/* Only the rows and labels that what is around will look at. */
+/* Keeps only the rows, and makes only the labels, that the aggregation around will look at. */
 static bool label_rows(struct reading *rd, struct vector *v, struct err *e)
 {
     const struct node *n = rd->around.aggregate;
     bool ranks = n != NULL && aggregate_ranks(n->aggregate);
-    bool keeps_none = n != NULL && !n->grouping.excludes && n->grouping.count == 0; /* of the labels */
+    bool keeps_none = n != NULL && !n->grouping.excludes && n->grouping.count == 0; /* no labels */
     bool good = true;
     if (keeps_none && !ranks)
         return true;
@@ -378,7 +378,7 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
     return scan(rd, &match->set, e) && append(rd, out, e);
 }
 
-/* `rd`: what is asked of every metric. */
+/* `rd`: the part of the question that is the same for every metric. */
 static bool read_metric(struct reading rd, struct select *select, size_t report, size_t measure,
                         struct vector *out, struct err *e)
 {

@@ -1,19 +1,17 @@
-/* fetch.h - the values of a selector at every step, by itself or under a function of ranges: what is read
- * from the store.
+/* fetch.h - reads the values of a selector at every step from the store, plain or under a function of ranges.
+ * Called by eval.c; aggregate.c and binary.c allocate their vectors with fetch_room().
  *
  *   selector → metrics, series (select.h) → windows (windows.h) → one scan per tile → rows of pieces → values
  *
- * Values: a count or sum is what was counted in the window, 0 where nothing was; other measures say what
- *         their events in the window say, and are absent where there are none. docs/PROMETHEUS.md has the
- *         table, by function.
- * Alone : a count or sum at t is that of the step that ends at t (of a minute in a question of one
- *         instant); other measures look back further, LOOKBACK_MS, for the last such step with something
- *         in it.
- * Series: those with something in any window, and one that the selector names by all of its labels; of them
- *         what is around the selector looks at.
+ * Values: a count or sum is the total of the window, 0 if it has no events. Other measures are absent if the
+ *         window has no events. docs/PROMETHEUS.md has the table by function.
+ * Plain : a count or sum at t covers the step that ends at t, or one minute in a question of one instant.
+ *         Other measures look back up to FETCH_LOOKBACK_MS for the last step with a value.
+ * Series: those with events in any window. A count or sum whose selector gives all labels by `=` is there
+ *         without events, too. struct fetch_around reduces them further.
  * Limits: the budget.
- * Errors: EX_USAGE: a function does not go with the measure, and those of select.h; EX_UNAVAILABLE: the
- *         budget is spent; the store's.
+ * Errors: EX_USAGE: the function does not fit the measure, and those of select.h; EX_UNAVAILABLE: the budget
+ *         is spent, or time buckets have expired; the store's.
  */
 #pragma once
 
@@ -27,22 +25,22 @@ struct fetch {
     struct store *store;
     struct arena *arena;
     struct budget *budget;
-    int64_t at_ms, step_ms; /* step: 0 where there is one instant */
+    int64_t at_ms, step_ms; /* time of the first step; distance of steps, 0: one instant */
     size_t step_count;
 };
 
-/* The aggregation right around a selector or its function; zeros: there is none. What it would drop need not
- * be kept: a sum takes series that are added up already, topk without a grouping those that may be among the
- * k greatest, and others, where they keep no label, series without. */
+/* The aggregation directly around a selector or its function; zeros: there is none. fetch_run() omits what it
+ * would drop. A sum gets series that are already added up. A topk without a grouping gets only series that
+ * may be among the k greatest. Other aggregations that keep no label get series without labels. */
 struct fetch_around {
     const struct node *aggregate;
-    const double *k; /* of topk and bottomk: by step */
+    const double *k; /* the k of topk and bottomk at each step */
 };
 
-/* `f`: FUNCTION_NONE, or one of ranges. The caller has what `out` holds taken from the budget's values. */
+/* `f`: FUNCTION_NONE, or a function of ranges. `out` takes from the budget's values until fetch_release(). */
 bool fetch_run(struct fetch *fe, const struct selector *selector, enum function f,
                const struct fetch_around *around, struct vector *out, struct err *e) MUST_CHECK;
-/* A vector of its own, within the budget. */
+/* Makes a vector of `series_count` series within the budget; all values are absent. */
 bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e) MUST_CHECK;
-/* Gives its room back, and ends it. */
+/* Frees a vector and returns its values to the budget. */
 void fetch_release(struct fetch *fe, struct vector *v);

@@ -47,7 +47,7 @@ static void grow(struct fold *f)
     }
 }
 
-/* The row that has the kept texts, new or not. */
+/* Finds or adds the row with these kept texts. */
 static uint32_t row_of(struct fold *f, struct slice kept)
 {
     if (2 * f->row_count >= f->slot_count)

@@ -1,5 +1,5 @@
-/* fold.h - which series are added up under one row, so that sum by (a) of a million series keeps no more rows
- * than `a` has values.
+/* fold.h - maps each series to the row in which it is added up. So sum by (a) of a million series keeps only
+ * one row for each value of `a`. Used by fetch.c and list.c; cannot fail.
  *
  * Memory : four bytes a series, and the labels of each row.
  */
@@ -12,7 +12,7 @@ struct fold {
     bool keeps[REPORT_DIMENSIONS_MAX]; /* does the grouping keep the dimension? */
     bool keeps_any;
     struct arena *arena;
-    struct slice *keys; /* of rows: the kept texts */
+    struct slice *keys; /* by row: the texts of the kept dimensions */
     size_t row_count, key_capacity;
     uint32_t *slots; /* hash table: row + 1; 0: empty */
     size_t slot_count;
@@ -23,8 +23,8 @@ struct fold {
 void fold_init(struct fold *f, const struct report *r, const struct names *names, const struct grouping *g,
                struct arena *arena);
 void fold_fini(struct fold *f);
-/* Where a grouping keeps no label, all series are of row 0, and this is not needed. */
+/* Adds a series. Not needed if the grouping keeps no label: all series share row 0 then. */
 void fold_add(struct fold *f, uint32_t series, struct slice key);
-/* False: the series was not there when they were added. */
+/* False: the series was not added. */
 bool fold_find(const struct fold *f, uint32_t series, size_t *row);
 struct labels fold_labels(const struct fold *f, const struct names *names, size_t row);

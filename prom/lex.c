@@ -49,7 +49,7 @@ static int peek(const struct lexer *l, size_t ahead)
     return l->at + ahead < l->text.len ? (unsigned char)l->text.ptr[l->at + ahead] : -1;
 }
 
-/* One number with its unit: "30m". */
+/* Takes one number with its unit: "30m". */
 static bool take_unit(struct slice *text, int64_t *ms)
 {
     static const struct {
@@ -119,7 +119,7 @@ static int hex_value(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* `count` digits of `base` at l->at; -1 where they are not there. */
+/* Takes `count` digits of `base` at l->at; -1 if they are not there. */
 static long take_digits(struct lexer *l, int count, int base)
 {
     long value = 0;
@@ -148,7 +148,7 @@ static size_t put_utf8(char *out, long point)
     return more + 1;
 }
 
-/* What follows a backslash, as bytes of `out`; 0: nothing that may follow one. */
+/* Decodes the escape behind a backslash into `out`. Returns its length in bytes; 0: it is not an escape. */
 static size_t take_escape(struct lexer *l, char quote, char *out)
 {
     static const char letters[] = "abfnrtv\\", meanings[] = "\a\b\f\n\r\t\v\\";

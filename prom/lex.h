@@ -1,6 +1,6 @@
-/* lex.h - the words of a PromQL expression.
+/* lex.h - splits a PromQL expression into tokens, for parse.c.
  *
- * Errors : EX_USAGE, "LINE:COLUMN: parse error: …", as Prometheus puts it; columns count bytes from 1.
+ * Errors : EX_USAGE, "LINE:COLUMN: parse error: …", in Prometheus' form; columns count bytes from 1.
  */
 #pragma once
 
@@ -13,26 +13,26 @@ enum token_kind {
     TOKEN_NUMBER,
     TOKEN_DURATION,
     TOKEN_STRING,
-    TOKEN_NAME, /* of a metric, a label, a function; a keyword */
+    TOKEN_NAME, /* the name of a metric, label or function; a keyword */
     TOKEN_SIGN  /* ( ) { } [ ] , : @ = == != =~ !~ < > <= >= + - * / % ^ */
 };
 
 struct token {
     enum token_kind kind;
-    size_t at;         /* of the text */
-    struct slice text; /* as written; of a string what it says */
+    size_t at;         /* byte offset in the text */
+    struct slice text; /* as written; a string is decoded, without its quotes */
     double number;
-    int64_t ms; /* of a duration, > 0 unless it says 0 */
+    int64_t ms; /* length of a duration; 0 only if it is written as 0 */
 };
 
 struct lexer {
     struct slice text;
-    size_t at;
-    struct arena *arena; /* for strings */
+    size_t at;           /* byte offset of the next token */
+    struct arena *arena; /* memory of decoded strings */
 };
 
 bool lex_next(struct lexer *l, struct token *t, struct err *e) MUST_CHECK;
-/* Puts the place of byte `at` before a complaint. Returns false. */
+/* Sets an error that begins with the line and column of byte `at`. Returns false. */
 bool lex_fail(struct slice text, size_t at, struct err *e, const char *format, ...) PRINTF_LIKE(4, 5);
-/* The whole of `text` as a duration: 5m, 1h30m, 90s, 100ms. */
+/* Parses the whole of `text` as a duration: 5m, 1h30m, 90s, 100ms. */
 bool lex_duration(struct slice text, int64_t *ms);

@@ -11,20 +11,20 @@
 
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
 
-/* What is found, until it is sorted and written. */
+/* A list under way: entries are found first, then sorted and written. */
 struct listing {
     struct store *store;
     const struct list_ask *ask;
     struct budget budget;
-    struct slice label; /* whose values are asked for */
+    struct slice label; /* the label whose values are listed */
     struct arena arena;
-    struct labels *found; /* of a text, one without a name */
+    struct labels *found; /* the entries; a text is one label without a name */
     size_t count, capacity;
-    bool is_cut, is_spent; /* there is more; the budget is */
+    bool is_cut, is_spent; /* there are more entries; the budget is spent */
     struct err *e;
 };
 
-/* One metric that a selector takes, and which of its series. */
+/* One metric that a selector matches, and the series of it that match. */
 struct place {
     struct listing *listing;
     const struct report *report;
@@ -50,7 +50,7 @@ static void add_text(struct listing *l, struct slice text)
     add_labels(l, (struct labels){label, 1});
 }
 
-/* Sorted, each once. */
+/* Writes the entries sorted, each once. */
 static void write_found(struct listing *l, bool as_text, struct text *out)
 {
     struct groups g;
@@ -94,7 +94,7 @@ static bool visit_metric(struct listing *l, struct select *select, size_t report
     return fn(&p);
 }
 
-/* Every metric that `select` takes; NULL: every one. */
+/* Calls `fn` for every metric that `select` matches; NULL: for every metric. */
 static bool visit_metrics(struct listing *l, struct select *select, place_fn *fn)
 {
     for (size_t i = 0; i < l->store->report_count; i++) {
@@ -122,7 +122,7 @@ static bool visit_selected(struct listing *l, place_fn *fn)
     return good;
 }
 
-/* Writes what `fn` finds. */
+/* Writes the entries that `fn` finds. */
 static bool list(struct listing *l, bool as_text, place_fn *fn, struct text *out, bool *is_cut)
 {
     budget_init(&l->budget, l->ask->rows_max);
@@ -136,7 +136,7 @@ static bool list(struct listing *l, bool as_text, place_fn *fn, struct text *out
     return good;
 }
 
-/* A series_fn's: the walk may go on. */
+/* Takes one name from the budget, for a series_fn. True: the walk may go on. */
 static bool look_at_one(struct listing *l)
 {
     l->is_spent = !budget_take(&l->budget, BUDGET_NAMES, 1, l->e);
@@ -217,7 +217,7 @@ static bool add_one(void *context, uint32_t series, struct slice key)
         return false;
     if (series_set_has(&p->set, series))
         add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
-    /* Some may be the same ones; still it ends here, and says so. */
+    /* Some of the entries may be equal; the list is cut here all the same. */
     l->is_cut |= l->count > l->ask->max;
     return !l->is_cut;
 }

@@ -1,10 +1,9 @@
-/* list.h - what there is to be asked for, as JSON: metrics, labels, their values, series.
+/* list.h - lists metrics, labels, label values and series as JSON. Called by web/prom_api.c.
  *
- * Selects: `selectors` restrict all of it, as Prometheus' match[]; none are none. Times do not: what is
- *          listed is all that was ever counted.
- * Limits : the first `max` labels, values or series that are found; `*is_cut`: there are more. The budget
- *          (budget.h).
- * Errors : EX_USAGE: a selector; EX_UNAVAILABLE: the budget is spent; the store's.
+ * Selects: `selectors` restrict a list, as Prometheus' match[] does; without selectors it has everything.
+ *          Times do not restrict it: it has all that was ever counted.
+ * Limits : the first `max` labels, values or series found; `*is_cut`: there are more. The budget (budget.h).
+ * Errors : EX_USAGE: a selector is wrong; EX_UNAVAILABLE: the budget is spent; the store's.
  */
 #pragma once
 
@@ -12,10 +11,10 @@
 #include "prom/select.h"
 
 struct list_ask {
-    const struct slice *selectors; /* text */
+    const struct slice *selectors; /* texts in PromQL */
     size_t selector_count;
     uint64_t max;
-    uint64_t rows_max; /* of the budget */
+    uint64_t rows_max; /* query.rows_max, which sets the budget */
 };
 
 /* ["__name__","path"] */

@@ -1,12 +1,13 @@
-/* names.h - what Prometheus calls what tallyd counts.
+/* names.h - the names that measures and dimensions have in Prometheus. Used by select.c, fetch.c and list.c;
+ * cannot fail.
  *
  *   report pages by [path], measure hits     pages:hits{path="/index.html"}
  *   report r by ["path:2"]                   r:hits{path_2="/a/b"}
  *
- * Metric : the report, a colon, the measure: legal, never ambiguous, and by Prometheus' own custom the mark
- *          of what was added up beforehand.
- * Label  : the dimension; a byte that no label may have becomes `_`, and where two would be the same, the
- *          later one has one more `_` at its end.
+ * Metric : the report, a colon, the measure. The name is legal and unambiguous; by Prometheus' convention a
+ *          colon marks values that were aggregated beforehand.
+ * Label  : the dimension. A byte that is illegal in labels becomes `_`. If two labels would be equal, the
+ *          later one gets one more `_` at its end.
  */
 #pragma once
 

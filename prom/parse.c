@@ -6,12 +6,12 @@
 #include <math.h>
 #include <strings.h>
 
-/* NULL at the ends, for suggestions. */
+/* Each list ends with NULL, as suggestions need it. */
 static const char *const function_names[] = {
     "rate",          "increase",        "sum_over_time",  "avg_over_time", "min_over_time",
     "max_over_time", "count_over_time", "last_over_time", "vector",        NULL};
 static const char *const aggregate_names[] = {"sum", "avg", "min", "max", "count", "topk", "bottomk", NULL};
-/* What else PromQL has. */
+/* PromQL's other aggregations. */
 static const char *const other_aggregates[] = {"group", "stddev", "stdvar", "quantile", "count_values", NULL};
 
 static const struct {
@@ -26,7 +26,7 @@ static const struct {
 
 #define PRECEDENCE_MIN   1
 #define PRECEDENCE_UNARY 6 /* -a ^ b is -(a ^ b), -a * b is (-a) * b */
-#define PRECEDENCE_POWER 7 /* from right to left */
+#define PRECEDENCE_POWER 7 /* right-associative */
 
 struct parser {
     struct lexer lexer;
@@ -58,7 +58,7 @@ static bool is_sign(const struct parser *p, const char *sign)
     return p->token.kind == TOKEN_SIGN && slice_is(p->token.text, sign);
 }
 
-/* Keywords are so in any case. */
+/* Keywords ignore case. */
 static bool is_keyword(struct slice text, const char *word)
 {
     return text.len == strlen(word) && strncasecmp(text.ptr, word, text.len) == 0;
@@ -372,7 +372,7 @@ static struct node *parse_parentheses(struct parser *p)
     return n;
 }
 
-/* A sign before what it is of: "-a". A number takes it at once. */
+/* Parses a sign before its operand: "-a". */
 static struct node *parse_signed(struct parser *p)
 {
     size_t at = p->token.at;
@@ -473,7 +473,7 @@ static struct node *parse_operation(struct parser *p, struct node *left, int op)
     return set_operands(p, n, left, right) ? n : NULL;
 }
 
-/* Operators that bind at least as tightly as `precedence`. */
+/* Parses operators that bind at least as tightly as `precedence`. */
 static struct node *parse_binary(struct parser *p, int precedence)
 {
     if (p->depth == PARSE_DEPTH_MAX) {

@@ -1,6 +1,7 @@
-/* parse.h - the text of a PromQL expression into a tree, with types checked.
+/* parse.h - parses the text of a PromQL expression into a tree and checks its types. Called by eval.c and
+ * list.c.
  *
- * Subset : docs/PROMETHEUS.md. What PromQL has and this has not (subqueries, group_left, other functions) is
+ * Subset : docs/PROMETHEUS.md. Other features of PromQL (subqueries, group_left, other functions) are
  *          refused by name.
  * Limits : PARSE_BYTES_MAX of text; PARSE_DEPTH_MAX of the tree.
  * Errors : EX_USAGE, "LINE:COLUMN: parse error: …".
@@ -14,9 +15,9 @@
 #define PARSE_BYTES_MAX 8192
 #define PARSE_DEPTH_MAX 64
 
-/* NULL on failure. The tree borrows from `text` and lives in `arena`; it is a scalar or a vector. */
+/* NULL on failure. The tree borrows from `text` and lives in `arena`; its type is scalar or vector. */
 struct node *parse_expression(struct slice text, struct arena *arena, struct err *e) MUST_CHECK;
-/* A selector alone, as `match[]` gives it. */
+/* Parses a selector alone, as in `match[]`. NULL on failure. */
 struct node *parse_selector(struct slice text, struct arena *arena, struct err *e) MUST_CHECK;
 
 const char *parse_function_name(enum function f);

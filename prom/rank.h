@@ -1,14 +1,16 @@
-/* rank.h - what a value must reach to be one of the k greatest of its group at a step.
+/* rank.h - the rank that a value must reach to be one of the k greatest of its group at a step. Used by
+ * aggregate.c and fetch.c; cannot fail.
  *
- * Cost : one look at each value, and log k where it is among the k greatest so far; no labels are compared,
- *        so equal values at the bound all reach it.
+ * Cost : one comparison for each value, and log k steps if it is among the k greatest so far. No labels are
+ *        compared, so all values equal to the bound reach it.
  */
 #pragma once
 
 #include "prom/vector.h"
 
-/* What is ranked by: the value, or for bottomk its opposite. NaN is behind every number. */
+/* The rank of a value: the value itself, or its negation for bottomk. NaN ranks below every number. */
 double rank_of(double value, bool bottom);
-/* `bounds`: by group, the least rank of its `k` greatest; -INFINITY where it has fewer. */
+/* Sets `bounds` for each group: the least rank among its `k` greatest values; -INFINITY if it has fewer;
+ * INFINITY if k < 1. */
 void rank_bounds(const struct vector *v, const struct groups *g, size_t step, double k, bool bottom,
                  double *bounds);

@@ -26,7 +26,7 @@ static struct library libpcre2 = {"libpcre2-8.so.0", "libpcre2-8-0", symbols, CO
     (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
      PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
 #define MESSAGE_BYTES 160
-/* PCRE2 does not tell how many steps it took: few are tried, then more. */
+/* PCRE2 does not report how many steps it took: a match gets a low limit first, and is retried with more. */
 static const uint32_t tries[] = {160, 800, 4000, REGEX_STEPS_MAX};
 
 struct regex {

@@ -1,10 +1,12 @@
-/* regex.h - the expressions of =~ and !~: anchored at both ends, as in Prometheus, by PCRE2.
+/* regex.h - the regular expressions of =~ and !~, by PCRE2; as in Prometheus they are anchored at both ends.
+ * Used by select.c.
  *
- * Syntax  : Perl's, of which RE2's is nearly a part. `\pN`, `(?i)`, `(?P<name>…)` mean the same; `\z` is the
- *           end; RE2's `\C` is refused. What RE2 has not (backreferences, look-ahead) works.
- * Limits  : REGEX_STEPS_MAX steps for one text, since going back may take exponentially many, and
- *           REGEX_KIB_MAX of memory; of the budget, what is tried: 160, then five times as many.
- * Errors  : EX_USAGE: it is none, or takes more than that; EX_UNAVAILABLE: the budget is spent.
+ * Syntax  : Perl's, which has nearly all of RE2's. `\pN`, `(?i)`, `(?P<name>…)` mean the same; `\z` is the
+ *           end; RE2's `\C` is refused. Features that RE2 lacks (backreferences, look-ahead) work.
+ * Limits  : REGEX_STEPS_MAX steps for one text, since backtracking may take exponentially many; REGEX_KIB_MAX
+ *           of memory. Each attempt takes its step limit from the budget: 160, then five times as many.
+ * Errors  : EX_USAGE: the pattern is invalid, or a text exceeds the limits; EX_UNAVAILABLE: the budget is
+ *           spent; EX_OSFILE: PCRE2 is not installed; EX_OSERR: no memory.
  * Threads : one at a time.
  */
 #pragma once

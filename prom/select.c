@@ -116,7 +116,8 @@ static bool walk(struct walk *w, struct store *st, size_t report, const struct s
     return w->good;
 }
 
-/* Is every dimension given by `=`, once, or none given at all? In any case `values` are what some must be. */
+/* Is every dimension given by `=`, once, or none given at all? Sets `values` of those given by `=` in any
+ * case. */
 static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSIONS_MAX])
 {
     size_t given = 0;

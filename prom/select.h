@@ -1,11 +1,11 @@
-/* select.h - which metrics and which of their series a selector means.
+/* select.h - finds the metrics and series that a selector matches. Called by fetch.c and list.c.
  *
- * Labels: a metric has those of names.h; any other is "", as in Prometheus. The series `other` has
- *         STORE_OTHER_KEY in each.
- * Cost  : every dimension given by `=` is one look-up in the store's dictionary, none is nothing; else a
- *         walk over all of it.
- * Errors: EX_USAGE: a regular expression is none or takes too long, or any metric would do; EX_UNAVAILABLE:
- *         the budget is spent.
+ * Labels: a metric has the labels of names.h; every other label is "", as in Prometheus. The series `other`
+ *         has STORE_OTHER_KEY in each label.
+ * Cost  : one look-up in the store's dictionary if `=` gives every dimension; nothing if no dimension is
+ *         given; else a walk over all of the dictionary.
+ * Errors: EX_USAGE: a regular expression is invalid or takes too long, or no matcher excludes the empty text;
+ *         EX_UNAVAILABLE: the budget is spent; the store's.
  */
 #pragma once
 
@@ -18,19 +18,19 @@
 struct select {
     const struct selector *selector;
     struct budget *budget;
-    struct regex **regexes; /* by matcher; NULL where it is not by one */
-    size_t matched;         /* the report that `match` is of, and 1; 0: none yet */
+    struct regex **regexes; /* by matcher; NULL: not a regular expression */
+    size_t matched;         /* number of the report whose series `match` has, plus 1; 0: none yet */
     struct match match;
 };
 
-/* On false, too, there is something to select_fini(). */
+/* Call select_fini() after false, too. */
 bool select_init(struct select *s, const struct selector *selector, struct budget *b,
                  struct err *e) MUST_CHECK;
 void select_fini(struct select *s);
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e) MUST_CHECK;
-/* As of match_series(), but its kind may be a set of none; found once for all metrics of a report, and
- * borrowed until another one is asked for. NULL on failure. */
+/* Finds series like match_series(), but a SERIES_SET may be empty. The result is found once for all metrics of
+ * a report, and borrowed until the call for another report. NULL on failure. */
 const struct match *select_series(struct select *s, struct store *st, size_t report,
                                   struct err *e) MUST_CHECK;
 

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-/* What one piece says, or several that adjoin. */
+/* The values of one piece, or of several that adjoin. */
 struct piece {
     int64_t columns[MEASURE_COLUMNS_MAX];
-    /* Of cells that say something, exact: */
+    /* Exact figures of the cells that have a value: */
     int64_t count;
     int128 sum, least, most, last;
 };
@@ -43,7 +43,7 @@ static struct piece piece_of(const struct measure *m, const int64_t *columns)
     return p;
 }
 
-/* `from` is the later. */
+/* `from` is the later piece. */
 static void merge(const struct measure *m, struct piece *to, const struct piece *from)
 {
     measure_merge(m, to->columns, from->columns);
@@ -62,7 +62,7 @@ static double number(int128 value)
     return whole * EVENT_SCALE == value ? (double)whole : (double)value / EVENT_SCALE;
 }
 
-/* Of the cells of a window, one by one. */
+/* The function over the cells of a window, one by one. */
 static double of_cells(enum function f, const struct piece *p)
 {
     if (f == FUNCTION_COUNT && p->count > 0)
@@ -83,7 +83,7 @@ static double of_cells(enum function f, const struct piece *p)
     }
 }
 
-/* Of a window as a whole. */
+/* The function over a window as a whole. */
 static double of_whole(const struct measure *m, enum function f, const struct windows *w, size_t window,
                        const struct piece *p)
 {

@@ -1,8 +1,7 @@
-/* slide.h - what a function says of each window, from its pieces.
+/* slide.h - computes a function over each window from the pieces in it. Called by fetch.c; cannot fail.
  *
- * Cost : each piece is merged three times, however many windows it is in: of a stretch of pieces that
- *        starts in a window, what is from each of them to its end is kept; what is behind it is added up
- *        as windows go on.
+ * Cost : each piece is merged three times, however many windows contain it. For a stretch of pieces, the sums
+ *        from each piece to its end ("suffixes") are kept. Pieces behind it are added up as windows advance.
  *
  *          window       [  |  |  |  ]
  *          kept suffix  [-----------|      added up  |-----]
@@ -13,12 +12,12 @@
 #include "prom/vector.h"
 #include "prom/windows.h"
 
-/* Can the function be told from what the columns of a window come to together, or is it of its cells? */
+/* Does the function need each cell of a window? False: the merged columns of the window suffice. */
 bool slide_needs_cells(const struct measure *m, enum function f);
-/* `columns`: of the measure, by piece. Values by window, absent where there are none. */
+/* `columns`: the measure's columns of each piece. Sets the value of each window; absent if it has none. */
 void slide(const struct measure *m, enum function f, const struct windows *w, const int64_t *columns,
            double *values);
-/* A count or a sum: what it says of nothing is 0. */
+/* A count or a sum: it is 0 without events. */
 static inline bool slide_is_total(const struct measure *m)
 {
     return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM;

@@ -1,12 +1,12 @@
-/* vector.h - series with a value per step: what every part of an expression comes to.
+/* vector.h - series with one value per step: the result of every part of an expression.
  *
  *   labels        step 0   1   2
  *   {path="/a"}        1   0   2
- *   {path="/b"}        -   -   7      `-`: VECTOR_ABSENT, which is no NaN of arithmetic
+ *   {path="/b"}        -   -   7      `-`: vector_absent()
  *
- * Labels: sorted by name; of a metric its name is one of them (METRIC_LABEL). A scalar is one series
- *         without.
- * Owner : the values are the vector's, labels are the arena's of the question.
+ * Labels: sorted by name; a metric's name is one of them (METRIC_LABEL). A scalar is one series without
+ *         labels.
+ * Owner : the vector owns its values, the arena of the question owns the labels.
  */
 #pragma once
 
@@ -39,31 +39,31 @@ static inline double *vector_row(const struct vector *v, size_t series)
     return &v->values[series * v->step_count];
 }
 
-/* Moves the series of `more` behind those of `v`; `more` is empty then. */
+/* Moves the series of `more` behind those of `v` and leaves `more` empty. */
 void vector_append(struct vector *v, struct vector *more);
 
-/* A quiet NaN that no calculation comes to. */
+/* A quiet NaN that no calculation yields. */
 double vector_absent(void);
 bool vector_is_absent(double value);
 
-/* Without the series that are absent at every step. */
+/* Removes the series that are absent at every step. */
 void vector_drop_empty(struct vector *v);
 /* Sorts `list` in place. */
 struct labels labels_sorted(struct label *list, size_t count);
-/* By labels: names and values in turn. */
+/* Compares names and values in turn. */
 int labels_compare(const struct labels *a, const struct labels *b);
 struct labels labels_without_metric(const struct labels *l, struct arena *arena);
-/* by and on keep what they list; without and ignoring all but that and the metric's name; one that is not
- * given nothing. */
+/* by and on keep the labels that they list. without and ignoring keep all others but the metric's name. A
+ * grouping that is not given keeps none. */
 bool grouping_keeps(const struct grouping *g, struct slice name);
-/* Those that it keeps: of these labels or of new ones, which live as long. */
+/* The labels that a grouping keeps: `*l` itself, or a new list in `arena` with the same texts. */
 struct labels labels_group(const struct labels *l, const struct grouping *g, struct arena *arena);
 
-/* Which series have the same labels: groups are numbered from 0 in the order of their labels. */
+/* Groups of series with equal labels, numbered from 0 in the order of their labels. */
 struct groups {
     size_t count;
-    struct labels *labels; /* by group */
-    size_t *of;            /* by series */
+    struct labels *labels; /* labels of each group */
+    size_t *of;            /* group of each series */
 };
 
 void groups_init(struct groups *g, const struct labels *keys, size_t count);

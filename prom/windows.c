@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILES_MAX 64 /* scans; more of them cost more than slots that are read in vain */
+#define TILES_MAX 64 /* scans; more would cost more than reading time buckets in vain */
 
 static int64_t cell_ms(const struct windows *w)
 {
@@ -28,7 +28,7 @@ static void bounds(const struct windows *w, size_t window, int64_t *from_ms, int
     *from_ms = floor_to_cell(w, at_ms - length_ms);
 }
 
-/* Starts and ends are each in order already. */
+/* Cuts at every start and end of a window; each of the two is in order already. */
 static void cut(struct windows *w)
 {
     size_t starts = 0, ends = 0, edges = 0;
@@ -47,7 +47,7 @@ static void cut(struct windows *w)
     w->piece_count = edges - 1;
 }
 
-/* What is between windows is one piece. */
+/* Cuts windows into cells; a gap between windows is one piece. */
 static bool cut_into_cells(struct windows *w, struct err *e)
 {
     size_t edges = 0, capacity = 0;
@@ -101,7 +101,7 @@ static void add_tile(struct windows *w, struct plan_tile tile)
     w->tiles[w->tile_count++] = tile;
 }
 
-/* One tile over all, of the longest slots that fit between the edges. */
+/* Replaces the tiles by one over all, of the longest time buckets that fit between the edges. */
 static void add_widest_tile(struct windows *w)
 {
     int span = w->ask.by_cell ? (int)w->ask.cell : SPAN_MONTH;

@@ -1,15 +1,15 @@
-/* windows.h - the stretches of time that the steps of a question look at, cut where any of them begins or
- * ends, so that one pass over the store serves all steps.
+/* windows.h - the ranges of time that the steps of a question cover. They are cut wherever one begins or
+ * ends, so that one pass over the store serves all steps. Used by fetch.c and slide.c.
  *
  *   windows     |-------|            step 0: 5 minutes before 10:07
  *                    |-------|       step 1: 5 minutes before 10:10
- *   pieces      |----|--|----|       each slot of the store belongs to one
- *   tiles       |   minutes  |       what is read: the longest slots that fit the pieces (plan.h)
+ *   pieces      |----|--|----|       each time bucket of the store belongs to one
+ *   tiles       |   minutes  |       ranges to read: the longest time buckets that fit the pieces (plan.h)
  *
- * Times: a window of length L at t is the whole cells of (t-L, t]: both ends are moved down to the start
- *        of a cell, so the cell that t is in is not part of it, and windows that adjoin count each cell
- *        once. One that is shorter than a cell is the last whole cell. By cell: for what is told of each
- *        cell (min_over_time of counts), a piece is one cell.
+ * Times: a window of length L at t is the whole cells of (t-L, t], a cell being a minute or second. Both ends
+ *        are rounded down to the start of a cell. So the cell that contains t is not in the window, and
+ *        adjoining windows count each cell once. A window shorter than a cell is the last whole cell.
+ * Cells: for functions of each cell (min_over_time of counts), a piece is one cell.
  */
 #pragma once
 
@@ -22,20 +22,20 @@
 
 struct window_ask {
     enum span cell;
-    int64_t at_ms, step_ms; /* where the first ends; from there to the next one's end */
+    int64_t at_ms, step_ms; /* end of the first window; distance between the ends of two */
     size_t count;
     int64_t length_ms;
     bool by_cell;
 };
 
 struct window {
-    size_t first, end; /* pieces; none where it is before 1970 */
+    size_t first, end; /* first piece, and the one behind the last; equal if the window is before 1970 */
 };
 
 struct windows {
     struct window_ask ask;
     struct window *list;
-    int64_t *edges; /* piece i is from edges[i] to edges[i + 1] */
+    int64_t *edges; /* ms; piece i is from edges[i] to edges[i + 1] */
     size_t piece_count;
     bool *is_covered; /* by piece: is it in a window? */
     struct plan_tile *tiles;
@@ -46,8 +46,8 @@ struct windows {
  * too. */
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e) MUST_CHECK;
 void windows_fini(struct windows *w);
-/* The piece that a slot is of; false: of none that is in a window. */
+/* Finds the piece that contains the time bucket at `slot_ms`. False: no window contains it. */
 bool windows_find(const struct windows *w, int64_t slot_ms, size_t *piece);
-/* Whole cells of a window, and how long they are together. */
+/* The number of whole cells of a window, and their length together in seconds. */
 size_t windows_cells(const struct windows *w, size_t window);
 double windows_seconds(const struct windows *w, size_t window);

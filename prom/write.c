@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DIGITS_MAX        17   /* tell any double from its neighbours */
+#define DIGITS_MAX        17   /* enough to tell any double from its neighbours */
 #define WHOLE_MAX         1e15 /* below it, every whole number is written as it is */
-#define NUMBER_TEXT_BYTES 400  /* of the least one, with its zeros */
+#define NUMBER_TEXT_BYTES 400  /* enough for the least double, with its zeros */
 
 void write_number(double value, struct text *out)
 {

@@ -1,18 +1,18 @@
-/* write.h - answers as Prometheus' HTTP API writes them.
+/* write.h - writes answers as the JSON of Prometheus' HTTP API. Called by web/prom_api.c and list.c.
  *
  *   {"resultType":"scalar","result":[1431856800,"2"]}
  *   {"resultType":"vector","result":[{"metric":{"path":"/a"},"value":[1431856800,"31"]},…]}
  *   {"resultType":"matrix","result":[{"metric":{"path":"/a"},"values":[[1431856800,"31"],…]},…]}
  *
- * Times   : seconds since 1970, with three decimals where they are not whole.
- * Numbers : texts, the shortest that read back as the same, without exponents; NaN, +Inf, -Inf.
+ * Times   : seconds since 1970, with three decimals if they are not whole.
+ * Numbers : the shortest text that parses back to the same number, without exponent; NaN, +Inf, -Inf.
  */
 #pragma once
 
 #include "base/text.h"
 #include "prom/eval.h"
 
-/* False: it has more than `bytes_max`, and is cut behind the series that passed it. 0: any. */
+/* False: the answer exceeds `bytes_max` (0: no limit), and is cut behind the series that exceeded it. */
 bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *out);
 void write_number(double value, struct text *out);
 void write_labels(const struct labels *l, struct text *out);
