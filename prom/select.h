@@ -29,8 +29,8 @@ bool select_init(struct select *s, const struct selector *selector, struct budge
 void select_fini(struct select *s);
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e) MUST_CHECK;
-/* Finds series like match_series(), but a SERIES_SET may be empty. The result is found once for all metrics of
- * a report, and borrowed until the call for another report. NULL on failure. */
+/* Finds series like match_series(), but a SERIES_SET may be empty. The result is found once for all metrics
+ * of a report, and borrowed until the call for another report. NULL on failure. */
 const struct match *select_series(struct select *s, struct store *st, size_t report,
                                   struct err *e) MUST_CHECK;
 

@@ -52,7 +52,7 @@ void api_begin(struct api *api, struct query *q)
     q->format = QUERY_JSON;
 }
 
-/* A kind of question: what takes its words, and what answers it. */
+/* A kind of question: the functions that set a parameter and that answer it. */
 struct kind {
     bool (*set)(struct query *q, struct slice name, struct slice value, struct err *e);
     bool (*run)(struct store *st, const struct query *q, struct text *out, struct err *e);
@@ -135,7 +135,7 @@ static void write_report(const struct report *r, struct text *out)
     text_puts(out, "]}");
 }
 
-/* Of what has no words. */
+/* Fails if there are parameters, for paths that take none. */
 static bool has_parameters(const struct parameter *parameters, size_t count, struct reply *rp)
 {
     static const char *const none[] = {NULL};

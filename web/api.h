@@ -1,18 +1,18 @@
-/* api.h - the answers of the HTTP API, apart from HTTP.
+/* api.h - the answers of the HTTP API, without HTTP itself. Called by server.c and prom_api.c.
  *
- *   /api/v1/query     the parameters of query_set(); `format` is json unless it says csv or table
- *   /api/v1/top       those of ranking_set(): the largest series, with share and trend
- *   /api/v1/series    those of values_set(): the values of a dimension that begin with a prefix
- *   /api/v1/stream    those of streams.h: the newest rows each second
- *   /api/v1/reports   what can be asked for: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
+ *   /api/v1/query     takes the parameters of query_set(); `format` is json unless it says csv or table
+ *   /api/v1/top       takes those of ranking_set(): the largest series, with share and trend
+ *   /api/v1/series    takes those of values_set(): the values of a dimension that begin with a prefix
+ *   /api/v1/stream    takes those of streams.h: the newest rows each second
+ *   /api/v1/reports   the reports: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
  *                     "expressions":["count",…]},…]
- *   /api/v1/status    how the counting goes (status.h)
+ *   /api/v1/status    the daemon's status (status.h)
  *   /metrics          the same for Prometheus (metrics.h)
  *   /healthz          is it alive? 200 "ok", or 503 and why not
- *   /readyz           does it consume, does the store take it, is the lag bearable? Likewise
+ *   /readyz           does it consume, does the store take batches, is the lag within its limit? As /healthz
  *
- * Errors : {"error":"…"}: 400 a wrong question, 401 and 403 by server.c, 422 the answer passes a limit,
- *          503 later perhaps (the store is locked, or was never written), 500 else.
+ * Errors : {"error":"…"}: 400 wrong question; 401, 403 by server.c; 422 a limit is exceeded; 503 a retry may
+ *          succeed (the store is locked, or was never written); 500 any other.
  * Threads: any.
  */
 #pragma once
@@ -27,7 +27,7 @@ struct streams; /* streams.h */
 struct api {
     struct readers readers;
     pthread_mutex_t limits_lock;
-    struct query_limits limits; /* may change while it serves */
+    struct query_limits limits; /* may change while the server runs */
     struct status *status;
     struct streams *streams;
 };
@@ -36,12 +36,12 @@ typedef void api_fn(struct api *api, const struct parameter *parameters, size_t 
 
 api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
 
-/* What a question may cost now. */
+/* The present limits of a question. */
 struct query_limits api_limits(struct api *api);
-/* A question without words yet, with the limits and the time of now, to be answered as JSON. */
+/* Initializes a question without parameters, with the present limits and time. Its format is JSON. */
 void api_begin(struct api *api, struct query *q);
-/* Is it the question that is wrong or asks for too much, and not the store that is away? */
+/* Is the question wrong or too expensive? False: the error is another, such as an unreachable store. */
 bool api_is_of_question(const struct err *e);
-/* An answer that is an error. */
+/* Makes the reply an error. */
 void api_error(struct reply *rp, unsigned code, struct slice text);
 void api_fail(struct reply *rp, const struct err *e);

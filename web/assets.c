@@ -1,6 +1,6 @@
 #include "web/assets.h"
 
-/* The Makefile knows of these files too, so that a change of one builds this file again. */
+/* The Makefile names these files too, so that a change of one rebuilds this file. */
 #define EMBED(symbol, file)                                                                            \
     extern const char symbol[], symbol##_end[];                                                        \
     __asm__(".pushsection .rodata\n.balign 16\n.global " #symbol "\n.global " #symbol "_end\n" #symbol \
@@ -35,7 +35,7 @@ static struct asset assets[] = {
     ASSET("/dygraph.min.js", asset_dygraph_js, "text/javascript; charset=utf-8"),
 };
 
-/* Kept for ever. */
+/* Packs an asset; the memory is never freed. */
 static struct slice pack(struct slice bytes)
 {
     struct text packed = {0};

@@ -1,4 +1,4 @@
-// The chart: bars of one range, drawn by dygraphs, and what the pointer or the arrow keys read from it.
+// The chart: bars of one range, drawn by dygraphs, and the readout of the bar that the pointer or arrow keys choose.
 
 import { compactText, el, show, valueText } from "./dom.js";
 import { bucketAfter, bucketName, bucketStart, ticks, windowOf } from "./range.js";
@@ -25,7 +25,7 @@ function plotBars(e) {
   });
 }
 
-// Its legend is not shown, but would write inline styles, which the page's policy forbids.
+// The page does not show dygraphs' legend, which would write inline styles: the page's policy forbids them.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((p) => p !== Dygraph.Plugins.Legend);
 
 function makeChart(rows, range) {

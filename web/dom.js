@@ -1,4 +1,4 @@
-// Elements and texts. Whatever a log says gets onto the page by textContent alone, and with nothing in it that could hide.
+// Elements and texts. Texts from logs get onto the page by textContent alone, with invisible characters made visible.
 
 export const el = (id) => document.getElementById(id);
 
@@ -29,12 +29,12 @@ export function showFigure(element, text, title = "") {
   element.classList.toggle("long", text.length > 8);
 }
 
-// null: absent, such as the mean of nothing.
+// A value as text; null: absent, such as a mean without events.
 export function valueText(value) {
   return value === null || value === undefined ? "–" : exact.format(value);
 }
 
-// As much of it as fits on a card.
+// A value with as many digits as fit on a card.
 export function shortText(value) {
   return valueText(Number.isInteger(value) || !Number.isFinite(value) ? value : Number(value.toPrecision(8)));
 }
@@ -51,7 +51,7 @@ export function percentText(part) {
   return `${(100 * part).toFixed(part < 0.1 ? 2 : 1)} %`;
 }
 
-// Line feeds and other controls as their pictures, marks that turn or hide text as their numbers.
+// Shows line feeds and other controls as their pictures, and characters that turn or hide text as their numbers.
 export function visible(text) {
   return text.replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,

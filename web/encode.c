@@ -11,9 +11,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define GZIP_FORMAT (15 + 16) /* of deflateInit2(): a window of 32 KiB, with gzip's header */
+#define GZIP_FORMAT (15 + 16) /* for deflateInit2(): a window of 32 KiB, with gzip's header */
 
-/* The next of a list with commas, without spaces around it. False: there is none. */
+/* Takes the next item of a list with commas, without spaces around it. False: there is none. */
 static bool next_item(const char **list, struct slice *item)
 {
     *list += strspn(*list, ", \t");
@@ -25,7 +25,7 @@ static bool next_item(const char **list, struct slice *item)
     return item->len > 0;
 }
 
-/* "gzip", "gzip;q=0.5"; not where q is 0. */
+/* Does an item accept the coding: "gzip", "gzip;q=0.5"? Not if q is 0. */
 static bool takes(struct slice item, const char *coding)
 {
     size_t len = strlen(coding);

@@ -1,8 +1,9 @@
-/* encode.h - bodies as clients want them: packed, or not sent again.
+/* encode.h - compresses bodies with gzip, and makes the tags by which a client avoids a second download.
+ * Called by respond.c and assets.c.
  *
- * Gzip   : of bodies from ENCODE_BYTES_MIN, for who says that he takes it.
- * Tags   : a hash of the body. A packed body has the same one as a weak tag, W/"…", since its bytes differ;
- *          comparing is weak, as If-None-Match is (RFC 9110, 13.1.2).
+ * Gzip   : for bodies of at least ENCODE_BYTES_MIN, if the client accepts it.
+ * Tags   : a hash of the body. A packed body has the same hash as a weak tag, W/"…", since its bytes differ.
+ *          Comparison is weak, as If-None-Match wants it (RFC 9110, 13.1.2).
  * Threads: any.
  */
 #pragma once
@@ -17,8 +18,8 @@
 /* Does a client with this Accept-Encoding (NULL: none) take gzip? */
 bool encode_accepts_gzip(const char *accept);
 enum encode_effort {
-    ENCODE_QUICK = 3, /* zlib's levels: for what is made for one client, … */
-    ENCODE_SMALL = 9  /* … and for what is sent again and again */
+    ENCODE_QUICK = 3, /* zlib's level for a body that one client gets */
+    ENCODE_SMALL = 9  /* zlib's level for a body that is sent many times */
 };
 
 /* Adds `body` in gzip to `out`. False: it did not become shorter, and nothing was added. */

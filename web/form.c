@@ -17,7 +17,7 @@ static int hex_value(char c)
     return at != NULL && at >= digits + 10 ? (int)(at - digits) : -1;
 }
 
-/* [from, end) is decoded to *to, which moves behind it. */
+/* Decodes [from, end) to *to, which moves behind the result. */
 static struct slice decode(const char *from, const char *end, char **to)
 {
     char *start = *to;

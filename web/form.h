@@ -1,4 +1,4 @@
-/* form.h - the body of a request as parameters: application/x-www-form-urlencoded, as forms post it. */
+/* form.h - decodes a posted form (application/x-www-form-urlencoded) into parameters. Called by server.c. */
 #pragma once
 
 #include "base/text.h"
@@ -8,6 +8,6 @@
 
 /* Is this Content-Type a form's? NULL: there is none. */
 bool form_is(const char *content_type);
-/* Decodes in place: what is found points into `body`. Returns how many there are; those from `max` on are
- * counted only. A `%` without two hex digits stands for itself. */
+/* Decodes in place: the parameters point into `body`. Returns how many there are; only the first `max` are
+ * stored. A `%` without two hex digits stands for itself. */
 size_t form_decode(struct text *body, struct parameter *list, size_t max);

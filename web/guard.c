@@ -33,7 +33,7 @@ static int sextet(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Up to what is no base64, which `=` is not. */
+/* Decodes up to the first byte that is no digit of base64, such as `=`. */
 static size_t decode_base64(struct slice text, char bytes[CREDENTIALS_BYTES_MAX])
 {
     size_t len = 0;
@@ -58,7 +58,7 @@ static bool is_basic(struct slice text, const char *token)
     return colon != NULL && is_same(slice_of(colon + 1, len - (size_t)(colon + 1 - bytes)), token);
 }
 
-/* What follows a scheme's name and spaces; false: it is another one. */
+/* Sets `rest` to the text behind the scheme's name and spaces. False: the header has another scheme. */
 static bool after_scheme(const char *header, const char *scheme, struct slice *rest)
 {
     size_t len = strlen(scheme);

@@ -1,11 +1,11 @@
-/* guard.h - may this request be answered? The token of the configuration, as http.token has it.
+/* guard.h - checks that a request has the token of http.token. Called by server.c.
  *
- *   Authorization: Bearer TOKEN           programs: curl, Prometheus, Grafana
- *   Authorization: Basic base64(X:TOKEN)  browsers, which then ask for it and send it along, with streams
- * too; X may be anything
+ *   Authorization: Bearer TOKEN           from programs: curl, Prometheus, Grafana
+ *   Authorization: Basic base64(X:TOKEN)  from browsers, X being any user name: they ask for it on a 401, and
+ *                                         then send it with all requests, streams too
  *
- * Open    : /healthz and /readyz, which say nothing about what is counted.
- * Compare : in a time that does not depend on how much of a guess is right.
+ * Open    : /healthz and /readyz need no token, since they reveal no counts.
+ * Compare : takes a time that does not depend on how much of a guess is right.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #define HOST_BYTES_MAX 255
 
-/* Where the host ends: at the last colon that is not within brackets. False: this is no address. */
+/* Finds the length of the host: up to its closing bracket, or to the first colon. False: not an address. */
 static bool split(struct slice address, size_t *host_len)
 {
     bool bracketed = address.len > 0 && address.ptr[0] == '[';

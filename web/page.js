@@ -1,30 +1,30 @@
-// The page: which view is asked for, by its address; what the daemon answers, each second; what goes wrong.
+// The page: the view that its address names, the daemon's answers each second, and errors.
 
 import { drawChart } from "./chart.js";
 import { add, bytesText, durationText, el, shortText, show, showAll, showFigure, valueText, visible } from "./dom.js";
 import { bucketAfter, bucketStart, firstBucket, RANGES } from "./range.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
 
-const POLL_MS = 1000; // status, and the last two buckets; a stream brings both by itself
-const TYPING_MS = 200; // of silence, before it is asked what may be meant
-const STREAM_MS = 3000; // a stream that is silent for so long is not relied on
-const SLOW_MS = 2000; // an answer that takes longer is waited for aloud
+const POLL_MS = 1000; // interval of asking for status and the last two buckets, unless a stream brings both
+const TYPING_MS = 200; // pause in typing before values are suggested
+const STREAM_MS = 3000; // a stream that is silent for longer is no longer relied on
+const SLOW_MS = 2000; // a notice appears if an answer takes longer
 const TIMEOUT_MS = 10000;
-const REFUSED_MS = 300000; // what was refused is not asked again before, but of another view
-const MEASURES = 3; // shown besides the chosen one
+const REFUSED_MS = 300000; // a refused part of the view is asked again after this; another view at once
+const MEASURES = 3; // number of measures shown besides the chosen one
 
 const view = { report: null, measure: "", filters: [], range: "hour" }; // filters: [dimension, value]
 const buckets = new Map(); // start in ms -> value; null: absent
 let reports = [];
-let skewMs = 0; // the daemon's clock against ours
-let wholeAt = -Infinity, restAt = -Infinity; // when they were asked for
-let heardAt = -Infinity; // of the stream
+let skewMs = 0; // the daemon's clock minus the browser's
+let wholeAt = -Infinity, restAt = -Infinity; // times at which all buckets, and the other parts, were last asked for
+let heardAt = -Infinity; // time of the stream's last event, by performance.now()
 let stream = null;
-let typing = 0; // the timer of what is being typed
-let askedAt = null; // what is under way was; null: nothing is
-let lostAt = null; // the daemon went away then; null: it is there
-let notReady = ""; // why the daemon is not, in its words
-const refused = new Map(); // which part of the view -> { text, at }: why, and when
+let typing = 0; // the timer that ends the pause in typing
+let askedAt = null; // start of the refresh under way; null: none is
+let lostAt = null; // time at which the daemon stopped answering; null: it answers
+let notReady = ""; // the daemon's reason why it is not ready; empty: it is ready
+const refused = new Map(); // part of the view -> { text, at }: reason and time of the refusal
 
 class Refused extends Error {
   constructor(status, text) {
@@ -60,7 +60,7 @@ function figureText(measure, value) {
   return view.report.expressions[view.report.measures.indexOf(measure)] === "sum(bytes)" ? bytesText(value) : shortText(value);
 }
 
-// ---- the view: in the address, so that it can be bookmarked and gone back from
+// ---- the view: it is in the address, so that bookmarks and the back button work
 
 function address(change) {
   const v = { ...view, ...change };
@@ -129,11 +129,11 @@ function showFilters() {
 async function complete(input) {
   const dimension = input.name, prefix = input.value;
   const { values } = await ask("series", [["report", view.report.name], ["dimension", dimension], ["prefix", prefix], ["limit", "20"]]);
-  if (input.value !== prefix || !input.isConnected) return; // more was typed meanwhile
+  if (input.value !== prefix || !input.isConnected) return; // the user has typed more meanwhile
   input.list.replaceChildren(...values.map((value) => new Option(value, value)));
 }
 
-// ---- what the daemon says
+// ---- the daemon's answers
 
 function forget() {
   buckets.clear();
@@ -176,7 +176,7 @@ async function askRows() {
   takeRows(answer);
 }
 
-// The range as a whole, by every measure: the mean of an hour is not that of its minutes.
+// Asks for the range as a whole, by every measure: the mean of an hour is not the mean of its minutes' means.
 async function askTotals() {
   const asked = address({});
   const answer = await ask("query", [...question(view.report, "all", view.filters), since()]);
@@ -197,7 +197,8 @@ async function askTotals() {
   });
 }
 
-// The series of this view; where it leaves but one, those that it could be changed to.
+// Asks for the series of this view. If the view is one series, it asks for all of the report, or of another report if
+// this one has no dimensions.
 async function askTop() {
   const asked = address({});
   const report = view.report.dimensions.length > 0 ? view.report
@@ -214,7 +215,7 @@ function rank(report, measure, filters, ...more) {
   return ask("top", [...question(report, measure, filters), since(), ...more]);
 }
 
-// A report that tells statuses apart: the one that is looked at, else the one with the least besides.
+// A report with a dimension of statuses: the report of the view, else the one with the fewest dimensions.
 function classReport() {
   const tells = (r) => r.dimensions.includes("status_class") || (r.dimensions.length === 1 && r.dimensions[0] === "status");
   if (tells(view.report)) return view.report;
@@ -232,7 +233,7 @@ async function askClasses() {
   const filters = report === view.report ? view.filters.filter(([d]) => !d.startsWith("status")) : [];
   const classes = new Map([1, 2, 3, 4, 5].map((c) => [`${c}xx`, 0]));
   if (report.dimensions.length === 1) {
-    const all = report.dimensions[0] === "status" ? [["limit", "100"]] : []; // there are but five classes
+    const all = report.dimensions[0] === "status" ? [["limit", "100"]] : []; // status_class has only five values
     for (const { series, value } of (await rank(report, measure, [], ...all)).series) {
       const name = `${series[report.dimensions[0]][0]}xx`;
       if (classes.has(name)) classes.set(name, classes.get(name) + value);
@@ -246,7 +247,7 @@ async function askClasses() {
   if (asked === address({})) drawClasses(measure, [...classes]);
 }
 
-// What is wrong with a question stays wrong: its part of the view says why, and the others go on.
+// A refused question stays wrong: its part of the view says why, and the other parts go on.
 async function attempt(part, askPart) {
   const asked = address({});
   if (Date.now() - (refused.get(part)?.at ?? -Infinity) < REFUSED_MS) return;
@@ -260,7 +261,7 @@ async function attempt(part, askPart) {
   if (asked !== address({})) return;
   if (why === null) refused.delete(part);
   else refused.set(part, why);
-  if (why !== null && part === "rows") wholeAt = -Infinity; // the stream's are none of an answer
+  if (why !== null && part === "rows") wholeAt = -Infinity; // ignore the stream's rows until an answer has all of them
 }
 
 async function askRest() {
@@ -269,7 +270,7 @@ async function askRest() {
   await Promise.all([attempt("totals", askTotals), attempt("top", askTop), attempt("classes", askClasses)]);
 }
 
-// Nothing of another view stays where this one's was refused.
+// Clears refused parts of the view, so that they do not show another view's figures.
 function showRefusals() {
   el("chart-section").classList.toggle("refused", refused.has("rows"));
   if (refused.has("rows")) showFigure(el("now"), "–");
@@ -295,7 +296,7 @@ function takeStatus(s) {
   el("lag").parentNode.hidden = s.partitions.length === 0;
 }
 
-// The newest buckets and the status as they change, instead of asking for them each second.
+// Opens the stream that brings the newest buckets and the status, so that polling need not ask for them.
 function listen() {
   stream?.close();
   heardAt = -Infinity;
@@ -306,14 +307,14 @@ function listen() {
     heardAt = performance.now();
     take(JSON.parse(event.data));
   };
-  opened.addEventListener("rows", hear((answer) => wholeAt > -Infinity && takeRows(answer))); // the first are all of them
+  opened.addEventListener("rows", hear((answer) => wholeAt > -Infinity && takeRows(answer))); // askRows() brings all first
   opened.addEventListener("status", hear(takeStatus));
   stream = opened;
 }
 
 const hears = () => performance.now() - heardAt < STREAM_MS;
 
-// ---- how it goes
+// ---- state and errors
 
 function showState(state) {
   show(el("state"), state);
@@ -335,7 +336,7 @@ function complain(error) {
   showNotice(`The daemon has not answered since ${lostAt.toLocaleTimeString("en-GB")}; asking again every second.`);
 }
 
-// Another daemon may be back than the one that went away.
+// Asks for the reports anew: a different daemon may have come back.
 async function start() {
   const [, found] = await Promise.all([ask("status").then(takeStatus), ask("reports")]);
   reports = found;
@@ -371,7 +372,7 @@ setInterval(() => {
   if (waited > SLOW_MS && lostAt === null) showNotice(`The daemon takes its time: asked ${durationText(waited)} ago.`);
 }, POLL_MS);
 
-// ---- what is clicked and typed
+// ---- clicks and keys
 
 el("report").addEventListener("change", () => go({ report: reports.find((r) => r.name === el("report").value) }));
 el("measure").addEventListener("change", () => go({ measure: el("measure").value }));
@@ -402,6 +403,6 @@ addEventListener("popstate", () => {
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) stream?.close();
   else if (view.report !== null) listen();
-  wholeAt = -Infinity; // what was missed meanwhile
+  wholeAt = -Infinity; // all buckets are asked for again
 });
 poll();

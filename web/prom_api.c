@@ -14,7 +14,7 @@
 #define SELECTORS_MAX      16
 #define LABEL_PREFIX       "/prometheus/api/v1/label/"
 #define LABEL_SUFFIX       "/values"
-/* Clients take from the version what they may ask for: this one has match[] of label values, and no more. */
+/* Clients infer from the version what they may use: this one has match[] of label values, and no more. */
 #define PROMETHEUS_VERSION "2.24.0"
 
 struct call {
@@ -23,20 +23,20 @@ struct call {
     struct query_limits limits;
     const struct parameter *parameters;
     size_t count;
-    struct slice label; /* of label/NAME/values */
-    struct text *out;   /* of the data */
-    bool is_cut;        /* some of the data is missing: */
-    const char *limit;  /* by this, as the warning says it */
+    struct slice label; /* NAME of label/NAME/values */
+    struct text *out;   /* gets the data */
+    bool is_cut;        /* a limit has cut the data */
+    const char *limit;  /* that limit, as the warning names it */
 };
 
-/* Adds the data to `out`. EX_USAGE and EX_UNAVAILABLE: 422, but EX_PROTOCOL, of a parameter: 400. */
+/* Adds the data to `out`. EX_USAGE and EX_UNAVAILABLE become 422; BAD_PARAMETER becomes 400. */
 typedef bool call_fn(struct call *c, struct err *e);
 
 #define BAD_PARAMETER EX_PROTOCOL
 
 /* ---- parameters */
 
-/* A NULL pointer where it is not there. */
+/* A NULL pointer: there is no such parameter. */
 static struct slice find(const struct call *c, const char *name)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -55,7 +55,7 @@ static bool fail_parameter(struct err *e, const char *name, struct slice value, 
                    suggest_quote(value, quoted), expected);
 }
 
-/* Seconds as a decimal fraction. */
+/* Parses seconds as a decimal fraction. */
 static bool parse_seconds(struct slice text, int64_t *ms)
 {
     char copy[TIME_BYTES_MAX], *end;
@@ -91,7 +91,7 @@ static bool get_step(const struct call *c, int64_t *ms, struct err *e)
     return is_step || fail_parameter(e, "step", text, "seconds above 0 or a duration such as 1m");
 }
 
-/* How many may be listed, and what the warning says of it. */
+/* Sets how many entries may be listed, and how the warning names that limit. */
 static bool get_limit(struct call *c, uint64_t *max, struct err *e)
 {
     struct slice limit = find(c, "limit");
@@ -268,7 +268,7 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
     readers_give(&c->api->readers, c->store, good || e.code == BAD_PARAMETER || api_is_of_question(&e));
 }
 
-/* NAME of …/label/NAME/values. */
+/* Finds NAME in …/label/NAME/values. */
 static bool find_label(const char *path, struct slice *label)
 {
     size_t len = strlen(path), prefix = strlen(LABEL_PREFIX), suffix = strlen(LABEL_SUFFIX);

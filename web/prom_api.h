@@ -1,14 +1,14 @@
-/* prom_api.h - the part of Prometheus' HTTP API that its clients ask for charts: Grafana's data source,
- * promtool.
+/* prom_api.h - the part of Prometheus' HTTP API that clients such as Grafana and promtool use for charts.
+ * Called by server.c.
  *
  *   /prometheus/api/v1/query, query_range          an expression at an instant, over a range (prom/eval.h)
  *   /prometheus/api/v1/labels, label/NAME/values, series, metadata                       (prom/list.h)
- *   /prometheus/api/v1/status/buildinfo, rules, alerts, query_exemplars                  for those who ask
+ *   /prometheus/api/v1/status/buildinfo, rules, alerts, query_exemplars                  constant answers
  *   /prometheus/-/healthy, /-/ready                                                      as /healthz, /readyz
  *
  * Answers : {"status":"success","data":…}
- * Errors  : {"status":"error","errorType":"…","error":"…"}: 400 bad_data: a parameter; 422 execution: the
- *           expression, or the answer passes a limit; 503 unavailable; 500 internal.
+ * Errors  : {"status":"error","errorType":"…","error":"…"}: 400 bad_data: a parameter is wrong; 422
+ *           execution: the expression is wrong, or a limit is exceeded; 503 unavailable; 500 internal.
  * Source  : https://prometheus.io/docs/prometheus/latest/querying/api/
  * Threads : any.
  */
@@ -18,6 +18,6 @@
 
 #define PROM_API_PREFIX "/prometheus/"
 
-/* `path` begins with the prefix. False: nothing is there. */
+/* Pre: `path` begins with PROM_API_PREFIX. False: no such path. */
 bool prom_api_answer(struct api *api, const char *path, const struct parameter *parameters, size_t count,
                      struct reply *rp);

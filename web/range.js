@@ -1,9 +1,10 @@
-// The four ranges of the page: the buckets of each, and what they are called. Times are ms since 1970.
+// The four ranges of the page, their buckets and names. Times are ms since 1970.
 
 const MINUTE_MS = 60000, HOUR_MS = 3600000, DAY_MS = 86400000;
-const LENGTHS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }; // a month's varies
+const LENGTHS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }; // months vary
 
-// `whole_ms`: how often all of it is asked for again, since late lines count where they belong; `rest_ms`: what is below it.
+// `whole_ms`: interval at which all buckets are asked for again, since late lines change old ones;
+// `rest_ms`: interval for the other parts of the page.
 export const RANGES = {
   hour: { link: "Hour", title: "last hour", now: "this minute", step: "minute", count: 60, whole_ms: 5000, rest_ms: 10000 },
   day: { link: "Day", title: "last 24 hours", now: "this hour", step: "hour", count: 24, whole_ms: 15000, rest_ms: 30000 },
@@ -18,7 +19,7 @@ export function bucketStart(step, ms) {
   return Math.floor(ms / LENGTHS_MS[step]) * LENGTHS_MS[step];
 }
 
-// The start of the bucket that is `count` after one.
+// The start of the bucket that is `count` buckets after the one at `ms`.
 export function bucketAfter(step, ms, count = 1) {
   const at = new Date(ms);
   if (step === "month") return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + count, 1);
@@ -29,7 +30,7 @@ export function firstBucket(range, nowMs) {
   return bucketAfter(range.step, bucketStart(range.step, nowMs), 1 - range.count);
 }
 
-// What the chart spans. A bar begins where its minute does, and the hour moves every second.
+// The time range of the chart. A bar begins at its minute's start, and the last hour moves every second.
 export function windowOf(range, nowMs) {
   if (range.step === "minute") return [nowMs - (range.count - 1) * MINUTE_MS, nowMs + MINUTE_MS];
   return [firstBucket(range, nowMs), bucketAfter(range.step, bucketStart(range.step, nowMs))];
@@ -50,7 +51,7 @@ const NAMES = { minute: clock, hour: weekday, day, month: monthOfYear };
 
 export const bucketName = (step, ms) => NAMES[step](ms);
 
-// A mark at every n-th bucket: round local times, or days and months counted from the first.
+// The axis may have a tick at every n-th bucket: at round local times, or at days and months by their number.
 const EVERY = { minute: [5, 10, 15, 20, 30], hour: [1, 2, 3, 4, 6, 12], day: [1, 2, 3, 5, 10], month: [1, 2, 3, 6] };
 const ORDINALS = {
   minute: (ms) => new Date(ms).getMinutes(),
@@ -59,7 +60,7 @@ const ORDINALS = {
   month: (ms) => new Date(ms).getUTCMonth(),
 };
 
-// As many marks as the width has room for, as dygraphs wants them.
+// As many ticks as the width has room for, in the form that dygraphs takes.
 export function ticks(step, fromMs, toMs, pixels) {
   const starts = [];
   for (let ms = bucketStart(step, fromMs); ms < toMs; ms = bucketAfter(step, ms)) if (ms >= fromMs) starts.push(ms);

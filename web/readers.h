@@ -1,8 +1,9 @@
-/* readers.h - handles to read the store with, kept open between requests and lent to one thread at a time.
+/* readers.h - a pool of handles that read the store: each is lent to one thread at a time, and stays open
+ * between requests. Called by api.c, prom_api.c and streams.c.
  *
- * Why     : opening a store costs more than most queries; a handle belongs to one thread.
- * Limits  : READERS_MAX are kept; a further one that is given back is closed.
- * Threads : any; what was taken is the taker's alone until it gives it back.
+ * Why     : opening a store costs more than most queries, and threads cannot share a handle.
+ * Limits  : READERS_MAX idle handles stay open; a further one is closed when it is given back.
+ * Threads : any; a handle belongs to the thread that took it until it gives it back.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct readers {
 
 void readers_init(struct readers *r, const char *store_url);
 void readers_fini(struct readers *r);
-/* NULL where the store cannot be opened (yet). */
+/* NULL: the store cannot be opened (yet). */
 struct store *readers_take(struct readers *r, struct err *e) MUST_CHECK;
-/* `good`: the store did not fail, so the handle may serve again. */
+/* Gives a handle back. `good`: the store did not fail, so the handle may be lent again. */
 void readers_give(struct readers *r, struct store *st, bool good);

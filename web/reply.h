@@ -1,4 +1,4 @@
-/* reply.h - what a request is answered with, before HTTP comes into it. */
+/* reply.h - a request's parameters and its reply, before respond.c makes an HTTP response of it. */
 #pragma once
 
 #include "base/text.h"
@@ -6,16 +6,16 @@
 #include <stdbool.h>
 
 struct parameter {
-    struct slice name, value; /* of the URL, decoded; any bytes */
+    struct slice name, value; /* decoded, from the URL or a form; any bytes */
 };
 
 struct reply {
-    unsigned code;
+    unsigned code;             /* HTTP status */
     const char *type;          /* Content-Type */
     struct text body;          /* owned */
-    const struct asset *asset; /* instead of a body (assets.h) */
-    struct stream *stream;     /* instead of a body: one that goes on (streams.h), owned */
-    const char *allow;         /* the methods that there are here; NULL: not told */
-    bool is_closed;            /* about a period that has ended: likely the same next time */
-    bool retry;                /* the same request may succeed in a second */
+    const struct asset *asset; /* asset to send instead of `body` (assets.h); NULL: none */
+    struct stream *stream;     /* stream to send instead of `body` (streams.h), owned; NULL: none */
+    const char *allow;         /* value of the header Allow; NULL: no such header */
+    bool is_closed; /* the answer covers a period that has ended: it is likely the same next time */
+    bool retry;     /* the same request may succeed in a second */
 };

@@ -11,7 +11,7 @@
 
 #define STREAM_BUFFER_BYTES 8192
 
-/* Nothing is loaded from elsewhere, nothing inline runs, and no other site may frame or read this one. */
+/* The page loads nothing from elsewhere and runs nothing inline; no other site may frame or read it. */
 static const struct {
     const char *name, *value;
 } headers[] = {
@@ -22,15 +22,15 @@ static const struct {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-/* What is sent of a reply's bytes. */
+/* The bytes that are sent of a reply. */
 struct payload {
-    struct slice bytes; /* of its body, or of the asset */
+    struct slice bytes; /* bytes of its body, or of the asset */
     const char *tag;    /* NULL: none */
     char own_tag[ENCODE_TAG_BYTES];
     bool is_packed;
 };
 
-/* NULL where the client did not send it. */
+/* NULL: the client did not send this header. */
 static const char *header_of(struct MHD_Connection *con, const char *name)
 {
     return MHD_lookup_connection_value(con, MHD_HEADER_KIND, name);
@@ -72,7 +72,7 @@ static void add_headers(struct MHD_Response *response, const struct reply *rp, c
     }
 }
 
-/* What the reader of a stream is given: which connection waits where there is nothing to read. */
+/* A stream, and the connection that waits when the stream has nothing to read. */
 struct reading {
     struct stream *stream;
     struct MHD_Connection *con;
@@ -104,7 +104,7 @@ static struct MHD_Response *respond_with_stream(struct MHD_Connection *con, stru
     return response;
 }
 
-/* False: it stays as it is. */
+/* False: the bytes stay as they are. */
 static bool pack(struct reply *rp, struct slice *bytes)
 {
     struct text packed = {0};
@@ -121,7 +121,7 @@ static bool pack(struct reply *rp, struct slice *bytes)
     return true;
 }
 
-/* Leave the bytes out where the client has them, or pack them. */
+/* Omits the bytes if the client has them already; else packs them if the client accepts gzip. */
 static void prepare(struct MHD_Connection *con, struct reply *rp, struct payload *p)
 {
     p->bytes = rp->asset != NULL ? rp->asset->bytes : text_slice(&rp->body);

@@ -1,8 +1,9 @@
-/* respond.h - a reply as an HTTP response: headers that go with everything, gzip, 304, streams.
+/* respond.h - sends a reply as an HTTP response: common headers, gzip, 304, streams. Called by server.c.
  *
- * Caching: assets are checked for a newer one each time; so are answers about a period that has ended,
- *          since a late event may still change them, and only for this client. Nothing else is kept.
- * Threads: that of the connection.
+ * Caching: clients revalidate an asset at each use. They also revalidate answers about a period that has
+ *          ended, since a late event may change them; shared caches must not store these. Nothing else is
+ *          cached.
+ * Threads: the thread of the connection.
  */
 #pragma once
 
@@ -10,5 +11,5 @@
 
 #include <microhttpd.h>
 
-/* Takes the body and the stream. `last`: the connection ends with it. */
+/* Takes ownership of the body and the stream. `last`: the connection ends with this response. */
 enum MHD_Result respond(struct MHD_Connection *con, struct reply *rp, bool last);

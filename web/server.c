@@ -17,20 +17,20 @@
 
 struct server {
     struct api api;
-    const char *listen; /* borrowed; its host is one that requests may name */
-    const char *token;  /* borrowed; NULL: none is asked for */
+    const char *listen; /* borrowed; requests may name its host */
+    const char *token;  /* borrowed; NULL: requests need none */
     char address[LISTEN_TEXT_BYTES];
     struct MHD_Daemon *daemon;
 };
 
-/* Between the calls of on_request(). */
+/* The state of a request between the calls of on_request(). */
 struct request {
     struct text form; /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
 };
 
 struct parameters {
     struct parameter list[SERVER_PARAMETERS_MAX];
-    size_t count; /* that were given; more than fit is an error */
+    size_t count; /* parameters given; more than fit into `list` are an error */
 };
 
 static const struct {
@@ -54,7 +54,7 @@ static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-/* Of the URL, and of the form behind it. */
+/* Gets the parameters of the URL, then those of the form. */
 static bool get_parameters(struct MHD_Connection *con, struct request *rq, struct parameters *p,
                            struct reply *rp)
 {
@@ -117,7 +117,7 @@ static bool has_body(struct MHD_Connection *con)
            (length != NULL && strcmp(length, "0") != 0);
 }
 
-/* A question of Prometheus' API may be posted as a form. */
+/* Only a question of Prometheus' API may be posted, as a form. */
 static void refuse_method(struct MHD_Connection *con, const char *path, const char *method, struct reply *rp)
 {
     const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
@@ -136,7 +136,7 @@ static void refuse_method(struct MHD_Connection *con, const char *path, const ch
     }
 }
 
-/* Refused by its headers alone; the connection ends with it, since a body may follow. */
+/* Refuses a request by its headers alone. The caller ends the connection then, since a body may follow. */
 static bool refuse(const struct server *sv, struct MHD_Connection *con, const char *path, const char *method,
                    struct reply *rp)
 {
@@ -166,7 +166,7 @@ static void on_end(void *context, struct MHD_Connection *con, void **state,
     free(rq);
 }
 
-/* Called when the headers are there, for each piece of a body, and when the whole request is there. */
+/* libmicrohttpd calls this after the headers, for each piece of a body, and after the whole request. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *con, const char *path,
                                   const char *method, const char *version, const char *data, size_t *data_len,
                                   void **state)
@@ -219,7 +219,7 @@ static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_op
                             MHD_OPTION_ARRAY, has_tls ? secrets : secrets + 2, MHD_OPTION_END);
 }
 
-/* Suspended connections cannot be stopped, so that streams end first. */
+/* libmicrohttpd cannot stop suspended connections, so streams end first. */
 static void stop_serving(struct server *sv)
 {
     if (sv->api.streams != NULL)

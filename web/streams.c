@@ -7,19 +7,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What streams send, shared by those that are at it. */
+/* The bytes of one answer. The streams that send it share it. */
 struct frame {
     size_t users;
     struct text bytes;
-    int64_t begun_ms, cost_ms; /* when its question was asked (monotonic), and how long that took */
+    int64_t begun_ms, cost_ms; /* when its question was asked (monotonic); how long that took */
 };
 
-/* The same words, asked by at least one stream. */
+/* A question that at least one stream asks. */
 struct question {
     struct question *next;
-    size_t users; /* streams, and the thread that asks it just now */
-    size_t count;
-    struct parameter *parameters; /* in memory of its own, with their texts */
+    size_t users;                 /* its streams, and the thread while it asks */
+    size_t count;                 /* number of parameters */
+    struct parameter *parameters; /* owned, with their texts in the same allocation */
     struct frame *newest;         /* never NULL */
 };
 
@@ -28,7 +28,7 @@ struct stream {
     struct streams *streams;
     struct question *question;
     struct frame *frame; /* being sent; NULL: none yet */
-    size_t sent;         /* of it */
+    size_t sent;         /* bytes of the frame that were sent */
     void *suspended;     /* the client that waits; NULL: none */
 };
 
@@ -37,7 +37,7 @@ struct streams {
     struct streams_clients clients;
     size_t streams_max, stream_count;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* there is another question, or the end has come */
+    pthread_cond_t changed; /* a question was added, or `ending` was set */
     pthread_t thread;
     struct question *questions;
     struct stream *list;
@@ -62,7 +62,7 @@ static bool set_word(struct query *q, struct slice name, struct slice value, str
     return unknown_name(e, "parameter", name, names);
 }
 
-/* The step at hand and the two before it; by second so long a time that what is counted late is in it. */
+/* Sets the present step and the two before it; by second two minutes, so that late events are in them. */
 static void set_range(struct query *q)
 {
     if (!q->has_step)
@@ -102,7 +102,7 @@ static void add_event(struct text *out, const char *name, const struct text *dat
     text_putc(out, '\n');
 }
 
-/* *good: the question was answered, else *e says why not. */
+/* Asks the question. *good: it was answered; else *e says why not. */
 static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
                                 struct err *e)
 {
@@ -124,7 +124,7 @@ static struct frame *make_frame(struct api *api, const struct parameter *paramet
     return f;
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static void publish(struct streams *s, struct question *qu, struct frame *f)
 {
     frame_release(qu->newest);
@@ -137,7 +137,7 @@ static void publish(struct streams *s, struct question *qu, struct frame *f)
     }
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static void question_release(struct streams *s, struct question *qu)
 {
     if (--qu->users > 0)
@@ -151,23 +151,23 @@ static void question_release(struct streams *s, struct question *qu)
     free(qu);
 }
 
-/* How long after it began to be asked its question is due again, if it were the only one. */
+/* The time from one start of asking the question to the next, if it were the only question. */
 static int64_t interval_ms(const struct frame *f)
 {
     int64_t least_ms = STREAMS_SHARE * f->cost_ms;
     return least_ms > STREAMS_INTERVAL_MS ? least_ms : STREAMS_INTERVAL_MS;
 }
 
-/* How many times as long it is for each, so that all together keep to their share, too. */
+/* The factor for all intervals, by which all questions together keep to STREAMS_SHARE, too. */
 static double stretch(const struct streams *s)
 {
-    double load = 0; /* of the thread's time */
+    double load = 0; /* part of the thread's time */
     for (const struct question *qu = s->questions; qu != NULL; qu = qu->next)
         load += (double)qu->newest->cost_ms / (double)interval_ms(qu->newest);
     return load * STREAMS_SHARE > 1 ? load * STREAMS_SHARE : 1;
 }
 
-/* NULL: there is none. Under the lock. */
+/* NULL: there is no question. Call under the lock. */
 static struct question *first_due(const struct streams *s, int64_t *due_ms)
 {
     const double times = stretch(s);
@@ -182,7 +182,7 @@ static struct question *first_due(const struct streams *s, int64_t *due_ms)
     return first;
 }
 
-/* Under the lock, which is not held while it is asked. */
+/* Call under the lock; it is released while the question is asked. */
 static void ask_again(struct streams *s, struct question *qu)
 {
     struct err e;
@@ -283,7 +283,7 @@ static struct slice copy_slice(char **to, struct slice from)
     return copy;
 }
 
-/* Takes the frame. */
+/* Takes over the frame. Call under the lock. */
 static struct question *add_question(struct streams *s, const struct parameter *parameters, size_t count,
                                      struct frame *f)
 {
@@ -305,7 +305,7 @@ static struct question *add_question(struct streams *s, const struct parameter *
     return qu;
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static struct stream *add_stream(struct streams *s, struct question *qu)
 {
     struct stream *st = xcalloc(1, sizeof *st);
@@ -316,7 +316,7 @@ static struct stream *add_stream(struct streams *s, struct question *qu)
     return st;
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static bool is_full(const struct streams *s)
 {
     return s->stream_count >= s->streams_max || s->ending;
@@ -331,7 +331,7 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     struct frame *first = NULL;
     pthread_mutex_lock(&s->lock);
     if (!is_full(s) && find_question(s, parameters, count) == NULL) {
-        /* Asked before the stream begins, so that what is wrong with it is an answer. */
+        /* Ask before the stream begins, so that an error of the question is the reply. */
         pthread_mutex_unlock(&s->lock);
         first = make_frame(s->api, parameters, count, &good, &e);
         pthread_mutex_lock(&s->lock);

@@ -1,5 +1,5 @@
-/* streams.h - answers that go on: the newest rows of a question each second, for any number of browsers, as
- * server-sent events.
+/* streams.h - sends the newest rows of a question each second as server-sent events, to any number of
+ * browsers. Called by server.c and respond.c.
  *
  *   event: rows
  *   data: {"report":"site","measures":["hits"],"step":"minute",…,"values":[[…],[…],["…:10:07:00Z",31]]}
@@ -7,16 +7,17 @@
  *   event: status
  *   data: {"version":…}
  *
- * Words   : report, measure, filter and step (minute, if none is given) as query_set() takes them. The rows
- *           are the step at hand and the two before it, by second those of two minutes, as /api/v1/query
- *           answers them. Where the store cannot be read, a comment says so instead of them.
- * Cost    : streams of the same words in the same order share one question, which is asked once a second
- *           however many they are; a dear one less often, so that it takes at most STREAMS_SHARE of the time
- *           of the one thread that asks them. The others keep their second, but wait while it is asked. Where
- *           all together would take more than that share, all are asked less often.
- * Slow    : who has not taken a frame when the next is there misses some, and then gets the newest.
- * Limits  : streams_max at once; a further one is a 503.
- * Threads : any; a stream belongs to the thread that has it. streams_start() and streams_end() by one.
+ * Words   : report, measure, filter, step (default: minute), week_start and tz, as query_set() takes them.
+ * Rows    : the present step and the two before it; by second, those of the last two minutes; in the format
+ *           of /api/v1/query. If the store cannot be read, a comment says so instead.
+ * Cost    : streams with the same words in the same order share one question. One thread asks each question
+ *           once a second. An expensive question is asked less often, so that it takes at most a fifth of the
+ *           thread's time (STREAMS_SHARE); the others wait while it is asked. If all questions together would
+ *           take more than that share, all are asked less often.
+ * Slow    : a client that has not taken a frame when the next one is ready misses frames, and then gets the
+ *           newest.
+ * Limits  : streams_max at once; a further one gets a 503.
+ * Threads : any; one thread uses a stream at a time. One thread calls streams_start() and streams_end().
  */
 #pragma once
 
@@ -25,30 +26,30 @@
 #include <stdbool.h>
 
 #define STREAMS_INTERVAL_MS 1000
-#define STREAMS_SHARE       5 /* a fifth */
+#define STREAMS_SHARE       5 /* divisor: at most a fifth of the thread's time */
 
 struct api;
 struct streams;
 struct stream;
 
-/* How a client is told to wait until stream_read() has something again. */
+/* Callbacks that make a client wait until stream_read() has bytes again. */
 struct streams_clients {
-    void (*suspend)(void *client); /* within stream_read() */
-    void (*resume)(void *client);  /* from another thread */
+    void (*suspend)(void *client); /* called within stream_read() */
+    void (*resume)(void *client);  /* called from another thread */
 };
 
-/* `api` is borrowed. NULL: there is no thread to be had. */
+/* Borrows `api`. NULL: the thread cannot be started. */
 struct streams *streams_start(struct api *api, const struct streams_clients *clients, size_t streams_max);
-/* Every stream ends with its next read, and all that wait are resumed. */
+/* Resumes all waiting clients; every stream ends with its next read. */
 void streams_end(struct streams *s);
-/* Once no stream is open any more. NULL is fine. */
+/* Call once no stream is open any more. NULL is fine. */
 void streams_free(struct streams *s);
 
-/* An api_fn: the stream, or why there is none. */
+/* An api_fn: replies with a stream, or with the reason why there is none. */
 void stream_answer(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
-/* NULL with the reason in `rp`. */
+/* NULL: `rp` has the reason. */
 struct stream *stream_open(struct streams *s, const struct parameter *parameters, size_t count,
                            struct reply *rp);
 void stream_close(struct stream *st);
-/* Bytes put into `buf`; 0: none now, and `client` was suspended; -1: the end. */
+/* Returns the bytes put into `buf`; 0: none now, and `client` was suspended; -1: the end. */
 long stream_read(struct stream *st, void *client, char *buf, size_t size);

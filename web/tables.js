@@ -34,7 +34,7 @@ export function drawClasses(measure, classes) {
   }
 }
 
-// How it went on from the period before. `known`: something was counted then.
+// The change from the period before. `known`: that period has counts.
 function trendText(entry, known) {
   if (!known) return "–";
   if (!entry.before) return "new";
@@ -53,8 +53,8 @@ function addSeries(row, report, entry, most, address) {
   });
 }
 
-// `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first, null where there was none;
-// `before`: {total} of the period before, or null; `address`: of a changed view.
+// `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first; `before` in it is null if the series
+// had no value then. `before`: {total} of the period before, or null. `address`: gives the address of a changed view.
 export function drawTop(report, measure, series, before, address) {
   const head = el("top").tHead, body = el("top").tBodies[0];
   const most = series.length > 0 && series[0].value > 0 ? series[0].value : Infinity;

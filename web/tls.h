@@ -1,8 +1,8 @@
-/* tls.h - the certificate and the key that a server shows, as PEM.
+/* tls.h - loads the server's certificate and key as PEM. Called by server.c.
  *
  * Limits : files of at most TLS_FILE_BYTES_MAX.
- * Errors : EX_CONFIG: only one of them is named, one cannot be read, or it is no PEM. Whether they belong
- *          together GnuTLS says, when the server starts.
+ * Errors : EX_CONFIG: only one of them is named, one cannot be read, or one is not PEM. When the server
+ *          starts, GnuTLS checks that they belong together.
  */
 #pragma once
 
@@ -15,6 +15,6 @@ struct tls {
     struct text cert, key; /* empty: plain HTTP */
 };
 
-/* Paths, or both NULL. */
+/* `cert`, `key`: paths, or both NULL. */
 bool tls_load(struct tls *t, const char *cert, const char *key, struct err *e) MUST_CHECK;
 void tls_fini(struct tls *t);
