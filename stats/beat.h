@@ -1,11 +1,11 @@
-/* beat.h - the heartbeats of the threads that count, for the watchdog: is any of them stuck?
+/* beat.h - the heartbeats of the counting threads, by which the watchdog (daemon/service) finds a stuck one.
  *
- * Turn    : a thread says beat_turn() in every turn of its loop, also when it had nothing to do and when it
- *           tries the store again: a store that is away is no reason to be restarted.
- * Rest    : beat_rest() before it waits for another watched thread, and when it ends: whoever is waited for
- *           is the one to blame.
- * Stuck   : a thread that was not at rest and made no turn for so long.
- * Threads : beats_add() before the watched threads start; each beat is turned by one thread; any may ask.
+ * Turn    : a thread calls beat_turn() in every turn of its loop, even if it had nothing to do or retries the
+ *           store: an unreachable store is no reason for a restart.
+ * Rest    : a thread calls beat_rest() before it waits for another watched thread, and when it ends. The
+ *           thread that it waits for is the one to blame.
+ * Stuck   : a thread that is not at rest and has made no turn for the time given.
+ * Threads : call beats_add() before the watched threads start. One thread turns each heartbeat; any may ask.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #define BEATS_MAX 160
 
 struct beat {
-    _Atomic int64_t turned_ms; /* monotonic; INT64_MAX: at rest */
+    _Atomic int64_t turned_ms; /* monotonic time of the last turn; INT64_MAX: at rest */
     const char *name;          /* borrowed, for the log */
     const struct clock *clock;
 };
@@ -29,12 +29,12 @@ struct beats {
 };
 
 void beats_init(struct beats *bs, const struct clock *clock);
-/* A new one, at rest. It stays: a thread that is started again uses the same. */
+/* Adds a heartbeat, at rest. It is never removed: a thread that is restarted uses the same one. */
 struct beat *beats_add(struct beats *bs, const char *name);
-/* The one that made no turn for longest, if that is over for_ms; else NULL. */
+/* The heartbeat without a turn for the longest time, if that exceeds `for_ms`; else NULL. */
 const struct beat *beats_stuck(const struct beats *bs, int64_t for_ms);
 
-/* NULL: nobody watches. */
+/* NULL: no watchdog. */
 static inline void beat_turn(struct beat *b)
 {
     if (b != NULL)

@@ -19,7 +19,7 @@ static void add_seconds(struct text *out, int64_t us)
     text_printf(out, "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
 }
 
-/* A label's value: backslash, double quote and line feed are escaped. */
+/* Adds a label's value; escapes backslash, double quote and line feed. */
 static void add_label(struct text *out, const char *value)
 {
     text_putc(out, '"');
@@ -60,7 +60,7 @@ static void add_reports(struct status *s, struct text *out)
     }
 }
 
-/* Of spans that expire; others may have it that more do. */
+/* Adds resolutions that this daemon expires, and those with late events: another daemon may expire more. */
 static void add_late(const struct status *s, struct text *out)
 {
     add_head(out, "events_expired_total", "counter",
@@ -148,7 +148,7 @@ static void add_interval(const struct status *s, struct text *out)
     text_putc(out, '\n');
 }
 
-/* Of MongoDB: coverage is used / begun; of what was made, waste is from `unused` to all that is not used. */
+/* For MongoDB. Coverage is used / begun. Waste is at least unused / made, at most (made - used) / made. */
 static void add_prealloc(const struct status *s, struct text *out)
 {
     const struct prealloc_figures *f = &s->last_batch.prealloc;
@@ -166,7 +166,7 @@ static void add_prealloc(const struct status *s, struct text *out)
                 f->spike_milli % 1000);
 }
 
-/* Of sources whose events are kept as they are. */
+/* For sources with raw events. */
 static void add_raws(const struct status *s, struct text *out)
 {
     static const struct {
@@ -218,7 +218,7 @@ static void add_store(const struct status *s, struct text *out)
             "Whether the store took what it was given last.");
 }
 
-/* Of a store that has jobs. */
+/* For a store that has jobs. */
 static void add_jobs(const struct status *s, struct text *out)
 {
     add_one(out, "rollup_months_total", "counter", (int64_t)s->months_rolled,
@@ -231,7 +231,7 @@ static void add_jobs(const struct status *s, struct text *out)
             "Jobs that failed, and are tried again.");
 }
 
-/* Of this process: memory that is no file's, which is what a limit stops. -1: not known. */
+/* The process' resident memory that is not of files: memory limits apply to it. -1: not known. */
 static int64_t anonymous_bytes(void)
 {
     char line[128];

@@ -1,7 +1,7 @@
-/* metrics.h - the status as Prometheus reads it: text format 0.0.4.
+/* metrics.h - writes the status in Prometheus' text format 0.0.4. Called by web/api.c; cannot fail.
  *
- * Names   : tallyd_ first, units last, _total at the end of counters; once released a name does not change.
- * Source  : https://prometheus.io/docs/practices/naming/; `promtool check metrics` has nothing to say.
+ * Names   : tallyd_ first, units last, _total at the end of counters. A released name does not change.
+ * Source  : https://prometheus.io/docs/practices/naming/; `promtool check metrics` reports nothing.
  * Threads : any.
  */
 #pragma once

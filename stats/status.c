@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A source that pauses for longer than this has a falling rate. */
+/* If a source pauses for longer than this, its rate falls. */
 #define PAUSE_MS 3000
 
 const int64_t status_latencies_ms[STATUS_LATENCIES] = {1,   2,   5,    10,   20,   50,   100,

@@ -1,17 +1,18 @@
-/* status.h - how the counting goes, told by those who count and read by those who serve.
+/* status.h - the status of the daemon: the counting threads note it, and the HTTP server, the log and systemd
+ * show it. Only status_add_partition() can fail.
  *
- *   status_note()            several times a second: where it stands, and the books since the start
+ *   status_note()            several times a second: the state, and the books since the start
  *   status_note_batch()      after every batch applied
- *   status_note_store()      after every attempt: did the store take it?
- *   status_note_partition()  how far a partition is, and how long
+ *   status_note_store()      after every attempt to apply one: did the store take it?
+ *   status_note_partition()  the position in a partition, and its end
  *
- * Alive   : whoever counts notes something several times a second; silence for STATUS_SILENCE_MS means that
- *           it hangs, and so does a thread that is told to be stuck. A store that is away is neither: it is
- *           tried again, and noted. While the store is opened, however long that takes, it is alive.
- * Ready   : it consumes, the store takes what it is given, and the lag is within lag_max.
- * Rate    : over the last STATUS_RATE_MS, between batches: they come in steps of a flush, and a window cut
- *           by the clock would see now more of them, now fewer.
- * Limits  : STATUS_PARTITIONS_MAX; further ones are not shown.
+ * Alive   : the counting threads note something several times a second. Silence for STATUS_SILENCE_MS means
+ *           that they hang; so does status_note_stuck(). An unreachable store does not: it is retried, and
+ *           noted. While the store is being opened, silence is normal.
+ * Ready   : the daemon consumes, the store takes its batches, and the lag is within lag_max.
+ * Rate    : over the last STATUS_RATE_MS, between two batches. Lines are noted in steps of a flush, so a
+ *           window cut by the clock would hold now more steps, now fewer.
+ * Limits  : STATUS_PARTITIONS_MAX; further partitions are not shown.
  * Threads : any; every call takes the lock. Notes allocate nothing.
  */
 #pragma once
@@ -25,45 +26,45 @@
 
 #include <pthread.h>
 
-#define STATUS_SILENCE_MS     30000 /* longer than any one call of the store or of Kafka is waited for */
+#define STATUS_SILENCE_MS     30000 /* longer than the timeout of any call of the store or of Kafka */
 #define STATUS_RATE_MS        10000
 #define STATUS_STEPS_MAX      64
 #define STATUS_PARTITIONS_MAX 4096
 #define STATUS_LATENCIES      13
 #define STATUS_ERROR_BYTES    256
 
-/* In milliseconds: upper ends of the histogram's buckets, inclusive; the last bucket has none. */
+/* Upper ends of the histogram's buckets in ms, inclusive; the last bucket has none. */
 extern const int64_t status_latencies_ms[STATUS_LATENCIES];
 
 enum status_state {
-    STATUS_OPENING,  /* the store is waited for, or opened */
+    STATUS_OPENING,  /* the daemon waits for the store, or opens it */
     STATUS_STARTING, /* not consuming yet: no partition is assigned */
     STATUS_WAITING,  /* the source is still empty */
-    STATUS_COUNTING, /* and waiting for more */
-    STATUS_ENDED,    /* the source has ended; what was counted is served */
+    STATUS_COUNTING, /* counting, or waiting for more */
+    STATUS_ENDED,    /* the source has ended; queries are still answered */
     STATUS_STOPPING  /* draining */
 };
 
 struct status_figures {
     enum status_state state;
-    const struct books *books;      /* since the start, of all sources; copied */
-    int64_t messages;               /* consumed since the start; of a source that has none, lines */
-    int64_t dead_letters;           /* rejected records written elsewhere, since the start */
-    int64_t partitions, rebalances; /* consumed here; how often a group gave some since the start */
-    int64_t unproven;               /* gone on with though no counted record could be compared */
-    int64_t offset, stored;         /* of a file: read, durable */
-    int64_t shard_bytes;            /* what the ingest threads hold, … */
-    int64_t queue_bytes;            /* … and what was fetched ahead for them */
-    int64_t memory_budget_bytes;    /* for both; 0: none */
-    int64_t flush_interval_ms;      /* how long it gathers before it writes; 0: not told */
+    const struct books *books;      /* books of all sources since the start; copied */
+    int64_t messages;               /* consumed since the start; lines if the source has no messages */
+    int64_t dead_letters;           /* written since the start */
+    int64_t partitions, rebalances; /* consumed here; times that a group assigned some, since the start */
+    int64_t unproven;               /* times that counting went on though no witness could be compared */
+    int64_t offset, stored;         /* of a file: bytes read; bytes that are durable in the store */
+    int64_t shard_bytes;            /* memory of the ingest threads' shards */
+    int64_t queue_bytes;            /* memory of messages fetched ahead for the ingest threads */
+    int64_t memory_budget_bytes;    /* limit of shards and queues together; 0: none */
+    int64_t flush_interval_ms;      /* time that events are gathered before a flush; 0: unknown */
 };
 
 struct status_batch {
-    int64_t events, cells; /* in it */
-    int64_t apply_us;      /* how long it took to become durable */
-    /* Of the store since its handle was opened, with this batch. */
+    int64_t events, cells; /* numbers of events and cells in the batch */
+    int64_t apply_us;      /* time until it was durable */
+    /* Figures of the store since its handle was opened, including this batch: */
     struct prealloc_figures prealloc;
-    const struct raw_figures *raws; /* copied */
+    const struct raw_figures *raws; /* by source; copied */
     size_t raw_count;
 };
 
@@ -72,9 +73,9 @@ struct status_partition {
     char *source; /* the topic */
     int32_t number;
     int64_t next;
-    int64_t end;           /* of what there is, exclusive (the high watermark); -1: not known yet */
-    bool is_here;          /* else another daemon has it now: it is not shown */
-    int64_t transaction_s; /* for so long an open transaction has held back what is behind it; 0: none does */
+    int64_t end;           /* Kafka's high watermark, exclusive; -1: not known yet */
+    bool is_here;          /* this daemon consumes it; else it is not shown */
+    int64_t transaction_s; /* seconds that an open transaction has held back later records; 0: none */
 };
 
 struct status_step {
@@ -83,8 +84,8 @@ struct status_step {
 
 struct status_options {
     const struct clock *clock;
-    const char *store, *source;   /* borrowed; for people */
-    const struct report *reports; /* borrowed; their order is that of the books */
+    const char *store, *source;   /* names to show; borrowed */
+    const struct report *reports; /* borrowed; in the order of the books */
     size_t report_count;
     int64_t lag_max; /* messages; 0: no limit */
 };
@@ -94,24 +95,24 @@ struct status {
     struct status_options options;
     int64_t begun_ms, noted_ms; /* monotonic */
     int64_t begun_wall_ms;
-    struct status_figures figures; /* its books are these: */
+    struct status_figures figures; /* figures.books points to `books` */
     struct books books;
     struct status_partition *partitions;
     size_t partition_count, partition_capacity;
-    struct status_batch last_batch; /* its figures of raw events are these: */
-    struct raw_figures raws[RAW_SOURCES_MAX];
+    struct status_batch last_batch;           /* its figures of raw events are copied to `raws` */
+    struct raw_figures raws[RAW_SOURCES_MAX]; /* by source */
     uint64_t batches, store_errors, cells;
-    uint64_t latencies[STATUS_LATENCIES + 1];
-    uint64_t expired_rows, expired_bytes; /* deleted since the start, as they were let go */
-    int64_t (*late)[SPAN_COUNT];          /* by report; see status_note_late() */
-    int64_t expired_wall_ms;              /* when it was last looked for such; 0: never */
-    int64_t expired_ahead_ms;             /* by how much the clock was ahead of the newest events then */
-    int64_t apply_us;                     /* of all batches */
+    uint64_t latencies[STATUS_LATENCIES + 1]; /* number of batches by status_latencies_ms */
+    uint64_t expired_rows, expired_bytes;     /* rows (documents) and bytes expired since the start */
+    int64_t (*late)[SPAN_COUNT];              /* by report; see status_note_late() */
+    int64_t expired_wall_ms;                  /* time of the last expiry run; 0: never */
+    int64_t expired_ahead_ms;                 /* how far the wall clock was ahead of the newest events then */
+    int64_t apply_us;                         /* sum over all batches */
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
-    const char *stuck;                          /* borrowed: the thread that makes no turn; NULL: none */
-    struct status_step steps[STATUS_STEPS_MAX]; /* of the rate, oldest first */
+    const char *stuck;                          /* name of the thread that is stuck, borrowed; NULL: none */
+    struct status_step steps[STATUS_STEPS_MAX]; /* for the rate, oldest first */
     size_t step_count;
 };
 
@@ -120,17 +121,17 @@ void status_fini(struct status *s);
 
 void status_note(struct status *s, const struct status_figures *figures);
 void status_note_batch(struct status *s, const struct status_batch *batch);
-/* What was just looked for and deleted because nobody needs to keep it. */
-/* Events of a report that came when their slots of the span had expired. */
+/* Notes events of a report that came when their time buckets of this resolution had expired. */
 void status_note_late(struct status *s, size_t report, enum span span, int64_t events);
+/* Notes an expiry run. `ahead_ms`: how far the wall clock was ahead of the newest events. */
 void status_note_expired(struct status *s, uint64_t rows, uint64_t bytes, int64_t ahead_ms);
-/* `error` is NULL where the store took it, else why not. */
+/* `error`: why the store did not take a batch; NULL: it did. */
 void status_note_store(struct status *s, const char *error);
 /* A month of a report was rolled up; a period was ranked; a job failed. */
 void status_note_rollup(struct status *s, uint64_t documents);
 void status_note_ranking(struct status *s);
 void status_note_job_failure(struct status *s);
-/* Returns what status_note_partition() takes; -1 where there is no room. */
+/* Returns the index for status_note_partition(); -1: there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
 void status_note_transaction(struct status *s, int index, int64_t seconds);
@@ -141,17 +142,19 @@ void status_set_lag_max(struct status *s, int64_t lag_max);
 
 /* Has the source been found, and is it read? */
 bool status_is_consuming(struct status *s);
-/* How many records were read since the start, none of which was understood, and why most were not; else 0. */
+/* The number of records since the start if all of them were rejected, else 0. `most`: the most frequent
+ * reason. */
 int64_t status_all_rejected(struct status *s, enum reject_reason *most);
-/* Is somebody counting? `why`, if not, for an operator. */
+/* Is the daemon alive? If not, `why` gets the reason for an operator. */
 bool status_is_alive(struct status *s, struct text *why);
-/* Alive, and can it do its work? */
+/* Is the daemon alive and ready? If not, `why` gets the reason for an operator. */
 bool status_is_ready(struct status *s, struct text *why);
 /* "counting 1234 lines/s, lag 17" */
 void status_line(struct status *s, char *buf, size_t bytes);
-/* Adds all of it as a JSON object. */
+/* Adds the status as a JSON object. */
 void status_write(struct status *s, struct text *out);
-/* Under the lock, for metrics.h: messages that are there and not counted, of all partitions whose end is
- * known; and as status_is_ready(). */
+/* For metrics.c, which holds the lock. The lag: messages not counted yet, in all partitions whose end is
+ * known. */
 int64_t status_lag_locked(const struct status *s);
+/* Like status_is_ready(), under the lock. */
 bool status_is_ready_locked(const struct status *s, struct text *why);
