@@ -1,4 +1,4 @@
-/* dice.h - random numbers for property tests; the seed is printed and TALLYD_SEED repeats a run. */
+/* dice.h - random numbers for property tests. dice_new() prints its seed; TALLYD_SEED repeats a run. */
 #pragma once
 
 #include <stdint.h>
@@ -8,5 +8,5 @@ struct dice {
 };
 
 struct dice dice_new(const char *test);
-/* 0 … below - 1. */
+/* A number from 0 to below - 1. */
 int64_t dice_roll(struct dice *d, int64_t below);

@@ -1,6 +1,5 @@
-/* disk.h - an embedded store on a disk of which a test is the master: always the same batches, one file, and
- * fault_vfs.h below.
- */
+/* disk.h - an SQLite store on a disk whose faults a test controls (fault_vfs.h): one file, and always the
+ * same batches. */
 #pragma once
 
 #include "store/store.h"
@@ -15,20 +14,21 @@ extern struct scratch disk_scratch;
 extern struct report disk_reports[FIXTURE_COUNT];
 extern char disk_path[128], disk_url[160];
 
-/* For a group of tests, and before each of them: no faults, no file. */
+/* Setup and teardown of a group of tests; disk_clean() goes before each test: no faults, no file. */
 int disk_setup(void **state);
 int disk_teardown(void **state);
 int disk_clean(void **state);
 
-/* The path of the file that SQLite or the store has beside it: "-wal", "-shm", "-lock". A static buffer. */
+/* The path of a file beside the store's: `suffix` is "-wal", "-shm" or "-lock". A static buffer. */
 const char *disk_beside(const char *suffix);
-/* The store `url` for writing; must be there. */
+/* Opens the store at the URL `at` for writing; must succeed. */
 struct store *disk_open(const char *at);
-/* Batch `i`, always the same, into either or both: most are live, one covers many hours. */
+/* Adds batch `i`, always the same, to `b`, `m` or both (NULL: not to it). One batch covers three days, the
+ * others two minutes. */
 void disk_add_batch(struct batcher *b, struct model *m, int i);
-/* Batch `i` into the store. `b` is empty before and afterwards. */
+/* Applies batch `i` to the store. `b` is empty before and afterwards. */
 void disk_apply(struct store *st, struct batcher *b, int i);
-/* All batches, with the rows of the first three folded. */
+/* Applies all batches, and folds the rows of the first three. */
 void disk_fill(struct store *st);
-/* Does the store hold the first `count` batches, by every length of slot? */
+/* Fails the test unless the store holds exactly the first `count` batches, in every resolution. */
 void disk_check_counts(struct store *st, int count);

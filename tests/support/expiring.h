@@ -1,14 +1,14 @@
-/* expiring.h - what tests of `keep` do with the report FIXTURE_PAGES of a world. */
+/* expiring.h - helpers for tests of `keep`, with the report FIXTURE_PAGES of a world. */
 #pragma once
 
 #include "tests/support/world.h"
 
-/* As "minute=48h hour=62d" says. */
+/* Sets the report's `keep` from text such as "minute=48h hour=62d". */
 void expiring_keep(struct report *r, const char *text);
-/* Open the world's store anew, with that. */
+/* Reopens the world's store with that `keep`. */
 void expiring_open(struct world *w, const char *keep);
-/* Let go to the end; how many rows went. */
+/* Runs expiry until nothing is left to expire. Returns the number of rows deleted. */
 uint64_t expiring_run(struct world *w, int64_t now_ms);
 struct marks expiring_marks(struct store *st);
-/* Where the mark of minutes is at that time. */
+/* The expiry watermark of minutes at the time `now`. */
 int64_t expiring_minutes_from(const struct world *w, const char *now);

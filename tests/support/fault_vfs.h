@@ -1,7 +1,7 @@
-/* fault_vfs.h - SQLite's files with a disk that fills up, fails, or loses its power, when a test says so.
+/* fault_vfs.h - gives SQLite a disk that fills up, fails or loses power when a test says so.
  *
- * Writes, syncs and truncations of all files are numbered from 1; fault_vfs.fail_at names the first that
- * fails. Nothing is synced for real: the machine does not crash, only the tests say that it did.
+ * Writes, syncs and truncations of all files are numbered from 1; fault_vfs.fail_at is the first that fails.
+ * Nothing is really synced, since the machine does not crash: tests only pretend that it did.
  */
 #pragma once
 
@@ -9,14 +9,13 @@
 #include <stdint.h>
 
 struct fault_vfs {
-    uint64_t calls;    /* so far */
-    uint64_t fail_at;  /* 0: never */
-    uint64_t failures; /* how many fail from there */
+    uint64_t calls;    /* number of calls so far */
+    uint64_t fail_at;  /* number of the first call that fails; 0: none */
+    uint64_t failures; /* number of calls that fail from there */
     int code;          /* SQLITE_FULL, SQLITE_IOERR_… */
-    uint64_t failed;   /* so far */
-    bool is_read_only; /* files that are opened from now on */
-    /* In the midst of write `crash_at`, half of it done: what a copy of the files then is, is what a crash
-     * leaves. */
+    uint64_t failed;   /* number of calls that failed so far */
+    bool is_read_only; /* files opened from now on are read-only */
+    /* Number of the write in whose middle crash() is called: the files are then as a crash leaves them. */
     uint64_t crash_at;
     void (*crash)(void *context);
     void *context;
@@ -24,7 +23,7 @@ struct fault_vfs {
 
 extern struct fault_vfs fault_vfs;
 
-/* SQLite opens files by it from now on. */
+/* Makes SQLite use it for all files opened from now on. */
 void fault_vfs_register(void);
-/* No faults, and count anew. */
+/* Removes all faults and counts calls from 1 again. */
 void fault_vfs_reset(void);

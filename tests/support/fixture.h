@@ -15,14 +15,14 @@ enum {
 
 /* Measures are hits and bytes everywhere. */
 void fixture_reports(struct report reports[FIXTURE_COUNT]);
-/* The same in another layout. */
+/* Gives the reports another layout. */
 void fixture_lay_out(struct report reports[FIXTURE_COUNT], enum report_layout layout);
 void fixture_free(struct report reports[FIXTURE_COUNT]);
 
-/* [auto] */
+/* The decoding [auto]. */
 const struct decode *fixture_decode(void);
 
-/* Of a configuration, as "f.yaml", in which nothing is wrong. */
+/* Parses a configuration without errors, as "f.yaml". */
 struct config *fixture_config(const char *yaml);
 
 const struct zone *fixture_zone(const char *name);

@@ -1,4 +1,4 @@
-/* flaky.h - a store in front of another that is slow, fails for a while, or fails for good. */
+/* flaky.h - a store that passes calls to another one, but is slow, or fails for a while or for good. */
 #pragma once
 
 #include "store/store.h"
@@ -8,14 +8,14 @@
 struct flaky {
     struct store store; /* first: a struct flaky is a struct store */
     struct store *under;
-    int apply_ms;       /* every apply takes at least so long */
-    uint64_t fail_from; /* the first apply to fail, from 1; 0: none */
-    uint64_t failures;  /* how many fail from there */
-    bool retryable;
-    uint64_t stop_after; /* after so many applies *stop is set; 0: never */
+    int apply_ms;        /* least time that an apply takes */
+    uint64_t fail_from;  /* number of the first apply that fails, from 1; 0: none */
+    uint64_t failures;   /* number of applies that fail from there */
+    bool retryable;      /* its errors are retryable */
+    uint64_t stop_after; /* number of applies after which *stop is set; 0: never */
     atomic_bool *stop;
     uint64_t applies;
-    _Atomic int64_t applied_to; /* the end of the first range of the last batch that was applied */
+    _Atomic int64_t applied_to; /* end of the first range of the last batch applied */
 };
 
 /* Does not own `under`. */

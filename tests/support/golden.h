@@ -1,5 +1,5 @@
-/* golden.h - bytes as golden files write them: between two signs a byte in hex, or a hundred of them. With
- * '{' and '}': {0D}, {61*100}. */
+/* golden.h - the escapes of golden files: a byte in hex between two signs, or a run of equal bytes. With '{'
+ * and '}': {0D}, {61*100}. */
 #pragma once
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* lines.h - random log lines: good ones of every shape, and some that are not. */
+/* lines.h - random log lines: good ones of every shape, and some bad ones. */
 #pragma once
 
 #include "base/text.h"
@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* A line and its line feed: mostly good, its time within `spread_ms` before `at_ms`. */
+/* Adds a line and its line feed: mostly good, its time within `spread_ms` before `at_ms`. */
 void lines_add(struct text *out, struct dice *d, int64_t at_ms, int64_t spread_ms);
-/* The same with nothing wrong in it. */
+/* Adds such a line, always a good one. */
 void lines_add_good(struct text *out, struct dice *d, int64_t at_ms, int64_t spread_ms);

@@ -20,13 +20,13 @@ struct model {
     size_t count, capacity;
 };
 
-/* Which keys a sum takes. */
+/* Is a key included in a sum? */
 typedef bool model_fn(void *context, struct slice key);
 
 void model_free(struct model *m);
 void model_add(struct model *m, size_t report, const char *key, int64_t at_ms, const int64_t *values);
-/* Of [from_ms, to_ms); `wants` NULL takes every key. */
+/* Sums [from_ms, to_ms) over the keys that `wants` includes; NULL: over every key. */
 int64_t model_sum(const struct model *m, size_t report, model_fn *wants, void *context, int64_t from_ms,
                   int64_t to_ms, size_t measure);
-/* A model_fn: is it this `const char *`? */
+/* A model_fn: is the key equal to the text `key_text`? */
 bool model_is(void *key_text, struct slice key);

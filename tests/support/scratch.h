@@ -11,14 +11,14 @@ struct scratch {
 };
 
 void scratch_make(struct scratch *s);
-/* With all that lies in it. */
+/* Removes the directory and all files in it. */
 void scratch_remove(struct scratch *s);
 /* The path of a file in it; a static buffer, good for the next four calls. */
 const char *scratch_path(const struct scratch *s, const char *name);
 
 void scratch_write(const char *path, struct slice bytes);
 void scratch_append(const char *path, struct slice bytes);
-/* Adds what the file holds. */
+/* Adds the file's content to `bytes`. */
 void scratch_read(const char *path, struct text *bytes);
-/* A gzip file of one member. */
+/* Writes a gzip file of one member. */
 void scratch_write_gzip(const char *path, struct slice bytes);
