@@ -17,9 +17,9 @@ FOLDERS  := base ingest ingest/file ingest/decode ingest/kafka aggregate store s
             stats query prom web config daemon/service daemon/count daemon daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
-LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# by whoever needs them: base/library.h
+LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# at run time, when they are needed: base/library.h
 
-# A flavour is built by clang into build/FLAVOUR (gcc for cov); `make asan` and its like do it.
+# `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov).
 SANITIZE_asan  := -O1 -fsanitize=address
 SANITIZE_ubsan := -O1 -fsanitize=undefined -fno-sanitize-recover=all
 SANITIZE_tsan  := -O1 -fsanitize=thread
@@ -37,9 +37,9 @@ LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANIT
 
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(if $(filter tsan,$(FLAVOUR)),$(BUILD)/obj/tests/tsan/threads.o)
-# Everything but main(): what tests, fuzzers and benchmarks link.
+# Everything but main(): tests, fuzzers and benchmarks link it.
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
-# What format, lint and compile_commands.json look at.
+# The files that format, lint and compile_commands.json look at.
 ALL_C   := $(wildcard $(FOLDERS:%=%/*.c) bench/*.c bench/kafka/*.c bench/mongo/*.c tests/*/*.c)
 ALL_H   := $(wildcard $(FOLDERS:%=%/*.h) bench/*.h bench/kafka/*.h bench/mongo/*.h tests/*/*.h)
 SCRIPTS := packages.sh .ci/run $(wildcard docs/completions/* tests/*/*.sh bench/*.sh)
@@ -59,19 +59,19 @@ $(BUILD)/obj/%.o: %.c Makefile build/packages.cflags
 $(BUILD)/bench_%: $(BUILD)/obj/bench/%.o $(LIBRARY)
 	@$(LINK)
 
-# The page is in the program: what web/assets.c embeds.
+# web/assets.c embeds the page in the program.
 $(BUILD)/obj/web/assets.o: $(wildcard web/*.html web/*.css web/*.js web/*.svg $(DYGRAPHS)/dygraph.min.*)
 
 $(BUILD)/traffic: $(BUILD)/obj/bench/traffic.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-# Of the Kafka benchmark: bench/kafka/bare.c is build/kafka_bare.
+# Programs of the Kafka benchmark: bench/kafka/bare.c is build/kafka_bare.
 KAFKA_TOOLS := $(BUILD)/kafka_bare $(BUILD)/kafka_load $(BUILD)/kafka_pace
 
 $(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-# Of the benchmark of MongoDB: bench/mongo/naive.c is build/mongo_naive.
+# Programs of the MongoDB benchmark: bench/mongo/naive.c is build/mongo_naive.
 MONGO_TOOLS := $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_feed
 FIGURES     := $(BUILD)/mongo_figures
 
@@ -79,22 +79,22 @@ $(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
 $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_figures: LIBS := -lmongoc-1.0
-# Its own functions come before these, to count round trips.
+# mongo_apply wraps these functions, to count round trips.
 $(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write make update_one find,-Wl,--wrap=mongo_$f)
 $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
 	@$(LINK)
 
-# A test is any tests/unit/test_*.c: found, never listed.
+# Every tests/unit/test_*.c is a test: they are found, never listed.
 UNIT_TESTS   := $(patsubst tests/unit/%.c,tests/%,$(wildcard tests/unit/test_*.c))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_SUPPORT) $(LIBRARY)
 	@$(LINK) -lcmocka
 
-# It packs, too.
+# test_input makes archives, too.
 $(BUILD)/tests/test_input: LIBS := -larchive
 
-# A fuzz target is any tests/fuzz/fuzz_*.c; the inputs kept for it are in tests/fuzz/corpus.
+# Every tests/fuzz/fuzz_*.c is a fuzz target; its inputs are in tests/fuzz/corpus.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIBRARY)
@@ -103,13 +103,13 @@ $(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuz
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 	@$(LINK) -fsanitize=fuzzer
 
-# What it asks of was counted.
+# fuzz_prom makes a store with counts to ask for.
 $(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/batcher.o
 
-# What JSON is held against.
+# fuzz_json compares with jansson.
 $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 
-# Loaded into a tallyd by tests: to spoil its writes, and to have it count months in a minute.
+# Tests preload these into tallyd: faulty.so makes reads or writes fail, otherday.so puts the clock forward or back.
 PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so
 
 $(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
@@ -117,7 +117,7 @@ $(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
 	@echo "  LD $@"
 	@$(COMPILE) -fPIC -shared -o $@ $< -ldl
 
-# What pkg-config says, once it is known to have all. Goals that install packages do so before.
+# The flags from pkg-config, after a check that all packages are there. Goals that install packages do so before.
 build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGOALS)),deps)
 	@mkdir -p build
 	@pkg-config --exists --print-errors '$(LINKED) $(LOADED)' || \
@@ -125,7 +125,7 @@ build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGO
 	@pkg-config --libs $(LINKED) >build/packages.libs
 	@pkg-config --cflags $(LINKED) $(LOADED) | sed 's/-I/-isystem/g' >$@ # whose headers are not ours to warn about
 
-# Where `make demo` serves its page.
+# The address at which `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080
 
 demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and show it on a page; Ctrl-C ends it
@@ -138,18 +138,18 @@ deps: ## install the Debian packages that build and tests need, if missing
 servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers of check-all into .cache: needs go and cargo, 8 minutes
 	@tests/servers/mongo.py install --server=all
 
-# ---- tests: what tests/run.py is given, command lines with a timeout each
+# ---- tests: arguments of tests/run.py, command lines with timeouts
 
 UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%)
-# Of flavour $1, each program behind the command $2.
+# The unit tests and fuzz replays of flavour $1, each run by the command $2.
 unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
               $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
 system = $(patsubst %,tests/system/test_%.py,$1)
-# The system tests of `make check`, the longest first. Those that are not in this list run in check-all only.
+# The system tests of `make check`, the longest first. All others run in check-all only.
 CHECK_TESTS  := mongo_contract service kafka run mongo_apply import api faults monitoring kill prometheus figures backup \
                 mongo_charts mongo_series zones metrics expire audit verify gauges openapi
 SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
-# The tests of MongoDB run on SecantusDB's Python edition, which is slow, and installed in seconds. check-all runs the longer ones on
+# The MongoDB tests run on SecantusDB's Python edition, which is slow, but installed in seconds. check-all runs the longer tests on
 # two faster servers instead, which take minutes to build.
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
                 mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka
@@ -164,9 +164,9 @@ RUN_RULES  := --timeout=60 'tests/lint/layers.py $(FOLDERS)' 'tests/lint/sizes.p
 RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
 RUN_TIDY   := --timeout=1800 tests/lint/tidy.sh
 RUN_LINT   := --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh 'mandoc -Tlint -Wwarning $(wildcard docs/*.[1-8])'
-# The address of a thread's memory must be one that the sanitizer knows.
+# ThreadSanitizer needs memory at addresses that it knows, so address randomization is off.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
-# The longest first, so that none is left to run alone at the end.
+# The longest first, so that no long test runs alone at the end.
 RUN_LONG   := $(RUN_TIDY) --timeout=900 'TALLYD_SWEEP=all tests/system/test_faults.py' 'TALLYD_ROUNDS=120 tests/system/test_kafka.py' \
               'tests/model/model.py --deep' \
               $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=12 $(call system,$t)') \
@@ -208,14 +208,14 @@ check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) 
 model: ## search the models of the ledger and of rolling up for a way to count an event twice or never
 	@tests/model/model.py
 
-# How long `make soak` goes on.
+# The minutes that `make soak` takes.
 MINUTES ?= 10
 
 soak: deps all ## kill, pause and restart a daemon and its broker by chance for MINUTES=10; prints its seed
 	@TALLYD_MINUTES=$(MINUTES) tests/system/test_kafka.py Exactness.test_killed_at_random_moments
 
-# What `make chaos` plays, and `SEED=` the first round's seed, `ONLY=` the faults to draw from, with commas between them; with
-# `RESULTS=yes` a row of bench/RESULTS.md says what was found.
+# The parameters of `make chaos`. `SEED=` is the first round's seed. `ONLY=` lists the faults to draw from, with commas between them.
+# `RESULTS=yes` adds a row with the findings to bench/RESULTS.md.
 STORE   ?= sqlite
 ROUNDS  ?= 1
 SECONDS ?= 60
@@ -249,7 +249,7 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
-# The build/ of another checkout, and what it is.
+# The build/ of another checkout, and its name in the results.
 OLD      ?= ../old/build
 OLD_NAME ?=
 
@@ -313,9 +313,9 @@ docdir    ?= $(PREFIX)/share/doc/tallyd
 INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
              lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
              share/bash-completion/completions/tallyd
-# Of docs/, into $(docdir).
+# The files of docs/ that go into $(docdir).
 DOCUMENTS := openapi.yaml $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
-# The unit, and the template: one configuration, or one per instance.
+# The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
                 systemd/tallyd.service.in

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Runs test programs, each with a timeout, and says how they went.
+"""Runs test programs, each with a timeout, and prints their results.
 
     tests/run.py [--timeout=SECONDS] TEST… [--timeout=SECONDS] TEST…
 
-A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]"; a --timeout holds for those after it. A test passes
-with exit status 0; 77 is a skip, whose reason is the last line it printed; all else is a failure, of which all output
-is shown. Tests run side by side, one more than there are processors, since most wait for a server, in the order given. The last line counts them:
+A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]". A --timeout applies to the tests after it. Exit status 0
+is a pass. Exit status 77 is a skip, whose reason is the last line of output. Any other status is a failure, and its
+output is shown. Tests start in the order given and run side by side, one more than there are processors, since most
+wait for a server. The last line counts them:
 
     12 passed, 0 failed, 1 skipped
 
-The exit status is 1 if any failed; with CI=true in the environment also if any was skipped.
+The exit status is 1 if any test failed; with CI=true in the environment also if any was skipped.
 """
 
 import concurrent.futures
@@ -47,12 +48,12 @@ def parse(arguments):
 
 
 def surroundings():
-    """The environment, but what a make that started us means for its own children only."""
+    """The environment, without the variables by which a make that runs this program controls its own children."""
     return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 
 def kill(process):
-    """With all its children, which are in its session."""
+    """Kills a process and all its children, which are in its session."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -60,7 +61,7 @@ def kill(process):
 
 
 def wait(process, timeout_s):
-    """What went wrong, or None."""
+    """The reason of a failure, or None."""
     try:
         status = process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -71,7 +72,7 @@ def wait(process, timeout_s):
 
 
 def run(test):
-    """(command line, "PASS", "SKIP" or "FAIL", what to say of it, output, seconds)"""
+    """(command line, "PASS", "SKIP" or "FAIL", reason, output, seconds)"""
     line, environment, argv, timeout_s = test
     begun = time.monotonic()
     with tempfile.TemporaryFile() as output:

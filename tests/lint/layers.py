@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Includes go one way only, and every header compiles alone: `layers.py STAGE…`, the lowest first.
+"""Checks that includes go one way only, and that every header compiles alone: `layers.py STAGE…`, the lowest first.
 
 A file of a stage includes files of its own stage and of lower ones, named "stage/file.h", and nothing else of the
 project. tests/ and bench/ may include anything; nothing includes them.
 
-Includes form no circle, where x.c and x.h are one: each file can be read, tested and replaced with those below it.
-Parts of one module share a header of their own, which the public one does not include.
+Includes form no circle, x.c and x.h counting as one file: so each file can be read, tested and replaced with those
+below it. Parts of one module share a header of their own, which the public one does not include.
 """
 
 import concurrent.futures
@@ -20,7 +20,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
 def includes(path):
-    """(line number, what is included) of a file"""
+    """(line number, included name) for each include of a file"""
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             found = INCLUDE.match(line)
@@ -29,7 +29,7 @@ def includes(path):
 
 
 def complaint(stages, stage, name):
-    """What is wrong with including `name` in a file of `stage`, or None."""
+    """The reason why a file of `stage` may not include `name`, or None."""
     target = os.path.dirname(name)
     if target not in stages:
         return f'"{name}" is not in one of {" < ".join(stages)}'
@@ -52,7 +52,7 @@ def check_direction(stages):
 
 
 def graph(stages):
-    """{file without its ending: the others that it includes}"""
+    """{file without its suffix: the other files that it includes}"""
     edges = {}
     for stage in stages:
         for path in glob.glob(f"{stage}/*.[ch]"):
@@ -63,7 +63,7 @@ def graph(stages):
 
 
 def reachable(edges, start):
-    """What a file includes, through any number of others."""
+    """The files that a file includes, directly or through others."""
     seen, left = set(), [start]
     while left:
         new = edges.get(left.pop(), set()) - seen

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every relative link of a page leads somewhere: `links.py PAGE…`.
+"""Checks that every relative link of a page leads somewhere: `links.py PAGE…`.
 
-A link names a file or folder that exists. Its fragment names a heading of that page, as GitHub writes it, or an <a name>.
+A link must name an existing file or folder. Its fragment must name an <a name> or a heading of that page, as GitHub
+writes it.
 """
 
 import os
@@ -21,7 +22,7 @@ def anchors(path):
 
 
 def complaint(page, link):
-    """What is wrong with a link, or None."""
+    """The reason why a link leads nowhere, or None."""
     name, _, fragment = link.partition("#")
     target = os.path.join(os.path.dirname(page), name) if name else page
     if not os.path.exists(target):

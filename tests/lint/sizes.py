@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A function has at most 70 lines, a file at most 600, a line of C 110 columns: `sizes.py FOLDER…`.
+"""Checks sizes: functions have at most 70 lines, files 600 lines, lines of C 110 columns: `sizes.py FOLDER…`.
 
-In C a function's body is what stands between a `{` and a `}` that are alone on their lines in column 1: the layout
-that `make format-check` enforces. Its lines count from its first to its closing brace, comments before it excluded.
+In C a function's body is between a `{` and a `}` that are alone on their lines in column 1: `make format-check`
+enforces that layout. A function's lines count from its first line to its closing brace, without comments before it.
 """
 
 import ast
