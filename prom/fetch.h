@@ -7,11 +7,11 @@
  *         window has no events. docs/PROMETHEUS.md has the table by function.
  * Plain : a count or sum at t covers the step that ends at t, or one minute in a question of one instant.
  *         Other measures look back up to FETCH_LOOKBACK_MS for the last step with a value.
- * Series: those with events in any window. A count or sum whose selector gives all labels by `=` is there
- *         without events, too. struct fetch_around reduces them further.
+ * Series: all with events in any window. A count or sum whose selector gives all labels by `=` is there
+ *         without events, too. struct fetch_around reduces the series further.
  * Limits: the budget.
- * Errors: EX_USAGE: the function does not fit the measure, and those of select.h; EX_UNAVAILABLE: the budget
- *         is spent, or time buckets have expired; the store's.
+ * Errors: EX_USAGE: the function does not fit the measure; EX_UNAVAILABLE: the budget is spent, or time
+ *         buckets have expired; errors of select.h and of the store.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* api.h - the answers of the HTTP API, without HTTP itself. Called by server.c and prom_api.c.
  *
  *   /api/v1/query     takes the parameters of query_set(); `format` is json unless it says csv or table
- *   /api/v1/top       takes those of ranking_set(): the largest series, with share and trend
- *   /api/v1/series    takes those of values_set(): the values of a dimension that begin with a prefix
- *   /api/v1/stream    takes those of streams.h: the newest rows each second
+ *   /api/v1/top       takes the parameters of ranking_set(): the largest series, with share and trend
+ *   /api/v1/series    takes the parameters of values_set(): the values of a dimension with a prefix
+ *   /api/v1/stream    takes the words of streams.h: the newest rows each second
  *   /api/v1/reports   the reports: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
  *                     "expressions":["count",…]},…]
  *   /api/v1/status    the daemon's status (status.h)

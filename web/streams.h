@@ -8,8 +8,8 @@
  *   data: {"version":…}
  *
  * Words   : report, measure, filter, step (default: minute), week_start and tz, as query_set() takes them.
- * Rows    : the present step and the two before it; by second, those of the last two minutes; in the format
- *           of /api/v1/query. If the store cannot be read, a comment says so instead.
+ * Rows    : the present step and the two before it; by second, the last two minutes. They have the format of
+ *           /api/v1/query. If the store cannot be read, an SSE comment says so instead.
  * Cost    : streams with the same words in the same order share one question. One thread asks each question
  *           once a second. An expensive question is asked less often, so that it takes at most a fifth of the
  *           thread's time (STREAMS_SHARE); the others wait while it is asked. If all questions together would

@@ -7,9 +7,9 @@
 #include "ingest/decode/decode.h"
 
 enum {
-    FIXTURE_SITE,    /* by nothing */
-    FIXTURE_PAGES,   /* by path */
-    FIXTURE_CLIENTS, /* by host, method, status */
+    FIXTURE_SITE,    /* no dimensions */
+    FIXTURE_PAGES,   /* dimension path */
+    FIXTURE_CLIENTS, /* dimensions host, method, status */
     FIXTURE_COUNT
 };
 

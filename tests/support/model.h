@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MODEL_MEASURES 2 /* those of fixture.h */
+#define MODEL_MEASURES 2 /* the measures of fixture.h */
 
 struct model_count {
     size_t report;
