@@ -3,9 +3,9 @@
 #include "base/check.h"
 #include "ingest/event.h"
 
-#define DIGITS_MAX   19                 /* of a magnitude; one more would not fit int64 */
-#define SHORT_BYTES  12                 /* 10^12 is the first number out of range */
-#define EXPONENT_MAX ((int64_t)1 << 40) /* more than any text can outweigh by its digits */
+#define DIGITS_MAX   19                 /* digits in a magnitude; one more would not fit int64 */
+#define SHORT_BYTES  12                 /* numbers of so many bytes are in range: below 10^12 */
+#define EXPONENT_MAX ((int64_t)1 << 40) /* no text has enough digits to compensate such an exponent */
 
 static bool is_digit(const char *p, const char *end)
 {
@@ -19,7 +19,7 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* Where the parts of a number are: digits [whole, point) and [fraction, fraction_end). */
+/* The parts of a number: digits [whole, point) and [fraction, fraction_end). */
 struct parts {
     const char *whole, *point, *fraction, *fraction_end;
     int64_t exponent;
@@ -57,7 +57,8 @@ static bool split(struct slice text, struct parts *n)
     return p == end || ((*p | 0x20) == 'e' && split_exponent(p + 1, end, &n->exponent));
 }
 
-/* Reads digit by digit, as if they were one long number and the decimal point some way into it. */
+/* Reads the digits as one long number, digit by digit; the position of the decimal point says where to
+ * stop. */
 enum decimal_result decimal_scan(struct slice text, int places, int64_t max, struct decimal *out)
 {
     struct parts n;
@@ -66,7 +67,7 @@ enum decimal_result decimal_scan(struct slice text, int places, int64_t max, str
         return DECIMAL_NONE;
     *out = (struct decimal){.is_negative = n.is_negative};
     const char *p = n.whole;
-    int64_t wanted = n.point - n.whole + n.exponent + places; /* digits before those that are cut off */
+    int64_t wanted = n.point - n.whole + n.exponent + places; /* number of digits that are not cut off */
     while (p < n.fraction_end && (*p == '0' || *p == '.')) {
         wanted -= *p == '0';
         p++;
@@ -88,7 +89,8 @@ enum decimal_result decimal_scan(struct slice text, int places, int64_t max, str
     return DECIMAL_OK;
 }
 
-/* What most numbers are: some digits, and perhaps some more behind a point. */
+/* Fast path: some digits, and perhaps a point and more digits. False: the number is not so, or out of
+ * range. */
 static bool parse_short(struct slice text, int64_t *value)
 {
     static const int32_t units[] = {1000000, 100000, 10000, 1000, 100, 10, 1}; /* by decimal places */

@@ -14,7 +14,7 @@ static const char *const names[FIELD_COUNT] = {
     [FIELD_VALUE] = "value",
 };
 
-/* Names are only ever added, so whoever has seen the count may read them without the lock. */
+/* Names are only added, so a thread that has read the count may read the names below it without the lock. */
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_names[FIELD_OWN_MAX][FIELD_NAME_BYTES];
 static _Atomic int own_count;

@@ -4,7 +4,7 @@
 #include "base/civil.h"
 #include "ingest/decimal.h"
 
-#define SECONDS_MAX ((int64_t)100000000000) /* of the year 5138; more are milliseconds */
+#define SECONDS_MAX ((int64_t)100000000000) /* seconds until the year 5138; larger numbers are milliseconds */
 #define TEXT_MIN    16                      /* "2010-10-10T14:17" */
 
 static unsigned digit(const char *p)
@@ -12,14 +12,14 @@ static unsigned digit(const char *p)
     return (unsigned char)*p - '0';
 }
 
-/* Two digits; more than 99 where they are none. */
+/* The value of two digits; above 99: they are no digits. */
 static unsigned two_digits(const char *p)
 {
     unsigned tens = digit(p), ones = digit(p + 1);
     return tens > 9 || ones > 9 ? 100 : tens * 10 + ones;
 }
 
-/* ":22" and ".25", each of which may be missing. */
+/* Takes ":22" and ".25"; each may be missing. */
 static bool take_seconds(const char **at, const char *end, struct civil *c)
 {
     const char *p = *at;
@@ -91,8 +91,7 @@ size_t timestamp_take(struct slice text, int64_t *at_ms, enum reject_reason *rea
 
 bool timestamp_parse_number(struct slice text, int64_t *at_ms, enum reject_reason *reason)
 {
-    struct decimal
-        d; /* of thousandths: of milliseconds there may be so, and of seconds they are what counts */
+    struct decimal d; /* thousandths of a second or of a millisecond */
     enum decimal_result result = decimal_scan(text, 3, CIVIL_END_MS * 1000, &d);
     *reason = result == DECIMAL_NONE ? REJECT_TIME : REJECT_TIME_RANGE;
     if (result != DECIMAL_OK || (d.is_negative && d.magnitude > 0))
@@ -111,7 +110,8 @@ bool timestamp_parse(struct slice text, int64_t *at_ms, enum reject_reason *reas
     return len == text.len;
 }
 
-/* ":22.5+02:00" behind the minute: its milliseconds, and where the zone begins; -1 where it is not so. */
+/* Takes ":22.5" of ":22.5+02:00" behind the minute: returns its milliseconds, and the zone's start in *zone.
+ * -1: it has another form. */
 static int take_milliseconds(const char *p, const char *end, const char **zone)
 {
     unsigned second = end - p >= 3 && *p == ':' ? two_digits(p + 1) : 100;

@@ -14,35 +14,35 @@
 #define MEMORY_CHUNK_BYTES 65536
 #define INT_TEXT_BYTES     32
 
-/* What is left of a text that one step takes apart: the record is the first step's, what that unwraps is
- * the next one's. */
+/* The rest of the text that one step splits. The first step's text is the record; each further step's text is
+ * what the step before it unwrapped. */
 struct level {
     const char *p, *end;
     bool is_done;
-    bool in_array;  /* of JSON: between its elements … */
-    bool has_begun; /* … and after a first value or an empty array */
+    bool in_array;  /* JSON: between elements of an array */
+    bool has_begun; /* JSON: after a first value or an empty array */
 };
 
-/* A field that the configuration adds to what the last step finds. */
+/* A field that the configuration adds to the event of the last step. */
 struct addition {
     struct origin origin;
-    size_t path;       /* in the innermost JSON; of the others: */
-    struct slice text; /* what this record has; ptr NULL where nothing */
+    size_t path;       /* for a pointer or tag: its path in the innermost JSON */
+    struct slice text; /* for other origins: the record's text; ptr NULL: none */
 };
 
 struct chain {
     const struct decode *decode;
     size_t line_max;
     struct clf clf;
-    struct json_step *json[DECODE_STEPS_MAX]; /* NULL where a step is of another kind */
-    const struct json_step *innermost;        /* of those the last; or NULL */
+    struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
+    const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
-    size_t depth;      /* of the level that goes on */
+    size_t depth;      /* index of the level being read */
     bool needs_finish; /* do events need finish_event()? */
     const struct record *record;
     bool is_tombstone;
-    bool is_record_known; /* are the additions' texts those of this record? */
+    bool is_record_known; /* do the additions have this record's texts? */
     struct addition additions[DECODE_FIELDS_MAX];
     size_t addition_count;
     struct arena memory;
@@ -53,7 +53,8 @@ static bool is_of_json(enum origin_kind kind)
     return kind == ORIGIN_POINTER || kind == ORIGIN_TAG;
 }
 
-/* Fields in their order, so that chain_field_put() has the more explicit win. */
+/* Adds fields in the order of enum field, so that explicit fields override derived ones
+ * (chain_field_put()). */
 static void add_additions(struct chain *c, struct json_step *innermost)
 {
     for (int f = 0; f < FIELD_MAX; f++) {
@@ -133,7 +134,7 @@ static enum chain_result refuse(struct reject *why, enum reject_reason reason, s
     return CHAIN_REJECT;
 }
 
-/* The line feed that ends a message begins no further line. */
+/* Takes the next line. A line feed at the end of a message begins no further line. */
 static inline struct slice take_line(struct level *l)
 {
     const char *from = l->p, *feed = from < l->end ? memchr(from, '\n', (size_t)(l->end - from)) : NULL;
@@ -152,7 +153,7 @@ static struct slice print_partition(struct chain *c)
     return slice_of(buf, (size_t)snprintf(buf, INT_TEXT_BYTES, "%" PRId32, c->record->partition));
 }
 
-/* In seconds, as other times that are numbers. */
+/* Prints seconds, like other times that are numbers. */
 static struct slice print_timestamp(struct chain *c)
 {
     int64_t ms = c->record->timestamp_ms;
@@ -161,7 +162,7 @@ static struct slice print_timestamp(struct chain *c)
     return slice_of(buf, (size_t)len);
 }
 
-/* What the record has for an origin; ptr NULL where nothing. */
+/* The record's text for an origin; ptr NULL: none. */
 static struct slice record_text(struct chain *c, const struct origin *o)
 {
     const struct record *r = c->record;
@@ -181,14 +182,14 @@ static struct slice record_text(struct chain *c, const struct origin *o)
     }
 }
 
-/* In what the event is made from, where that is the JSON with the origin. */
+/* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */
 static size_t column_of_addition(const struct chain *c, const struct addition *a)
 {
     bool is_here = is_of_json(a->origin.kind) && c->innermost == c->json[c->depth];
     return is_here ? json_step_column(c->innermost, a->path) : 1;
 }
 
-/* The same for all events of a record: asked once. */
+/* Gets the texts of origins in the record, once for all its events. */
 static void know_record(struct chain *c)
 {
     for (size_t i = 0; i < c->addition_count; i++) {
@@ -216,7 +217,7 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
     return CHAIN_EVENT;
 }
 
-/* An event of the last step, with what the configuration adds to it. */
+/* Adds the broker's time and the configured fields to an event of the last step. */
 static __attribute__((noinline)) enum chain_result finish_event(struct chain *c, struct event *ev,
                                                                 struct reject *why)
 {
@@ -248,7 +249,7 @@ static void go_inside(struct chain *c, struct slice text)
     start_level(&c->levels[c->depth], text);
 }
 
-/* CHAIN_END: there is a text to go on with. */
+/* CHAIN_END: the text is unwrapped, the next step goes on with it. */
 static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct reject *why,
                                        struct slice *bytes)
 {
@@ -275,7 +276,7 @@ static void skip_space(struct level *l, bool or_feed)
         l->p++;
 }
 
-/* After a value that is not in an array: the text or the line ends here. */
+/* After a value that is not in an array: does the text or the line end here? */
 static bool take_end(struct level *l)
 {
     skip_space(l, false);
@@ -283,7 +284,7 @@ static bool take_end(struct level *l)
     return l->is_done || *l->p == '\n';
 }
 
-/* After any value. */
+/* After any value: takes the separator, or the end of the array. False: neither follows. */
 static bool take_separator(struct level *l)
 {
     l->has_begun = true;
@@ -296,7 +297,7 @@ static bool take_separator(struct level *l)
     return l->in_array || take_end(l);
 }
 
-/* Goes to where the next value begins, and into an array of them. False: there is none here, or *broken. */
+/* Moves to the start of the next value, into an array if one begins. False: there is no value, or *broken. */
 static bool find_value(struct level *l, bool *broken)
 {
     skip_space(l, true);
@@ -318,8 +319,8 @@ static bool find_value(struct level *l, bool *broken)
     return !l->is_done;
 }
 
-/* After what is not JSON, at `at`: goes on where a line begins as a value does that may follow here, if any
- * does. Returns where it ends. */
+/* Skips text that is not JSON, from `at`: resumes at the next line that begins with '{' or '[', or ends the
+ * level. Returns the end of the skipped text. */
 static const char *skip_broken(struct level *l, const char *at)
 {
     for (const char *p = at; p < l->end && (p = memchr(p, '\n', (size_t)(l->end - p))) != NULL; p++) {
@@ -341,7 +342,7 @@ static enum chain_result refuse_json(struct level *l, const char *start, const c
     return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
 }
 
-/* CHAIN_END: go on. */
+/* CHAIN_END: neither event nor reject yet, go on. */
 static enum chain_result next_value(struct chain *c, struct level *l, struct event *ev, struct reject *why,
                                     struct slice *bytes)
 {

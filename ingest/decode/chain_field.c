@@ -52,7 +52,7 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
     case FIELD_STATUS:
         good = text.len <= STATUS_DIGITS_MAX && decimal_integer(text, EVENT_NUMBER_MAX, &value);
         break;
-    case FIELD_BYTES: /* some write integers as 1e6 */
+    case FIELD_BYTES: /* a number, since some write integers as 1e6 */
         good = decimal_integer(text, EVENT_NUMBER_MAX, &value);
         if (!good && decimal_parse(text, &value) == DECIMAL_OK && value >= 0 && value % EVENT_SCALE == 0) {
             value /= EVENT_SCALE;

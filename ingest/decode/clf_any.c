@@ -5,17 +5,17 @@
 #include "ingest/decode/clf_request.h"
 #include "ingest/scan.h"
 
-/* One function for the compiler, so that a reading lives in registers: that halves the cost of a line. */
+/* Inlined into one function, so that struct reading stays in registers: that halves the cost of a line. */
 #define HOT  inline __attribute__((always_inline))
 #define COLD __attribute__((noinline, cold))
 
-/* A line being read. Functions called take_… put fields into the event and return the byte after what
- * they took, or NULL with the reject written. */
+/* A line being read. Functions called take_… put fields into the event and return the next byte, or NULL with
+ * the reject written. */
 struct reading {
     const char *start, *end;
     struct event *ev;
     struct reject *why;
-    uint64_t present, odd; /* of the event, until the line is known to be good */
+    uint64_t present, odd; /* the event's bits, until the line is known to be good */
 };
 
 static COLD void write_reject(struct reject *why, enum reject_reason reason, const char *start,
@@ -37,7 +37,7 @@ static HOT void put(struct reading *r, enum field f, const char *from, const cha
     r->odd |= (uint64_t)odd << f;
 }
 
-/* A field for which "-" says that there is none. */
+/* Puts a field, unless it is "-": absent. */
 static HOT void put_unless_dash(struct reading *r, enum field f, const char *from, const char *to, bool odd)
 {
     if (to - from != 1 || *from != '-')
@@ -49,7 +49,7 @@ static HOT bool is_quote_after_space(const char *p, const char *end)
     return p + 2 <= end && memcmp(p, " \"", 2) == 0;
 }
 
-/* The time at `p` and, since users may hold brackets, the opening quote that must follow it. */
+/* Takes the time at `p` and the opening quote behind it, which is required, since users may hold brackets. */
 static const char *take_time(struct clf *c, const struct reading *r, const char *p)
 {
     const char *at;
@@ -63,7 +63,8 @@ static const char *take_time(struct clf *c, const struct reading *r, const char 
     return p + 2;
 }
 
-/* Logname, user and time: the user ends at the first " [" that a time follows, or the line has none. */
+/* Takes logname, user and time. The user ends at the first " [" that a time follows; without one, a
+ * reject. */
 static COLD const char *take_identity(struct clf *c, struct reading *r, const char *p)
 {
     const char *user = memchr(p, ' ', (size_t)(r->end - p));
@@ -93,7 +94,7 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
     return refuse(r, REJECT_TIME, after == NULL ? r->end : after + 1);
 }
 
-/* The quote that closes the field begun before `p`, or the end of the line. */
+/* The quote that closes the field that begins at `p`, or the end of the line. */
 static HOT const char *closing_quote(const char *p, const char *end, bool *odd)
 {
     for (;;) {
@@ -105,7 +106,8 @@ static HOT const char *closing_quote(const char *p, const char *end, bool *odd)
     }
 }
 
-/* What is HTTP in the request [p, q). `question` is its first '?', or not before its end. */
+/* Puts the HTTP fields of the request [p, q). `question` is its first '?'; without one, at or after its
+ * end. */
 static HOT void put_request(struct reading *r, const char *p, const char *q, const char *question, bool odd)
 {
     put(r, FIELD_REQUEST, p, q, odd);
@@ -113,7 +115,7 @@ static HOT void put_request(struct reading *r, const char *p, const char *q, con
     if (!clf_request_split(p, q, &http))
         return;
     const char *target = http.target, *end = http.target_end;
-    if (UNLIKELY(odd)) { /* where the odd bytes are is worth finding out, and a '?' may hide behind them */
+    if (UNLIKELY(odd)) { /* finds the odd fields, and a '?' behind odd bytes */
         const char *found = memchr(target, '?', (size_t)(end - target));
         question = found != NULL ? found : end;
     }
@@ -132,7 +134,7 @@ static HOT const char *take_request(struct reading *r, const char *p)
     if (q == r->end || *q != '"') {
         while (UNLIKELY(q < r->end && *q != '"' && *q != '?' && !scan_is_odd(*q)))
             q = scan_quoted(q + 1, r->end, '?');
-        question = q; /* if it is an odd byte, put_request() looks for itself */
+        question = q; /* at an odd byte, put_request() searches for the '?' itself */
         q = closing_quote(q, r->end, &odd);
         if (UNLIKELY(q == r->end))
             return refuse(r, REJECT_UNTERMINATED, p - 1);
@@ -147,7 +149,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* " 200" or " -" */
+/* Takes " 200" or " -". */
 static const char *take_status(struct reading *r, const char *p)
 {
     if (r->end - p >= 4 && clf_number_status(p, &r->ev->number[FIELD_STATUS])) {
@@ -162,7 +164,7 @@ static const char *take_status(struct reading *r, const char *p)
     return refuse(r, REJECT_STATUS, at);
 }
 
-/* " 2326" or " -", up to a space or the end of the line */
+/* Takes " 2326" or " -", up to a space or the end of the line. */
 static const char *take_bytes(struct reading *r, const char *p)
 {
     if (p < r->end && *p != ' ')
@@ -183,14 +185,14 @@ static const char *take_bytes(struct reading *r, const char *p)
     return p > from && (p == r->end || *p == ' ') ? p : refuse(r, REJECT_BYTES, p);
 }
 
-/* Any status and size there may be, byte by byte. */
+/* Takes any valid status and size, byte by byte. */
 static COLD const char *take_any_numbers(struct reading *r, const char *p)
 {
     p = take_status(r, p);
     return p != NULL ? take_bytes(r, p) : NULL;
 }
 
-/* Status and size: mostly " 200 2326 " with more of the line behind it, which is read at one go. */
+/* Takes status and size. Fast path: " 200 2326 " with more of the line behind it, read at once. */
 static HOT const char *take_numbers(struct reading *r, const char *p)
 {
     int64_t status, bytes;
@@ -209,7 +211,7 @@ static HOT const char *take_numbers(struct reading *r, const char *p)
     return p;
 }
 
-/* ' "text"' with its space; the last field of a line may be cut off by the line's end. */
+/* Takes ' "text"' with its space. The last field of a line may lack its closing quote. */
 static HOT const char *take_quoted(struct reading *r, const char *p, enum field f, enum reject_reason reason,
                                    bool is_last)
 {
@@ -231,7 +233,7 @@ static COLD const char *skip_spaces(const char *p, const char *end)
     return p;
 }
 
-/* Is there anything but spaces? */
+/* Do other bytes than spaces follow? */
 static HOT bool has_more(const char *p, const char *end)
 {
     return LIKELY(is_quote_after_space(p, end)) || skip_spaces(p, end) != end;
@@ -245,7 +247,7 @@ static HOT bool take_end(const struct reading *r, const char *p)
     return p == r->end || refuse(r, REJECT_TRAILING, p);
 }
 
-/* The host; nothing before `clean` is odd or a space. */
+/* Takes the host. Pre: no byte before `clean` is odd or a space. */
 static HOT const char *take_host(struct reading *r, const char *p, const char *clean)
 {
     bool odd = false;
@@ -271,7 +273,7 @@ static HOT const char *take_identity_and_time(struct clf *c, struct reading *r, 
     return next;
 }
 
-/* Everything from the host on. */
+/* Takes the line from the host on. */
 static HOT bool take_line(struct clf *c, struct reading *r, const char *p, const char *clean,
                           enum clf_format format)
 {
@@ -292,7 +294,8 @@ static HOT bool take_line(struct clf *c, struct reading *r, const char *p, const
     return true;
 }
 
-/* "server:80 " at `p`: true with *colon, and *at the byte after it; false with *at where it fails. */
+/* Is "server:80 " at `p`? True: *colon is the colon, *at the byte behind the space. False: *at does not
+ * fit. */
 static bool find_vhost(const char *p, const char *end, const char **colon, const char **at)
 {
     const char *q = p;
@@ -317,7 +320,7 @@ static bool find_vhost(const char *p, const char *end, const char **colon, const
     return true;
 }
 
-/* A line whose first word may or must be a server's name and port, or that begins oddly. */
+/* Decodes a line whose first word may or must be a server's name and port, or that has an odd first word. */
 static COLD bool take_vhost_line(struct clf *c, const struct reading *empty, const char *p)
 {
     struct reading r = *empty;
@@ -338,7 +341,8 @@ static COLD bool take_vhost_line(struct clf *c, const struct reading *empty, con
     return false;
 }
 
-/* Lines that do not begin with a plain word and a space: the cost of these is not the product's. */
+/* Decodes lines that do not begin with a plain word and a space. They are rare, so their cost hardly
+ * matters. */
 static COLD bool decode_other(struct clf *c, const struct reading *empty)
 {
     const char *p = empty->start;

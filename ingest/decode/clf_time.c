@@ -19,13 +19,13 @@ static bool fits(char c, char shape)
     case '+':
         return c == '+' || c == '-';
     case 'M':
-        return true; /* month_of() looks */
+        return true; /* month_of() checks it */
     default:
         return c == shape;
     }
 }
 
-/* The first byte that is not as in the shape; NULL where all are. */
+/* The first byte that differs from the shape; NULL: all match. */
 static const char *misfit(const char *p, const char *end)
 {
     static const char shape[CLF_TIME_BYTES + 1] = "[00/MMM/0000:00:00:00 +0000]";
@@ -46,7 +46,7 @@ static int month_of(const char *p)
     return 0;
 }
 
-/* The first number of a well-shaped time that no clock shows; NULL where all are good. */
+/* The first number of a well-shaped time that no clock shows; NULL: all are valid. */
 static const char *off_the_clock(const char *p)
 {
     static const struct {
@@ -61,7 +61,7 @@ static const char *off_the_clock(const char *p)
     return NULL;
 }
 
-/* The first part of a date that is in no calendar, or too early for us; NULL where it is good. */
+/* The first part of a date that no calendar has, or that is before 1970; NULL: the date is valid. */
 static const char *off_the_calendar(const char *p)
 {
     int year = number(p + AT_YEAR, 4), day = number(p + AT_DAY, 2);
@@ -98,7 +98,7 @@ bool clf_time_parse(struct clf_minute minutes[2], const char *p, const char *end
     *at = p + AT_DAY;
     if (*at_ms < 0 || *at_ms >= CIVIL_END_MS)
         return false;
-    if (minute >= 0 && minute < CIVIL_END_MS - MINUTE_MS) { /* its every second, 60 too, is in range */
+    if (minute >= 0 && minute < CIVIL_END_MS - MINUTE_MS) { /* all its seconds, 60 too, are in range */
         minutes[1] = minutes[0];
         minutes[0].start_ms = minute;
         memcpy(minutes[0].text + CLF_NOBODY_BYTES, p, CLF_TIME_BYTES);

@@ -1,9 +1,8 @@
-/* All of a line is looked at through windows of 64 bytes: two loads and a few compares give a word with
- * a bit for each byte that matters, and the first of these is one instruction away.
+/* The fast path reads a line in windows of 64 bytes. Two loads and a few compares give a word with a bit for
+ * each byte that matters; one instruction finds the first of them.
  *
- * A line is only read on if it ends in a quote, so a search for what ends a field always ends; and a window
- * that would reach beyond the line is taken from the line's last 64 bytes and shifted, so that nothing
- * outside of the line is read.
+ * A line must end in a quote, so every search for the end of a field ends. If a window would reach beyond the
+ * line, the line's last 64 bytes are loaded and shifted instead. So no byte outside of the line is read.
  *
  * Source: classifying bytes by a shuffle, and the walk over bits, are simdjson's (Geoff Langdale and Daniel
  * Lemire, "Parsing Gigabytes of JSON per Second", 2019). */
@@ -34,8 +33,8 @@ bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, st
 #define HOT  inline __attribute__((always_inline)) AVX2
 
 #define WINDOW         64
-#define TIME_BYTES     (CLF_NOBODY_BYTES + CLF_TIME_BYTES + 2) /* with the quote behind it */
-#define LINE_MIN       (32 + TIME_BYTES + 2) /* a host of 31 bytes, the time, a byte more and "\r" */
+#define TIME_BYTES     (CLF_NOBODY_BYTES + CLF_TIME_BYTES + 2) /* with the opening quote behind it */
+#define LINE_MIN       (32 + TIME_BYTES + 2) /* host of 31 bytes, a space, the time, a byte, "\r" */
 #define PROTOCOL_BYTES 9                     /* " HTTP/1.1" */
 #define NUMBERS_BYTES  14                    /* "\" 200 12345678" */
 #define BIT(f)         (1u << FIELD_##f)
@@ -50,13 +49,13 @@ bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, st
 #define ALL(c) TWICE(c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c)
 #define NO     (-1)
 
-/* What bytes are compared with, 32 at a time. */
+/* Constants to compare bytes with, 32 bytes at a time. */
 struct tables {
     signed char space[32], question[32];
-    signed char quoted[32], word[32], long_word[32]; /* by low nibble, for stops() */
+    signed char quoted[32], word[32], long_word[32]; /* marks by low nibble, for stops() */
     signed char zero[16], above_9[16], weights_10[16];
     short weights_100[8], weights_10000[8];
-    signed char columns[9][16]; /* by digits of the size, for take_numbers() */
+    signed char columns[9][16]; /* shuffles by number of the size's digits, for take_numbers() */
 };
 
 static const struct tables all_tables __attribute__((aligned(32))) = {
@@ -66,7 +65,7 @@ static const struct tables all_tables __attribute__((aligned(32))) = {
     .word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', 0, '\\', 0, 0, 0x7F),
     .long_word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
     .zero = TWICE('0', '0', '0', '0', '0', '0', '0', '0'),
-    .above_9 = TWICE(0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76), /* carries 10 to the sign */
+    .above_9 = TWICE(0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76), /* sets the sign of 10 and more */
     .weights_10 = TWICE(10, 1, 10, 1, 10, 1, 10, 1),
     .weights_100 = TWICE(100, 1, 100, 1),
     .weights_10000 = TWICE(10000, 1, 10000, 1),
@@ -81,15 +80,15 @@ static const struct tables all_tables __attribute__((aligned(32))) = {
                 {8, 9, 10, 11, 12, 13, 14, 15, NO, NO, NO, NO, NO, 4, 5, 6}},
 };
 
-/* A line being read. Functions called take_… put fields into the event and return the byte after what
- * they took, or NULL where it is not usual. */
+/* A line being read. Functions called take_… put fields into the event and return the next byte, or NULL: the
+ * line is not usual. */
 struct reading {
     const struct clf *clf;
-    const char *last; /* where the line's last window begins */
+    const char *last; /* start of the line's last window */
     struct event *ev;
     uint32_t present;
     const struct tables *tables;
-    __m256i space, quoted; /* of the tables, what is used again and again */
+    __m256i space, quoted; /* tables that stay in registers */
 };
 
 static HOT uint16_t load16(const char *p)
@@ -123,7 +122,7 @@ static HOT __m256i load256(const void *p)
     return _mm256_loadu_si256(p);
 }
 
-/* The number of the lowest bit; 64 where there is none. */
+/* The number of the lowest bit; 64: there is none. */
 static HOT size_t first_bit(uint64_t bits)
 {
     return _tzcnt_u64(bits);
@@ -135,16 +134,16 @@ static HOT uint64_t signs(__m256i low, __m256i high)
     return (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 | (uint32_t)_mm256_movemask_epi8(low);
 }
 
-/* Negative where the byte is one of those in `marks`, or odd (scan.h). The shuffle puts under each byte
- * below 0x80 the only byte of the same low nibble that is looked for; what is left of the odd ones is less
- * than a space, the bytes from 0x80 on by being negative. */
+/* Makes a byte negative if it is in `marks`, or odd (scan.h). `marks` has one byte per low nibble. For a byte
+ * below 0x80, the shuffle selects the mark of its low nibble, and the two are compared. The other odd bytes
+ * are less than a space; bytes of 0x80 and above, because they are negative. */
 static HOT __m256i stops(const struct reading *r, const char *p, __m256i marks)
 {
     __m256i v = load256(p), equal = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(marks, v), v);
     return _mm256_or_si256(equal, _mm256_subs_epi8(v, r->space));
 }
 
-/* A bit for each of the WINDOW bytes at `p` that is a quote or odd. */
+/* A bit for each of the WINDOW bytes at `p`: is it a quote or odd? */
 static HOT uint64_t quoted_stops(const struct reading *r, const char *p)
 {
     return signs(stops(r, p, r->quoted), stops(r, p + 32, r->quoted));
@@ -156,7 +155,7 @@ static HOT uint64_t questions(const struct reading *r, const char *p)
     return signs(_mm256_cmpeq_epi8(mark, load256(p)), _mm256_cmpeq_epi8(mark, load256(p + 32)));
 }
 
-/* The first quote or odd byte from `p` on: there is one, at the line's end. Pre: p is before that. */
+/* The first quote or odd byte from `p` on. One exists: the quote at the line's end. Pre: p is before it. */
 static HOT const char *quoted_end(const struct reading *r, const char *p)
 {
     for (;; p += WINDOW) {
@@ -172,15 +171,15 @@ static HOT void put(struct reading *r, enum field f, const char *from, const cha
     r->ev->field[f] = slice_of(from, (size_t)(to - from));
 }
 
-/* Puts it even if it is "-", which is for once cheaper than to know better. There is no quote in it, so one
- * two bytes before its end is that before its beginning. */
+/* Puts the slice even if it is "-", which is cheaper than a branch, and clears the field's bit. The field
+ * contains no quote, so "\"-" at its end means that the field is "-". */
 static HOT void put_unless_dash(struct reading *r, enum field f, const char *from, const char *to)
 {
     put(r, f, from, to);
     r->present ^= (uint32_t)(load16(to - 2) == load16("\"-")) << f;
 }
 
-/* Up to 63 bytes of it, ended by a space and not by another mark. */
+/* Takes a host of up to 63 bytes that ends with a space, and not with another mark. */
 static HOT const char *take_long_host(struct reading *r, const char *p, const signed char marks[32])
 {
     if (p > r->last)
@@ -193,7 +192,7 @@ static HOT const char *take_long_host(struct reading *r, const char *p, const si
     return end + 1;
 }
 
-/* An IPv6 address, or a server with its port before the host. */
+/* Takes an IPv6 address, or a server with its port and the host behind it. */
 static HOT const char *take_host_with_colon(struct reading *r, const char *p, const char *colon)
 {
     const char *port = colon + 1, *end = port;
@@ -202,7 +201,7 @@ static HOT const char *take_host_with_colon(struct reading *r, const char *p, co
     while (*end >= '0' && *end <= '9' && end - port < 5)
         end++;
     if (end > port && *end == ' ') {
-        if (colon - p < 2 || *p == '[') /* "-", or what may go on behind the colon */
+        if (colon - p < 2 || *p == '[') /* "-", or an address that may go on behind the colon */
             return NULL;
         put(r, FIELD_VHOST, p, colon);
         put(r, FIELD_PORT, port, end);
@@ -227,7 +226,7 @@ static HOT const char *take_host(struct reading *r, const char *p)
     return end + 1;
 }
 
-/* "- frank [05/Jan/2026:00:00:00 +0000] \"" */
+/* Takes "- frank [05/Jan/2026:00:00:00 +0000] \"". */
 static HOT const char *take_user_and_time(struct reading *r, const char *p)
 {
     const char *user = p + 2;
@@ -242,7 +241,7 @@ static HOT const char *take_user_and_time(struct reading *r, const char *p)
     return next + 2;
 }
 
-/* "- - [05/Jan/2026:00:00:00 +0000]": all but the second is compared at once. */
+/* Compares "- - [05/Jan/2026:00:00:00 +0000]" at once, except the second. */
 static HOT bool is_in_minute(const struct clf_minute *m, const char *p, int64_t *at_ms)
 {
     __m256i same = _mm256_cmpeq_epi8(load256(p), load256(m->text));
@@ -262,7 +261,7 @@ static HOT const char *take_time(struct reading *r, const char *p)
     return load16(p - 2) == load16(" \"") ? p : NULL;
 }
 
-/* The first '?' in a long target, or else its end. */
+/* The first '?' in a long target; without one, its end. */
 static HOT const char *question_or_end(const struct reading *r, const char *p, const char *end)
 {
     for (; end - p >= 32; p += 32) {
@@ -276,12 +275,12 @@ static HOT const char *question_or_end(const struct reading *r, const char *p, c
     return p;
 }
 
-/* "GET /a?b HTTP/1.1": returns its closing quote. */
+/* Takes "GET /a?b HTTP/1.1"; returns its closing quote. */
 static HOT const char *take_request(struct reading *r, const char *p)
 {
     const char *q, *end, *path_end, *method = p + 3;
     uint64_t found = LIKELY(p <= r->last) ? quoted_stops(r, p) : 0;
-    if (LIKELY(found != 0)) { /* its lowest bit, moved back to the target's end, ends the next search too */
+    if (LIKELY(found != 0)) { /* its lowest bit, moved to the target's end, ends the search for '?', too */
         q = p + first_bit(found);
         end = q - PROTOCOL_BYTES;
         path_end = p + first_bit(questions(r, p) | (found & -found) >> PROTOCOL_BYTES);
@@ -296,7 +295,7 @@ static HOT const char *take_request(struct reading *r, const char *p)
         if (method == p || *method != ' ')
             return NULL;
     }
-    /* Before the request is the time, so that what is not there may be read as well. */
+    /* The time precedes the request, so reading before a short request stays inside the line. */
     if (UNLIKELY((load64(end) | load64("\0\0\0\0\0\0\3")) != load64(" HTTP/3.") || q[-1] == ' ' ||
                  method + 1 >= end))
         return NULL;
@@ -308,9 +307,9 @@ static HOT const char *take_request(struct reading *r, const char *p)
     return q;
 }
 
-/* "\" 200 2326 \"" at the request's closing quote: both numbers are brought into columns, ones below ones,
- * and then added up in three multiplications, which pair neighbours: ones with tens, and so on. The load
- * begins two bytes early, so that it may end with the longest size, or with a short line. */
+/* Takes "\" 200 2326 \"" at the request's closing quote. A shuffle aligns both numbers in columns, ones below
+ * ones. Then three multiplications add neighbours up: ones with tens, and so on. The load begins two bytes
+ * early, so that it can end with the longest size, or with a short line. */
 static HOT const char *take_numbers(struct reading *r, const char *p)
 {
     const struct tables *t = r->tables;
@@ -346,7 +345,7 @@ static HOT const char *take_referrer(struct reading *r, const char *p)
     return q <= r->last + WINDOW - 4 && (load32(q) & 0xFFFFFF) == load32("\" \"") ? q + 3 : NULL;
 }
 
-/* The agent is what lies before the line's last byte, if that is the first quote in it. */
+/* Takes the agent, up to the quote that ends the line. False: a byte before it is a quote or odd. */
 static HOT bool take_agent(struct reading *r, const char *p)
 {
     uint64_t tail = quoted_stops(r, r->last) ^ UINT64_C(1) << (WINDOW - 1);
@@ -375,7 +374,7 @@ static HOT bool read_usual(const struct clf *c, struct slice line, struct event 
         return false;
     const char *last = end - WINDOW;
     const struct tables *t = &all_tables;
-    __asm__("" : "+r"(last), "+r"(t)); /* or each use of what is known of them is worked out anew */
+    __asm__("" : "+r"(last), "+r"(t)); /* stops the compiler from recomputing both at each use */
     struct reading r = {c, last, ev, USUAL_FIELDS, t, load256(t->space), load256(t->quoted)};
     if ((p = take_host(&r, p)) == NULL || (p = take_time(&r, p)) == NULL)
         return false;

@@ -11,7 +11,7 @@
 
 #define BIT(f) ((uint64_t)1 << FIELD_##f)
 
-/* What the last step finds by itself. */
+/* The fields that the last step finds by itself. */
 #define COMMON_FIELDS                                                                              \
     (BIT(HOST) | BIT(LOGNAME) | BIT(USER) | BIT(REQUEST) | BIT(METHOD) | BIT(TARGET) | BIT(PATH) | \
      BIT(PROTOCOL) | BIT(STATUS) | BIT(BYTES))
@@ -254,7 +254,7 @@ bool decode_is_open(const struct decode *d)
     return last == STEP_JSON || last == STEP_METRIC;
 }
 
-/* In flow style, where some bytes mean something to YAML. */
+/* Prints a pointer for YAML's flow style, in which some bytes need quotes. */
 static void print_pointer(const char *pointer, struct text *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/@._-~";

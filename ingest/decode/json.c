@@ -9,18 +9,16 @@
 #define HOT  inline __attribute__((always_inline))
 #define COLD __attribute__((noinline, cold))
 
-/* The longest name that may be one of a pointer's once its escapes are undone, as written: \u0061 is one
- * byte. */
+/* Longest name as written that can match a pointer's name once its escapes are undone: \u0061 is one byte. */
 #define ESCAPED_NAME_MAX 1024
-#define INDEX_BYTES      24 /* of an element, as text; with 8 bytes to read behind any of it */
+#define INDEX_BYTES      24 /* bytes of an element's index as text; reading its word needs 8 more */
 
-/* A text being read. Functions called read_… return the byte behind what they read, or NULL with the
- * failure noted. */
+/* A text being read. Functions called read_… return the next byte, or NULL with the failure noted. */
 struct reading {
     const char *start, *end;
     struct json_found *found;
     unsigned depth_left;
-    struct json_shape_name *name, *names_end; /* what is expected next; the last one always matches nothing */
+    struct json_shape_name *name, *names_end; /* the cached name expected next; the last never matches */
     enum json_result result;
     const char *at;
 };
@@ -77,7 +75,7 @@ static COLD const char *read_odd_string(struct reading *r, const char *p, enum j
     }
 }
 
-/* From behind the opening quote to the closing one. */
+/* Reads from behind the opening quote; returns the closing quote. */
 static HOT const char *read_string(struct reading *r, const char *p, enum json_type *type)
 {
     *type = JSON_PLAIN_STRING;
@@ -95,7 +93,7 @@ static COLD const char *read_digits(struct reading *r, const char *p)
     return p;
 }
 
-/* ".5e-7" behind the whole digits. */
+/* Reads ".5e-7" behind the whole digits. */
 static COLD const char *read_fraction(struct reading *r, const char *p)
 {
     if (*p == '.' && (p = read_digits(r, p + 1)) == NULL)
@@ -129,7 +127,7 @@ static const char *read_word(struct reading *r, const char *p, const char *word,
     return fail(r, JSON_BAD, p);
 }
 
-/* A name that has escapes, or is so near to the end that its word cannot be read, or empty. */
+/* Finds a name that has escapes, is empty, or is so near the text's end that its word cannot be read. */
 static COLD const struct json_node *find_odd_name(const struct json_node *node, struct slice name,
                                                   enum json_type type)
 {
@@ -144,7 +142,7 @@ static COLD const struct json_node *find_odd_name(const struct json_node *node, 
     return json_node_find(node, len > 0 ? json_name_word(buf, len) : 0, slice_of(buf, len));
 }
 
-/* A name of eight bytes or less at the slot where it should be is all that is looked at here. */
+/* Fast path: a name of eight bytes or less in the first slot that its word leads to. */
 static HOT const struct json_node *find_name(const struct reading *r, const struct json_node *node,
                                              struct slice name, enum json_type type)
 {
@@ -160,7 +158,7 @@ static HOT const struct json_node *find_name(const struct reading *r, const stru
     return json_node_find(node, word, name);
 }
 
-/* What an earlier member of the same name held. */
+/* Forgets the values in an earlier member of the same name. */
 static COLD void forget_below(struct reading *r, const struct json_node *node)
 {
     for (int i = 0; i < JSON_PATH_WORDS; i++)
@@ -178,7 +176,7 @@ static HOT void put(struct reading *r, const struct json_node *node, enum json_t
 
 static const char *read_value(struct reading *r, const char *p, const struct json_node *node);
 
-/* `, "name": ` from behind the value before, or from behind the brace, to the value. */
+/* Reads `, "name": ` from behind the last value, or `"name": ` from behind the brace, up to the value. */
 static const char *read_name(struct reading *r, const char *p, const struct json_node *object,
                              uintptr_t place, const struct json_node **member)
 {
@@ -205,10 +203,10 @@ static const char *read_name(struct reading *r, const char *p, const struct json
     return p;
 }
 
-/* What most members are that are no strings, without the cost of what may be anything. */
+/* Reads a member's value. Fast path: numbers and null; read_object() has one for strings. */
 static HOT const char *read_member(struct reading *r, const char *p, const struct json_node *member)
 {
-    p = skip_space(r, p); /* a name that was known may have had less behind it */
+    p = skip_space(r, p); /* the cached name may have had less space behind it */
     const char *from = p;
     if (LIKELY(r->end - p >= 4 && member->slots == NULL)) {
         if ((unsigned char)(*p - '0') <= 9 || *p == '-') {
@@ -298,7 +296,7 @@ static const char *read_value(struct reading *r, const char *p, const struct jso
     enum json_type type = JSON_NUMBER;
     if (p == r->end)
         return fail(r, JSON_BAD, p);
-    if (node->slots != NULL && r->name != r->found->shape.names) /* not the whole, before which is nothing */
+    if (node->slots != NULL && r->name != r->found->shape.names) /* the whole text has no earlier member */
         forget_below(r, node);
     switch (*p) {
     case '"':
@@ -382,7 +380,7 @@ static char *put_utf8(char *out, unsigned code)
     return out;
 }
 
-/* "XXXX" of "\uXXXX", and the second half of a pair; *p moves behind what was taken. */
+/* Takes "XXXX" of "\uXXXX", and the second half of a surrogate pair; *p moves behind them. */
 static unsigned take_code(const char **p, const char *end)
 {
     unsigned code = read_hex4(*p);

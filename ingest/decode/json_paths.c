@@ -66,7 +66,7 @@ const struct json_node *json_node_find(const struct json_node *node, uint64_t wo
     }
 }
 
-/* A name of a pointer with ~0 and ~1 undone, and zeros behind it, so that its word can be read. */
+/* A pointer's name with ~0 and ~1 undone. Zeros follow it, so that its word can be read. */
 static struct slice undo_tildes(struct slice name)
 {
     char *out = xcalloc(1, name.len + sizeof(uint64_t));

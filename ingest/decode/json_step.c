@@ -11,7 +11,7 @@
 
 static const char *const usual_times[JSON_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
-/* Puts "/name" behind a pointer. */
+/* Appends "/name" to a pointer. */
 static void add_name(struct text *pointer, const char *name)
 {
     text_putc(pointer, '/');
@@ -23,7 +23,7 @@ static void add_name(struct text *pointer, const char *name)
     }
 }
 
-/* Looks for the member `name` of the member `parent` (NULL: of the whole). */
+/* Makes it look for the member `name` of the member `parent` (NULL: of the whole value). */
 static size_t add_member(struct json_step *js, const char *parent, const char *name)
 {
     struct text pointer = {0};
@@ -44,7 +44,8 @@ static bool has_origin(const struct decode *d, enum field f)
     return false;
 }
 
-/* Fields in their order, so that chain_field_put() has the more explicit win. */
+/* Adds fields in the order of enum field, so that explicit fields override derived ones
+ * (chain_field_put()). */
 static void add_fields(struct json_step *js, const struct decode *d, const char *parent, int first)
 {
     int count = field_count();
@@ -150,7 +151,7 @@ static struct slice text_of(const struct json_value *v, struct arena *memory)
     return slice_of(out, json_unescape(v->text, out));
 }
 
-/* NULL: it is absent or null, which is the same here. */
+/* The value at a path; NULL: it is absent or null. */
 static const struct json_value *get(const struct json_step *js, size_t path)
 {
     const struct json_value *v = json_found_get(&js->found, path);
@@ -202,7 +203,7 @@ static bool take_fields(const struct json_step *js, struct arena *memory, struct
     return true;
 }
 
-/* 1: taken; 0: there is none; -1: it does not fit. */
+/* 1: the time is taken; 0: there is none; -1: it does not fit. */
 static int take_time(struct json_step *js, struct arena *memory, struct event *ev, struct reject *why)
 {
     const struct json_value *v = NULL;

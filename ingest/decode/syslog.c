@@ -5,7 +5,7 @@
 #define PRIORITY_MAX 191
 #define TIME_BYTES   15 /* "Oct 11 22:14:15" */
 
-/* Functions called take_… return the byte behind what they took; NULL with *at where it does not fit. */
+/* Functions called take_… return the next byte; NULL: `at` is the byte that does not fit. */
 struct reading {
     const char *end;
     const char *at;
@@ -22,7 +22,7 @@ static bool is_digit(const struct reading *r, const char *p)
     return p < r->end && *p >= '0' && *p <= '9';
 }
 
-/* "<34>", or nothing. */
+/* Takes "<34>", or nothing. */
 static const char *take_priority(struct reading *r, const char *p)
 {
     if (p == r->end || *p != '<')
@@ -40,14 +40,14 @@ static const char *word_end(const struct reading *r, const char *p)
     return space != NULL ? space : r->end;
 }
 
-/* A word and the space behind it. */
+/* Takes a word and the space behind it. */
 static const char *take_word(struct reading *r, const char *p)
 {
     const char *end = word_end(r, p);
     return end > p && end < r->end ? end + 1 : fail(r, end);
 }
 
-/* `[id name="a \"quoted\" value" …]`, one or several, or "-". */
+/* Takes `[id name="a \"quoted\" value" …]`, one or several, or "-". */
 static const char *take_structured_data(struct reading *r, const char *p)
 {
     if (p < r->end && *p == '-')
@@ -69,7 +69,7 @@ static const char *take_structured_data(struct reading *r, const char *p)
     return in_element ? fail(r, r->end) : p;
 }
 
-/* From behind "<34>1 " on. */
+/* Takes a header of RFC 5424 from behind "<34>1 " on. */
 static const char *take_rfc5424(struct reading *r, const char *p)
 {
     int64_t at_ms;
@@ -87,7 +87,7 @@ static const char *take_rfc5424(struct reading *r, const char *p)
     return *p == ' ' ? p + 1 : fail(r, p);
 }
 
-/* Mmm dd hh:mm:ss, the day with a space or a zero before it. */
+/* Is it "Mmm dd hh:mm:ss"? A space or a zero may fill the day. */
 static bool is_old_time(const char *p)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec", shape[] = "MMM 00 00:00:00";
@@ -101,7 +101,7 @@ static bool is_old_time(const char *p)
     return known;
 }
 
-/* "host app[123]: ", of which either may be missing. */
+/* Takes "host app[123]: "; either part may be missing. */
 static const char *take_host_and_tag(struct reading *r, const char *p)
 {
     for (int i = 0; i < 2; i++) {

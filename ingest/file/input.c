@@ -12,23 +12,23 @@
 #include <unistd.h>
 
 #define RAW_BYTES ((size_t)64 * 1024)
-#define STOP_MS   100 /* how often a wait looks whether it is time to stop */
+#define STOP_MS   100 /* interval at which a wait checks *stop */
 
 struct input {
     char *name;
     int fd;
-    bool is_stdin;    /* which is not ours to close */
-    bool is_regular;  /* and opened by its name: may be sought in, and may grow */
+    bool is_stdin;    /* standard input, which input_close() leaves open */
+    bool is_regular;  /* a regular file opened by its name: it can be sought in, and may grow */
     bool is_detected; /* `packing` is known: the first bytes have been seen */
     enum packing packing;
     struct input_unpack *unpack; /* NULL: plain */
     input_read_fn *read_fn;
     void *context;
     const atomic_bool *stop; /* NULL: nothing interrupts */
-    int next_fd;             /* what was first found at its path after it; -1: nothing yet */
+    int next_fd;             /* the first file found at its path after it; -1: none yet */
     struct stat next;
     int64_t position, raw_position;
-    size_t raw_from, raw_to; /* bytes of `raw` that were read to detect the packing, not used yet */
+    size_t raw_from, raw_to; /* range of `raw` that was read to detect the packing and is not used yet */
     char raw[RAW_BYTES];
 };
 
@@ -38,7 +38,7 @@ static ssize_t read_really(void *context, int fd, void *buf, size_t cap)
     return read(fd, buf, cap);
 }
 
-/* False: it is time to stop. Waits for what may be long in coming. */
+/* Waits for input on pipes. False: *stop is true. */
 static bool may_read(const struct input *in)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};
@@ -72,7 +72,7 @@ static int open_path(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* From its begin, which `fd` is at, too, then. */
+/* Duplicates `fd` and seeks to the file's start; both share the position. */
 static int open_held(int fd)
 {
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -144,7 +144,7 @@ void input_close(struct input *in)
     free(in);
 }
 
-/* The packed bytes for the unpacker: first those that were read to detect the packing. */
+/* Gives packed bytes to the unpacker: first the bytes that were read to detect the packing. */
 static bool next_packed(void *context, const char **bytes, size_t *len, struct err *e)
 {
     struct input *in = context;
@@ -157,7 +157,7 @@ static bool next_packed(void *context, const char **bytes, size_t *len, struct e
     return read_raw(in, in->raw, sizeof in->raw, len, e);
 }
 
-/* Read just enough to tell what the input is packed with: on a pipe no more may come for long. */
+/* Reads just enough to detect the packing: on a pipe, more may come only much later. */
 static bool detect(struct input *in, struct err *e)
 {
     bool more = true;
@@ -167,7 +167,7 @@ static bool detect(struct input *in, struct err *e)
             return false;
         in->raw_to += got;
         if (got == 0 && in->raw_to == 0)
-            return true; /* empty as yet */
+            return true; /* still empty */
         in->packing = input_unpack_detect(in->raw, in->raw_to, &more);
         more = more && got > 0;
         in->is_detected = in->packing != PACKING_NONE || !more;
@@ -296,7 +296,7 @@ enum input_fate input_fate(struct input *in)
         return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
     if (!is_other)
         return INPUT_STANDS;
-    in->next_fd = open_path(in->name); /* where that fails, whoever opens what is next is told why */
+    in->next_fd = open_path(in->name); /* if this fails, input_open_next() reports why */
     if (in->next_fd >= 0)
         (void)fstat(in->next_fd, &in->next);
     return INPUT_RENAMED;

@@ -31,16 +31,16 @@ struct input_unpack {
     enum packing packing;
     input_unpack_source *source;
     void *context;
-    bool failed; /* and `err` says why, to this and every later read */
+    bool failed; /* every later read returns `err` */
     struct err err;
 
     z_stream gzip;
     bool in_member;
 
     struct archive *archive; /* NULL until the first read */
-    const char *block;       /* unpacked, not yet handed out */
+    const char *block;       /* unpacked bytes that are not delivered yet */
     size_t block_len;
-    bool is_over; /* nothing left to ask libarchive for */
+    bool is_over; /* libarchive has no more data */
 };
 
 static const struct {
@@ -80,7 +80,7 @@ static bool fail(struct input_unpack *u, const char *what)
     return err_set(&u->err, EX_DATAERR, "%s data: %s", input_unpack_name(u->packing), what);
 }
 
-/* More packed bytes for zlib; false at their end and on failure. */
+/* Gets more packed bytes for zlib. False: they have ended, or a failure. */
 static bool refill(struct input_unpack *u)
 {
     const char *bytes;
@@ -99,7 +99,7 @@ static bool refill(struct input_unpack *u)
     return len > 0;
 }
 
-/* Stand at the first byte of a member; false where there is none any more. */
+/* Moves to the first byte of the next member. False: there is none. */
 static bool next_member(struct input_unpack *u)
 {
     while (refill(u) && *u->gzip.next_in == 0) {
@@ -179,7 +179,7 @@ static bool open_archive(struct input_unpack *u)
     if (!check_archive(u, lib.archive_read_open(u->archive, u, NULL, archive_source, NULL)))
         return false;
     int rc = lib.archive_read_next_header(u->archive, &entry);
-    u->is_over = rc == ARCHIVE_EOF; /* packed emptiness */
+    u->is_over = rc == ARCHIVE_EOF; /* the packed file is empty */
     return check_archive(u, u->is_over ? ARCHIVE_OK : rc);
 }
 

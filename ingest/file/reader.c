@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* How far: an offset, and the last bytes before it. */
+/* A position: an offset, and the last bytes before it. */
 struct place {
     int64_t offset;
     char tail[READER_TAIL_BYTES];
@@ -16,13 +16,13 @@ struct reader {
     struct input *in;
     size_t line_max;
     enum last_line last_line;
-    struct place place; /* the first byte not delivered */
-    char *rest;         /* read, not delivered: the beginning of a line (and of more, after a head) */
+    struct place place; /* position of the first byte not delivered */
+    char *rest;         /* bytes read but not delivered: a line's beginning; after reader_head(), any bytes */
     size_t rest_len, rest_capacity;
-    bool dropping;      /* within a line that is too long: the rest is its first line_max + 1 bytes, … */
-    struct place ahead; /* … and this much of it was read */
-    bool ended;         /* the input said so */
-    bool torn;          /* the last line delivered had no line feed: if one comes now, it is that line's */
+    bool dropping;      /* within a line that is too long: `rest` has its first line_max + 1 bytes */
+    struct place ahead; /* when dropping: position behind the bytes of the line that were read */
+    bool ended;         /* the last read reached the input's end */
+    bool torn;          /* the last line delivered lacked its line feed: a line feed now is that line's */
 };
 
 struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line)
@@ -46,7 +46,7 @@ void reader_free(struct reader *rd)
 
 void block_init(struct block *b, size_t line_max)
 {
-    /* A rest of line_max + 1 bytes, and one read or a line feed that the input did not have. */
+    /* A rest of line_max + 1 bytes, one read, and a line feed that the input lacked. */
     *b = (struct block){.capacity = line_max + READER_BLOCK_BYTES + 2};
     b->data = xmalloc(b->capacity);
 }
@@ -102,7 +102,7 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
         known = (size_t)(offset - at->offset);
     pass(at, rd->rest, known);
     set_rest(rd, rd->rest + known, rd->rest_len - known);
-    /* A file can jump; the tail before the offset is read all the same, to be compared. */
+    /* A file can seek; but the tail before the offset is read, to be compared. */
     if (offset - at->offset > READER_TAIL_BYTES) {
         if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
             return false;
@@ -125,13 +125,13 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
     return true;
 }
 
-/* What may yet become the line feed of a line that was delivered without it. */
+/* Is it a '\r' that may begin the line feed of a line that was delivered without it? */
 static bool is_half_feed(const struct reader *rd, const char *bytes, size_t len)
 {
     return rd->torn && len == 1 && bytes[0] == '\r';
 }
 
-/* The line feed (with or without carriage return) of a line that was delivered without it. */
+/* Passes the line feed (with or without carriage return) of a line that was delivered without it. */
 static void pass_torn(struct reader *rd, struct block *b, size_t *filled)
 {
     if (!rd->torn || *filled == 0 || is_half_feed(rd, b->data, *filled))
@@ -145,7 +145,8 @@ static void pass_torn(struct reader *rd, struct block *b, size_t *filled)
     memmove(b->data, b->data + feed + 1, *filled);
 }
 
-/* Six quotes that are not escaped, the last one at the end: request, referrer and agent are whole. */
+/* Does the line have six unescaped quotes, the last at its end? Then request, referrer and agent are
+ * whole. */
 static bool is_complete(const char *line, size_t len)
 {
     int quotes = 0;
@@ -161,14 +162,14 @@ static bool is_complete(const char *line, size_t len)
     return quotes == 6 && last == len;
 }
 
-/* A line that is too long cannot be seen to be whole: only its line feed tells. */
+/* Is a last line without line feed delivered? LAST_LINE_COMPLETE cannot check a line that is too long. */
 static bool takes_last(const struct reader *rd, const char *line, size_t len)
 {
     return !input_is_regular(rd->in) || rd->last_line == LAST_LINE_TAKE ||
            (rd->last_line == LAST_LINE_COMPLETE && !rd->dropping && is_complete(line, len));
 }
 
-/* Deliver the first `len` bytes as they stand; what follows in the block is kept. */
+/* Delivers the first `len` bytes; keeps the others as the rest. */
 static void deliver(struct reader *rd, struct block *b, size_t len, size_t filled)
 {
     set_rest(rd, b->data + len, filled - len);
@@ -178,7 +179,7 @@ static void deliver(struct reader *rd, struct block *b, size_t len, size_t fille
     b->len = len;
 }
 
-/* The line that fills the block is too long: keep what tells so, and only pass by what follows. */
+/* The line that fills the block is too long: keeps line_max + 1 bytes, and only counts further bytes. */
 static void begin_dropping(struct reader *rd, const struct block *b, size_t *filled)
 {
     rd->dropping = true;
@@ -187,7 +188,7 @@ static void begin_dropping(struct reader *rd, const struct block *b, size_t *fil
     *filled = rd->line_max + 1;
 }
 
-/* The line that was too long has ended: deliver its beginning as all of it. */
+/* A line that is too long has ended: delivers its beginning as the whole line. */
 static void deliver_dropped(struct reader *rd, struct block *b, const char *next, size_t next_len)
 {
     set_rest(rd, next, next_len);
@@ -199,7 +200,8 @@ static void deliver_dropped(struct reader *rd, struct block *b, const char *next
     rd->dropping = false;
 }
 
-/* What was read follows the first line_max + 1 bytes of the line that is too long. */
+/* Skips the bytes read behind the first line_max + 1 bytes of a line that is too long. True: *result is
+ * set. */
 static bool drop(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
 {
     char *more = b->data + rd->line_max + 1;
@@ -221,7 +223,7 @@ static bool drop(struct reader *rd, struct block *b, size_t *filled, enum reader
     return true;
 }
 
-/* The input has ended, or paused, within a line. */
+/* The input has ended, perhaps for now, within a line. */
 static enum reader_result end_within_line(struct reader *rd, struct block *b, size_t filled)
 {
     if (filled == 0 || is_half_feed(rd, b->data, filled) || !takes_last(rd, b->data, filled)) {
@@ -234,7 +236,7 @@ static enum reader_result end_within_line(struct reader *rd, struct block *b, si
     return READER_BLOCK;
 }
 
-/* What was read last, after what was kept, makes a block - or not yet. */
+/* Makes a block of the rest and the bytes read behind it. False: not yet, more bytes are needed. */
 static bool cut_block(struct reader *rd, struct block *b, size_t *filled, enum reader_result *result)
 {
     if (rd->dropping)

@@ -1,4 +1,4 @@
-/* What a topic is like, apart from its records. */
+/* Properties of a topic: its partitions and its cleanup policy. */
 #include "ingest/kafka/internal.h"
 
 #include "base/check.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A broker that was just started does not know all topics at once. */
+/* A broker that has just started does not know all topics at once. */
 #define FIND_TRIES    10
 #define FIND_AGAIN_MS 200
 

@@ -15,7 +15,7 @@
 
 static const struct {
     const char *name;
-    const char *allowed; /* the one value that changes nothing; NULL: none */
+    const char *allowed; /* the one value that is allowed, since it changes nothing; NULL: none */
     const char *why;
 } own[] = {
     {"bootstrap.servers", NULL, "kafka.brokers says it"},
@@ -53,8 +53,8 @@ static bool check_own(const char *name, const char *value, struct err *e)
     return true;
 }
 
-/* The names of the table that librdkafka prints, `name | * | …`: unlike rd_kafka_conf_dump() it has those too
- * that are not set. They stay in `page`, a NUL after each. */
+/* The names in the table that librdkafka prints, `name | * | …`. Unlike rd_kafka_conf_dump(), it also has
+ * properties that are not set. The names stay in `page`, a NUL after each. */
 static size_t list_names(char *page, const char *names[NAMES_MAX + 1])
 {
     size_t count = 0;

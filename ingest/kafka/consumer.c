@@ -1,4 +1,4 @@
-/* The consumer, alone or of a group: opening it, what it polls, and the offsets it commits. */
+/* The consumer, alone or in a group: opens and closes it, polls records, commits offsets. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-/* The library's name for a full queue's pause, since 2.2; below, kafka_wake() does it. */
+/* librdkafka 2.2 or newer: the pause of fetching when its queue is full. Older versions need kafka_wake(). */
 #define BACKOFF_PROPERTY "fetch.queue.backoff.ms"
 #define BACKOFF_MS       "20"
 #define CLOSE_TIMEOUT_S  2
 
-/* The group was about to change: whoever has the partition next commits, too. */
+/* Did the commit fail because the group is rebalancing? The partition's next owner commits, too. */
 static bool is_of_rebalance(rd_kafka_resp_err_t error)
 {
     return error == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
@@ -64,7 +64,9 @@ bool kafka_configure(rd_kafka_conf_t *conf, const struct kafka_options *o, struc
     return set(conf, "bootstrap.servers", o->brokers, e);
 }
 
-/* Defaults that a user may override come before kafka_configure(), what exactness rests on after it. */
+/* Sets defaults that a user may override before kafka_configure(), and properties that exactness needs after
+ * it.
+ */
 static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options *o, bool *needs_waking,
                                struct err *e)
 {
@@ -113,7 +115,7 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
     return k;
 }
 
-/* A thread's: it may hang. */
+/* Runs in a thread of its own, since it may hang. */
 static void *destroy(void *context)
 {
     struct kafka *k = context;
@@ -121,7 +123,8 @@ static void *destroy(void *context)
         kafka_leave(k);
     if (!kafka_is_destroyable(k))
         return NULL;
-    /* Where no group was joined there is nobody to say good-bye to: consumer_close() would only wait. */
+    /* A consumer without a group has nothing to leave: consumer_close() would only wait. A member has
+     * left. */
     rd_kafka_destroy_flags(k->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     kafka_group_fini(k);
     free(k);
@@ -139,8 +142,8 @@ void kafka_close(struct kafka *k)
         rd_kafka_assign(k->rk, NULL);
     if (k->queue != NULL)
         rd_kafka_queue_destroy(k->queue);
-    /* librdkafka 2.0 sometimes waits for ever for a broker that was restarted. It may do so by itself:
-     * nothing of it is needed any more, and a drain must end. */
+    /* librdkafka 2.0 sometimes waits for ever for a broker that was restarted. Its thread may wait alone: the
+     * consumer is not needed any more, and a drain must end. */
     if (pthread_create(&thread, NULL, destroy, k) != 0) {
         destroy(k);
         return;
@@ -183,7 +186,8 @@ static rd_kafka_topic_partition_list_t *list_of(const struct kafka_offset *offse
     return list;
 }
 
-/* One request per kind of question: a list may hold each partition once. */
+/* Asks for offsets or times of each partition. A list may hold each partition once, so ends need another
+ * call. */
 static bool ask_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e)
 {
     rd_kafka_topic_partition_list_t *list = list_of(offsets, count);
@@ -208,7 +212,7 @@ bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, 
         ends[i].offset = KAFKA_LATEST;
         open += offsets[i].offset < 0;
     }
-    /* No record of that time or later: the end. */
+    /* A partition without a record of that time or later gets its end. */
     good = good && (open == 0 || ask_offsets(k, ends, count, e));
     for (size_t i = 0; good && i < count; i++) {
         if (offsets[i].offset < 0)
@@ -303,7 +307,7 @@ void kafka_wake(struct kafka *k)
     if (!k->needs_waking || rd_kafka_assignment(k->rk, &list) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
     if (list->cnt > 0) {
-        /* Each leader in turn; which partition of it is asked does not matter. */
+        /* A partition in turn, to reach every leader in time; the answer does not matter. */
         rd_kafka_topic_partition_t *p = &list->elems[k->wake_next++ % list->cnt];
         (void)!rd_kafka_query_watermark_offsets(k->rk, p->topic, p->partition, &low, &high,
                                                 KAFKA_WAKE_MS * 10);

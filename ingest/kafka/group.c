@@ -1,5 +1,5 @@
-/* A member of a consumer group: what the group decides is noted where librdkafka says it, and carried out
- * when the caller has counted what it polled before. */
+/* A member of a consumer group: librdkafka's callback only notes the group's decision. kafka_answer() carries
+ * it out, after the caller has counted what it polled before. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/kafka/internal.h"
@@ -16,7 +16,7 @@ static bool is_cooperative(rd_kafka_t *rk)
     return protocol != NULL && strcmp(protocol, "COOPERATIVE") == 0;
 }
 
-/* Eagerly all is taken, and then all given anew; cooperatively only what moves. */
+/* The eager protocol revokes all partitions, then assigns all anew; the cooperative one moves only some. */
 static rd_kafka_resp_err_t carry_out(rd_kafka_t *rk, enum kafka_decision decision,
                                      const rd_kafka_topic_partition_list_t *list)
 {
@@ -40,7 +40,7 @@ static void forget_rebalance(struct kafka *k)
     k->has_rebalance = false;
 }
 
-/* Within rd_kafka_consumer_poll(): whoever polls will see it. */
+/* Runs within rd_kafka_consumer_poll(), so the caller of kafka_poll() sees the decision. */
 static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t *list,
                          void *context)
 {
@@ -49,11 +49,11 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t what, rd_kafka_topi
     enum kafka_decision decision = what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? KAFKA_GIVEN
                                    : rd_kafka_assignment_lost(rk)               ? KAFKA_LOST
                                                                                 : KAFKA_TAKEN;
-    if (atomic_load(&k->is_leaving)) { /* nothing of them is under way any more */
+    if (atomic_load(&k->is_leaving)) { /* no record of them is in flight any more */
         (void)carry_out(rk, KAFKA_TAKEN, list);
         return;
     }
-    forget_rebalance(k); /* one that was never answered is outdated */
+    forget_rebalance(k); /* an unanswered decision is outdated */
     struct kafka_rebalance *r = &k->rebalance;
     r->decision = decision;
     r->count = (size_t)list->cnt;
@@ -110,7 +110,7 @@ bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e)
                              rd_kafka_err2str(error));
 }
 
-/* rd_kafka_consume_batch_queue() would not do: see kafka.h. */
+/* rd_kafka_consume_batch_queue() may lose messages of a group's member: see kafka.h. */
 size_t kafka_poll_member(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms)
 {
     size_t n = 0;
@@ -144,7 +144,7 @@ bool kafka_is_destroyable(const struct kafka *k)
 void kafka_leave(struct kafka *k)
 {
     atomic_store(&k->is_leaving, true);
-    if (k->has_rebalance) { /* it would wait for the answer */
+    if (k->has_rebalance) { /* consumer_close() would wait for the answer */
         struct err ignored;
         k->rebalance.decision = KAFKA_TAKEN;
         (void)!kafka_answer(k, NULL, &ignored);

@@ -7,14 +7,14 @@
 #define FLUSH_TIMEOUT_MS  10000
 #define PURGE_TIMEOUT_MS  100
 #define POLL_MS           100
-#define MESSAGE_BYTES_MAX "1000000000" /* the broker has the say */
+#define MESSAGE_BYTES_MAX "1000000000" /* leaves the limit to the broker */
 
 struct kafka_producer {
     rd_kafka_t *rk;
     char *topic;
-    int failed; /* since the last flush, and why */
+    int failed; /* messages that failed since the last flush */
     rd_kafka_resp_err_t failure;
-    bool was_too_large; /* the last failure */
+    bool was_too_large; /* the last failure was a message that is too large */
 };
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *context)
@@ -39,9 +39,9 @@ struct kafka_producer *kafka_producer_open(const struct kafka_options *options, 
                      RD_KAFKA_CONF_OK ||
                  err_set(e, EX_CONFIG, "cannot make a Kafka producer: %s", why)) &&
                 kafka_configure(conf, options, e);
-    /* Acknowledged by all replicas, as is librdkafka's default. Not idempotent: such a producer can fail for
-     * good, with OUT_OF_ORDER_SEQUENCE_NUMBER after its broker was killed, and what is written here may
-     * repeat anyhow. */
+    /* All in-sync replicas acknowledge, librdkafka's default. The producer is not idempotent: an idempotent
+     * one can fail for good, with OUT_OF_ORDER_SEQUENCE_NUMBER after its broker was killed, and dead letters
+     * may repeat anyhow. */
     if (good && (p->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why)) == NULL)
         good = err_set(e, EX_CONFIG, "cannot make a Kafka producer: %s", why);
     if (!good) {
@@ -64,7 +64,7 @@ void kafka_producer_close(struct kafka_producer *p)
     free(p);
 }
 
-/* What is left of a failed attempt would only be sent twice when the caller tries again. */
+/* Drops the rest of a failed attempt: the caller retries, and it would be sent twice. */
 static void forget(struct kafka_producer *p)
 {
     rd_kafka_purge(p->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
@@ -98,7 +98,7 @@ bool kafka_produce(struct kafka_producer *p, struct slice key, struct slice valu
         waited_ms += POLL_MS;
     }
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-        return true; /* the headers are the message's now */
+        return true; /* the message owns the headers now */
     rd_kafka_headers_destroy(list);
     return fail(p, error, e);
 }

@@ -1,5 +1,6 @@
-/* A reader: some records of some partitions, now, and others a moment later. librdkafka's simple consumer
- * stops and starts partitions within a call, where an assignment is carried out some time after it. */
+/* A reader: it reads some records of some partitions now, and others a moment later. It uses librdkafka's
+ * simple consumer, which starts and stops partitions within a call; an assignment takes effect some time
+ * after the call. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/kafka/internal.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kept open: librdkafka would have to ask anew where its partitions are. */
+/* Topics stay open: otherwise librdkafka would ask again where their partitions are. */
 static rd_kafka_topic_t *read_topic(struct kafka *k, const char *name)
 {
     for (size_t i = 0; i < k->topic_count; i++) {
@@ -30,7 +31,7 @@ bool kafka_read(struct kafka *k, const struct kafka_offset *offsets, size_t coun
         rd_kafka_topic_t *rkt = read_topic(k, offsets[i].topic);
         if (rkt == NULL ||
             rd_kafka_consume_start_queue(rkt, offsets[i].partition, offsets[i].offset, k->queue) != 0) {
-            rd_kafka_resp_err_t error = rd_kafka_last_error(); /* before what ends the others sets it */
+            rd_kafka_resp_err_t error = rd_kafka_last_error(); /* before kafka_read_end() overwrites it */
             kafka_read_end(k);
             return kafka_fail(error, e, "reading", offsets[i].topic);
         }

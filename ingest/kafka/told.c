@@ -1,4 +1,4 @@
-/* What librdkafka tells by itself: its log, errors, and statistics, in words that can be believed. */
+/* The callbacks for librdkafka's log, errors and statistics; misleading texts are reworded. */
 #include "base/log.h"
 #include "ingest/kafka/internal.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A broker of this configuration has answered this process: so its security.protocol is right. */
+/* True: a broker of this configuration has answered this process, so its security.protocol is right. */
 static atomic_bool has_answered;
 
 void kafka_note_answer(void)
@@ -15,8 +15,8 @@ void kafka_note_answer(void)
     atomic_store(&has_answered, true);
 }
 
-/* The library guesses at a wrong security.protocol whenever a broker closes a connection before it has said
- * anything, as one does that is restarted. */
+/* The library guesses a wrong security.protocol whenever a broker closes a connection before it has answered.
+ * A broker that restarts does that, too. */
 const char *kafka_reword(const char *text, char buf[KAFKA_TOLD_BYTES])
 {
     static const char *const guesses[] = {"Disconnected while requesting ApiVersion: might be",
@@ -42,7 +42,8 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
 {
     char quoted[LOG_QUOTE_BYTES], told[KAFKA_TOLD_BYTES];
     (void)rk;
-    /* The library's own levels are syslog's; what it calls an error it mostly mends by itself. */
+    /* The library's levels are syslog's. It recovers from most of its errors by itself, so they are
+     * warnings. */
     enum log_level as = level <= 4 ? LOG_LEVEL_WARN : level <= 6 ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG;
     log_limited(as, "kafka", "facility=%s text=%s", facility, log_quote(kafka_reword(text, told), quoted));
 }
@@ -61,13 +62,13 @@ void kafka_tell_by_log(rd_kafka_conf_t *conf)
     rd_kafka_conf_set_error_cb(conf, on_error);
 }
 
-/* ---- statistics: a JSON of the library's own making, so there is no need for a parser */
+/* ---- statistics: the library writes this JSON in one form, so it needs no parser */
 
 struct piece {
     const char *ptr, *end;
 };
 
-/* What follows the last or first `name` of a piece; NULL: it is not there. */
+/* The text behind the last or first `name` in a piece; NULL: it is not there. */
 static const char *find(struct piece in, const char *name, bool last)
 {
     const char *found = NULL;
