@@ -6,9 +6,10 @@
  *   raw_w: majority                         the write concern of these documents, apart from that of counts
  *   raw_growth: collection per day keep 30  how they expire
  *
- * Growth  : `forever`; `ttl 7d`: the server deletes them; `capped 1GiB`: the oldest in order of arrival go
- *           first; or a collection or a database for each period of the events' own time: the last so many
- *           are kept, and older ones are dropped whole. Weeks begin on Mondays; days and months are UTC's.
+ * Growth  : `forever`; `ttl 7d`: the server deletes them; `capped 1GiB`: the server deletes the oldest in
+ *           order of arrival; or a collection or a database for each period of the events' own time: the last
+ *           `keep` are kept, and older ones are dropped whole. Weeks begin on Mondays; days and months are
+ *           UTC's.
  * Threads : read-only once finished; shared by all.
  */
 #pragma once
@@ -81,7 +82,7 @@ void raw_print_growth(const struct raw *r, struct text *out);
     "forever, ttl 7d, capped 1GiB, collection per day, week or month, or database per month, both with or " \
     "without keep 30"
 
-/* May documents have this field, built-in, own or RAW_TIME? */
+/* May documents have this field, built-in or RAW_TIME? */
 bool raw_has_field(const struct raw *r, int id);
 static inline bool raw_has_periods(const struct raw *r)
 {

@@ -52,8 +52,8 @@ void shard_add(struct shard *sh, const struct event *events, size_t count);
 /* Counts a line that is no event in the books. */
 void shard_reject(struct shard *sh, enum reject_reason reason);
 
-/* Adds to `into` what was counted since the last call or seal. A caller that knows when the partition changes
- * can so keep books for each partition. */
+/* Adds to `into` what was counted since the last call or seal. So a caller that knows when the partition
+ * changes can keep books for each partition. */
 void shard_take_books(struct shard *sh, struct books *into);
 /* Must the batch be sealed before the next block of lines? */
 bool shard_is_full(const struct shard *sh);

@@ -88,7 +88,7 @@ static const char *name_found(struct slice given, struct err *e)
     return NULL;
 }
 
-/* The first second of the interval after the one that holds `from`. Pre: that one is not the last. */
+/* The first second of the interval after the one that holds `from`. Pre: `from` is not in the last one. */
 static int64_t change_after(GTimeZone *tz, int64_t from, int64_t end)
 {
     int here = lib.g_time_zone_find_interval(tz, G_TIME_TYPE_UNIVERSAL, from);

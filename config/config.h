@@ -2,7 +2,7 @@
  *
  * Table  : config/keys.def lists every key once: path, type, unit, range, default, reloadable, help. The
  *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
- * Fields : sources are read before reports, in any order of the file. A report may use the fields of event.h
+ * Fields : sources are read before reports, whatever their order. A report may use the fields of event.h
  *          and the fields that a source names in `fields`; if a decoding is open (decode.h), any other too.
  * Secrets: ${NAME} in a value is replaced from the environment ($${ stands for ${). Secrets, store.url and
  *          values of kafka.properties may be file:PATH: the content of that file. Reports and decodings take

@@ -49,7 +49,7 @@ void document_problem(struct document *d, yaml_mark_t at, const char *path, cons
 struct slice document_scalar(const yaml_node_t *node);
 /* Is it `key:` with nothing after it? */
 bool document_is_nothing(const yaml_node_t *node);
-/* What the node is, for an error: "a list", or the text in quotes. */
+/* A description of the node for an error: "a list", or the text in quotes. */
 const char *document_describe(const yaml_node_t *node, char buf[SUGGEST_QUOTE_BYTES]);
 /* Is the node a mapping (list) of at most DOCUMENT_ENTRIES_MAX entries, or nothing, which counts as an empty
  * one? If not, a problem is noted. */

@@ -14,7 +14,7 @@ static const char *const url_forms[] = {"sqlite:", "mongodb:", "mem:", NULL};
 static const char *const starts[] = {"earliest", "latest", NULL};
 static const char *const preallocates[] = {"auto", "off", NULL};
 
-/* Members are int64_t, bool, or 32 bits wide where they are enums or belong to struct report. */
+/* Members are int64_t, bool, or 32 bits wide: enums, and numbers of struct report. */
 static void put_number(const struct key *k, void *base, int64_t value)
 {
     char *member = (char *)base + k->offset;

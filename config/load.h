@@ -17,8 +17,8 @@ struct load {
     bool sources_are_good;                        /* no source had a problem */
 };
 
-/* Pre: `c` holds the defaults, no sources and no reports. Adds those of the document. A value that is wrong
- * is noted as a problem of `d` and left out of `c`. */
+/* Loads the document into `c`. Pre: `c` holds the defaults, no sources and no reports. A wrong value is noted
+ * as a problem of `d` and left out of `c`. */
 void load_document(struct config *c, struct document *d);
 
 /* Loads the keys of a section, or of one source or report, into its struct. */

@@ -24,8 +24,8 @@ struct record {
 };
 
 /* The latest time that events may have, by the wall clock. It is rounded up to a step of future_max_ms / 24,
- * from a minute to an hour, so that it stays the same for many batches. The books store each value once, to
- * judge events again; they must not outgrow a document if a producer's clock is wrong for months. */
+ * at least a minute and at most an hour. So it stays the same for many batches. The books store each value
+ * once, to judge events again; they must not outgrow a document if a producer's clock is wrong for months. */
 static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
 {
     int64_t step_ms = future_max_ms / 24;

@@ -205,7 +205,7 @@ static HOT const char *take_numbers(struct reading *r, const char *p)
         r->ev->number[FIELD_BYTES] = bytes;
         return p + 5 + digits;
     }
-    struct reading copy = *r; /* whose address may be taken */
+    struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
     p = take_any_numbers(&copy, p);
     *r = copy;
     return p;
@@ -267,7 +267,7 @@ static HOT const char *take_identity_and_time(struct clf *c, struct reading *r, 
     if (LIKELY(next <= r->end && memcmp(p, "- - ", 4) == 0 &&
                clf_time_cached(c->minutes, p + 4, &r->ev->at_ms) && memcmp(next - 2, " \"", 2) == 0))
         return next;
-    struct reading copy = *r; /* whose address may be taken */
+    struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
     next = take_identity(c, &copy, p);
     *r = copy;
     return next;

@@ -58,7 +58,7 @@ int64_t input_raw_size(const struct input *in);
 bool input_can_grow(const struct input *in);
 /* Is it a file on disk, packed or not, and neither standard input nor a FIFO? */
 bool input_is_regular(const struct input *in);
-/* What happened to a file that can grow. */
+/* The fate of a file that can grow. */
 enum input_fate {
     INPUT_STANDS,
     INPUT_RENAMED,       /* its path has another file, which is not empty: logs were rotated */

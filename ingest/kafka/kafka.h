@@ -120,7 +120,7 @@ struct kafka_rebalance {
 /* The group's decision that is not answered yet; NULL: none. */
 const struct kafka_rebalance *kafka_rebalance(const struct kafka *k);
 /* Answers the decision. KAFKA_GIVEN: fetches each partition from its offset, in the order of the decision.
- * Else gives the partitions up; `offsets` is NULL. */
+ * KAFKA_TAKEN, KAFKA_LOST: gives the partitions up; `offsets` is NULL. */
 bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e) MUST_CHECK;
 /* False: a fatal error of librdkafka ended this member. EX_CONFIG: another member took its kafka.instance. */
 bool kafka_is_fit(struct kafka *k, struct err *e) MUST_CHECK;
