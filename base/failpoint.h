@@ -3,7 +3,7 @@
  *   TALLYD_FAILPOINT=store.before_commit      kill at the first pass
  *   TALLYD_FAILPOINT=store.before_commit:3    kill at the third pass
  *
- * Cost    : one read of a flag, at places that are passed a few times a second. No event passes one.
+ * Cost    : one read of a flag, at places that are passed a few times a second, never for each event.
  * Threads : any. The table is the one list of the names; tests read it from here.
  */
 #pragma once

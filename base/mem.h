@@ -1,7 +1,7 @@
 /* mem.h - allocation that succeeds or ends the process: out of memory aborts and logs the size asked for.
  *
- * Everything allocates here, except the hot path, which allocates nothing for a known series. No graceful
- * way to handle out of memory exists that a test could show to work.
+ * All code allocates here; the hot path allocates nothing for a known series. No test could show that a
+ * graceful way out of memory works, so there is none.
  */
 #pragma once
 
