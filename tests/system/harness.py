@@ -6,6 +6,7 @@ sanitizer. Every test gets an empty directory, removed at the end, and works in 
 
 import collections
 import csv
+import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ OTHER_DAY = os.path.join(ROOT, "build/otherday.so")  # moves the clock of what i
 DAY = ("2026-01-05", "2026-01-07")  # of what traffic() writes, with its late lines
 TIMEOUT_S = 60
 NOBODY = 65534
+
+PIPE_BYTES = 1 << 20
 
 # of <sysexits.h>
 EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_IOERR, EX_TEMPFAIL = 0, 64, 65, 66, 73, 74, 75
@@ -104,6 +107,9 @@ class Case(unittest.TestCase):
         process = subprocess.Popen([*command(), *arguments], cwd=self.dir, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         self.addCleanup(process.kill)
+        for pipe in process.stdout, process.stderr:  # which nobody may read until it ends: a full one would hold it up
+            if pipe is not None:
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         return process
 
     def tallyd(self, *arguments, status=EX_OK, **options):
