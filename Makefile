@@ -199,7 +199,7 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, run the tests that take 3 minutes
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
-check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 30 minutes
+check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 40 minutes
 	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
