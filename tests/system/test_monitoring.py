@@ -150,11 +150,11 @@ class Monitoring:
 
 class Embedded(Monitoring, Case):
     def size(self):
-        """Of the file, up to an eighth may be free pages, which are used again; closing the store may free two more."""
+        """Of the file, up to an eighth may be free pages, which are used again."""
         connection = sqlite3.connect(self.path(self.store))
         pages, free = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
         connection.close()
-        self.assertLessEqual(free, pages / 8 + 2)
+        self.assertLessEqual(free, pages / 8)
         return {"pages": pages - free}
 
     def test_70_days(self):
