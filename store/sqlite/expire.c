@@ -170,7 +170,7 @@ static bool give_back(struct sqlite_store *st, struct expired *expired, struct e
         return false;
     if (unused <= pages / FREE_SHARE)
         return true;
-    expired->more = unused - GIVE_BACK_PAGES > pages / FREE_SHARE;
+    expired->more = unused - GIVE_BACK_PAGES > (pages - GIVE_BACK_PAGES) / FREE_SHARE;
     snprintf(pragma, sizeof pragma, "PRAGMA incremental_vacuum(%d)", GIVE_BACK_PAGES);
     if (sqlite3_exec(st->db, pragma, NULL, NULL, NULL) == SQLITE_OK)
         return true;
