@@ -86,12 +86,12 @@ def tail_was_told(store, told, incarnation):
 
 
 def allowed_of(source, store, told):
-    """{incarnation: how often an event of it may be counted}, of those of which it was said that they are counted again."""
+    """{incarnation: how often an event of it may be counted}, for incarnations that somebody said are counted again."""
     return {incarnation: 1 + cuts for incarnation, cuts in source.cuts.items() if tail_was_told(store, told, incarnation)}
 
 
 def lost_of(source, store, counted, verdict):
-    """What the broker lost before it was counted. Nobody can know of that: but whoever counted an event counted those before it.
+    """Events that the broker lost before they were counted. No daemon can know of them; but one that counted an event counted those before it.
     Returns those that were left out, as judge_source() does."""
     left_out = []
     for where, cuts in source.lost.items():

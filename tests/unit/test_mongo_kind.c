@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* What a document of each kind has, as mongo/handle/kind.h draws it. */
+/* The members of a document of each kind, as mongo/handle/kind.h draws them. */
 static void test_documents_are_those_of_the_drawing(void **state)
 {
     (void)state;
