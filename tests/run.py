@@ -6,7 +6,7 @@
 A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]". A --timeout applies to the tests after it. Exit status 0
 is a pass. Exit status 77 is a skip, whose reason is the last line of output. Any other status is a failure, and its
 output is shown. Tests start in the order given and run side by side, one more than there are processors, since most
-wait for a server. The last line counts them:
+wait for a server. At the end the failures are named again, each with the end of its output. The last line counts them:
 
     12 passed, 0 failed, 1 skipped
 
@@ -24,6 +24,7 @@ import time
 
 SKIP = 77
 OUTPUT_BYTES_MAX = 64 * 1024
+SUMMARY_ROWS = 12  # of each failure's output, at the end
 
 running = set()
 stopping = False
@@ -104,8 +105,17 @@ def show(line, result, what, text, seconds):
             print(f"    | {row}")
 
 
+def summarize(failures):
+    """Names them once more, where somebody who sees only the end of a long output finds them."""
+    for line, _, what, text, _ in failures:
+        print(f"\nFAILED {line}  ({what})")
+        for row in text.splitlines()[-SUMMARY_ROWS:]:
+            print(f"    | {row}")
+
+
 def main():
     global stopping
+    failures = []
     counts = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     tests = parse(sys.argv[1:])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
@@ -113,11 +123,14 @@ def main():
             for done in concurrent.futures.as_completed([pool.submit(run, test) for test in tests]):
                 show(*done.result())
                 counts[done.result()[1]] += 1
+                if done.result()[1] == "FAIL":
+                    failures.append(done.result())
         except KeyboardInterrupt:
             stopping = True
             for process in list(running):
                 kill(process)
             return 130
+    summarize(failures)
     skipped = f", {counts['SKIP']} skipped" if counts["SKIP"] else ""
     print(f"{counts['PASS']} passed, {counts['FAIL']} failed{skipped}")
     in_ci = os.environ.get("CI") == "true"

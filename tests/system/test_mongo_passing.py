@@ -235,6 +235,13 @@ class Left(Passing):
         self.stop()
         self.check(self.lines, other, another)
 
+    def test_leaves_no_shared_memory(self):
+        """The library's statistics would stay in a file of each process that is killed."""
+        self.write("b.log", log(self.dice, 20))
+        process = self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"})
+        self.end(process, KILLED)
+        self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.endswith(f"-{process.pid}")])
+
     def test_one_who_needs_a_damaged_one(self):
         self.leave()
         self.base.batches.delete_many({"_id": {"$regex": "^w0/"}})

@@ -65,6 +65,14 @@ static void keep_warning(mongoc_log_level_t level, const char *domain, const cha
         snprintf(warning, sizeof warning, "%s", message);
 }
 
+/* The library keeps statistics in a file of shared memory per process, which a SIGKILL leaves behind; the
+ * next process with that number then prints a warning when it loads the library. Nobody reads them: use plain
+ * memory. This runs before main(), while no other thread can read the environment. */
+__attribute__((constructor)) static void leave_no_shared_memory(void)
+{
+    setenv("MONGOC_DISABLE_SHM", "1", 1);
+}
+
 static void begin(void)
 {
     lib.mongoc_log_set_handler(keep_warning, NULL); /* before the library logs anything */
