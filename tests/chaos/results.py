@@ -52,16 +52,16 @@ class Results:
         measure.write_part(path, COMMAND, TEXT.format(table=measure.table([HEAD, *(rows[store] for store in sorted(rows))])))
 
 
-def rows_of(path):
-    """{store: row} that are there already."""
+def rows_of(path, command=COMMAND, head=HEAD):
+    """{first column: row} that are there already."""
     try:
         with open(path, encoding="utf-8") as file:
             parts = re.split(r"(?m)^(?=# Results of )", file.read())
     except FileNotFoundError:
         return {}
-    part = next((part for part in parts if part.startswith(f"# Results of `{COMMAND}`\n")), "")
+    part = next((part for part in parts if part.startswith(f"# Results of `{command}`\n")), "")
     rows = [tuple(line[2:-2].split(" | ")) for line in part.splitlines() if line.startswith("| ")]
-    return {row[0]: row for row in rows if len(row) == len(HEAD) and row != HEAD}
+    return {row[0]: row for row in rows if len(row) == len(head) and row != head}
 
 
 def commit():
