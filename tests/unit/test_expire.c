@@ -3,6 +3,7 @@
 #include "query/plan.h"
 #include "query/query.h"
 #include "query/ranking.h"
+#include "store/sqlite/vfs.h"
 #include "tests/support/dice.h"
 #include "tests/support/expiring.h"
 #include "tests/support/model.h"
@@ -454,6 +455,41 @@ static void test_pages_are_given_back(void **state)
     assert_int_equal(hits(w, SPAN_HOUR, "2026-03-01", "2026-04-01"), 96 * COUNTS_AN_HOUR);
 }
 
+/* Frees at least so many pages of the file, as another program would. */
+static void free_pages(struct world *w, int count)
+{
+    char sql[256];
+    sqlite3 *db;
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE filler (body); INSERT INTO filler VALUES (zeroblob(%d)); DROP TABLE filler",
+             count * SQLITE_VFS_PAGE);
+    assert_int_equal(sqlite3_open_v2(strchr(w->url, ':') + 1, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* However many pages are free: expiry leaves at most an eighth of the file free, as large as the file is
+ * after the last step. */
+static void test_however_many_pages_are_free_an_eighth_is_left(void **state)
+{
+    struct world *w = *state;
+    struct game g;
+    if (!is_sqlite())
+        return;
+    init_keys(&g, w);
+    add_day(&g, fixture_ms("2026-03-10"), 96);
+    expiring_open(w, "hour=1000d minute=48h");
+    (void)expiring_run(w, fixture_ms("2026-04-10"));
+    for (int count = 16; count <= 320; count += 4) {
+        free_pages(w, count);
+        (void)expiring_run(w, fixture_ms("2026-04-10"));
+        int64_t unused = look(w, "PRAGMA freelist_count"), pages = look(w, "PRAGMA page_count");
+        if (unused > pages / 8)
+            fail_msg("%d pages more: %" PRId64 " of %" PRId64 " are free", count, unused, pages);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -464,10 +500,15 @@ int main(void)
         cmocka_unit_test(test_texts_that_are_no_keep_are_refused),
     };
     const struct CMUnitTest tests[] = {
-        TEST(test_marks_are_there_before_anything_goes),     TEST(test_marks_never_go_back),
-        TEST(test_late_events_count_in_longer_spans),        TEST(test_what_is_left_equals_a_naive_recount),
-        TEST(test_questions_are_answered_from_longer_slots), TEST(test_ranking_compares_with_what_is_kept),
-        TEST(test_file_is_level_once_windows_are_full),      TEST(test_pages_are_given_back),
+        TEST(test_marks_are_there_before_anything_goes),
+        TEST(test_marks_never_go_back),
+        TEST(test_late_events_count_in_longer_spans),
+        TEST(test_what_is_left_equals_a_naive_recount),
+        TEST(test_questions_are_answered_from_longer_slots),
+        TEST(test_ranking_compares_with_what_is_kept),
+        TEST(test_file_is_level_once_windows_are_full),
+        TEST(test_pages_are_given_back),
+        TEST(test_however_many_pages_are_free_an_eighth_is_left),
     };
     int failed = cmocka_run_group_tests_name("words", words, NULL, NULL);
     for (size_t i = 0; i < world_kind_count(); i++) {
