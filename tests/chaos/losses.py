@@ -6,19 +6,22 @@
 LOSSES names for each loss the system tests that play it. A round of a loss is one run of each of its tests. Tests that draw random
 numbers draw a new seed in each round and print it. A test checks every count against a recount, and the reason of every refusal,
 so a round without a failure is exact or refused. A round with a failure counts as silent: its output is shown, and the status is 1.
-TALLYD_SEED repeats a round. --only chooses losses that contain a word, in their text or in their tests' names.
+A round whose server did not start is played again. TALLYD_SEED repeats a round. --only chooses losses that contain a word, in their text or in their tests' names.
 
 With --results, rows of bench/RESULTS.md, or another FILE, say what was found.
 """
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import datetime
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -29,6 +32,7 @@ from results import commit, measure, rows_of  # noqa: E402
 COMMAND = "make losses"
 HEAD = ("loss", "played by", "rounds", "exact or refused", "silent", "date", "commit")
 SKIPPED = 77
+BROKEN_MAX = 5  # starts of servers that may fail before a loss is skipped
 START_S, TEST_S = 300, 180  # timeouts: of a program's servers, and of one test
 OUTPUT_ROWS = 200  # of a failed round
 TEXT = """
@@ -97,7 +101,23 @@ class Played:
     """The rounds of a loss."""
 
     def __init__(self, loss):
-        self.loss, self.good, self.silent, self.skipped, self.seeds = loss, 0, 0, None, []
+        self.loss, self.good, self.silent, self.broken, self.skipped, self.seeds = loss, 0, 0, 0, None, []
+
+    def add(self, status, output, rounds):
+        """What a program has played that was to play so many rounds."""
+        ran = re.search(r"(?m)^Ran (\d+) tests?", output)
+        self.seeds += re.findall(r"TALLYD_SEED=(\d+)", output)
+        if status == 0 and ran and int(ran[1]) == rounds * len(self.loss.tests):
+            self.good += rounds
+            return
+        self.good += max(0, int(ran[1]) - 1) // len(self.loss.tests) if ran else 0
+        if broken := re.search(r"(?m)^(?:skipped|process\.Missing): (.*)", output):
+            self.broken += 1
+            self.skipped = broken[1] if self.broken == BROKEN_MAX else None
+            return
+        self.silent += 1
+        with speaking:
+            print(f"SILENT? {self.loss.words}: a round failed", *(f"    | {row}" for row in output.splitlines()[-OUTPUT_ROWS:]), sep="\n")
 
     def row(self):
         return (self.loss.words, self.loss.played_by(), f"{self.good + self.silent}", f"{self.good}", f"{self.silent}",
@@ -109,31 +129,26 @@ def run(loss, rounds):
     argv = [os.path.join(ROOT, f"tests/system/test_{loss.program}.py"), "--failfast", *loss.names() * rounds]
     environment = {**os.environ, **({"TALLYD_MONGO": loss.server} if loss.server else {})}
     limit_s = START_S + TEST_S * len(loss.tests) * rounds
-    try:
-        done = subprocess.run(argv, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=limit_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        return None, (error.stdout or b"").decode(errors="replace") + f"\ntook longer than {limit_s} s\n"
-    return done.returncode, done.stdout.decode(errors="replace")
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(argv, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            status = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            status = None
+            output.write(f"\ntook longer than {limit_s} s\n".encode())
+        with contextlib.suppress(ProcessLookupError):  # what a test left
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        output.seek(0)
+        return status, output.read().decode(errors="replace")
 
 
 def play(loss, rounds):
     """All rounds: after a failure, the next program plays what is left."""
     played, begun = Played(loss), time.monotonic()
-    while (left := rounds - played.good - played.silent) > 0:
-        status, output = run(loss, left)
-        played.seeds += re.findall(r"TALLYD_SEED=(\d+)", output)
-        if status == SKIPPED:
-            played.skipped = (output.splitlines() or ["no reason was printed"])[-1]
-            break
-        ran = re.search(r"(?m)^Ran (\d+) tests?", output)
-        if status == 0 and ran and int(ran[1]) == left * len(loss.tests):
-            played.good += left
-            break
-        played.good += (int(ran[1]) - 1) // len(loss.tests) if ran else 0
-        played.silent += 1
-        with speaking:
-            print(f"SILENT? {loss.words}: a round failed", *(f"    | {row}" for row in output.splitlines()[-OUTPUT_ROWS:]), sep="\n")
+    while played.skipped is None and (left := rounds - played.good - played.silent) > 0:
+        played.add(*run(loss, left), left)
     with speaking:
         print(f"{loss.words}: {played.good} exact or refused, {played.silent} silent" +
               (f", {played.skipped}" if played.skipped else "") + f", {time.monotonic() - begun:.0f} s")

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 CACHE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), ".cache", "servers")
-READY_S, STOP_S = 60, 30
+READY_S, STOP_S = 180, 30
 # Below the range from which the kernel takes ports for outgoing connections: a killed server's stays free.
 PORTS = range(20000, 32000)
 
