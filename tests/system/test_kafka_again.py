@@ -30,13 +30,13 @@ class Again(KafkaCase):
         producer.flush()
         producer.close()
 
-    def count_old(self, *arguments, member=""):
-        """A daemon that has counted OLD records and runs; the topic."""
+    def count_old(self, *arguments, member="", count=OLD):
+        """A daemon that has counted so many records and runs; the topic."""
         topic = self.new_topic(1)
-        self.fill(topic, [LINE % i for i in range(OLD)])
+        self.fill(topic, [LINE % i for i in range(count)])
         self.configure({topic: "decode: [combined]"}, member=member)
         self.run_daemon(*arguments)
-        self.wait_consumed(f"kafka:{topic}", OLD)
+        self.wait_consumed(f"kafka:{topic}", count)
         return topic
 
     def create_again(self, topic, fill=True):
@@ -45,13 +45,13 @@ class Again(KafkaCase):
         if fill:
             self.fill(topic, [LINE % i for i in range(OLD, OLD + NEW)])
 
-    def stopped(self, topic, *texts):
+    def stopped(self, topic, *texts, count=OLD):
         """The daemon has ended by itself, for this reason; nothing was counted that it did not have before."""
         self.assertEqual(EX_DATAERR, self.process.wait(TIMEOUT_S), self.said())
         for text in (topic, f"tallyd run --accept {topic}", *texts):
             self.assertIn(text, self.said())
-        self.assertEqual(OLD, self.book(f"kafka:{topic}", "consumed"))
-        self.assertEqual(OLD, self.total(span=DAY))
+        self.assertEqual(count, self.book(f"kafka:{topic}", "consumed"))
+        self.assertEqual(count, self.total(span=DAY))
         self.refused(EX_DATAERR, topic)  # and it stays refused
 
     def accepted(self, topic):
@@ -117,6 +117,15 @@ class Again(KafkaCase):
         self.fill(topic, [LINE % i for i in range(OLD)])
         self.process.send_signal(signal.SIGCONT)
         self.stopped(topic, "is not the one that was counted")
+
+    def test_of_a_single_record_the_daemon_finds_out_by_itself(self):
+        """The only record that can be compared is at offset 0, and no other comes."""
+        topic = self.count_old(count=1)
+        self.process.send_signal(signal.SIGSTOP)
+        self.create_again(topic, fill=False)
+        self.fill(topic, [LINE % 1])
+        self.process.send_signal(signal.SIGCONT)
+        self.stopped(topic, "is not the one that was counted", count=1)
 
     # ---- while it is down
 
