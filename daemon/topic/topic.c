@@ -300,13 +300,13 @@ static bool begin_partitions(const struct bounds *b, bool *recreated, struct err
     return true;
 }
 
-/* Log lost records. If this group has been consuming a re-created topic, records that were gone before its
- * first look are lost, too. */
+/* Log lost records. A new partition of a known topic was added, or the topic was re-created, after this group
+ * began: then records that were gone before its first look are lost, too. */
 static void log_lost(const struct topic *t)
 {
     for (int32_t i = 0; i < t->count; i++) {
         const struct partition *p = &t->partitions[i];
-        int64_t lost = !p->is_known && t->incarnation > 1 ? p->next : p->lost;
+        int64_t lost = !p->is_known && t->is_known ? p->next : p->lost;
         if (p->begins && lost > 0)
             log_warn("records_lost", "topic=%s partition=%d from=%" PRId64 " to=%" PRId64, t->name, p->number,
                      p->next - lost, p->next);
@@ -539,9 +539,7 @@ static bool begin_once(struct topic *topics, size_t count, struct store *store, 
     if (!claim(topics, count, store, e))
         return false;
     for (size_t i = 0; i < count; i++) {
-        bool good = begin_topic(&topics[i], k, other, e);
-        log_lost(&topics[i]);
-        if (!good || !hear_witnesses(&topics[i], store, k, reader, other, e))
+        if (!begin_topic(&topics[i], k, other, e) || !hear_witnesses(&topics[i], store, k, reader, other, e))
             return false;
     }
     return compare_topics(topics, count, reader, other, e);
@@ -563,5 +561,7 @@ bool topics_begin(struct topic *topics, size_t count, struct store *store, struc
         if (other == NULL || !other->is_accepted || !renew(other, e))
             return false;
     }
+    for (size_t i = 0; i < count; i++)
+        log_lost(&topics[i]);
     return true;
 }

@@ -3,7 +3,7 @@
  *
  *   never seen                     from `start`: earliest, latest or a time
  *   a new partition of a known     from its beginning: it had no records when the other partitions were begun
- *   topic
+ *   topic                          (if retention deleted some before it was seen, they are logged as lost)
  *   seen                           from the store's `next`, once a witness (a counted record before it) has
  *                                  been read again and is the same
  *   ends before `next`, or the     it was re-created, or lost its end. Refused; accepted, it is a new

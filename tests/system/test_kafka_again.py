@@ -23,10 +23,10 @@ class Again(KafkaCase):
         super().setUp()
         self.dice = dice()
 
-    def fill(self, topic, values, **properties):
+    def fill(self, topic, values, partition=0, **properties):
         producer = self.broker.producer(**properties)
         for value in values:
-            producer.send(topic, 0, value)
+            producer.send(topic, partition, value)
         producer.flush()
         producer.close()
 
@@ -138,6 +138,23 @@ class Again(KafkaCase):
         self.wait_consumed(f"kafka:{topic}~2", NEW - 100)
         self.assertIn(f"event=records_lost topic={topic} partition=0 from=0 to=100", self.said())
         self.stop()
+
+    def test_retention_of_a_new_partition_before_it_was_counted_is_said(self):
+        topic = self.count_old()
+        self.stop()
+        self.assertNotIn("records_lost", self.said())
+        self.broker.add_partitions(topic, 3)
+        for partition in 1, 2:
+            self.fill(topic, [LINE % i for i in range(10)], partition)
+        self.broker.delete_records(topic, {1: 4})
+        self.run_daemon()
+        self.wait_consumed(f"kafka:{topic}", OLD + 16)
+        self.assertEqual([("1", "0", "4")],
+                         re.findall(rf"event=records_lost topic={topic} partition=(\d+) from=(\d+) to=(\d+)", self.said()))
+        self.kill()
+        self.run_daemon()
+        self.stop()
+        self.assertNotIn("records_lost", self.said())  # it was said
 
     def test_no_record_at_the_offset_of_the_last_one_that_was_counted(self):
         topic = self.count_old()
