@@ -15,6 +15,7 @@ WAIT_MS = 60000
 PRODUCER, CONSUMER = 0, 1
 F_COPY = 2
 ERR_NO_ERROR, ERR_PARTITION_EOF, ERR_QUEUE_FULL, ERR_FATAL, ERR_NOT_LEADER = 0, -191, -184, -150, 6
+ERR_UNKNOWN_PARTITION = -190
 VTYPE_TOPIC, VTYPE_PARTITION, VTYPE_VALUE, VTYPE_KEY = 1, 3, 4, 5
 VTYPE_MSGFLAGS, VTYPE_TIMESTAMP, VTYPE_HEADER = 7, 8, 9
 ADMIN_ANY = 0
@@ -418,7 +419,8 @@ class Cluster:
         def ask(partition):
             error = rk.query_watermark_offsets(self._client(), name.encode(), partition, ctypes.byref(low),
                                                ctypes.byref(high), WAIT_MS)
-            if error != ERR_NOT_LEADER:  # which it says of a topic that was just made again
+            # A topic that was just made again has no leader; a broker that was just started may not know the partition.
+            if error not in (ERR_NOT_LEADER, ERR_UNKNOWN_PARTITION):
                 check(error)
                 found[partition] = (low.value, high.value)
             return error == ERR_NO_ERROR
