@@ -8,6 +8,7 @@
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "store/backend/backend.h"
+#include "store/jobs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -158,7 +159,7 @@ static void tell_job(void *context, const struct store_job *job)
 static bool list(const struct config *c, struct store *st, struct err *e)
 {
     size_t count = 0;
-    bool good = store_jobs(st, tell_job, &count, e);
+    bool good = st->jobs == NULL || store_jobs(st, tell_job, &count, e);
     for (size_t r = 0; good && r < c->report_count; r++) {
         struct store_job job = {
             .name = "expire", .report = c->reports[r].name, .last_run_ms = -1, .owner = ""};
@@ -173,15 +174,16 @@ static bool list(const struct config *c, struct store *st, struct err *e)
     return good;
 }
 
-static bool roll(struct arguments *args, const struct config *c, struct store *st, struct err *e)
+static bool roll(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
 {
     struct told told = {.is_dry = args->roll.dry, .is_top = args->what == JOB_TOP};
-    args->roll.weeks = c->jobs.weeks;
-    args->roll.week_start = c->query.week_start;
-    args->roll.done = tell_period;
-    args->roll.held = tell_held;
-    args->roll.context = &told;
-    if (!(told.is_top ? store_rank : store_roll)(st, &args->roll, e))
+    struct store_roll what = args->roll;
+    what.weeks = c->jobs.weeks;
+    what.week_start = c->query.week_start;
+    what.done = tell_period;
+    what.held = tell_held;
+    what.context = &told;
+    if (st->jobs != NULL && !(told.is_top ? store_rank : store_roll)(st, &what, e))
         return false;
     if (told.held > 0)
         return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
@@ -233,7 +235,7 @@ static bool expire(const struct arguments *args, const struct config *c, struct 
     return args->roll.dry || let_go(c, args->roll.now, e);
 }
 
-static bool work(struct arguments *args, const struct config *c, struct store *st, struct err *e)
+static bool work(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
 {
     if (args->what == JOB_LIST)
         return list(c, st, e);

@@ -413,7 +413,7 @@ static bool is_stopped_early(const struct run *run, const struct err *e)
 static bool start_jobs(struct run *run, struct err *e)
 {
     const struct config *c = run->config;
-    if (!store_has_jobs(run->store))
+    if (run->store->jobs == NULL)
         return true;
     run->jobs = jobs_start(&(struct jobs_options){.store_url = c->store.url,
                                                   .rollup_after_ms = c->jobs.rollup_after_ms,

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "ingest/file/reader.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 struct source {
     struct input *in;

@@ -17,7 +17,7 @@
 
 #include "prom/budget.h"
 #include "prom/vector.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 #define FETCH_LOOKBACK_MS (5LL * MINUTE_MS)
 

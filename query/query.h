@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "query/step.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_JSON };
 

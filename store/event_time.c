@@ -1,5 +1,7 @@
 #include "store/event_time.h"
 
+#include "store/reader.h"
+
 /* The start of the newest bucket with counts; or of the next newest, if the two are not adjacent. */
 static int64_t confirmed_ms(const struct newest *n)
 {

@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "store/series_map.h"
 #include "store/values.h"
+#include "store/watermarks.h"
+#include "store/writer.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -456,14 +458,12 @@ static void mem_close(struct store *st)
     free(m);
 }
 
-static const struct store_ops mem_ops = {
-    .close = mem_close,
-    .apply = mem_apply,
-    .tidy = mem_tidy,
-    .expire = mem_expire,
+static const struct store_writer_ops writer_ops = {
+    .apply = mem_apply, .tidy = mem_tidy, .expire = mem_expire, .move_back = mem_move_back};
+
+static const struct store_reader_ops reader_ops = {
     .marks = mem_marks,
     .newest = mem_newest,
-    .move_back = mem_move_back,
     .hold = mem_hold,
     .scan = mem_scan,
     .series_find = mem_series_find,
@@ -489,6 +489,10 @@ struct store *mem_open(enum store_mode mode, const struct report *reports, size_
         m->reports[r].definition = xstrdup(reports[r].definition);
         m->tables[r].cells.stride = cells_stride(reports[r].column_count);
     }
-    m->store = (struct store){.ops = &mem_ops, .reports = m->reports, .report_count = report_count};
+    m->store = (struct store){.close = mem_close,
+                              .reader = &reader_ops,
+                              .writer = mode == STORE_WRITE ? &writer_ops : NULL,
+                              .reports = m->reports,
+                              .report_count = report_count};
     return &m->store;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "store/store.h"
+#include "store/reader.h"
 
 /* Does the work of store_values(). */
 bool values_walk(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "store/store.h"
+#include "store/reader.h"
 
 #include <stdio.h>
 

@@ -20,7 +20,7 @@
 
 #include "config/config.h"
 #include "ingest/decode/chain.h"
-#include "store/store.h"
+#include "store/reader.h"
 #include "verify/recount.h"
 
 #include <stdio.h>

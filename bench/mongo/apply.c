@@ -22,6 +22,7 @@
 #include "bench/mongo/visits.h"
 #include "store/backend/backend.h"
 #include "store/mongo/writer/update.h"
+#include "store/writer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

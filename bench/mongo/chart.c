@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "bench/mongo/visits.h"
 #include "store/backend/backend.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>

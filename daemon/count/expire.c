@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "store/watermarks.h"
+#include "store/writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

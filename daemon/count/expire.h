@@ -7,6 +7,7 @@
 #pragma once
 
 #include "store/event_time.h"
+#include "store/reader.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

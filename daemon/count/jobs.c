@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/backend/backend.h"
-#include "store/store.h"
+#include "store/jobs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "daemon/count/expire.h"
 #include "store/event_time.h"
+#include "store/watermarks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "daemon/count/flush.h"
 #include "stats/beat.h"
 #include "stats/status.h"
-#include "store/store.h"
+#include "store/writer.h"
 
 #include <stdatomic.h>
 

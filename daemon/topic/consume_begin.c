@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/topic/consume_internal.h"
+#include "store/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

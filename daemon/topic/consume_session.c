@@ -9,6 +9,7 @@
 #include "daemon/topic/consume_internal.h"
 #include "daemon/topic/intake.h"
 #include "daemon/topic/recheck.h"
+#include "store/writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/reader.h"
+#include "store/writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -253,16 +253,18 @@ static void mongo_close(struct store *st)
     mongo_free(m);
 }
 
-static const struct store_ops mongo_ops = {
-    .close = mongo_close,
+static const struct store_writer_ops writer_ops = {
     .meet = mongo_meet,
     .claim = mongo_claim,
     .apply = mongo_apply,
     .tidy = mongo_tidy,
     .expire = mongo_expire,
+    .move_back = mongo_move_back,
+};
+
+static const struct store_reader_ops reader_ops = {
     .marks = mongo_marks,
     .newest = mongo_newest,
-    .move_back = mongo_move_back,
     .goes_by = mongo_goes_by,
     .hold = mongo_hold,
     .scan = mongo_scan,
@@ -277,10 +279,9 @@ static const struct store_ops mongo_ops = {
     .positions = mongo_positions,
     .books = mongo_books,
     .check = mongo_check,
-    .roll = mongo_roll,
-    .rank = mongo_rank,
-    .jobs = mongo_jobs,
 };
+
+static const struct store_jobs_ops jobs_ops = {.roll = mongo_roll, .rank = mongo_rank, .list = mongo_jobs};
 
 bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
 {
@@ -298,7 +299,10 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
-    m->store.ops = &mongo_ops;
+    m->store.close = mongo_close;
+    m->store.reader = &reader_ops;
+    m->store.writer = mode == STORE_WRITE ? &writer_ops : NULL;
+    m->store.jobs = mode == STORE_READ ? NULL : &jobs_ops;
     m->goes_by_clock = mode == STORE_READ;
     if (mode == STORE_WORK)
         m->connections = 1; /* the others are for writers */

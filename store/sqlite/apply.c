@@ -3,6 +3,7 @@
 #include "base/civil.h"
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
+#include "store/watermarks.h"
 
 static bool check_range(struct sqlite_store *st, const struct range *r, struct err *e)
 {

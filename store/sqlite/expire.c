@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
+#include "store/watermarks.h"
 
 #include <stdio.h>
 

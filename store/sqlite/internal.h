@@ -14,8 +14,10 @@
 #include "base/arena.h"
 #include "base/radix.h"
 #include "store/body.h"
+#include "store/reader.h"
 #include "store/series_map.h"
 #include "store/sqlite/sqlite.h"
+#include "store/writer.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>

@@ -366,14 +366,13 @@ bool sqlite_begin(struct sqlite_store *st, struct err *e)
     sqlite_undo(st);
     return false;
 }
-static const struct store_ops ops = {
-    .close = sqlite_close,
-    .apply = sqlite_apply,
-    .tidy = sqlite_tidy,
-    .expire = sqlite_expire,
+
+static const struct store_writer_ops writer_ops = {
+    .apply = sqlite_apply, .tidy = sqlite_tidy, .expire = sqlite_expire, .move_back = sqlite_move_back};
+
+static const struct store_reader_ops reader_ops = {
     .marks = sqlite_marks,
     .newest = sqlite_newest,
-    .move_back = sqlite_move_back,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
     .series_find = sqlite_series_find,
@@ -429,7 +428,9 @@ struct store *sqlite_open(const char *path, enum store_mode mode, const struct r
                           size_t report_count, struct err *e)
 {
     struct sqlite_store *st = xcalloc(1, sizeof *st);
-    st->base.ops = &ops;
+    st->base.close = sqlite_close;
+    st->base.reader = &reader_ops;
+    st->base.writer = mode == STORE_WRITE ? &writer_ops : NULL;
     st->path = xstrdup(path);
     st->lock_fd = st->file_fd = -1;
     sqlite_enter();

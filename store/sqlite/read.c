@@ -3,6 +3,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
+#include "store/watermarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

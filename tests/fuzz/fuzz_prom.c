@@ -4,6 +4,7 @@
 #include "prom/list.h"
 #include "prom/write.h"
 #include "store/backend/backend.h"
+#include "store/writer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/batcher.h"
 

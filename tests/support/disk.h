@@ -2,7 +2,8 @@
  * same batches. */
 #pragma once
 
-#include "store/store.h"
+#include "store/reader.h"
+#include "store/writer.h"
 #include "tests/support/batcher.h"
 #include "tests/support/fixture.h"
 #include "tests/support/model.h"

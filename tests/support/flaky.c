@@ -50,12 +50,14 @@ static bool positions(struct store *st, position_fn *fn, void *context, struct e
     return store_positions(under(st), fn, context, e);
 }
 
-static const struct store_ops ops = {
-    .apply = apply, .tidy = tidy, .expire = expire, .marks = marks, .newest = newest, .positions = positions};
+static const struct store_writer_ops writer_ops = {.apply = apply, .tidy = tidy, .expire = expire};
+static const struct store_reader_ops reader_ops = {.marks = marks, .newest = newest, .positions = positions};
 
 void flaky_init(struct flaky *f, struct store *below)
 {
-    *f =
-        (struct flaky){.store = {.ops = &ops, .reports = below->reports, .report_count = below->report_count},
-                       .under = below};
+    *f = (struct flaky){.store = {.reader = &reader_ops,
+                                  .writer = &writer_ops,
+                                  .reports = below->reports,
+                                  .report_count = below->report_count},
+                        .under = below};
 }

@@ -1,7 +1,8 @@
 /* flaky.h - a store that passes calls to another one, but is slow, or fails for a while or for good. */
 #pragma once
 
-#include "store/store.h"
+#include "store/reader.h"
+#include "store/writer.h"
 
 #include <stdatomic.h>
 

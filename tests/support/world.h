@@ -5,6 +5,8 @@
 #pragma once
 
 #include "store/backend/backend.h"
+#include "store/reader.h"
+#include "store/writer.h"
 #include "tests/support/batcher.h"
 #include "tests/support/fixture.h"
 

@@ -265,8 +265,8 @@ static bool expires_by(struct writer *w, int code)
 
 static void test_failure_to_let_go_ends_no_counting(void **state)
 {
-    static const struct store_ops ops = {.expire = fail_expire, .tidy = tidy_well};
-    struct failing f = {.store = {.ops = &ops}};
+    static const struct store_writer_ops ops = {.expire = fail_expire, .tidy = tidy_well};
+    struct failing f = {.store = {.writer = &ops}};
     struct clock clock = clock_fake(fixture_ms("2026-03-17"));
     struct writer w = {.store = &f.store, .clock = &clock};
     struct err e;

@@ -85,8 +85,8 @@ static bool apply(struct store *st, const struct batch *batch, struct err *e)
 
 static void test_writer_tells_of_what_was_applied(void **state)
 {
-    static const struct store_ops ops = {.apply = apply};
-    struct slow s = {.store = {.ops = &ops}, .clock = clock_fake(0), .apply_ms = 800};
+    static const struct store_writer_ops ops = {.apply = apply};
+    struct slow s = {.store = {.writer = &ops}, .clock = clock_fake(0), .apply_ms = 800};
     struct flush f;
     struct writer w = {.store = &s.store, .clock = &s.clock, .flush = &f};
     struct batch batch = {0};

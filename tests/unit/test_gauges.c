@@ -7,6 +7,7 @@
 #include "query/plan.h"
 #include "query/query.h"
 #include "store/backend/backend.h"
+#include "store/writer.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"

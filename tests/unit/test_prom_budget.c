@@ -90,8 +90,8 @@ static void test_metrics_of_one_report_look_at_its_names_once(void **state)
     text_fini(&out);
 }
 
-static struct store_ops counting;
-static const struct store_ops *real;
+static struct store_reader_ops counting;
+static const struct store_reader_ops *real;
 static size_t key_count, walk_count;
 
 static bool count_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e)
@@ -120,11 +120,11 @@ static void test_names_are_looked_up_for_what_needs_them_only(void **state)
                  {"sum by (path) (pages:hits{path=\"/a\"})", 1, 0},
                  {"pages:hits", 6, 0}};
     struct world *w = *state;
-    real = w->store->ops;
+    real = w->store->reader;
     counting = *real;
     counting.series_key = count_key;
     counting.series_each = count_walk;
-    w->store->ops = &counting;
+    w->store->reader = &counting;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct err e;
         key_count = walk_count = 0;
@@ -133,7 +133,7 @@ static void test_names_are_looked_up_for_what_needs_them_only(void **state)
         if (key_count != cases[i].keys || walk_count != cases[i].walks)
             fail_msg("%s: %zu keys, %zu walks", cases[i].text, key_count, walk_count);
     }
-    w->store->ops = real;
+    w->store->reader = real;
 }
 
 static void test_lists_take_from_a_budget(void **state)

@@ -3,6 +3,7 @@
 #include "prom/eval.h"
 #include "prom/fetch.h"
 #include "store/backend/backend.h"
+#include "store/writer.h"
 #include "tests/support/batcher.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"

@@ -3,6 +3,7 @@
 #include "daemon/source.h"
 #include "ingest/file/identity.h"
 #include "store/backend/backend.h"
+#include "store/writer.h"
 #include "tests/support/batcher.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"

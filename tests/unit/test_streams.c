@@ -212,7 +212,7 @@ static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
     text_fini(&quick);
 }
 
-static const struct store_ops *quick_ops;
+static const struct store_reader_ops *quick_ops;
 static int dear_ms; /* of a question of pages */
 
 static bool scan_slowly(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
@@ -226,16 +226,16 @@ static bool scan_slowly(struct store *st, const struct scan *scan, scan_fn *fn, 
 /* Handles, in advance, for all who ask at once. */
 static void make_pages_dear(struct fixture *f, int ms)
 {
-    static struct store_ops ops;
+    static struct store_reader_ops ops;
     struct err e;
     dear_ms = ms;
     for (int i = 0; i < 2; i++) {
         struct store *st = store_open(f->w->url, STORE_READ, NULL, 0, &e);
         assert_non_null(st);
-        quick_ops = st->ops;
-        ops = *st->ops;
+        quick_ops = st->reader;
+        ops = *st->reader;
         ops.scan = scan_slowly;
-        st->ops = &ops;
+        st->reader = &ops;
         readers_give(&f->api.readers, st, true);
     }
 }

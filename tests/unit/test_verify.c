@@ -115,8 +115,8 @@ static bool take_position(void *context, const struct position *p)
 
 /* A store that lets go while it is compared. */
 static struct {
-    struct store_ops ops;
-    const struct store_ops *real;
+    struct store_reader_ops ops;
+    const struct store_reader_ops *real;
     int times;
 } moving;
 
@@ -129,10 +129,10 @@ static bool scan_moving(struct store *st, const struct scan *scan, scan_fn *fn, 
 
 static void move_marks(struct store *st)
 {
-    moving.real = st->ops;
-    moving.ops = *st->ops;
+    moving.real = st->reader;
+    moving.ops = *st->reader;
     moving.ops.scan = scan_moving;
-    st->ops = &moving.ops;
+    st->reader = &moving.ops;
 }
 
 static void verify_as(struct desk *k, const char *path)

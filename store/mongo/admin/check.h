@@ -1,5 +1,5 @@
-/* mongo/admin/check.h - checks that the ledger and the documents are of the same moment. See struct
- * store_ops. */
+/* mongo/admin/check.h - checks that the ledger and the documents are of the same moment:
+ * store_check(). */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

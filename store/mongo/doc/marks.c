@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "store/mongo/wire/field.h"
+#include "store/watermarks.h"
 
 #include <stdio.h>
 

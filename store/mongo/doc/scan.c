@@ -4,6 +4,7 @@
 #include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/months.h"
 #include "store/mongo/doc/read.h"
+#include "store/watermarks.h"
 
 /* Called after the scan: a deletion meanwhile comes after its watermark has been known for long enough. */
 static bool check_marks(struct mongo_store *m, const struct scan *scan, struct err *e)

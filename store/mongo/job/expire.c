@@ -22,6 +22,7 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/page.h"
+#include "store/watermarks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

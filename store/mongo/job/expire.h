@@ -1,8 +1,9 @@
-/* mongo/job/expire.h - moves the expiry watermarks, and deletes expired documents and buckets. See struct
- * store_ops. */
+/* mongo/job/expire.h - moves the expiry watermarks, and deletes expired documents and buckets:
+ * store_expire(). */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
+#include "store/writer.h"
 
 bool mongo_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e);

@@ -1,5 +1,5 @@
 /* mongo/job/roll.h - rolls up: sets R.year and R.week from R.month, when a month or week is over. Any daemon
- * or the operator may run it (struct store_ops). It fails if the server does.
+ * or the operator may run it (store/jobs.h). It fails if the server does.
  *
  *   pages.year { _id: "2010/%2Fapache_pb.gif", metadata, total: { "10": 2 },
  *                bytes: { total: { "10": 4652 } }, applied: { rollup: 17 }, modified, v }
@@ -23,6 +23,7 @@
  */
 #pragma once
 
+#include "store/jobs.h"
 #include "store/mongo/handle/handle.h"
 
 #define MONGO_ROLL_WAIT_MS (15 * MINUTE_MS)

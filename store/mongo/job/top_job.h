@@ -1,6 +1,7 @@
-/* mongo/job/top_job.h - the job that ranks periods that are over: mongo/doc/top.h. See struct store_ops. */
+/* mongo/job/top_job.h - the job that ranks periods that are over: mongo/doc/top.h. See store/jobs.h. */
 #pragma once
 
+#include "store/jobs.h"
 #include "store/mongo/handle/handle.h"
 
 bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e);

@@ -7,6 +7,7 @@
 #include "store/mongo/doc/marks.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
+#include "store/watermarks.h"
 
 #include <stdio.h>
 #include <time.h>

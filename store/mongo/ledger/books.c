@@ -1,5 +1,7 @@
 #include "store/mongo/ledger/books.h"
 
+#include "store/writer.h"
+
 #include <stdio.h>
 
 struct books_reading {

@@ -31,7 +31,7 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
 bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e);
 /* EX_CONFIG: the database has a newer generation of one of its reports. */
 bool mongo_check_generations(struct mongo_store *m, struct err *e);
-/* mongo_may_go_on() with the current ledger, and mongo_check_generations(). See struct store_ops. */
+/* mongo_may_go_on() with the current ledger, and mongo_check_generations(). See store_meet(). */
 bool mongo_meet(struct store *st, struct err *e);
 
 /* Describes a writer as far as its slot does: "writer w3 (process 4711 on web-2, group tallyd, instance two,

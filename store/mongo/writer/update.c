@@ -12,6 +12,8 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
+#include "store/watermarks.h"
+#include "store/writer.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>

@@ -1,0 +1,108 @@
+#include "store/reader.h"
+
+static void check_scan(const struct store *st, const struct scan *scan)
+{
+    ASSERT(scan->report < st->report_count);
+    ASSERT(scan->slot >= report_cell(&st->reports[scan->report]) && scan->slot < SPAN_COUNT);
+    ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
+    ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
+    ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);
+}
+
+bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->marks(st, report, marks, e);
+}
+
+bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    *newest = (struct newest){.span = SPAN_HOUR, .start_ms = -1, .before_ms = -1};
+    return st->reader->newest(st, report, before_ms, newest, e);
+}
+
+bool store_hold(struct store *st, struct err *e)
+{
+    return st->reader->hold(st, e);
+}
+
+bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e)
+{
+    check_scan(st, scan);
+    return st->reader->scan(st, scan, fn, context, stats, e);
+}
+
+enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->copy == NULL ? SPAN_COUNT : st->reader->copy(st, report, slot, n);
+}
+
+bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e)
+{
+    check_scan(st, scan);
+    return st->reader->scan_copy(st, scan, n, fn, context, stats, e);
+}
+
+bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+               struct scan_stats *stats, bool *found, struct err *e)
+{
+    ASSERT(what->report < st->report_count && what->measure < st->reports[what->report].measure_count);
+    ASSERT(what->from_ms >= 0 && what->from_ms < what->to_ms && what->to_ms <= CIVIL_END_MS);
+    ASSERT(span_floor(what->span, what->from_ms) == what->from_ms);
+    ASSERT(what->limit == 0 || span_next(what->span, what->from_ms) == what->to_ms);
+    *found = false;
+    return st->reader->top == NULL || st->reader->top(st, what, fn, context, total, stats, found, e);
+}
+
+bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                       struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->series_find(st, report, key, series, found, e);
+}
+
+bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->series_key(st, report, series, key, e);
+}
+
+bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->series_each(st, report, fn, context, e);
+}
+
+bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                       void *context, struct err *e)
+{
+    ASSERT(report < st->report_count);
+    return st->reader->series_like != NULL ? st->reader->series_like(st, report, values, fn, context, e)
+                                           : st->reader->series_each(st, report, fn, context, e);
+}
+
+bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                  value_fn *fn, void *context, struct err *e)
+{
+    ASSERT(report < st->report_count && dimension < st->reports[report].dimension_count && limit > 0);
+    return st->reader->values(st, report, dimension, prefix, limit, fn, context, e);
+}
+
+bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e)
+{
+    return st->reader->positions(st, fn, context, e);
+}
+
+bool store_books(struct store *st, book_fn *fn, void *context, struct err *e)
+{
+    return st->reader->books(st, fn, context, e);
+}
+
+bool store_check(struct store *st, check_fn *problem, void *context, struct err *e)
+{
+    return st->reader->check == NULL || st->reader->check(st, problem, context, e);
+}

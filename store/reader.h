@@ -1,0 +1,169 @@
+/* reader.h - reads a store: counts, series, positions, books and expiry watermarks. Queries, checks and the
+ * writer itself call it, on a handle of any mode (store.h). Only store_copy() never fails.
+ *
+ * Values : rows of a report's columns (measure.h), merged by report_merge().
+ * Marks  : expiry watermarks. A scan must not begin before the one of its resolution (watermarks.h).
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "base/text.h"
+#include "store/store.h"
+
+/* One partition of a source, as far as it has been counted. */
+struct position {
+    struct range range; /* from = 0, to = next */
+};
+
+/* The series that a scan wants. */
+struct series_set {
+    enum { SERIES_ALL, SERIES_ONE, SERIES_SET } kind;
+    uint32_t one;         /* SERIES_ONE: the series number */
+    const uint64_t *bits; /* SERIES_SET: bit per series number */
+    uint32_t bits_max;    /* SERIES_SET: exclusive limit of the series numbers in `bits` */
+};
+
+static inline bool series_set_has(const struct series_set *set, uint32_t series)
+{
+    if (set->kind == SERIES_ALL)
+        return true;
+    if (set->kind == SERIES_ONE)
+        return series == set->one;
+    return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
+}
+
+struct scan {
+    size_t report;          /* index in store.reports */
+    enum span slot;         /* resolution of the time buckets to read */
+    int64_t from_ms, to_ms; /* both at starts of time buckets */
+    struct series_set series;
+    uint64_t rows_max; /* limit of rows read; beyond it EX_UNAVAILABLE, "too many rows" */
+    uint32_t measures; /* bit per measure that the caller reads; other columns may be 0; none: all */
+};
+
+/* A request for the cached ranking of an hour, day or month of UTC. */
+struct store_top {
+    size_t report, measure; /* the measure is a count or a sum */
+    enum span span;         /* length of the ranked periods */
+    int64_t from_ms, to_ms; /* starts of periods; with a limit, exactly one period */
+    uint64_t limit;         /* number of series wanted; 0: only the total is wanted */
+};
+
+/* Work of scans; each scan adds to it. */
+struct scan_stats {
+    uint64_t rows;  /* rows (documents) read */
+    uint64_t bytes; /* bytes of their bodies */
+};
+
+/* May be called several times for one (series, slot); the caller merges the values. */
+typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
+typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
+typedef bool value_fn(void *context, struct slice value);                 /* false ends the walk */
+typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
+/* `report` is "" for entries of the source itself; `source` is "" for entries of the report itself. Entries
+ * beside those of books.h:
+ *   report, source  since, until    the offsets between which the report counts this source
+ *                   gap.FROM        the offset up to which it did not count, from FROM: not configured then
+ *   report          other           events counted in the series `other` (store_cell_count())
+ *                   expired.SPAN    the expiry watermark of a resolution, in ms
+ *                   late.SPAN       events that came after their time bucket of the resolution had expired
+ *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
+ *                                   the future; the entry exists only if there were some */
+typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
+                     const char *entry, int64_t value);
+
+/* Expiry watermarks of a report. Watermarks of shorter resolutions are not before those of longer ones. Each
+ * is a start of the next longer resolution (keep_from()), or of the longer period that a store deletes as a
+ * whole. */
+struct marks {
+    int64_t before_ms[SPAN_COUNT]; /* time buckets that begin before this have expired; 0: none has */
+};
+
+/* The newest time bucket in which a report has counts: an hour, or a day or month if the store knows no
+ * hours. */
+struct newest {
+    enum span span;
+    int64_t start_ms;  /* start of the bucket; -1: the report has no counts */
+    int64_t before_ms; /* start of the newest earlier bucket that has counts; -1: there is none */
+};
+
+/* Receives one problem, as a line for a person; borrowed. */
+typedef void check_fn(void *context, const char *problem);
+
+/* The reading operations of a kind of store. */
+struct store_reader_ops {
+    bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
+    bool (*newest)(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
+    /* The length of the periods in which time buckets of a resolution expire. NULL: as keep_from() says. */
+    enum span (*goes_by)(const struct report *r, enum span span);
+    bool (*hold)(struct store *st, struct err *e);
+    bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                 struct scan_stats *stats, struct err *e);
+    /* NULL, both: each time bucket is stored in one place. */
+    enum span (*copy)(const struct store *st, size_t report, enum span slot, size_t n);
+    bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                      struct scan_stats *stats, struct err *e);
+    /* NULL: the store caches no rankings. */
+    bool (*top)(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+                struct scan_stats *stats, bool *found, struct err *e);
+    bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                        struct err *e);
+    bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
+    bool (*series_each)(struct store *st, size_t report, series_fn *fn, void *context, struct err *e);
+    /* NULL: a walk over all series is as good. */
+    bool (*series_like)(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                        void *context, struct err *e);
+    /* values_walk() (values.h), if the store has nothing better. */
+    bool (*values)(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                   value_fn *fn, void *context, struct err *e);
+    bool (*positions)(struct store *st, position_fn *fn, void *context, struct err *e);
+    bool (*books)(struct store *st, book_fn *fn, void *context, struct err *e);
+    /* NULL: there is nothing to check. */
+    bool (*check)(struct store *st, check_fn *problem, void *context, struct err *e);
+};
+
+bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+/* The newest bucket with counts, among those that begin before `before_ms`. */
+bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
+                  struct err *e) MUST_CHECK;
+
+/* Lock a snapshot: until this STORE_READ handle is closed, its reads do not see later commits. The writer's
+ * log grows meanwhile. In a server: EX_TEMPFAIL while a batch is under way; batches that begin later may be
+ * seen. */
+bool store_hold(struct store *st, struct err *e) MUST_CHECK;
+
+bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
+                struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
+ * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. */
+enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n);
+/* Scan the n-th place of store_copy(). */
+bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
+                     struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* Read a cached ranking. `fn` receives the largest series of one period by value, then by key, each with the
+ * columns of the measure. The sums over all series and periods are merged into `total`. *found false: no
+ * ranking that is up to date is cached, and `fn` was not called; use store_scan(). */
+bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
+               struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
+bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
+                       struct err *e) MUST_CHECK;
+/* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR: there is no such series. */
+bool store_series_key(struct store *st, size_t report, uint32_t series, struct text *key,
+                      struct err *e) MUST_CHECK;
+/* Walk all series but `other`, in any order. */
+bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context,
+                       struct err *e) MUST_CHECK;
+/* Walk at least the series with these texts, by dimension (a NULL pointer: any). `fn` may get others, too. */
+bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
+                       void *context, struct err *e) MUST_CHECK;
+/* Walk the texts of a dimension that begin with `prefix`: the first `limit` of them, sorted by byte, each
+ * once. The series `other` has none. */
+bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
+                  value_fn *fn, void *context, struct err *e) MUST_CHECK;
+bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;
+bool store_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
+
+/* Check everything that is stored against the store's own checksums and structure. It reads the whole
+ * store. `problem` receives each damage as a line, and the call still succeeds. It fails if the store cannot
+ * be read at all. */
+bool store_check(struct store *st, check_fn *problem, void *context, struct err *e) MUST_CHECK;
