@@ -78,6 +78,7 @@ void body_buffer_fini(struct body_buffer *b)
 
 static uint8_t *entry_put(uint8_t *p, int64_t before, uint32_t series, const uint8_t *slots, size_t len)
 {
+    ASSERT((int64_t)series > before && series < BODY_SERIES);
     p = varint_put(p, (uint64_t)((int64_t)series - before - 1));
     p = varint_put(p, len);
     memcpy(p, slots, len);

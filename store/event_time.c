@@ -1,5 +1,6 @@
 #include "store/event_time.h"
 
+#include "base/check.h"
 #include "store/reader.h"
 
 /* The start of the newest bucket with counts; or of the next newest, if the two are not adjacent. */
@@ -27,5 +28,6 @@ bool event_time(struct store *st, int64_t wall_ms, struct event_time *by, struct
         by->newest_ms = from_ms;
         by->end_ms = span_next(newest.span, from_ms);
     }
+    ASSERT(by->now_ms == 0 || by->now_ms <= wall_ms); /* expiry is irreversible */
     return true;
 }

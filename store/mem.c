@@ -134,6 +134,7 @@ static bool resolve(void *context, size_t report, struct slice key, uint32_t *nu
 
 static struct cell *cell_of(struct table *t, uint32_t series, uint32_t time)
 {
+    ASSERT(series <= t->key_count); /* or `other` */
     uint32_t name[2] = {series, time}, element;
     uint32_t hash = hash_of(name, sizeof name);
     size_t at = hash;

@@ -94,6 +94,7 @@ static double elapsed(const struct prealloc *p, const struct prealloc_period *pe
 {
     int64_t from_ms =
         p->since_ms > period->from_ms && p->since_ms < period->to_ms ? p->since_ms : period->from_ms;
+    ASSERT(from_ms < period->to_ms);
     return (double)(at_ms - from_ms) / (double)(period->to_ms - from_ms);
 }
 

@@ -1,12 +1,20 @@
 #include "store/reader.h"
 
+static const struct report *report_of(const struct store *st, size_t report)
+{
+    ASSERT(report < st->report_count);
+    return &st->reports[report];
+}
+
 static void check_scan(const struct store *st, const struct scan *scan)
 {
-    ASSERT(scan->report < st->report_count);
-    ASSERT(scan->slot >= report_cell(&st->reports[scan->report]) && scan->slot < SPAN_COUNT);
+    const struct report *r = report_of(st, scan->report);
+    ASSERT(scan->slot >= report_cell(r) && scan->slot < SPAN_COUNT &&
+           scan->measures >> r->measure_count == 0);
     ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
     ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);
+    ASSERT(scan->series.kind != SERIES_SET || scan->series.bits != NULL || scan->series.bits_max == 0);
 }
 
 bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
@@ -17,7 +25,7 @@ bool store_marks(struct store *st, size_t report, struct marks *marks, struct er
 
 bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
 {
-    ASSERT(report < st->report_count);
+    ASSERT(report < st->report_count && before_ms >= 0 && before_ms <= CIVIL_END_MS);
     *newest = (struct newest){.span = SPAN_HOUR, .start_ms = -1, .before_ms = -1};
     return st->reader->newest(st, report, before_ms, newest, e);
 }
@@ -36,7 +44,7 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 
 enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n)
 {
-    ASSERT(report < st->report_count);
+    ASSERT(slot >= report_cell(report_of(st, report)) && slot < SPAN_COUNT);
     return st->reader->copy == NULL ? SPAN_COUNT : st->reader->copy(st, report, slot, n);
 }
 
@@ -44,13 +52,17 @@ bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_f
                      struct scan_stats *stats, struct err *e)
 {
     check_scan(st, scan);
+    ASSERT(store_copy(st, scan->report, scan->slot, n) != SPAN_COUNT); /* there is an n-th place */
     return st->reader->scan_copy(st, scan, n, fn, context, stats, e);
 }
 
 bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                struct scan_stats *stats, bool *found, struct err *e)
 {
-    ASSERT(what->report < st->report_count && what->measure < st->reports[what->report].measure_count);
+    const struct report *r = report_of(st, what->report);
+    ASSERT(what->measure < r->measure_count && (fn != NULL || what->limit == 0));
+    ASSERT(r->measures[what->measure].kind == MEASURE_COUNT ||
+           r->measures[what->measure].kind == MEASURE_SUM);
     ASSERT(what->from_ms >= 0 && what->from_ms < what->to_ms && what->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(what->span, what->from_ms) == what->from_ms);
     ASSERT(what->limit == 0 || span_next(what->span, what->from_ms) == what->to_ms);
@@ -88,7 +100,7 @@ bool store_series_like(struct store *st, size_t report, const struct slice *valu
 bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
                   value_fn *fn, void *context, struct err *e)
 {
-    ASSERT(report < st->report_count && dimension < st->reports[report].dimension_count && limit > 0);
+    ASSERT(dimension < report_of(st, report)->dimension_count && limit > 0);
     return st->reader->values(st, report, dimension, prefix, limit, fn, context, e);
 }
 

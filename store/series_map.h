@@ -38,6 +38,6 @@ static inline uint32_t series_map_number(const struct series_map *map, const str
                                          uint32_t series)
 {
     const struct series_numbers *shard = &map->shards[part->shard];
-    ASSERT(series < shard->count);
+    ASSERT(series < shard->count && shard->epoch == part->epoch);
     return shard->numbers[series];
 }

@@ -1,6 +1,7 @@
 #include "store/values.h"
 
 #include "aggregate/dimension.h"
+#include "base/check.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static size_t place_of(const struct values *v, struct slice value, bool *found)
 /* Take the place behind the last value. Without room for it, take the greatest value's place instead. */
 static size_t take_last(struct values *v)
 {
+    ASSERT(v->count <= v->room && v->room > 0);
     if (v->count == v->room)
         return v->count - 1;
     v->list = xgrow(v->list, &v->capacity, v->count + 1, sizeof *v->list);

@@ -83,6 +83,7 @@ static void add_late(const struct report *r, const struct marks *marks, const st
 bool store_late(const struct store *st, size_t report, const struct marks *marks, const struct batch *batch,
                 int64_t late[SPAN_COUNT])
 {
+    ASSERT(report < st->report_count);
     const struct report *r = &st->reports[report];
     memset(late, 0, SPAN_COUNT * sizeof *late);
     if (marks->before_ms[report_cell(r)] == 0) /* then the watermarks of longer resolutions are 0, too */

@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct store_writer_ops *writer_of(const struct store *st)
+{
+    ASSERT(st->writer != NULL); /* opened by STORE_WRITE */
+    return st->writer;
+}
+
 static void check_batch(const struct store *st, const struct batch *batch)
 {
     for (size_t i = 0; i < batch->range_count; i++) {
@@ -41,39 +47,41 @@ static bool take_position(void *context, const struct position *position)
 
 bool store_meet(struct store *st, struct err *e)
 {
-    return st->writer->meet == NULL || st->writer->meet(st, e);
+    return writer_of(st)->meet == NULL || writer_of(st)->meet(st, e);
 }
 
 bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
 {
     struct claim c = {ranges, count};
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        ASSERT(ranges[i].source[0] != '\0');
         ranges[i].from = ranges[i].to = -1;
-    return st->writer->claim != NULL ? st->writer->claim(st, ranges, count, e)
-                                     : st->reader->positions(st, take_position, &c, e);
+    }
+    return writer_of(st)->claim != NULL ? st->writer->claim(st, ranges, count, e)
+                                        : st->reader->positions(st, take_position, &c, e);
 }
 
 bool store_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     check_batch(st, batch);
-    return st->writer->apply(st, batch, e);
+    return writer_of(st)->apply(st, batch, e);
 }
 
 bool store_tidy(struct store *st, bool all, struct err *e)
 {
-    return st->writer->tidy(st, all, e);
+    return writer_of(st)->tidy(st, all, e);
 }
 
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired, struct err *e)
 {
     *expired = (struct expired){0};
-    return st->writer->expire(st, now_ms, trusts_clock, expired, e);
+    return writer_of(st)->expire(st, now_ms, trusts_clock, expired, e);
 }
 
 bool store_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
 {
     ASSERT(report < st->report_count);
-    return st->writer->move_back(st, report, now_ms, e);
+    return writer_of(st)->move_back(st, report, now_ms, e);
 }
 
 const char *store_late_entry(enum span span, char buf[STORE_ENTRY_BYTES])

@@ -1,5 +1,4 @@
 /* Applies a batch in one transaction: dictionary, rows, books, positions. */
-#include "base/check.h"
 #include "base/civil.h"
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
@@ -241,7 +240,6 @@ static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
-    ASSERT(st->lock_fd >= 0);
     if (!sqlite_begin(st, e))
         return false;
     failpoint(FAILPOINT_STORE_BEGUN);

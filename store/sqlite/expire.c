@@ -1,5 +1,4 @@
 /* Expires rows: it first moves the expiry watermarks, in a transaction of their own, then deletes rows. */
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
@@ -187,7 +186,6 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
     int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
     bool moved = false;
     (void)trusts_clock; /* the caller keeps watermarks from leaping */
-    ASSERT(st->lock_fd >= 0);
     if (!sqlite_begin(st, e))
         return false;
     bool good = move_marks(st, now_ms, &moved, e);
@@ -216,7 +214,6 @@ bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct 
 {
     struct sqlite_store *st = sqlite_of(base);
     const struct report *r = &st->reports[report];
-    ASSERT(st->lock_fd >= 0);
     struct marks marks = st->tables[report].marks;
     int64_t end_ms;
     if (!store_newest_end(base, report, &marks, marks.before_ms[SPAN_MINUTE], &end_ms, e))

@@ -1,5 +1,4 @@
 /* Folds fresh rows of hours that are over into hour, day, month and year rows. */
-#include "base/check.h"
 #include "base/civil.h"
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
@@ -128,7 +127,6 @@ static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t 
 bool sqlite_tidy(struct store *base, bool all, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
-    ASSERT(st->lock_fd >= 0);
     if (!sqlite_check_files(st, e)) /* checks the files even while nothing is counted */
         return false;
     for (size_t r = 0; r < base->report_count; r++) {

@@ -196,6 +196,7 @@ static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot
 /* Add one of the reserved items. Returns the place for its values. */
 static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
 {
+    ASSERT(it->count < it->capacity && it->count * columns < it->values_capacity);
     it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
     return &it->values[it->count++ * columns];
 }

@@ -354,14 +354,16 @@ static bool know_all(struct sqlite_store *st, struct err *e)
 
 bool sqlite_commit(struct sqlite_store *st, struct err *e)
 {
+    ASSERT(sqlite3_get_autocommit(st->db) == 0); /* sqlite_begin() came before, and nothing failed since */
     return sqlite_check_files(st, e) && sqlite_run(st, st->commit, e, "committing");
 }
 
 bool sqlite_begin(struct sqlite_store *st, struct err *e)
 {
+    ASSERT(st->base.writer != NULL && st->lock_fd >= 0);
     if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
         return false;
-    if (st->lock_fd < 0 || know_all(st, e))
+    if (know_all(st, e))
         return true;
     sqlite_undo(st);
     return false;

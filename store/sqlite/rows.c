@@ -142,6 +142,7 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
 /* Total each (bucket, series) of a settled level into one slot of the next level. */
 static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
 {
+    ASSERT(level >= LEVEL_HOUR && level < LEVEL_YEAR);
     struct items *from = &st->items[level], *to = &st->items[level + 1];
     items_clear(to);
     items_reserve(to, from->count, r->column_count);

@@ -1,5 +1,6 @@
 #include "store/mongo/handle/handle.h"
 
+#include "base/check.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ bool mongo_take_limits(struct mongo_store *m, struct err *e)
 
 bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e)
 {
+    ASSERT(i < m->connections);
     if (i > 0 && m->others[i - 1] == NULL)
         m->others[i - 1] = mongo_client_open(m->uri, true, e);
     if (i > 0 && m->others[i - 1] == NULL)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/slice.h"
 
 #include "store/mongo/handle/kind.h"
@@ -42,5 +43,6 @@ uint32_t mongo_names_add(struct mongo_names *n, struct slice key);
 
 static inline struct mongo_name *mongo_names_at(const struct mongo_names *n, uint32_t number)
 {
+    ASSERT(number >= 1 && number <= n->count); /* 0 is no name: `other` */
     return &n->names[number - 1];
 }

@@ -2,6 +2,7 @@
  * call that failed resumes when it is made again. */
 #include "store/mongo/writer/apply.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
@@ -63,7 +64,7 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
         return false;
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *r = &batch->ranges[i];
-        const struct mongo_partition *p = mongo_find_partition(m, r);
+        const struct mongo_partition *p = mongo_own_partition(m, r);
         if (!p->is_new && p->next != r->from)
             return err_set(e, EX_DATAERR,
                            "%s has been counted up to %" PRId64 ", the batch begins at %" PRId64
@@ -93,6 +94,7 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
  * again, too: another primary may lack what only the last one had acknowledged. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
+    ASSERT(m->batch.step <= STEP_LOGGING); /* no sealed batch is left behind */
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
         (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
         (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)))
@@ -113,7 +115,7 @@ static void note_sealed(struct mongo_store *m)
     m->writer.sealed = m->writer.number;
     m->writer.is_done = false;
     for (size_t i = 0; i < m->batch.range_count; i++) {
-        struct mongo_partition *p = mongo_find_partition(m, &m->batch.ranges[i]);
+        struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
         p->is_new = false;
         for (size_t r = 0; r < m->store.report_count; r++)
@@ -123,6 +125,7 @@ static void note_sealed(struct mongo_store *m)
 
 static bool go_on(struct mongo_store *m, struct err *e)
 {
+    ASSERT(m->batch.step >= STEP_SEALING);
     if (m->batch.step == STEP_SEALING) {
         bool sealed;
         if (!mongo_seal(m, &sealed, e))

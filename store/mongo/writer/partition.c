@@ -52,10 +52,11 @@ static struct mongo_partition *known_partition(struct mongo_store *m, const stru
     return number == 0 ? NULL : &m->writer.partitions[number - 1];
 }
 
-struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range)
+struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range)
 {
     struct mongo_partition *p = known_partition(m, range);
-    return p != NULL && p->is_claimed ? p : NULL;
+    ASSERT(p != NULL && p->is_claimed);
+    return p;
 }
 
 /* Ledgers of older versions have no witnesses. */
@@ -300,8 +301,8 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 /* Was it another's meanwhile, or never ours? */
 static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
 {
-    const struct mongo_partition *p = mongo_find_partition(m, r);
-    return p == NULL || (!p->is_new && p->next != r->from);
+    const struct mongo_partition *p = known_partition(m, r);
+    return p == NULL || !p->is_claimed || (!p->is_new && p->next != r->from);
 }
 
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)

@@ -3,8 +3,8 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* NULL: this writer has not claimed it. */
-struct mongo_partition *mongo_find_partition(struct mongo_store *m, const struct range *range);
+/* The partition of a range of the batch under way: this writer has claimed it. */
+struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range);
 /* All partitions must be claimed anew. */
 void mongo_forget_partitions(struct mongo_store *m);
 /* The path of a member in the ledger: "partitions.kafka:access/0.next"; valid until the next call. */

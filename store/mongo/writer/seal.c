@@ -33,7 +33,7 @@ static void add_label(bson_t *set, const char *path, const char *label)
 /* Adds the conditions and the new values of one range. */
 static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
 {
-    const struct mongo_partition *p = mongo_find_partition(m, range);
+    const struct mongo_partition *p = mongo_own_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
@@ -65,7 +65,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     for (size_t i = 0; i < m->batch.range_count; i++) {
         snprintf(index, sizeof index, "%u", (unsigned)i);
         BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
-        BSON_APPEND_UTF8(&one, "partition", mongo_find_partition(m, &m->batch.ranges[i])->key);
+        BSON_APPEND_UTF8(&one, "partition", mongo_own_partition(m, &m->batch.ranges[i])->key);
         BSON_APPEND_INT64(&one, "from", m->batch.ranges[i].from);
         BSON_APPEND_INT64(&one, "to", m->batch.ranges[i].to);
         bson_append_document_end(&ranges, &one);
@@ -118,7 +118,7 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
     if (mongo_number_at(ledger, path, -1) != m->writer.inc)
         return mongo_lose_slot(m, ledger, e);
     for (size_t i = 0; i < m->batch.range_count; i++) {
-        const struct mongo_partition *p = mongo_find_partition(m, &m->batch.ranges[i]);
+        const struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
         if (epoch < p->epoch)
             return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer",

@@ -434,7 +434,7 @@ static void add_entry(bson_t *to, const char *report, const char *entry, int64_t
 /* Sets the offsets between which each report counts this partition. */
 static void add_spans(struct update *u, bson_t *set, const struct range *range)
 {
-    const struct mongo_partition *p = mongo_find_partition(u->m, range);
+    const struct mongo_partition *p = mongo_own_partition(u->m, range);
     char name[STORE_ENTRY_BYTES];
     for (size_t r = 0; r < u->m->store.report_count; r++) {
         const char *key = u->m->more[r].key;
