@@ -20,8 +20,7 @@ LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rd
 LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# at run time, when they are needed: base/library.h
 
 # `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov).
-SANITIZE_asan  := -O1 -fsanitize=address
-SANITIZE_ubsan := -O1 -fsanitize=undefined -fno-sanitize-recover=all
+SANITIZE_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan  := -O1 -fsanitize=thread
 SANITIZE_fuzz  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 SANITIZE_cov   := -O0 --coverage
@@ -177,7 +176,6 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'TALLYD_SWEEP=all tests/system/test_faul
               $(filter-out $(call system,kill faults kafka flips $(ON_SECANTUS) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
-              'TALLYD=build/ubsan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
               'TALLYD=build/asan/tallyd tests/system/test_kafka_topics.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_kafka_topics.py' \
@@ -200,10 +198,10 @@ check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install w
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
 check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 40 minutes
-	@for flavour in asan ubsan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
+	@for flavour in asan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
 	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
-	    $(call unit_runs,/asan) $(call unit_runs,/ubsan) $(call unit_runs,/tsan,$(PLAIN))
+	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN))
 
 model: ## search the models of the ledger and of rolling up for a way to count an event twice or never
 	@tests/model/model.py
@@ -227,10 +225,9 @@ chaos: deps all $(PRELOADED) ## random faults under an independent judge: STORE=
 losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, ROUNDS=1 times: ONLY=WORD,… RESULTS=yes
 	@tests/chaos/losses.py --rounds=$(ROUNDS) $(ONLY:%=--only=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
-asan: ## unit tests under AddressSanitizer (with LeakSanitizer)
-ubsan: ## unit tests under UndefinedBehaviorSanitizer
+asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer
-asan ubsan tsan:
+asan tsan:
 	@$(MAKE) FLAVOUR=$@ CC=$(CLANG) all unit
 
 cov: ## which lines the unit tests reach: build/cov/index.html
@@ -347,7 +344,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak chaos losses asan ubsan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak chaos losses asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
