@@ -15,11 +15,11 @@ import sys
 import unittest
 import urllib.error
 
-from harness import EX_IOERR, ROOT, Case, DaemonCase, dice, traffic
+from harness import DAY, EX_IOERR, ROOT, Case, DaemonCase, dice, traffic
 
 SWEEP = os.environ.get("TALLYD_SWEEP") or "12"
-LINES = 4000
-CONFIG = b"aggregate: {batch_size: 64KiB}\n"  # many batches
+LINES = 2000  # two batches: an import reads 256 KiB before it writes
+CONFIG = b"aggregate: {batch_size: 64KiB}\n"
 
 
 class Faults(Case):
@@ -42,6 +42,11 @@ class Faults(Case):
         self.tallyd("import", "-q", "-c", "tallyd.yaml", "-j", "2", log, status=status, env={**os.environ, **environment})
         self.calls = int(self.read("count")) if os.path.exists(self.path("count")) else None
         return self.status
+
+    def answers(self, store="tallyd.db", span=DAY):
+        """Every minute of all and every page: hour by hour, `tallyd verify` compares the rest."""
+        return [self.query(*question, "--measure", "all", span=span, store=store)
+                for question in (["site", "--step", "minute"], ["pages", "--top", "1000"])]
 
     def remove_store(self):
         for name in os.listdir(self.dir):
@@ -82,7 +87,7 @@ class Faults(Case):
                 self.check_recovers()
             self.remove_store()
         print(f"{len(numbers)} writes, {how}: {good} imports ended well")
-        self.assertLess(good, len(numbers) / 2)
+        self.assertLess(good, len(numbers) * 3 / 4)  # one in five does: of few, more may by chance
 
     def test_disk_that_stays_full_is_said_and_loses_nothing(self):
         self.sweep(str(errno.ENOSPC), EX_IOERR)
