@@ -19,10 +19,9 @@ STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
 LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# at run time, when they are needed: base/library.h
 
-# `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov).
-SANITIZE_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+# `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov). The fuzz targets are of asan, too.
+SANITIZE_asan  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 SANITIZE_tsan  := -O1 -fsanitize=thread
-SANITIZE_fuzz  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 SANITIZE_cov   := -O0 --coverage
 CLANG := clang-14
 
@@ -198,8 +197,8 @@ check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install w
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
 check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 40 minutes
-	@for flavour in asan tsan; do $(MAKE) FLAVOUR=$$flavour CC=$(CLANG) all unit-build || exit 1; done
-	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
+	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all unit-build fuzz-build
+	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all unit-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN))
 
@@ -237,7 +236,7 @@ cov: ## which lines the unit tests reach: build/cov/index.html
 	@gcovr --root . --filter '($(subst $() ,|,$(STAGES)))/' --html-details build/cov/index.html --print-summary build/cov
 
 fuzz: ## libFuzzer on every target, FUZZ_SECONDS=60 each; what crashes is kept in tests/fuzz/corpus
-	@$(MAKE) FLAVOUR=fuzz CC=$(CLANG) fuzz-build
+	@$(MAKE) FLAVOUR=asan CC=$(CLANG) fuzz-build
 	@tests/run.py $(RUN_FUZZ)
 
 fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%) ## run the fuzz targets over the inputs kept

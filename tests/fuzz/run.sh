@@ -4,5 +4,5 @@
 set -euo pipefail
 found=build/fuzz/corpus/$1 kept=tests/fuzz/corpus/$1
 mkdir -p "$found" "$kept"
-exec "build/fuzz/tests/fuzz_$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+exec "build/asan/tests/fuzz_$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="$kept/" "$found" "$kept"
