@@ -148,10 +148,13 @@ CHECK_TESTS  := mongo_contract service kafka run mongo_apply import api faults m
                 mongo_charts mongo_series zones metrics expire audit verify gauges openapi
 SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 # The MongoDB tests run on SecantusDB's Python edition, which is slow, but installed in seconds. check-all runs the longer tests on
-# two faster servers instead, which take minutes to build.
+# two faster servers instead, which take minutes to build. ON_ONE names what tests tallyd beside a broker, a proxy or a clock more than
+# the server.
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
                 mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka
-ON_SECANTUS  := $(filter-out mongo_contract mongo_apply,$(ON_FERRETDB))
+ON_PYTHON    := mongo_contract mongo_apply
+ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc
+ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity
 # Only the Python edition can be told to refuse commands.
 REFUSALS     := 'tests/system/test_mongo.py Daemon.test_commands_are_refused' 'tests/system/test_mongo_ttl.py Ttl.test_what_the_server_refuses_is_said' \
@@ -172,7 +175,7 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'TALLYD_SWEEP=all tests/system/test_faul
               $(foreach t,$(ONLY_SECANTUS),'TALLYD_MONGO=secantus $(call system,$t)') \
               'TALLYD_ROUNDS=200 tests/system/test_kill.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
-              $(filter-out $(call system,kill faults kafka flips $(ON_SECANTUS) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
+              $(filter-out $(call system,kill faults kafka flips kafka_topics $(ON_SECANTUS) $(ON_ONE) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
