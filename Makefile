@@ -168,12 +168,12 @@ RUN_LINT   := --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh 'mandoc -T
 # ThreadSanitizer needs memory at addresses that it knows, so address randomization is off.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 # The longest first, so that no long test runs alone at the end.
-RUN_LONG   := $(RUN_TIDY) --timeout=900 'TALLYD_SWEEP=all tests/system/test_faults.py' 'TALLYD_ROUNDS=120 tests/system/test_kafka.py' \
-              'tests/model/model.py --deep' \
-              $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=12 $(call system,$t)') \
-              $(foreach t,$(ON_SECANTUS),'TALLYD_MONGO=secantus TALLYD_ROUNDS=16 $(call system,$t)') \
+RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
+              'TALLYD_ROUNDS=60 tests/system/test_kafka.py' \
+              $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=8 $(call system,$t)') \
+              $(foreach t,$(ON_SECANTUS),'TALLYD_MONGO=secantus TALLYD_ROUNDS=8 $(call system,$t)') \
               $(foreach t,$(ONLY_SECANTUS),'TALLYD_MONGO=secantus $(call system,$t)') \
-              'TALLYD_ROUNDS=200 tests/system/test_kill.py' \
+              'TALLYD_ROUNDS=100 tests/system/test_kill.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
               $(filter-out $(call system,kill faults kafka flips kafka_topics $(ON_SECANTUS) $(ON_ONE) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
@@ -199,7 +199,7 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, run the tests that take 3 minutes
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
-check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: 40 minutes
+check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: half an hour
 	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all unit-build fuzz-build
 	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all unit-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
