@@ -73,6 +73,8 @@ static size_t name_len(struct slice text)
 
 struct slice report_piece_field(enum report_piece kind, struct slice text)
 {
+    if (kind == PIECE_OTHER)
+        return slice_of(text.ptr, 0);
     const char *open = kind == PIECE_MEASURE ? memchr(text.ptr, '(', text.len) : NULL;
     size_t skip = open != NULL ? (size_t)(open - text.ptr) + 1 : 0;
     while (kind != PIECE_DIMENSION && skip < text.len && text.ptr[skip] == ' ')

@@ -99,9 +99,9 @@ static inline int64_t report_cell_ms(const struct report *r)
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
-enum report_piece { PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
+enum report_piece { PIECE_OTHER, PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
 /* The name of the field that a piece uses, known or not: `userid` for "userid", "userid!=-" and
- * "sum(userid)". Empty for pieces without a field name (status_class, path:2, count). */
+ * "sum(userid)". Empty for pieces without a field name (status_class, path:2, count) and for PIECE_OTHER. */
 struct slice report_piece_field(enum report_piece kind, struct slice text);
 
 /* Merges a row of columns into another: of events, cells, time buckets or whole ranges. report_merge_mixed()

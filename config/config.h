@@ -28,8 +28,6 @@
 #define CONFIG_REPORTS_MAX    64
 #define CONFIG_PROPERTIES_MAX 100
 
-struct key; /* keys.h */
-
 enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 
 /* Values of config_source.start_ms and store.preallocate that are no instant and no number. */
@@ -137,8 +135,8 @@ void config_free(struct config *c);
 
 /* The whole effective configuration as YAML. config_load() reads it back to the same configuration. */
 void config_print(const struct config *c, struct text *out);
-/* The true value of one key, which may be a list, in `base`, a struct of the key's owner. It may be a secret:
- * only compare it, never show it. */
-void config_print_value(const struct key *k, const void *base, struct text *out);
+/* Adds the value of kafka.properties. `path` is its key, under which references are found that are printed
+ * instead of values; NULL: print the true values. */
+void config_print_properties(const struct config *c, const char *path, struct text *out);
 /* Adds the text of docs/CONFIG.md, made from the table. */
 void config_document(struct text *out);

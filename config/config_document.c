@@ -269,56 +269,9 @@ static const char conditions_text[] =
     "decimal "
     "fractions with 6\ndigits after the point; their sums stay at ±9.2 × 10^18.\n";
 
-static const char *type_name(enum key_type type)
-{
-    switch (type) {
-    case KEY_SIZE:
-        return "size";
-    case KEY_DURATION:
-        return "duration";
-    case KEY_INTEGER:
-        return "number";
-    case KEY_BOOLEAN:
-        return "boolean";
-    case KEY_TEXT:
-    case KEY_PATH:
-    case KEY_URL:
-    case KEY_SECRET:
-    case KEY_LISTEN:
-    case KEY_BROKERS:
-    case KEY_TOPIC:
-    case KEY_START:
-    case KEY_PREALLOCATE:
-    case KEY_TIME:
-    case KEY_METRIC:
-    case KEY_RAW_W:
-    case KEY_RAW_GROWTH:
-        return "text";
-    case KEY_SOURCE_TYPE:
-    case KEY_LOG_LEVEL:
-    case KEY_LAYOUT:
-    case KEY_VALIDATION:
-    case KEY_PREALLOCATE_AS:
-    case KEY_WEEKDAY:
-        return "word";
-    case KEY_DECODE:
-    case KEY_RAW:
-    case KEY_DIMENSIONS:
-    case KEY_CONDITIONS:
-        return "list";
-    case KEY_FIELDS:
-    case KEY_PROPERTIES:
-    case KEY_MEASURES:
-    case KEY_KEEP:
-        return "mapping";
-    }
-    ASSERT(false);
-    return "";
-}
-
 static void add_row(const struct key *k, struct text *out)
 {
-    text_printf(out, "| `%s` | %s | %s | ", k->name, type_name(k->type), k->unit);
+    text_printf(out, "| `%s` | %s | %s | ", k->name, keys_types[k->type].name, k->unit);
     if (keys_is_list(k))
         text_printf(out, "at most %d", (int)k->max);
     else

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/suggest.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,4 +129,37 @@ bool expand_text(struct slice raw, bool may_be_file, struct text *out, bool *ref
     }
     text_fini(&text);
     return good;
+}
+
+static unsigned code_point(const unsigned char *p, size_t n)
+{
+    unsigned c = n == 1 ? p[0] : p[0] & (0x7FU >> n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (p[i] & 0x3FU);
+    return c;
+}
+
+/* Can double quotes hold the character unescaped? YAML reads some characters as line breaks and refuses
+ * others. */
+static bool is_plain(unsigned c)
+{
+    return c >= 0x20 && c != '"' && c != '\\' && (c < 0x7F || c > 0xA0) && c != 0x2028 && c != 0x2029 &&
+           c != 0xFEFF && c != 0xFFFE && c != 0xFFFF;
+}
+
+void expand_quote(struct slice s, struct text *out)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr, *end = p + s.len;
+    text_putc(out, '"');
+    while (p < end) {
+        size_t n = utf8_len(p, end);
+        ASSERT(n > 0); /* the file's check or keys_parse() made sure of UTF-8 */
+        unsigned c = code_point(p, n);
+        if (is_plain(c))
+            text_add(out, (const char *)p, n);
+        else
+            text_printf(out, "\\u%04x", c);
+        p += n;
+    }
+    text_putc(out, '"');
 }

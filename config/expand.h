@@ -17,5 +17,7 @@ bool expand_is_reference(struct slice raw);
  * reference, too. *referred: `raw` had a reference. */
 bool expand_text(struct slice raw, bool may_be_file, struct text *out, bool *referred,
                  struct err *e) MUST_CHECK;
+/* Adds `s` in double quotes, as YAML reads it. Pre: `s` is UTF-8. */
+void expand_quote(struct slice s, struct text *out);
 /* Adds `text`, escaped so that expand_text() returns it unchanged. */
 void expand_escape(struct slice text, struct text *out);

@@ -1,7 +1,8 @@
 /* keys.h - the table of keys.def as data: parses a text into a member of struct config, and prints it.
  *
- * Types  : sizes are 512, 512B, 64KiB, 64MiB, 1GiB; durations 500ms, 1s, 5m, 2h, 1d; both are printed with
- *          the largest unit that fits exactly, so that parsing a printed value gives the same number.
+ * Types  : keys_types (key_types.c) has a row for each. A size is 512, 512B, 64KiB, 64MiB or 1GiB; a duration
+ *          500ms, 1s, 5m, 2h or 1d. Both are printed with the largest unit that fits exactly, so that parsing
+ *          a printed value gives the same number.
  * Errors : "found X, expected Y", EX_CONFIG; the caller puts file, line and key before it.
  */
 #pragma once
@@ -41,14 +42,14 @@ enum key_type {
     KEY_VALIDATION,
     KEY_PREALLOCATE_AS,
     KEY_WEEKDAY,
-    KEY_DECODE, /* this type and those below are lists and mappings: decode_add_…() builds it */
+    KEY_DECODE, /* this type and those below are lists and mappings */
     KEY_FIELDS,
-    KEY_RAW, /* built by raw_add_field() */
+    KEY_RAW,
     KEY_PROPERTIES,
-    KEY_DIMENSIONS, /* dimensions, conditions and measures are built by report_add_…() */
+    KEY_DIMENSIONS,
     KEY_CONDITIONS,
     KEY_MEASURES,
-    KEY_KEEP /* built by keep_set() */
+    KEY_KEEP
 };
 
 /* The struct that has the member. */
@@ -66,10 +67,30 @@ struct key {
     const char *help;
 };
 
+/* Adds one piece to a list or mapping of `base`; `name` is the piece's key in a mapping. */
+typedef bool key_add_fn(struct slice name, struct slice text, void *base, struct err *e);
+
+/* What the keys of one type have in common. `base` is a struct of the key's owner. */
+struct key_traits {
+    const char *name;              /* as docs/CONFIG.md calls the type */
+    const char *range;             /* the values, in words; NULL: `words`, or the key's min to max */
+    const char *const *words;      /* a word's index is its value; NULL at the end */
+    const struct unit *units;      /* of a size or duration */
+    bool (*is_good)(struct slice); /* of parse_string() */
+    const char *piece;             /* a piece of a list or mapping, in words */
+    enum report_piece piece_kind;  /* says which field a piece uses */
+    key_add_fn *add, *add_alone;   /* add_alone: the value may be one text; NULL: it may not */
+    /* Sets the member. NULL: the type is a list or mapping. */
+    bool (*parse)(const struct key *k, struct slice text, void *base, struct err *e);
+    void (*print)(const struct key *k, const void *base, struct text *out);
+};
+
 struct key_section {
     const char *name, *help;
 };
 
+/* By enum key_type. */
+extern const struct key_traits keys_types[];
 /* Both in the order of keys.def; the last entry's name is NULL. */
 extern const struct key keys_table[];
 extern const struct key_section keys_sections[];
@@ -87,17 +108,14 @@ bool keys_may_be_file(const struct key *k);
 bool keys_is_text(const struct key *k);
 /* May this source have the key of `sources`? Its type and decoding decide. */
 bool keys_belongs(const struct key *k, const struct config_source *source);
-/* The words that a key takes; a word's index is its value. NULL at the end. */
-const char *const *keys_choices(const struct key *k);
-/* The units of a size or duration, smallest first; the last name is NULL. */
-const struct unit *keys_units(const struct key *k);
 /* Sets every member of `owner`'s struct that has a default. Pre: its strings are NULL. */
 void keys_set_defaults(enum key_owner owner, void *base);
 /* Sets the member from `text`. If the text came from the environment or a file, `reference` is the reference
  * as written: errors show it instead of the text. Otherwise `reference` is {0}. */
 bool keys_parse(const struct key *k, struct slice text, struct slice reference, void *base,
                 struct err *e) MUST_CHECK;
-/* Adds the member as keys_parse() takes it; adds nothing for a string that is NULL. */
+/* Adds the member as keys_parse() or the loader takes it; adds nothing for a string that is NULL. It may be a
+ * secret: only compare it, never show it. */
 void keys_print(const struct key *k, const void *base, struct text *out);
 /* "16KiB to 1MiB", "file, stdin or kafka" */
 void keys_range(const struct key *k, struct text *out);

@@ -69,7 +69,8 @@ bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, co
     return is_text;
 }
 
-bool load_is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected)
+/* Is the value one text without ${? If not, a problem is noted. */
+static bool is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected)
 {
     char quote[SUGGEST_QUOTE_BYTES];
     if (!load_is_text(ld, node, path, expected))
@@ -107,6 +108,33 @@ static void read_scalar(struct load *ld, const struct key *k, const struct pair 
     text_fini(&text);
 }
 
+static void read_piece(struct load *ld, const struct key_traits *type, const yaml_node_t *node,
+                       const struct pair *pr, key_add_fn *add, void *base)
+{
+    struct err e;
+    if (is_piece(ld, node, pr->path, type->piece) && load_may_use(ld, node, pr->path, type->piece_kind) &&
+        !add(pr->name, document_scalar(node), base, &e))
+        document_problem(ld->d, node->start_mark, pr->path, "%s", e.text);
+}
+
+/* Reads a list or a mapping, or one text if the type allows it. */
+static void read_pieces(struct load *ld, const struct key *k, const struct pair *pr, void *base)
+{
+    const struct key_traits *type = &keys_types[k->type];
+    bool is_mapping = strcmp(type->name, "mapping") == 0;
+    struct pair entry;
+    size_t i = 0;
+    if (type->add_alone != NULL && pr->value->type == YAML_SCALAR_NODE && !document_is_nothing(pr->value)) {
+        read_piece(ld, type, pr->value, pr, type->add_alone, base);
+    } else if (is_mapping && document_is_mapping(ld->d, pr->value, pr->path, type->range)) {
+        while (document_next(ld->d, pr->value, pr->path, &i, &entry))
+            read_piece(ld, type, entry.value, &entry, type->add, base);
+    } else if (!is_mapping && document_is_list(ld->d, pr->value, pr->path, type->range)) {
+        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;)
+            read_piece(ld, type, item, pr, type->add, base);
+    }
+}
+
 void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base)
 {
     struct pair pr;
@@ -118,10 +146,8 @@ void load_keys(struct load *ld, const char *section, const char *path, yaml_node
             unknown_in_section(ld, section, &pr);
         else if (k->type == KEY_PROPERTIES)
             load_source_properties(ld, k, &pr);
-        else if (keys_is_list(k) && k->owner == KEY_OF_config_source)
-            load_source_pieces(ld, k, &pr, base);
         else if (keys_is_list(k))
-            load_report_pieces(ld, k, &pr, base);
+            read_pieces(ld, k, &pr, base);
         else
             read_scalar(ld, k, &pr, base);
     }

@@ -1,6 +1,6 @@
 /* load.h - loads the document of a configuration file into a struct config, by the table of keys.h.
  *
- *   load.c         sections, and every key whose value is one text
+ *   load.c         sections, and every key by its type
  *   load_source.c  sources, their decodings, librdkafka's properties, and the rules between sources
  *   load_report.c  reports, and which fields they may use
  */
@@ -25,19 +25,15 @@ void load_document(struct config *c, struct document *d);
 void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base);
 /* Is the value one text? If not, a problem is noted. */
 bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
-/* As load_is_text(), for a text that decides what is counted: it may not contain ${. */
-bool load_is_piece(struct load *ld, const yaml_node_t *node, const char *path, const char *expected);
 /* Remembers that the key's value came from the reference `raw`. */
 void load_note_reference(struct load *ld, const char *path, struct slice raw);
 
 void load_source_read(struct load *ld, const struct pair *pr);
-/* KEY_DECODE, KEY_FIELDS */
-void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
-                        struct config_source *source);
 void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr);
 /* Checks the rules between sources and sections; call it after all of them are loaded. */
 void load_source_rules(struct load *ld);
 
 void load_report_read(struct load *ld, const struct pair *pr);
-/* KEY_DIMENSIONS, KEY_CONDITIONS, KEY_MEASURES */
-void load_report_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r);
+/* May a report use the field that the piece names, if it names one? If not, a problem is noted. If the
+ * sources had problems, nobody knows: false, without a problem of its own. */
+bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind);

@@ -53,9 +53,7 @@ static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *
     return false;
 }
 
-/* May a report use the field of the piece? If the sources had problems, that is unknown: false, without a
- * problem of its own. */
-static bool check_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
+bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
 {
     enum field f;
     struct slice name = report_piece_field(kind, document_scalar(node));
@@ -74,65 +72,6 @@ static bool check_field(struct load *ld, const yaml_node_t *node, const char *pa
                      "found one more field \"%.*s\", expected at most %d of your own, shorter than %d",
                      SLICE_ARGS(name), FIELD_OWN_MAX, FIELD_NAME_BYTES);
     return false;
-}
-
-static void read_list(struct load *ld, const struct pair *pr, const char *list, bool are_dimensions,
-                      struct report *r)
-{
-    enum report_piece kind = are_dimensions ? PIECE_DIMENSION : PIECE_CONDITION;
-    size_t i = 0;
-    if (!document_is_list(ld->d, pr->value, pr->path, list))
-        return;
-    for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
-        struct err e = {0};
-        if (!load_is_piece(ld, item, pr->path, are_dimensions ? "a dimension" : "a condition") ||
-            !check_field(ld, item, pr->path, kind))
-            continue;
-        struct slice text = document_scalar(item);
-        if (!(are_dimensions ? report_add_dimension(r, text, &e) : report_add_condition(r, text, &e)))
-            document_problem(ld->d, item->start_mark, pr->path, "%s", e.text);
-    }
-}
-
-static void read_measures(struct load *ld, const struct pair *pr, const char *expected, struct report *r)
-{
-    struct pair m;
-    struct err e;
-    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
-        return;
-    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &m);) {
-        if (!load_is_piece(ld, m.value, m.path, "a measure, such as count or sum(bytes)") ||
-            !check_field(ld, m.value, m.path, PIECE_MEASURE))
-            continue;
-        if (!report_add_measure(r, m.name, document_scalar(m.value), &e))
-            document_problem(ld->d, m.value->start_mark, m.path, "%s", e.text);
-    }
-}
-
-static void read_keep(struct load *ld, const struct pair *pr, const char *expected, struct report *r)
-{
-    struct pair span;
-    struct err e;
-    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
-        return;
-    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &span);) {
-        if (load_is_piece(ld, span.value, span.path, "a duration, such as 48h, or forever") &&
-            !keep_set(r, span.name, document_scalar(span.value), &e))
-            document_problem(ld->d, span.value->start_mark, span.path, "%s", e.text);
-    }
-}
-
-void load_report_pieces(struct load *ld, const struct key *k, const struct pair *pr, struct report *r)
-{
-    struct text expected = {0};
-    keys_expected(k, &expected);
-    if (k->type == KEY_MEASURES)
-        read_measures(ld, pr, expected.ptr, r);
-    else if (k->type == KEY_KEEP)
-        read_keep(ld, pr, expected.ptr, r);
-    else
-        read_list(ld, pr, expected.ptr, k->type == KEY_DIMENSIONS, r);
-    text_fini(&expected);
 }
 
 void load_report_read(struct load *ld, const struct pair *pr)

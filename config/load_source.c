@@ -9,74 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void add_step(struct load *ld, const yaml_node_t *node, const char *path, struct config_source *source)
-{
-    struct err e;
-    if (load_is_piece(ld, node, path, "a step of decoding") &&
-        !decode_add_step(&source->decode, document_scalar(node), &e))
-        document_problem(ld->d, node->start_mark, path, "%s", e.text);
-}
-
-/* Reads a list of steps, or a single step. */
-static void read_steps(struct load *ld, const struct pair *pr, const char *expected,
-                       struct config_source *source)
-{
-    if (pr->value->type == YAML_SCALAR_NODE && !document_is_nothing(pr->value)) {
-        add_step(ld, pr->value, pr->path, source);
-    } else if (document_is_list(ld->d, pr->value, pr->path, expected)) {
-        size_t i = 0;
-        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;)
-            add_step(ld, item, pr->path, source);
-    }
-}
-
-static void read_fields(struct load *ld, const struct pair *pr, const char *expected,
-                        struct config_source *source)
-{
-    struct pair field;
-    struct err e;
-    if (!document_is_mapping(ld->d, pr->value, pr->path, expected))
-        return;
-    for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &field);) {
-        if (load_is_piece(ld, field.value, field.path, "where the field comes from, such as /path or key") &&
-            !decode_add_field(&source->decode, field.name, document_scalar(field.value), &e))
-            document_problem(ld->d, field.value->start_mark, field.path, "%s", e.text);
-    }
-}
-
-/* Reads one word, or a list of fields. */
-static void read_raw(struct load *ld, const struct pair *pr, const char *expected,
-                     struct config_source *source)
-{
-    struct err e;
-    if (pr->value->type == YAML_SCALAR_NODE && !document_is_nothing(pr->value)) {
-        if (load_is_piece(ld, pr->value, pr->path, expected) &&
-            !raw_set_kind(&source->raw, document_scalar(pr->value), &e))
-            document_problem(ld->d, pr->value->start_mark, pr->path, "%s", e.text);
-    } else if (document_is_list(ld->d, pr->value, pr->path, expected)) {
-        size_t i = 0;
-        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
-            if (load_is_piece(ld, item, pr->path, "a field") &&
-                !raw_add_field(&source->raw, document_scalar(item), &e))
-                document_problem(ld->d, item->start_mark, pr->path, "%s", e.text);
-        }
-    }
-}
-
-void load_source_pieces(struct load *ld, const struct key *k, const struct pair *pr,
-                        struct config_source *source)
-{
-    struct text expected = {0};
-    keys_expected(k, &expected);
-    if (k->type == KEY_DECODE)
-        read_steps(ld, pr, expected.ptr, source);
-    else if (k->type == KEY_RAW)
-        read_raw(ld, pr, expected.ptr, source);
-    else
-        read_fields(ld, pr, expected.ptr, source);
-    text_fini(&expected);
-}
-
 /* Is it text? Line feeds are allowed, since certificates have them. */
 static bool is_text(struct slice s)
 {
@@ -114,11 +46,9 @@ static bool add_property(struct load *ld, const struct pair *pr, struct err *e)
 
 void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr)
 {
-    struct text expected = {0};
     struct pair property;
     struct err e;
-    keys_expected(k, &expected);
-    if (document_is_mapping(ld->d, pr->value, pr->path, expected.ptr)) {
+    if (document_is_mapping(ld->d, pr->value, pr->path, keys_types[k->type].range)) {
         ld->c->kafka.properties = xcalloc(CONFIG_PROPERTIES_MAX, sizeof *ld->c->kafka.properties);
         for (size_t i = 0; document_next(ld->d, pr->value, pr->path, &i, &property);) {
             if (ld->c->kafka.property_count == CONFIG_PROPERTIES_MAX) {
@@ -131,7 +61,6 @@ void load_source_properties(struct load *ld, const struct key *k, const struct p
                 document_problem(ld->d, property.value->start_mark, property.path, "%s", e.text);
         }
     }
-    text_fini(&expected);
 }
 
 /* Refuses keys that mean nothing for this kind of source. */

@@ -39,8 +39,8 @@ static void take_keys(const char *section, const char *name, void *running, cons
             continue;
         text_clear(&before);
         text_clear(&after);
-        config_print_value(k, running, &before);
-        config_print_value(k, next, &after);
+        keys_print(k, running, &before);
+        keys_print(k, next, &after);
         if (slice_equal(text_slice(&before), text_slice(&after)))
             continue;
         if (k->reload)
