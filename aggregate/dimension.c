@@ -1,6 +1,7 @@
 #include "aggregate/dimension.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #define XXH_INLINE_ALL
@@ -10,14 +11,6 @@
 #define CUT_MARK_BYTES 17 /* "~" and 16 hex digits */
 
 static const char hex_digits[] = "0123456789ABCDEF";
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Undoes the escape at `p` (a backslash): returns its byte, and in *taken the length of the escape. An
  * unknown escape is just a backslash. */
@@ -43,9 +36,9 @@ static unsigned char unescape(const char *p, const char *end, size_t *taken)
     case '\\':
         return (unsigned char)p[1];
     case 'x':
-        if (end - p >= 4 && hex_value(p[2]) >= 0 && hex_value(p[3]) >= 0) {
+        if (end - p >= 4 && units_hex_digit(p[2]) >= 0 && units_hex_digit(p[3]) >= 0) {
             *taken = 4;
-            return (unsigned char)(hex_value(p[2]) << 4 | hex_value(p[3]));
+            return (unsigned char)(units_hex_digit(p[2]) << 4 | units_hex_digit(p[3]));
         }
         break;
     default:

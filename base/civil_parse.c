@@ -1,17 +1,14 @@
 #include "base/civil.h"
+#include "base/units.h"
 
 /* `s` is a cursor over the remaining text; every take_* moves it only on success. */
 static bool take_digits(struct slice *s, size_t count, int *value)
 {
-    if (s->len < count)
+    struct slice digits = slice_of(s->ptr, count);
+    int64_t number;
+    if (s->len < count || !units_take_digits(&digits, &number) || digits.len > 0)
         return false;
-    int v = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (s->ptr[i] < '0' || s->ptr[i] > '9')
-            return false;
-        v = v * 10 + (s->ptr[i] - '0');
-    }
-    *value = v;
+    *value = (int)number;
     *s = slice_of(s->ptr + count, s->len - count);
     return true;
 }
@@ -24,42 +21,22 @@ static bool take_char(struct slice *s, char c)
     return true;
 }
 
-static bool take_number(struct slice *s, int64_t *value)
-{
-    size_t n = 0;
-    int64_t v = 0;
-    while (n < s->len && n < 15 && s->ptr[n] >= '0' && s->ptr[n] <= '9')
-        v = v * 10 + (s->ptr[n++] - '0');
-    if (n == 0)
-        return false;
-    *value = v;
-    *s = slice_of(s->ptr + n, s->len - n);
-    return true;
-}
-
 static bool parse_back(struct slice s, int64_t now_ms, int64_t *ms)
 {
-    static const struct {
-        char unit;
-        int64_t length_ms;
-    } units[] = {{'s', 1000}, {'m', MINUTE_MS}, {'h', HOUR_MS}, {'d', DAY_MS}, {'w', 7LL * DAY_MS}};
-    int64_t count;
-    if (!take_char(&s, '-') || !take_number(&s, &count) || s.len != 1 || count > 100000000)
+    static const struct unit units[] = {{"s", SECOND_MS}, {"m", MINUTE_MS}, {"h", HOUR_MS},
+                                        {"d", DAY_MS},    {"w", WEEK_MS},   {NULL, 0}};
+    int64_t back;
+    if (!take_char(&s, '-') || !units_parse(units, s, &back))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (s.ptr[0] == units[i].unit) {
-            *ms = now_ms - count * units[i].length_ms;
-            return *ms >= 0;
-        }
-    }
-    return false;
+    *ms = now_ms - back;
+    return *ms >= 0;
 }
 
 static bool parse_epoch(struct slice s, int64_t *ms)
 {
     size_t digits = s.len;
     int64_t value;
-    if ((digits != 10 && digits != 13) || !take_number(&s, &value) || s.len != 0)
+    if ((digits != 10 && digits != 13) || !units_take_digits(&s, &value) || s.len != 0)
         return false;
     *ms = digits == 10 ? value * 1000 : value;
     return true;

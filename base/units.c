@@ -49,12 +49,22 @@ int64_t units_factor(const struct unit *units, struct slice name)
     return units->factor;
 }
 
+bool units_take(const struct unit *units, struct slice *text, int64_t *value)
+{
+    struct slice rest = *text;
+    if (!units_take_digits(&rest, value))
+        return false;
+    while (units->name != NULL && !slice_begins(rest, slice_text(units->name)))
+        units++;
+    if (units->name == NULL || __builtin_mul_overflow(*value, units->factor, value))
+        return false;
+    *text = slice_of(rest.ptr + strlen(units->name), rest.len - strlen(units->name));
+    return true;
+}
+
 bool units_parse(const struct unit *units, struct slice text, int64_t *value)
 {
-    if (!units_take_digits(&text, value))
-        return false;
-    int64_t factor = units_factor(units, text);
-    return factor > 0 && !__builtin_mul_overflow(*value, factor, value);
+    return units_take(units, &text, value) && text.len == 0;
 }
 
 const struct unit *units_of(const struct unit *units, int64_t value)

@@ -1,5 +1,6 @@
 #include "config/address.h"
 
+#include "base/units.h"
 #include "ingest/kafka/conf.h"
 #include "store/sqlite/sqlite.h"
 
@@ -48,14 +49,11 @@ bool address_is_listen(struct slice text)
     const char *colon = memrchr(text.ptr, ':', text.len);
     if (colon == NULL)
         return false;
-    size_t host_len = (size_t)(colon - text.ptr), port_len = text.len - host_len - 1;
-    int port = 0;
-    for (size_t i = 1; i <= port_len; i++) {
-        if (!is_digit(colon[i]) || port > PORT_MAX / 10)
-            return false;
-        port = port * 10 + (colon[i] - '0');
-    }
-    return port_len > 0 && port <= PORT_MAX && is_host(slice_of(text.ptr, host_len));
+    size_t host_len = (size_t)(colon - text.ptr);
+    struct slice port = slice_of(colon + 1, text.len - host_len - 1);
+    int64_t number;
+    return units_take_digits(&port, &number) && port.len == 0 && number <= PORT_MAX &&
+           is_host(slice_of(text.ptr, host_len));
 }
 
 static bool is_broker(struct slice text)

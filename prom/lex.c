@@ -49,41 +49,15 @@ static int peek(const struct lexer *l, size_t ahead)
     return l->at + ahead < l->text.len ? (unsigned char)l->text.ptr[l->at + ahead] : -1;
 }
 
-/* Takes one number with its unit: "30m". */
-static bool take_unit(struct slice *text, int64_t *ms)
-{
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {{"ms", 1},     {"s", SECOND_MS},    {"m", MINUTE_MS}, {"h", HOUR_MS},
-                 {"d", DAY_MS}, {"w", 7LL * DAY_MS}, {"y", YEAR_MS}};
-    struct slice rest = *text;
-    int64_t number;
-    if (!units_take_digits(&rest, &number))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        size_t len = strlen(units[i].name);
-        if (rest.len < len || memcmp(rest.ptr, units[i].name, len) != 0)
-            continue;
-        if (number > (DURATION_MS_MAX - *ms) / units[i].ms)
-            return false;
-        *ms += number * units[i].ms;
-        *text = slice_of(rest.ptr + len, rest.len - len);
-        return true;
-    }
-    return false;
-}
-
 bool lex_duration(struct slice text, int64_t *ms)
 {
+    static const struct unit units[] = {{"ms", 1},     {"s", SECOND_MS}, {"m", MINUTE_MS}, {"h", HOUR_MS},
+                                        {"d", DAY_MS}, {"w", WEEK_MS},   {"y", YEAR_MS},   {NULL, 0}};
     *ms = 0;
-    if (text.len == 0)
-        return false;
-    while (text.len > 0) {
-        if (!take_unit(&text, ms))
-            return false;
-    }
-    return true;
+    bool good = text.len > 0;
+    for (int64_t part; good && text.len > 0; *ms += good ? part : 0)
+        good = units_take(units, &text, &part) && part <= DURATION_MS_MAX - *ms;
+    return good;
 }
 
 static bool lex_number(struct lexer *l, struct token *t, struct err *e)
@@ -111,20 +85,12 @@ static bool lex_number(struct lexer *l, struct token *t, struct err *e)
                     suggest_quote(t->text, quoted));
 }
 
-static int hex_value(int c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c |= ' ';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Takes `count` digits of `base` at l->at; -1 if they are not there. */
 static long take_digits(struct lexer *l, int count, int base)
 {
     long value = 0;
     for (int i = 0; i < count; i++) {
-        int digit = hex_value(peek(l, (size_t)i));
+        int digit = units_hex_digit(peek(l, (size_t)i));
         if (digit < 0 || digit >= base)
             return -1;
         value = value * base + digit;

@@ -1,5 +1,6 @@
 /* Reads parameters, as text from a command line or a URL, into a struct query. */
 #include "base/suggest.h"
+#include "base/units.h"
 #include "query/query.h"
 #include "query/unknown.h"
 
@@ -101,11 +102,8 @@ static bool set_week_start(struct query *q, struct slice value, struct err *e)
 /* Reads a number from 1 to 999999999; 0: it is none. */
 static uint64_t count_of(struct slice value)
 {
-    uint64_t count = 0;
-    size_t i = 0;
-    for (; i < value.len && i < 9 && value.ptr[i] >= '0' && value.ptr[i] <= '9'; i++)
-        count = count * 10 + (uint64_t)(value.ptr[i] - '0');
-    return i < value.len ? 0 : count;
+    int64_t count;
+    return value.len <= 9 && units_take_digits(&value, &count) && value.len == 0 ? (uint64_t)count : 0;
 }
 
 bool query_set_limit(struct query *q, struct slice value, struct err *e)

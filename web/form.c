@@ -1,5 +1,7 @@
 #include "web/form.h"
 
+#include "base/units.h"
+
 #include <strings.h>
 
 bool form_is(const char *content_type)
@@ -9,21 +11,13 @@ bool form_is(const char *content_type)
            (content_type[len] == '\0' || content_type[len] == ';' || content_type[len] == ' ');
 }
 
-static int hex_value(char c)
-{
-    const char digits[] = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c | ' ') : NULL;
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return at != NULL && at >= digits + 10 ? (int)(at - digits) : -1;
-}
-
 /* Decodes [from, end) to *to, which moves behind the result. */
 static struct slice decode(const char *from, const char *end, char **to)
 {
     char *start = *to;
     for (; from < end; from++) {
-        int high = *from == '%' && end - from > 2 ? hex_value(from[1]) : -1;
-        int low = high >= 0 ? hex_value(from[2]) : -1;
+        int high = *from == '%' && end - from > 2 ? units_hex_digit(from[1]) : -1;
+        int low = high >= 0 ? units_hex_digit(from[2]) : -1;
         *(*to)++ = low >= 0 ? (char)(high << 4 | low) : *from == '+' ? ' ' : *from;
         from += low >= 0 ? 2 : 0;
     }

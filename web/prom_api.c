@@ -1,6 +1,7 @@
 #include "web/prom_api.h"
 
 #include "base/suggest.h"
+#include "base/units.h"
 #include "prom/lex.h"
 #include "prom/list.h"
 #include "prom/parse.h"
@@ -94,15 +95,12 @@ static bool get_step(const struct call *c, int64_t *ms, struct err *e)
 /* Sets how many entries may be listed, and how the warning names that limit. */
 static bool get_limit(struct call *c, uint64_t *max, struct err *e)
 {
-    struct slice limit = find(c, "limit");
-    uint64_t number = 0;
-    for (size_t i = 0; i < limit.len; i++) {
-        if (limit.ptr[i] < '0' || limit.ptr[i] > '9' || number > UINT32_MAX)
-            return fail_parameter(e, "limit", limit, "a number, 0 for none");
-        number = number * 10 + (uint64_t)(limit.ptr[i] - '0');
-    }
-    bool is_own = number > 0 && number <= c->limits.series_max;
-    *max = is_own ? number : c->limits.series_max;
+    struct slice limit = find(c, "limit"), rest = limit;
+    int64_t number = 0;
+    if (limit.len > 0 && (!units_take_digits(&rest, &number) || rest.len > 0))
+        return fail_parameter(e, "limit", limit, "a number, 0 for none");
+    bool is_own = number > 0 && (uint64_t)number <= c->limits.series_max;
+    *max = is_own ? (uint64_t)number : c->limits.series_max;
     c->limit = is_own ? "" : " (query.series_max)";
     return true;
 }

@@ -1,6 +1,7 @@
 #include "ingest/decode/json.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "ingest/decode/json_paths.h"
 #include "ingest/decode/json_scan.h"
 
@@ -37,14 +38,6 @@ static HOT const char *skip_space(const struct reading *r, const char *p)
     return p;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The byte behind the escape at the backslash `p`. */
 static COLD const char *read_escape(struct reading *r, const char *p)
 {
@@ -54,7 +47,7 @@ static COLD const char *read_escape(struct reading *r, const char *p)
     if (*p != 'u')
         return memchr(simple, *p, sizeof simple - 1) != NULL ? p + 1 : fail(r, JSON_BAD, p);
     for (int i = 0; i < 4; i++) {
-        if (++p == r->end || hex_value(*p) < 0)
+        if (++p == r->end || units_hex_digit(*p) < 0)
             return fail(r, JSON_BAD, p);
     }
     return p + 1;
@@ -350,7 +343,7 @@ static unsigned read_hex4(const char *p)
 {
     unsigned v = 0;
     for (int i = 0; i < 4; i++)
-        v = v << 4 | (unsigned)hex_value(p[i]);
+        v = v << 4 | (unsigned)units_hex_digit(p[i]);
     return v;
 }
 

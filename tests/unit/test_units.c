@@ -25,6 +25,33 @@ static void check_parse(const struct unit *units, const char *text, int64_t expe
     assert_int_equal(value, expected);
 }
 
+static void test_units_take_stops_behind_the_unit(void **state)
+{
+    (void)state;
+    int64_t value;
+    struct slice text = slice_text("1h30ms");
+    assert_true(units_take(units_durations, &text, &value));
+    assert_int_equal(value, 3600000);
+    assert_true(slice_is(text, "30ms"));
+    assert_true(units_take(units_durations, &text, &value));
+    assert_int_equal(value, 30);
+    assert_int_equal(text.len, 0);
+    text = slice_text("5w");
+    assert_false(units_take(units_durations, &text, &value));
+    assert_true(slice_is(text, "5w"));
+}
+
+static void test_units_hex_digit_takes_both_cases(void **state)
+{
+    (void)state;
+    for (int c = -128; c < 256; c++) {
+        const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+        const char *at = c > 0 ? strchr(digits, c) : NULL, *other = c > 0 ? strchr(upper, c) : NULL;
+        int expected = at != NULL ? (int)(at - digits) : other != NULL ? (int)(other - upper) : -1;
+        assert_int_equal(units_hex_digit(c), expected);
+    }
+}
+
 static void test_units_parse_reads_a_number_and_one_unit(void **state)
 {
     (void)state;
@@ -56,6 +83,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units_number_has_commas),
+        cmocka_unit_test(test_units_take_stops_behind_the_unit),
+        cmocka_unit_test(test_units_hex_digit_takes_both_cases),
         cmocka_unit_test(test_units_parse_reads_a_number_and_one_unit),
         cmocka_unit_test(test_units_of_is_the_largest_that_fits),
     };
