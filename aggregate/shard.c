@@ -15,7 +15,8 @@
 #define SLOTS_MIN         1024
 #define ARENA_CHUNK_BYTES ((size_t)256 << 10)
 
-/* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. */
+/* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
+ * are no base/index.h, since the hot path prefetches their slots, and a slot leads to the series at once. */
 struct slot {
     uint64_t hash;
     struct series *series; /* NULL: empty */

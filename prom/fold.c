@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define SLOTS_MIN 64
-
 void fold_init(struct fold *f, const struct report *r, const struct names *names, const struct grouping *g,
                struct arena *arena)
 {
@@ -24,43 +22,23 @@ void fold_init(struct fold *f, const struct report *r, const struct names *names
 void fold_fini(struct fold *f)
 {
     free(f->keys);
-    free(f->slots);
+    index_fini(&f->index);
     free(f->rows);
     *f = (struct fold){0};
 }
 
-static size_t slot_of(const struct fold *f, struct slice key)
+/* Finds or adds the row with these kept texts; returns the row + 1. */
+static uint32_t number_of(struct fold *f, struct slice kept)
 {
-    return XXH3_64bits(key.ptr, key.len) & (f->slot_count - 1);
-}
-
-static void grow(struct fold *f)
-{
-    free(f->slots);
-    f->slot_count = f->slot_count == 0 ? SLOTS_MIN : 2 * f->slot_count;
-    f->slots = xcalloc(f->slot_count, sizeof *f->slots);
-    for (size_t row = 0; row < f->row_count; row++) {
-        size_t at = slot_of(f, f->keys[row]);
-        while (f->slots[at] != 0)
-            at = (at + 1) & (f->slot_count - 1);
-        f->slots[at] = (uint32_t)row + 1;
-    }
-}
-
-/* Finds or adds the row with these kept texts. */
-static uint32_t row_of(struct fold *f, struct slice kept)
-{
-    if (2 * f->row_count >= f->slot_count)
-        grow(f);
-    size_t at = slot_of(f, kept);
-    for (; f->slots[at] != 0; at = (at + 1) & (f->slot_count - 1)) {
-        if (slice_equal(f->keys[f->slots[at] - 1], kept))
-            return f->slots[at] - 1;
+    uint64_t hash = XXH3_64bits(kept.ptr, kept.len);
+    uint32_t number;
+    for (size_t at = hash; (number = index_next(&f->index, hash, &at)) != 0;) {
+        if (slice_equal(f->keys[number - 1], kept))
+            return number;
     }
     f->keys = xgrow(f->keys, &f->key_capacity, f->row_count + 1, sizeof *f->keys);
     f->keys[f->row_count++] = arena_copy(f->arena, kept);
-    f->slots[at] = (uint32_t)f->row_count;
-    return (uint32_t)f->row_count - 1;
+    return index_add(&f->index, hash);
 }
 
 void fold_add(struct fold *f, uint32_t series, struct slice key)
@@ -80,7 +58,7 @@ void fold_add(struct fold *f, uint32_t series, struct slice key)
         f->rows = xgrow(f->rows, &f->series_capacity, f->series_count, sizeof *f->rows);
         memset(f->rows + known, 0, (f->series_count - known) * sizeof *f->rows);
     }
-    f->rows[series] = row_of(f, text_slice(&kept)) + 1;
+    f->rows[series] = number_of(f, text_slice(&kept));
     text_fini(&kept);
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/index.h"
 #include "prom/select.h"
 
 struct fold {
@@ -14,9 +15,8 @@ struct fold {
     struct arena *arena;
     struct slice *keys; /* by row: the texts of the kept dimensions */
     size_t row_count, key_capacity;
-    uint32_t *slots; /* hash table: row + 1; 0: empty */
-    size_t slot_count;
-    uint32_t *rows; /* by series: row + 1; 0: never seen */
+    struct index index; /* of keys */
+    uint32_t *rows;     /* by series: row + 1; 0: never seen */
     size_t series_count, series_capacity;
 };
 

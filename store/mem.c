@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "base/mem.h"
 #include "store/series_map.h"
 #include "store/values.h"
@@ -15,17 +16,6 @@
 #include <xxhash.h>
 
 #define KEYS_CHUNK_BYTES ((size_t)64 << 10)
-#define SLOTS_MIN        64
-
-/* A hash table from a hash to the elements that have it; open addressing, at most half full. */
-struct slot {
-    uint32_t hash, number; /* number: element + 1; 0: empty */
-};
-
-struct index {
-    struct slot *slots;
-    size_t slot_count, used; /* slot_count: power of two, or 0 */
-};
 
 struct table {
     struct slice *keys; /* keys of series 1, 2, … */
@@ -54,62 +44,12 @@ struct mem {
     size_t book_count, book_capacity;
 };
 
-/* Step to the next element of `hash`; *at starts as the hash. False: there is none. */
-static bool next_of(const struct index *ix, uint32_t hash, size_t *at, uint32_t *element)
-{
-    if (ix->slot_count == 0)
-        return false;
-    for (;; ++*at) {
-        const struct slot *s = &ix->slots[*at & (ix->slot_count - 1)];
-        if (s->number == 0)
-            return false;
-        if (s->hash == hash) {
-            ++*at;
-            *element = s->number - 1;
-            return true;
-        }
-    }
-}
-
-static void put_slot(struct index *ix, struct slot slot)
-{
-    size_t at = slot.hash;
-    while (ix->slots[at & (ix->slot_count - 1)].number != 0)
-        at++;
-    ix->slots[at & (ix->slot_count - 1)] = slot;
-}
-
-static void put_into(struct index *ix, uint32_t hash, size_t element)
-{
-    ASSERT(element < UINT32_MAX);
-    if (ix->used * 2 >= ix->slot_count) {
-        struct index old = *ix;
-        ix->slot_count = old.slot_count > 0 ? old.slot_count * 2 : SLOTS_MIN;
-        ix->slots = xcalloc(ix->slot_count, sizeof *ix->slots);
-        for (size_t i = 0; i < old.slot_count; i++) {
-            if (old.slots[i].number != 0)
-                put_slot(ix, old.slots[i]);
-        }
-        free(old.slots);
-    }
-    put_slot(ix, (struct slot){hash, (uint32_t)element + 1});
-    ix->used++;
-}
-
-static uint32_t hash_of(const void *bytes, size_t len)
-{
-    return (uint32_t)XXH3_64bits(bytes, len);
-}
-
 static bool find_series(const struct table *t, struct slice key, uint32_t *series)
 {
-    uint32_t hash = hash_of(key.ptr, key.len), element;
-    size_t at = hash;
-    while (next_of(&t->by_key, hash, &at, &element)) {
-        if (slice_equal(t->keys[element], key)) {
-            *series = element + 1;
+    uint64_t hash = XXH3_64bits(key.ptr, key.len);
+    for (size_t at = hash; (*series = index_next(&t->by_key, hash, &at)) != 0;) {
+        if (slice_equal(t->keys[*series - 1], key))
             return true;
-        }
     }
     return false;
 }
@@ -125,25 +65,23 @@ static bool resolve(void *context, size_t report, struct slice key, uint32_t *nu
     *number = STORE_SERIES_OTHER;
     if (t->key_count >= m->reports[report].series_max)
         return true;
-    put_into(&t->by_key, hash_of(key.ptr, key.len), t->key_count);
     t->keys = xgrow(t->keys, &t->key_capacity, t->key_count + 1, sizeof *t->keys);
-    t->keys[t->key_count] = arena_copy(&m->keys, key);
-    *number = (uint32_t)++t->key_count;
+    t->keys[t->key_count++] = arena_copy(&m->keys, key);
+    *number = index_add(&t->by_key, XXH3_64bits(key.ptr, key.len));
     return true;
 }
 
 static struct cell *cell_of(struct table *t, uint32_t series, uint32_t time)
 {
     ASSERT(series <= t->key_count); /* or `other` */
-    uint32_t name[2] = {series, time}, element;
-    uint32_t hash = hash_of(name, sizeof name);
-    size_t at = hash;
-    while (next_of(&t->by_time, hash, &at, &element)) {
-        struct cell *c = cells_at(&t->cells, element);
+    uint32_t name[2] = {series, time}, number;
+    uint64_t hash = XXH3_64bits(name, sizeof name);
+    for (size_t at = hash; (number = index_next(&t->by_time, hash, &at)) != 0;) {
+        struct cell *c = cells_at(&t->cells, number - 1);
         if (c->series == series && c->time == time)
             return c;
     }
-    put_into(&t->by_time, hash, t->cells.count);
+    index_add(&t->by_time, hash);
     t->cells.data = xgrow(t->cells.data, &t->cells.capacity, t->cells.count + 1, t->cells.stride);
     struct cell *c = cells_at(&t->cells, t->cells.count++);
     memset(c, 0, t->cells.stride);
@@ -446,9 +384,9 @@ static void mem_close(struct store *st)
     for (size_t r = 0; r < st->report_count; r++) {
         series_map_fini(&m->tables[r].map);
         free(m->tables[r].keys);
-        free(m->tables[r].by_key.slots);
+        index_fini(&m->tables[r].by_key);
         free(m->tables[r].cells.data);
-        free(m->tables[r].by_time.slots);
+        index_fini(&m->tables[r].by_time);
         report_fini(&m->reports[r]);
     }
     arena_fini(&m->keys);

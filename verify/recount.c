@@ -100,9 +100,7 @@ const struct recount_cell *recount_cells_find(const struct recount_cells *t, uin
 
 void recount_init(struct recount *rc, const struct report *report, size_t dimension_bytes_max)
 {
-    *rc = (struct recount){
-        .report = report, .key_mask = PLACES_MIN - 1, .dimension_bytes_max = dimension_bytes_max};
-    rc->keys = xcalloc(PLACES_MIN, sizeof *rc->keys);
+    *rc = (struct recount){.report = report, .dimension_bytes_max = dimension_bytes_max};
     rc->scratch = xmalloc(DIMENSION_KEY_BYTES(dimension_bytes_max));
     arena_init(&rc->arena, (size_t)64 << 10);
     recount_cells_init(&rc->cells, 1, report->column_count);
@@ -110,51 +108,31 @@ void recount_init(struct recount *rc, const struct report *report, size_t dimens
 
 void recount_fini(struct recount *rc)
 {
-    free(rc->keys);
+    index_fini(&rc->by_key);
     free(rc->key_of);
     free(rc->scratch);
     arena_fini(&rc->arena);
     recount_cells_fini(&rc->cells);
 }
 
-static struct recount_key *key_place(const struct recount *rc, struct slice key)
+uint32_t recount_series(const struct recount *rc, struct slice key)
 {
-    size_t at = hash_bytes(key.ptr, key.len) & rc->key_mask;
-    while (rc->keys[at].text.ptr != NULL && !slice_equal(rc->keys[at].text, key))
-        at = (at + 1) & rc->key_mask;
-    return &rc->keys[at];
-}
-
-static void grow_keys(struct recount *rc)
-{
-    struct recount_key *old = rc->keys;
-    size_t old_mask = rc->key_mask;
-    rc->key_mask = old_mask * 2 + 1;
-    rc->keys = xcalloc(rc->key_mask + 1, sizeof *rc->keys);
-    for (size_t i = 0; i <= old_mask; i++) {
-        if (old[i].text.ptr != NULL)
-            *key_place(rc, old[i].text) = old[i];
-    }
-    free(old);
+    uint64_t hash = hash_bytes(key.ptr, key.len);
+    uint32_t number;
+    size_t at = hash;
+    while ((number = index_next(&rc->by_key, hash, &at)) != 0 && !slice_equal(rc->key_of[number - 1], key))
+        ;
+    return number != 0 ? number - 1 : UINT32_MAX;
 }
 
 static uint32_t series_of(struct recount *rc, struct slice key)
 {
-    struct recount_key *k = key_place(rc, key);
-    if (k->text.ptr != NULL)
-        return k->series;
-    *k = (struct recount_key){arena_copy(&rc->arena, key), (uint32_t)rc->series_count};
+    uint32_t series = recount_series(rc, key);
+    if (series != UINT32_MAX)
+        return series;
     rc->key_of = xgrow(rc->key_of, &rc->key_capacity, rc->series_count + 1, sizeof *rc->key_of);
-    rc->key_of[rc->series_count++] = k->text;
-    if (rc->series_count * 4 > (rc->key_mask + 1) * 3)
-        grow_keys(rc);
-    return (uint32_t)rc->series_count - 1;
-}
-
-uint32_t recount_series(const struct recount *rc, struct slice key)
-{
-    const struct recount_key *k = key_place(rc, key);
-    return k->text.ptr != NULL ? k->series : UINT32_MAX;
+    rc->key_of[rc->series_count++] = arena_copy(&rc->arena, key);
+    return index_add(&rc->by_key, hash_bytes(key.ptr, key.len)) - 1;
 }
 
 /* Add to two columns: whole units, rounded down, and the remainder. */

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/civil.h"
 #include "base/err.h"
+#include "base/index.h"
 #include "ingest/decode/clf.h"
 
 #include <stdint.h>
@@ -25,7 +26,8 @@ struct recount_cell {
     int64_t columns[]; /* the report's columns */
 };
 
-/* (series, slot) → columns, by open addressing. */
+/* (series, slot) → columns, by open addressing. It is no base/index.h, since cells within the table take less
+ * memory than cells beside it: there are millions. */
 struct recount_cells {
     char *data;
     size_t column_count;
@@ -42,16 +44,10 @@ struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series,
 const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series,
                                               int64_t slot_ms);
 
-struct recount_key {
-    struct slice text; /* ptr NULL: an empty place */
-    uint32_t series;
-};
-
 /* One report, recounted. Series are numbered from 0 in order of first sight. */
 struct recount {
     const struct report *report;
-    struct recount_key *keys;
-    size_t key_mask;
+    struct index by_key;
     struct slice *key_of; /* keys, by series */
     size_t series_count, key_capacity;
     struct arena arena;

@@ -38,8 +38,8 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < report_count; i++)
-        bytes +=
-            (sizeof(struct mongo_name) + 4 * sizeof(uint32_t) + KEY_BYTES) * (size_t)reports[i].series_max;
+        bytes += (sizeof(struct mongo_name) + 4 * sizeof(struct index_slot) + KEY_BYTES) *
+                 (size_t)reports[i].series_max;
     return bytes;
 }
 

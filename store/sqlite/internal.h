@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/index.h"
 #include "base/radix.h"
 #include "store/body.h"
 #include "store/reader.h"
@@ -37,16 +38,16 @@ struct level_table {
     int64_t last_at;          /* for writing: the last row's rowid; -1: there is no row */
 };
 
-struct dict_slot {
-    uint64_t hash;
-    const char *key; /* NULL: empty */
+struct dict_entry {
+    const char *key;
     uint32_t key_len, number;
 };
 
 /* A cache of keys, so that the same series from a second thread costs no SQL. */
 struct dict {
-    struct dict_slot *slots;
-    size_t mask, count;
+    struct index index;
+    struct dict_entry *entries;
+    size_t capacity;
     struct arena keys;
     bool complete; /* whether every series of the report is cached, so that a miss is a new series */
 };

@@ -1,6 +1,5 @@
 #include "store/mongo/handle/names.h"
 
-#include "base/check.h"
 #include "base/mem.h"
 
 #define XXH_INLINE_ALL
@@ -8,60 +7,42 @@
 #include <xxhash.h>
 
 #define CHUNK_BYTES ((size_t)64 << 10)
-#define SLOTS_MIN   256
 
 void mongo_names_init(struct mongo_names *n)
 {
-    *n = (struct mongo_names){.slot_count = SLOTS_MIN, .slots = xcalloc(SLOTS_MIN, sizeof *n->slots)};
+    *n = (struct mongo_names){0};
     arena_init(&n->keys, CHUNK_BYTES);
 }
 
 void mongo_names_fini(struct mongo_names *n)
 {
     free(n->names);
-    free(n->slots);
+    index_fini(&n->index);
     arena_fini(&n->keys);
 }
 
-static uint32_t *slot_of(const struct mongo_names *n, uint64_t hash, struct slice key)
+static uint32_t find(const struct mongo_names *n, uint64_t hash, struct slice key)
 {
-    size_t at = hash & (n->slot_count - 1);
-    for (; n->slots[at] != 0; at = (at + 1) & (n->slot_count - 1)) {
-        const struct mongo_name *name = mongo_names_at(n, n->slots[at]);
-        if (name->hash == hash && slice_equal(name->key, key))
-            break;
-    }
-    return &n->slots[at];
-}
-
-static void grow(struct mongo_names *n)
-{
-    free(n->slots);
-    n->slot_count *= 2;
-    n->slots = xcalloc(n->slot_count, sizeof *n->slots);
-    for (uint32_t number = 1; number <= n->count; number++) {
-        const struct mongo_name *name = mongo_names_at(n, number);
-        *slot_of(n, name->hash, name->key) = number;
-    }
+    uint32_t number;
+    size_t at = hash;
+    while ((number = index_next(&n->index, hash, &at)) != 0 &&
+           !slice_equal(mongo_names_at(n, number)->key, key))
+        ;
+    return number;
 }
 
 uint32_t mongo_names_find(const struct mongo_names *n, struct slice key)
 {
-    return *slot_of(n, XXH3_64bits(key.ptr, key.len), key);
+    return find(n, XXH3_64bits(key.ptr, key.len), key);
 }
 
 uint32_t mongo_names_add(struct mongo_names *n, struct slice key)
 {
     uint64_t hash = XXH3_64bits(key.ptr, key.len);
-    uint32_t *slot = slot_of(n, hash, key);
-    if (*slot != 0)
-        return *slot;
-    ASSERT(n->count < UINT32_MAX);
-    if ((n->count + 1) * 2 > n->slot_count) {
-        grow(n);
-        slot = slot_of(n, hash, key);
-    }
+    uint32_t number = find(n, hash, key);
+    if (number != 0)
+        return number;
     n->names = xgrow(n->names, &n->capacity, n->count + 1, sizeof *n->names);
     n->names[n->count++] = (struct mongo_name){.hash = hash, .key = arena_copy(&n->keys, key)};
-    return *slot = (uint32_t)n->count;
+    return index_add(&n->index, hash);
 }

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/index.h"
 #include "base/slice.h"
 
 #include "store/mongo/handle/kind.h"
@@ -29,9 +30,8 @@ struct mongo_name {
 struct mongo_names {
     struct mongo_name *names; /* of numbers 1, 2, … */
     size_t count, capacity;
-    size_t stored;   /* all numbers up to this one are stored */
-    uint32_t *slots; /* hash table of numbers; open addressing */
-    size_t slot_count;
+    size_t stored; /* all numbers up to this one are stored */
+    struct index index;
     struct arena keys;
 };
 
