@@ -1,5 +1,6 @@
 #include "prom/rank.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -18,38 +19,9 @@ double rank_of(double value, bool bottom)
     return bottom ? -value : value;
 }
 
-static void swap(double *a, double *b)
+static bool is_less(const void *a, const void *b)
 {
-    double other = *a;
-    *a = *b;
-    *b = other;
-}
-
-static void rise(struct heap *h, size_t at)
-{
-    for (size_t above; at > 0 && h->ranks[above = (at - 1) / 2] > h->ranks[at]; at = above)
-        swap(&h->ranks[above], &h->ranks[at]);
-}
-
-static void sink(struct heap *h)
-{
-    for (size_t at = 0, below; (below = 2 * at + 1) < h->count; at = below) {
-        below += below + 1 < h->count && h->ranks[below + 1] < h->ranks[below];
-        if (h->ranks[at] <= h->ranks[below])
-            return;
-        swap(&h->ranks[at], &h->ranks[below]);
-    }
-}
-
-static void offer(struct heap *h, double rank)
-{
-    if (h->count < h->room) {
-        h->ranks[h->count++] = rank;
-        rise(h, h->count - 1);
-    } else if (h->room > 0 && rank > h->ranks[0]) {
-        h->ranks[0] = rank;
-        sink(h);
-    }
+    return *(const double *)a < *(const double *)b;
 }
 
 void rank_bounds(const struct vector *v, const struct groups *g, size_t step, double k, bool bottom,
@@ -67,9 +39,10 @@ void rank_bounds(const struct vector *v, const struct groups *g, size_t step, do
             heaps[i].room = k >= 1 ? (size_t)k : 0;
     }
     for (size_t i = 0; i < v->series_count; i++) {
-        double value = vector_row(v, i)[step];
+        double value = vector_row(v, i)[step], rank = rank_of(value, bottom);
+        struct heap *h = &heaps[g->of[i]];
         if (!vector_is_absent(value))
-            offer(&heaps[g->of[i]], rank_of(value, bottom));
+            heap_offer(h->ranks, &h->count, h->room, &rank, sizeof rank, is_less);
     }
     for (size_t i = 0; i < g->count; i++) {
         bool is_full = heaps[i].count == heaps[i].room;

@@ -1,5 +1,6 @@
 #include "query/top.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -109,39 +110,19 @@ static int128 rank_of(const struct top *t, size_t row)
     return value == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) ? RANK_NONE : value;
 }
 
-static void heap_push(int128 *heap, size_t count, int128 rank)
+static bool is_less(const void *a, const void *b)
 {
-    size_t at = count;
-    for (; at > 0 && heap[(at - 1) / 2] > rank; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = rank;
-}
-
-/* Replace the least rank. */
-static void heap_replace(int128 *heap, size_t count, int128 rank)
-{
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && heap[child + 1] < heap[child];
-        if (heap[child] >= rank)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = rank;
+    return *(const int128 *)a < *(const int128 *)b;
 }
 
 /* The least of the greatest `rows_max` ranks: series below it are not shown. */
 static int128 least_shown(const int128 *ranks, size_t row_count, uint64_t rows_max)
 {
     size_t room = rows_max < row_count ? (size_t)rows_max : row_count, count = 0;
-    int128 *heap = xmalloc(room * sizeof *heap); /* min-heap */
+    int128 *heap = xmalloc(room * sizeof *heap);
     for (size_t row = 0; row < row_count; row++) {
-        if (ranks[row] == RANK_NONE)
-            continue;
-        if (count < room)
-            heap_push(heap, count++, ranks[row]);
-        else if (ranks[row] > heap[0])
-            heap_replace(heap, count, ranks[row]);
+        if (ranks[row] != RANK_NONE)
+            heap_offer(heap, &count, room, &ranks[row], sizeof *heap, is_less);
     }
     int128 least = count < room || count == 0 ? RANK_ABSENT : heap[0];
     free(heap);

@@ -1,40 +1,21 @@
 #include "store/mongo/job/top_list.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 #include "store/mongo/doc/top.h"
 
 #include <stdlib.h>
 
-/* Does `a` rank behind `b`? */
-static bool is_behind(const struct top_entry *a, const struct top_entry *b)
+/* Does the left entry rank behind the right one? */
+static bool is_behind(const void *left, const void *right)
 {
+    const struct top_entry *a = left, *b = right;
     return a->value != b->value ? a->value < b->value : slice_compare(a->key, b->key) > 0;
 }
 
 static int compare_entries(const void *left, const void *right)
 {
     return is_behind(left, right) - is_behind(right, left);
-}
-
-static void sift_up(struct top_entry *heap, size_t at)
-{
-    const struct top_entry moved = heap[at];
-    for (; at > 0 && is_behind(&moved, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = moved;
-}
-
-static void sift_down(struct top_entry *heap, size_t count)
-{
-    const struct top_entry moved = heap[0];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && is_behind(&heap[child + 1], &heap[child]);
-        if (!is_behind(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
 }
 
 void top_list_add(struct top_list *l, const struct top_entry *candidate)
@@ -44,18 +25,14 @@ void top_list_add(struct top_list *l, const struct top_entry *candidate)
         l->entries = xmalloc(MONGO_TOP_SERIES * sizeof *l->entries);
     if (is_full && !is_behind(&l->entries[0], candidate))
         return;
-    char *key = xmalloc(candidate->key.len + 1);
-    if (candidate->key.len > 0)
-        memcpy(key, candidate->key.ptr, candidate->key.len);
-    if (is_full)
-        free((char *)l->entries[0].key.ptr);
-    struct top_entry *to = &l->entries[is_full ? 0 : l->count++];
-    *to = *candidate;
-    to->key.ptr = key;
-    if (is_full)
-        sift_down(l->entries, l->count);
-    else
-        sift_up(l->entries, l->count - 1);
+    struct top_entry added = *candidate;
+    char *key = xmalloc(added.key.len + 1);
+    if (added.key.len > 0)
+        memcpy(key, added.key.ptr, added.key.len);
+    added.key.ptr = key;
+    char *replaced = is_full ? (char *)l->entries[0].key.ptr : NULL;
+    heap_offer(l->entries, &l->count, MONGO_TOP_SERIES, &added, sizeof added, is_behind);
+    free(replaced);
 }
 
 void top_list_sort(struct top_list *l)
