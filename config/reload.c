@@ -52,53 +52,43 @@ static void take_keys(const char *section, const char *name, void *running, cons
     text_fini(&after);
 }
 
-static struct config_source *find_source(const struct config *c, const char *name)
+/* The source or report at `i`, and its name; NULL: there are not so many. */
+static void *entry_at(const struct config *c, const char *section, size_t i, const char **name)
 {
-    for (size_t i = 0; i < c->source_count; i++) {
-        if (strcmp(c->sources[i].name, name) == 0)
-            return &c->sources[i];
-    }
-    return NULL;
+    bool is_source = strcmp(section, "sources") == 0;
+    if (i >= (is_source ? c->source_count : c->report_count))
+        return NULL;
+    *name = is_source ? c->sources[i].name : c->reports[i].name;
+    return is_source ? (void *)&c->sources[i] : (void *)&c->reports[i];
 }
 
-static struct report *find_report(const struct config *c, const char *name)
+static void *find_entry(const struct config *c, const char *section, const char *name)
 {
-    for (size_t i = 0; i < c->report_count; i++) {
-        if (strcmp(c->reports[i].name, name) == 0)
-            return &c->reports[i];
+    const char *other;
+    void *entry;
+    for (size_t i = 0; (entry = entry_at(c, section, i, &other)) != NULL; i++) {
+        if (strcmp(other, name) == 0)
+            break;
     }
-    return NULL;
+    return entry;
 }
 
-static void take_sources(struct config *running, const struct config *next, struct reload *found)
+/* Compares all sources, or all reports. */
+static void take_entries(const char *section, struct config *running, const struct config *next,
+                         struct reload *found)
 {
-    for (size_t i = 0; i < next->source_count; i++) {
-        const struct config_source *source = &next->sources[i];
-        struct config_source *old = find_source(running, source->name);
+    const char *name;
+    const void *entry;
+    for (size_t i = 0; (entry = entry_at(next, section, i, &name)) != NULL; i++) {
+        void *old = find_entry(running, section, name);
         if (old == NULL)
-            list(&found->restart, "sources", source->name, "", " (new)");
+            list(&found->restart, section, name, "", " (new)");
         else
-            take_keys("sources", source->name, old, source, found);
+            take_keys(section, name, old, entry, found);
     }
-    for (size_t i = 0; i < running->source_count; i++) {
-        if (find_source(next, running->sources[i].name) == NULL)
-            list(&found->restart, "sources", running->sources[i].name, "", " (gone)");
-    }
-}
-
-static void take_reports(struct config *running, const struct config *next, struct reload *found)
-{
-    for (size_t i = 0; i < next->report_count; i++) {
-        const struct report *report = &next->reports[i];
-        struct report *old = find_report(running, report->name);
-        if (old == NULL)
-            list(&found->restart, "reports", report->name, "", " (new)");
-        else
-            take_keys("reports", report->name, old, report, found);
-    }
-    for (size_t i = 0; i < running->report_count; i++) {
-        if (find_report(next, running->reports[i].name) == NULL)
-            list(&found->restart, "reports", running->reports[i].name, "", " (gone)");
+    for (size_t i = 0; entry_at(running, section, i, &name) != NULL; i++) {
+        if (find_entry(next, section, name) == NULL)
+            list(&found->restart, section, name, "", " (gone)");
     }
 }
 
@@ -108,10 +98,8 @@ void reload_take(struct config *running, const struct config *next, struct reloa
     text_puts(&found->taken, "");
     text_puts(&found->restart, "");
     for (const struct key_section *s = keys_sections; s->name != NULL; s++) {
-        if (strcmp(s->name, "sources") == 0)
-            take_sources(running, next, found);
-        else if (strcmp(s->name, "reports") == 0)
-            take_reports(running, next, found);
+        if (strcmp(s->name, "sources") == 0 || strcmp(s->name, "reports") == 0)
+            take_entries(s->name, running, next, found);
         else
             take_keys(s->name, "", running, next, found);
     }
