@@ -43,17 +43,23 @@ struct log_limit {
     unsigned kept;    /* lines suppressed in the interval */
 };
 
+/* Intervals are those of the operator who reads the log, so they go by the system's clock in all parts. */
+static inline int64_t log_now_ms(void)
+{
+    return clock_mono_ms(&clock_system);
+}
+
 /* May this cause write one more line? */
 bool log_limit_pass(struct log_limit *l, enum log_level level, const char *event, int64_t now_ms);
-/* Logs the number of suppressed lines for each cause whose interval is over. Call it now and then, and with
- * INT64_MAX at the end. */
+/* Logs the number of suppressed lines for each cause whose interval is over. Call it now and then with
+ * log_now_ms(), and with INT64_MAX at the end. */
 void log_limit_tell(int64_t now_ms);
 
-#define log_limited(level, event, ...)                                                       \
-    do {                                                                                     \
-        static struct log_limit log_limit_here;                                              \
-        if (log_limit_pass(&log_limit_here, (level), (event), clock_mono_ms(&clock_system))) \
-            log_line((level), (event), __VA_ARGS__);                                         \
+#define log_limited(level, event, ...)                                       \
+    do {                                                                     \
+        static struct log_limit log_limit_here;                              \
+        if (log_limit_pass(&log_limit_here, (level), (event), log_now_ms())) \
+            log_line((level), (event), __VA_ARGS__);                         \
     } while (0)
 
 /* A logfmt value with its quotes, safe to print with %s; buf is cut at its size. */

@@ -94,8 +94,8 @@ static bool open_stores(struct import *im, struct err *e)
         options.raw_count = 0;
         options.ttl = false;
     }
-    im->store =
-        store_open_with(im->dry_run ? "mem:" : c->store.url, &options, c->reports, c->report_count, e);
+    im->store = store_open_with(im->dry_run ? "mem:" : c->store.url, STORE_WRITE, &options, c->reports,
+                                c->report_count, e);
     if (im->store == NULL)
         return false;
     im->positions = im->store;

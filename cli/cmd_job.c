@@ -199,7 +199,7 @@ static bool let_go(const struct config *c, bool by_clock, struct err *e)
     const atomic_bool *stop = stop_catch();
     char number[UNITS_NUMBER_BYTES];
     uint64_t rows = 0;
-    struct store *st = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
+    struct store *st = store_open_with(c->store.url, STORE_WRITE, &options, c->reports, c->report_count, e);
     bool good = st != NULL && expire_all(st, by_clock, stop, false, &rows, e);
     store_close(st);
     if (rows > 0 || good)

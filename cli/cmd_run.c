@@ -390,7 +390,7 @@ static bool open_store(struct run *run, struct err *e)
         options.writer = setup_writer(c);
     for (int tries = 0; !is_stopping(run); tries++) {
         service_tick(&run->service);
-        run->store = store_open_with(c->store.url, &options, c->reports, c->report_count, e);
+        run->store = store_open_with(c->store.url, STORE_WRITE, &options, c->reports, c->report_count, e);
         status_note_store(&run->service.status, run->store == NULL ? e->text : NULL);
         if (run->store != NULL || !e->retryable || e->code != EX_UNAVAILABLE)
             break;

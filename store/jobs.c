@@ -21,9 +21,9 @@ bool store_roll(struct store *st, const struct store_roll *what, struct err *e)
     return jobs_of(st)->roll(st, what, e);
 }
 
-bool store_roll_has_time(const struct store_roll *what)
+bool store_roll_has_time(const struct store *st, const struct store_roll *what)
 {
-    return what->until_ms == 0 || clock_mono_ms(&clock_system) < what->until_ms;
+    return what->until_ms == 0 || clock_mono_ms(st->clock) < what->until_ms;
 }
 
 bool store_rank(struct store *st, const struct store_roll *what, struct err *e)

@@ -42,7 +42,7 @@ struct store_jobs_ops {
 
 /* Roll up, on a STORE_WORK handle. Reports whose lease another process holds are left out. */
 bool store_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
-bool store_roll_has_time(const struct store_roll *what);
+bool store_roll_has_time(const struct store *st, const struct store_roll *what);
 /* Rank periods that are over, for store_top(). `done` receives the number of series. */
 bool store_rank(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 /* Tell the state of each job on each report. */

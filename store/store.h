@@ -30,6 +30,7 @@
 #include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/civil.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "store/prealloc.h"
 
@@ -48,8 +49,9 @@ struct store_writer {
     size_t topic_count;
 };
 
-/* Options of a writer, which some stores support; zeros: none. */
+/* Options of a writer, which some stores support; zeros: none. Readers heed `clock`, too. */
 struct store_options {
+    const struct clock *clock; /* NULL: the system's; borrowed until the store is closed */
     struct store_writer writer;
     enum store_validation validation;
     size_t connections;      /* connections to a server over which a batch is applied; 0: store's choice */
@@ -72,6 +74,7 @@ struct store {
     void (*close)(struct store *st);
     const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;
+    const struct clock *clock;
     bool is_shared;                   /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */

@@ -125,7 +125,7 @@ static void open_bench(struct bench *b, const char *url, size_t connections)
         !report_add_measure(&b->report, slice_text("hits"), slice_text("count"), &e) ||
         !report_finish(&b->report, &e))
         fail(&e);
-    b->store = store_open_with(url, &options, &b->report, 1, &e);
+    b->store = store_open_with(url, STORE_WRITE, &options, &b->report, 1, &e);
     if (!b->store)
         fail(&e);
     b->shard = shard_new(0, &b->report, 1, &limits);

@@ -17,7 +17,7 @@
 
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e)
 {
-    int64_t wall_ms = clock_wall_ms(&clock_system);
+    int64_t wall_ms = clock_wall_ms(st->clock);
     *by = (struct event_time){.now_ms = wall_ms, .newest_ms = wall_ms, .wall_ms = wall_ms};
     return by_clock || event_time(st, wall_ms, by, e);
 }
@@ -54,14 +54,14 @@ bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool q
     if (!has_limits)
         return true;
     bool good = expire_time(st, by_clock, &by, e);
-    int64_t show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
+    int64_t show_ms = clock_mono_ms(st->clock) + SHOW_MS;
     while (good && expired.more && !atomic_load(stop)) {
         char number[UNITS_NUMBER_BYTES];
         good = store_expire(st, by.now_ms, true, &expired, e);
         *rows += expired.rows;
-        if (shows && clock_mono_ms(&clock_system) >= show_ms) {
+        if (shows && clock_mono_ms(st->clock) >= show_ms) {
             fprintf(stderr, "\rexpired: %s so far\033[K", units_number((int64_t)*rows, number));
-            show_ms = clock_mono_ms(&clock_system) + SHOW_MS;
+            show_ms = clock_mono_ms(st->clock) + SHOW_MS;
         }
         if (good && expired.more && expired.rows == 0)
             nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);

@@ -12,8 +12,8 @@
  * freed afterwards. STORE_READ ignores `reports` and finds its reports in the store. */
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e) MUST_CHECK;
-/* Open a store for writing, with options. */
-struct store *store_open_with(const char *url, const struct store_options *options,
+/* Open a store with options. */
+struct store *store_open_with(const char *url, enum store_mode mode, const struct store_options *options,
                               const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 
 /* Copy a store, or put its copy back (backup.h). `said` receives a report of the work, for a person. */

@@ -44,14 +44,19 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
 struct store *store_open(const char *url, enum store_mode mode, const struct report *reports,
                          size_t report_count, struct err *e)
 {
-    const struct store_options none = {0};
-    return open_store(url, mode, &none, reports, report_count, e);
+    return store_open_with(url, mode, &(struct store_options){0}, reports, report_count, e);
 }
 
-struct store *store_open_with(const char *url, const struct store_options *options,
+struct store *store_open_with(const char *url, enum store_mode mode, const struct store_options *options,
                               const struct report *reports, size_t report_count, struct err *e)
 {
-    return open_store(url, STORE_WRITE, options, reports, report_count, e);
+    struct store_options given = *options;
+    if (given.clock == NULL)
+        given.clock = &clock_system;
+    struct store *st = open_store(url, mode, &given, reports, report_count, e);
+    if (st != NULL)
+        st->clock = given.clock;
+    return st;
 }
 
 static bool refuse(const char *url, struct err *e)

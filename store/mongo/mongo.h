@@ -62,7 +62,7 @@
 #include "store/mongo/handle/limits.h"
 #include "store/store.h"
 
-/* `options`: used for STORE_WRITE only. */
+/* `options`: but for their clock, used for STORE_WRITE only. */
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e);
 bool mongo_is_url(const char *url);

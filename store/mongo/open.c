@@ -219,7 +219,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         (!options->without_indexes && !mongo_create_indexes(m, e)) || !mongo_ttl_open(m, e) ||
         !mongo_raw_open(m, options, e) || !mongo_need_slot(m, e))
         return false;
-    prealloc_init(&m->making.prealloc, &options->prealloc, clock_wall_ms(&clock_system),
+    prealloc_init(&m->making.prealloc, &options->prealloc, clock_wall_ms(m->store.clock),
                   XXH3_64bits_withSeed(m->writer.slot, strlen(m->writer.slot), (uint64_t)m->writer.inc));
     for (size_t i = 0; i < count; i++) { /* only now: taking a slot may recover a batch with new series */
         if (!count_series(m, i, e))
@@ -299,6 +299,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;
+    m->store.clock = options->clock;
     m->store.close = mongo_close;
     m->store.reader = &reader_ops;
     m->store.writer = mode == STORE_WRITE ? &writer_ops : NULL;

@@ -121,7 +121,7 @@ static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired 
             if (st->tables[r].marks.before_ms[sqlite_span(level)] == 0)
                 continue;
             while (count == EXPIRE_ROWS) {
-                expired->more = clock_mono_ms(&clock_system) >= end_ms;
+                expired->more = clock_mono_ms(st->base.clock) >= end_ms;
                 if (expired->more)
                     return true;
                 if (!delete_some(st, r, level, expired, &count, e))
@@ -183,7 +183,7 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
                    struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
-    int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
+    int64_t end_ms = clock_mono_ms(st->base.clock) + STORE_EXPIRE_MS;
     bool moved = false;
     (void)trusts_clock; /* the caller keeps watermarks from leaping */
     if (!sqlite_begin(st, e))

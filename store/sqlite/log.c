@@ -115,7 +115,8 @@ static enum log_end read_frames(struct log *l, long long *damaged)
     return has_end ? LOG_TORN : LOG_WHOLE;
 }
 
-/* Was the file written since the machine started? */
+/* Was the file written since the machine started? The system's clocks say so: the kernel stamps files by
+ * them. */
 static bool is_of_this_boot(int fd)
 {
     struct stat s;

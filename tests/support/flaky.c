@@ -58,6 +58,7 @@ void flaky_init(struct flaky *f, struct store *below)
     *f = (struct flaky){.store = {.reader = &reader_ops,
                                   .writer = &writer_ops,
                                   .reports = below->reports,
-                                  .report_count = below->report_count},
+                                  .report_count = below->report_count,
+                                  .clock = below->clock},
                         .under = below};
 }

@@ -68,7 +68,7 @@ static void open_store(struct world *w)
     const struct store_options options = {.validation = VALIDATION_ERROR, /* what is written must pass */
                                           .prealloc = world_kind->prealloc};
     struct err e;
-    w->store = store_open_with(w->url, &options, w->reports, FIXTURE_COUNT, &e);
+    w->store = store_open_with(w->url, STORE_WRITE, &options, w->reports, FIXTURE_COUNT, &e);
     must(w->store != NULL, &e);
     w->batcher = batcher_new(w->reports, FIXTURE_COUNT, WORLD_SHARDS);
 }

@@ -79,12 +79,12 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
     BSON_APPEND_BOOL(&there, "$exists", !is_new);
     bson_append_document_end(&query, &there);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system) + MONGO_HOLD_MS);
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(g->m->store.clock) + MONGO_HOLD_MS);
     snprintf(path, sizeof path, "backups.%s.owner", g->id);
     BSON_APPEND_UTF8(&set, path, owner);
     bson_append_document_end(&update, &set);
     bool good = mongo_modify(g->m->client, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
-    g->kept_ms = clock_mono_ms(&clock_system);
+    g->kept_ms = clock_mono_ms(g->m->store.clock);
     if (good && !found && is_new)
         good = err_set(g->e, EX_NOINPUT, "%s holds nothing of tallyd, or a restore into it has not ended",
                        mongo_client_name(g->m->client));
@@ -104,7 +104,7 @@ static bool release(struct backing *g, const bson_t *ledger)
     char path[ID_BYTES + 128];
     bson_t update = BSON_INITIALIZER, unset;
     bson_iter_t backups, at, until;
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(g->m->store.clock);
     bool matched;
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     snprintf(path, sizeof path, "backups.%s", g->id);
@@ -128,7 +128,7 @@ static bool release(struct backing *g, const bson_t *ledger)
 static bool keep_hold(struct backing *g)
 {
     bson_t ledger;
-    if (g->is_late || clock_mono_ms(&clock_system) - g->kept_ms < HOLD_KEEP_MS)
+    if (g->is_late || clock_mono_ms(g->m->store.clock) - g->kept_ms < HOLD_KEEP_MS)
         return true;
     bool good = hold(g, false, &ledger);
     bson_destroy(&ledger);
@@ -434,7 +434,7 @@ static bool copy_ledger(struct backing *g)
     memcpy(place.database, g->dump.database, sizeof place.database);
     bson_copy_to_excluding_noinit(&g->ledger, &ledger, "backups", NULL);
     BSON_APPEND_DOCUMENT_BEGIN(&ledger, "restoring", &mark);
-    BSON_APPEND_DATE_TIME(&mark, "since", clock_wall_ms(&clock_system));
+    BSON_APPEND_DATE_TIME(&mark, "since", clock_wall_ms(g->m->store.clock));
     bson_append_document_end(&ledger, &mark);
     bool good =
         mongo_dump_create(&g->dump, &place, &g->file, g->e) && mongo_dump_put(&g->file, &ledger, g->e);
@@ -472,7 +472,7 @@ static bool copy_all(struct backing *g)
         return false;
     g->is_late = true;
     return mongo_each_owned(g->m, NULL, see_collection, g, g->e) && copy_ledger(g) &&
-           mongo_dump_put_names(&g->dump, g->e);
+           mongo_dump_put_names(&g->dump, clock_wall_ms(g->m->store.clock), g->e);
 }
 
 /* Renames the directory to its final name, replacing an existing backup if that is allowed. */
@@ -490,7 +490,7 @@ static bool rename_directory(const struct backup *b, const char *partial, struct
 
 static void name_backup(struct backing *g)
 {
-    snprintf(g->id, sizeof g->id, "%" PRIx64 "-%x", (uint64_t)clock_wall_ms(&clock_system),
+    snprintf(g->id, sizeof g->id, "%" PRIx64 "-%x", (uint64_t)clock_wall_ms(g->m->store.clock),
              (unsigned)getpid());
     snprintf(g->dump.database, sizeof g->dump.database, "%s", mongo_client_database(g->m->client));
 }

@@ -170,13 +170,13 @@ static bool sync_directories(const struct mongo_dump *d, struct err *e)
     return good && backup_sync(d->dir, e);
 }
 
-bool mongo_dump_put_names(const struct mongo_dump *d, struct err *e)
+bool mongo_dump_put_names(const struct mongo_dump *d, int64_t taken_ms, struct err *e)
 {
     char path[BACKUP_PATH_BYTES];
     bson_t names = BSON_INITIALIZER, files, one;
     BSON_APPEND_INT32(&names, "format", MONGO_DUMP_FORMAT);
     BSON_APPEND_UTF8(&names, "database", d->database);
-    BSON_APPEND_DATE_TIME(&names, "taken", clock_wall_ms(&clock_system));
+    BSON_APPEND_DATE_TIME(&names, "taken", taken_ms);
     BSON_APPEND_ARRAY_BEGIN(&names, "files", &files);
     for (size_t i = 0; i < d->count; i++) {
         char room[16];

@@ -53,7 +53,7 @@ bool mongo_dump_end(struct mongo_dump *d, struct mongo_dump_file *f, bool good, 
 bool mongo_dump_put_metadata(const struct mongo_dump *d, const struct mongo_place *place,
                              const bson_t *metadata, struct err *e) MUST_CHECK;
 /* Writes tallyd-backup.json, which names all files. */
-bool mongo_dump_put_names(const struct mongo_dump *d, struct err *e) MUST_CHECK;
+bool mongo_dump_put_names(const struct mongo_dump *d, int64_t taken_ms, struct err *e) MUST_CHECK;
 
 /* ---- reading */
 

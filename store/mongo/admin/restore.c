@@ -81,7 +81,7 @@ static bool check_target(struct restoring *r)
     bool good = mongo_read_ledger(r->m, &ledger, r->e);
     r->was_marked = good && bson_has_field(&ledger, "restoring");
     r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
-    if (good && mongo_find_living(&ledger, living))
+    if (good && mongo_find_living(r->m, &ledger, living))
         good = err_set_retryable(r->e, EX_TEMPFAIL,
                                  "%s: a tallyd counts into it (writer %s of its ledger): stop all of them; "
                                  "one that was killed is forgotten after a minute",
@@ -113,7 +113,7 @@ static bool mark_ledger(struct restoring *r)
 {
     char living[MONGO_SLOT_BYTES];
     bool matched;
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(r->m->store.clock);
     int64_t epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
     bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
@@ -121,7 +121,7 @@ static bool mark_ledger(struct restoring *r)
                               BCON_INT64(epoch), "}");
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
                 mongo_read_ledger(r->m, &ledger, r->e);
-    good = good && (!mongo_find_living(&ledger, living) || refuse_newcomer(r, filter));
+    good = good && (!mongo_find_living(r->m, &ledger, living) || refuse_newcomer(r, filter));
     bson_destroy(&ledger);
     bson_destroy(update);
     bson_destroy(filter);
@@ -368,7 +368,7 @@ static bool change_many(struct restoring *r, const char *collection, const bson_
 /* Resets jobs: no leases, nothing rolled up, and the next fence above that of every document. */
 static bool reset_jobs(struct restoring *r)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(r->m->store.clock);
     int64_t fence = now_ms > r->rolled_up ? now_ms : r->rolled_up + 1;
     bson_t all = BSON_INITIALIZER;
     bool good = change_many(r, MONGO_JOBS, &all, BCON_NEW("$unset", "{", "owner", "", "until", "", "}"));
@@ -490,7 +490,7 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     bson_t ledger = BSON_INITIALIZER, writers;
     bson_iter_t it, slot;
     bool matched;
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(r->m->store.clock);
     bson_copy_to_excluding_noinit(copied, &ledger, "writers", "restoring", "backups", "epoch", NULL);
     BSON_APPEND_INT64(&ledger, "epoch", now_ms);
     BSON_APPEND_DOCUMENT_BEGIN(&ledger, "writers", &writers);

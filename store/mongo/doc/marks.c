@@ -52,7 +52,8 @@ static bool take_marks(void *context, const bson_t *document)
     take_dates(document, "expired", a->marks);
     take_ttl(document, &ttl);
     if (a->m->goes_by_clock)
-        (void)store_move_marks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(&clock_system), a->marks);
+        (void)store_move_marks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(a->m->store.clock),
+                               a->marks);
     return true;
 }
 
@@ -64,12 +65,13 @@ static bool has_lower(const struct marks *marks, const struct marks *before)
     return has;
 }
 
-void mongo_know_marks(struct mongo_report *more, const struct marks *marks)
+void mongo_know_marks(struct mongo_store *m, size_t report, const struct marks *marks)
 {
+    struct mongo_report *more = &m->more[report];
     for (size_t k = 0; k < COUNT_OF(more->sweep_at) && has_lower(marks, &more->marks); k++)
         text_clear(&more->sweep_at[k]);
     if (memcmp(&more->marks, marks, sizeof *marks) != 0)
-        more->known_ms = clock_mono_ms(&clock_system);
+        more->known_ms = clock_mono_ms(m->store.clock);
     more->marks = *marks;
 }
 
@@ -77,7 +79,7 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
 {
     struct mongo_store *m = mongo_of(st);
     struct mongo_report *more = &m->more[report];
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     *marks = more->marks;
     if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
         return true;
@@ -87,7 +89,7 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, &a, e);
     if (good) {
-        mongo_know_marks(more, marks);
+        mongo_know_marks(m, report, marks);
         more->asked_ms = now_ms;
     }
     bson_destroy(filter);
@@ -109,7 +111,7 @@ static bool see_marks(void *context, const bson_t *document)
         take_dates(document, "expired", &marks);
         take_dates(document, "swept", &more->swept);
         take_ttl(document, &more->ttl);
-        mongo_know_marks(more, &marks);
+        mongo_know_marks(m, r, &marks);
     }
     return true;
 }
@@ -117,7 +119,7 @@ static bool see_marks(void *context, const bson_t *document)
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
 {
     bson_t all = BSON_INITIALIZER;
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "ttl",
                                BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);

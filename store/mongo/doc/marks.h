@@ -14,7 +14,7 @@ enum span mongo_goes_by(const struct report *r, enum span span);
 /* Reads the watermarks of all reports into the handle. */
 bool mongo_refresh_marks(struct mongo_store *m, struct err *e);
 /* Stores `marks` in the handle. If a watermark moved back, sweeps begin anew. */
-void mongo_know_marks(struct mongo_report *more, const struct marks *marks);
+void mongo_know_marks(struct mongo_store *m, size_t report, const struct marks *marks);
 /* Adds { $max: { "expired.minute": …, … } } to an update: all watermarks of `marks` that are later than in
  * `before`. */
 void mongo_append_dates(bson_t *update, const char *member, const struct marks *before,

@@ -81,7 +81,7 @@ bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size
                        struct mongo_stamps *stamps, struct err *e)
 {
     bson_t document;
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     mongo_stamp_id(m, t, report, &m->id);
     bool good = mongo_read_document(m->client, MONGO_JOBS, m->id.ptr, &document, e);
     mongo_take_stamps(t, &document, stamps);

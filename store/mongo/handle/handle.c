@@ -66,6 +66,7 @@ struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
         return NULL;
     struct mongo_store *m = xcalloc(1, sizeof *m);
     m->store.is_shared = true;
+    m->store.clock = &clock_system;
     m->client = client;
     m->uri = xstrdup(uri);
     m->connections = MONGO_CONNECTIONS_DEFAULT;

@@ -174,7 +174,7 @@ static inline struct mongo_store *mongo_of(struct store *st)
     return (struct mongo_store *)st;
 }
 
-/* A handle without reports and operations. It sends nothing to the server. */
+/* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e);
 void mongo_free(struct mongo_store *m);
 /* The handle owns `r` from now on. */

@@ -45,7 +45,7 @@ static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, str
     failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
     if (!mongo_put_dates(m, report, "expired", known, &marks, e))
         return false;
-    mongo_know_marks(&m->more[report], &marks); /* from here on nobody reads earlier buckets */
+    mongo_know_marks(m, report, &marks); /* from here on nobody reads earlier buckets */
     failpoint(FAILPOINT_EXPIRE_MARKED);
     return true;
 }
@@ -56,7 +56,7 @@ static bool find_safe(struct mongo_store *m, size_t report, const struct marks *
                       struct err *e)
 {
     int64_t before_ms = marks->before_ms[report_cell(&m->reports[report])];
-    int64_t times_ms[4] = {clock_wall_ms(&clock_system)};
+    int64_t times_ms[4] = {clock_wall_ms(m->store.clock)};
     if (!mongo_ttl_read_clock(m, &times_ms[1], e) ||
         !store_newest_end(&m->store, report, marks, before_ms, &times_ms[2], e) ||
         !mongo_documents_end(m, report, before_ms, &times_ms[3], e))
@@ -164,7 +164,7 @@ struct expiring {
 
 static bool is_over(struct expiring *x)
 {
-    x->expired->more = clock_mono_ms(&clock_system) >= x->end_ms;
+    x->expired->more = clock_mono_ms(x->m->store.clock) >= x->end_ms;
     return x->expired->more;
 }
 
@@ -173,7 +173,7 @@ static bool is_over(struct expiring *x)
 static bool is_known(struct expiring *x)
 {
     const struct mongo_report *more = &x->m->more[x->report];
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(x->m->store.clock);
     bool is = now_ms - more->known_ms >= MONGO_KNOWN_MS && now_ms - more->asked_ms < STALE_MS;
     x->expired->more = x->expired->more || !is;
     return is;
@@ -340,9 +340,9 @@ static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired
         if (!mongo_ttl_settle(m, r, e) || !move_marks(m, r, now_ms, e))
             return false;
     }
-    int64_t end_ms = clock_mono_ms(&clock_system) + STORE_EXPIRE_MS;
+    int64_t end_ms = clock_mono_ms(m->store.clock) + STORE_EXPIRE_MS;
     for (size_t i = 0; i < count && m->worker.expire_clean < count; i++) {
-        if (i > 0 && clock_mono_ms(&clock_system) >= end_ms)
+        if (i > 0 && clock_mono_ms(m->store.clock) >= end_ms)
             break;
         if (!expire_next(m, now_ms, end_ms, expired, e))
             return false;

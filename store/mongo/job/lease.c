@@ -25,7 +25,7 @@ static void name_owner(char buf[MONGO_OWNER_BYTES])
 bool mongo_lease_take(struct mongo_store *m, const char *id, int64_t fence, bool *taken, bson_t *after,
                       struct err *e)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     char owner[MONGO_OWNER_BYTES];
     name_owner(owner);
     bson_t *query = BCON_NEW("_id", BCON_UTF8(id), "$or", "[", "{", "until", "{", "$exists", BCON_BOOL(false),
@@ -68,7 +68,7 @@ static bool set_until(struct mongo_store *m, const char *id, int64_t fence, int6
 
 bool mongo_lease_keep(struct mongo_store *m, const char *id, int64_t fence, bool *held, struct err *e)
 {
-    return set_until(m, id, fence, clock_wall_ms(&clock_system) + LEASE_MS, held, e);
+    return set_until(m, id, fence, clock_wall_ms(m->store.clock) + LEASE_MS, held, e);
 }
 
 bool mongo_lease_give(struct mongo_store *m, const char *id, int64_t fence, struct err *e)
@@ -92,7 +92,7 @@ static size_t still_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOT
 
 bool mongo_wait_for_open(struct mongo_store *m, mongo_goes_on_fn *goes_on, void *context, struct err *e)
 {
-    int64_t until_ms = clock_mono_ms(&clock_system) + OPEN_WAIT_MS;
+    int64_t until_ms = clock_mono_ms(m->store.clock) + OPEN_WAIT_MS;
     struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
@@ -101,7 +101,7 @@ bool mongo_wait_for_open(struct mongo_store *m, mongo_goes_on_fn *goes_on, void 
     while (good && count > 0) {
         if (!goes_on(context))
             return false;
-        if (clock_mono_ms(&clock_system) > until_ms)
+        if (clock_mono_ms(m->store.clock) > until_ms)
             return err_set_retryable(e, EX_TEMPFAIL,
                                      "%s: a batch of writer %s is under way for long: is it away?",
                                      mongo_client_name(m->client), open[0].slot);

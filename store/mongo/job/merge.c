@@ -311,7 +311,7 @@ static bool merge(struct mongo_merge *g, struct err *e)
 bool mongo_merge(struct mongo_merge *g, struct err *e)
 {
     bool good = true;
-    g->now_ms = clock_wall_ms(&clock_system);
+    g->now_ms = clock_wall_ms(g->m->store.clock);
     mongo_collection(g->m, g->report, span_name(g->target->kind->span), g->collection);
     for (size_t i = 0; good && i < g->count; i++)
         good = open_source(g, &g->sources[i], e);

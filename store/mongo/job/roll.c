@@ -60,7 +60,7 @@ static bool is_stopped(struct rolling *r)
 
 static bool keep_lease(struct rolling *r)
 {
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(r->m->store.clock);
     if (now_ms - r->kept_ms < LEASE_KEEP_MS)
         return true;
     r->kept_ms = now_ms;
@@ -182,7 +182,7 @@ static struct mongo_look *find_look(const struct rolling *r, int64_t start_ms)
 static bool must_wait(const struct rolling *r, const struct mongo_stamp *stamp)
 {
     struct mongo_store *m = r->m;
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     struct mongo_look *look = find_look(r, stamp->start_ms);
     if (look == NULL) {
         m->worker.looks = xgrow(m->worker.looks, &m->worker.look_capacity, m->worker.look_count + 1,
@@ -214,7 +214,7 @@ static bool is_due(const struct rolling *r, const struct mongo_stamp *stamp)
     }
     if (r->what->now)
         return true;
-    return end_ms <= clock_wall_ms(&clock_system) && !(r->what->quiet_ms > 0 && must_wait(r, stamp));
+    return end_ms <= clock_wall_ms(r->m->store.clock) && !(r->what->quiet_ms > 0 && must_wait(r, stamp));
 }
 
 static void tell_held(const struct rolling *r)
@@ -234,7 +234,7 @@ static bool take_group(struct rolling *r, bool *taken)
 {
     struct mongo_stamps stamps;
     size_t wanted = r->count;
-    r->kept_ms = clock_mono_ms(&clock_system);
+    r->kept_ms = clock_mono_ms(r->m->store.clock);
     bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, taken, &stamps, r->e);
     r->count = 0;
     if (good && *taken)
@@ -304,7 +304,7 @@ static bool roll_due(struct rolling *r, const struct mongo_stamps *found)
                 r->stamps[r->count++] = found->list[i];
         }
         good = roll_stamps(r);
-        if (r->count > 0 && !store_roll_has_time(r->what))
+        if (r->count > 0 && !store_roll_has_time(&r->m->store, r->what))
             break;
     }
     return good;
@@ -326,7 +326,7 @@ static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
                        "`tallyd job run rollup --rebuild FROM TO` makes them others",
                        r->m->reports[r->report].name, found->start, mongo_client_name(r->m->client),
                        civil_weekdays[r->what->week_start]);
-    r->kept_ms = clock_mono_ms(&clock_system);
+    r->kept_ms = clock_mono_ms(r->m->store.clock);
     bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, &taken, &stamps, r->e);
     free(stamps.list);
     if (!good)
@@ -418,7 +418,7 @@ static bool tell_job(struct mongo_store *m, size_t report, const struct mongo_ta
                      void *context, struct err *e)
 {
     struct mongo_stamps stamps;
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     struct store_job job = {.name = target->job, .report = m->reports[report].name, .owner = ""};
     bool good = mongo_read_stamps(m, target, report, &stamps, e);
     for (size_t i = 0; good && i < stamps.count; i++) {

@@ -22,7 +22,7 @@ struct stamping {
 
 static void add_set(const struct stamping *g, bson_t *set)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(g->m->store.clock);
     BSON_APPEND_DATE_TIME(set, g->begins ? "since" : "rebuilt", now_ms);
     if (g->begins) /* above all earlier fences, which may still guard documents */
         BSON_APPEND_INT64(set, "fence", now_ms);

@@ -15,7 +15,7 @@ static bool mark_again(struct mongo_store *m, const char *collection, enum span 
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
                               BCON_DATE_TIME(start_ms));
     bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
-                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(&clock_system)), "v",
+                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "v",
                               BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
     bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
     bson_destroy(update);
@@ -69,7 +69,7 @@ static bool mark_kept(const struct again *a, enum span span, struct err *e)
 /* Only periods with documents or rankings are ranked again. */
 bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
 {
-    int64_t end_ms = clock_wall_ms(&clock_system) + 1;
+    int64_t end_ms = clock_wall_ms(m->store.clock) + 1;
     struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
     bool good = mongo_marks(&m->store, report, &a.gone, e);
     for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)

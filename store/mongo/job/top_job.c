@@ -76,7 +76,7 @@ static bool is_stopped(struct ranking *r)
 static bool keep_on(void *context)
 {
     struct ranking *r = context;
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(r->m->store.clock);
     if (is_stopped(r))
         return false;
     if (now_ms - r->kept_ms < LEASE_KEEP_MS)
@@ -144,9 +144,9 @@ static bool read_waiting(struct mongo_store *m, size_t report, struct looks *loo
     return good;
 }
 
-static bool is_over(const struct mongo_top_look *look)
+static bool is_over(const struct mongo_store *m, const struct mongo_top_look *look)
 {
-    return span_next(look->span, look->start_ms) <= clock_wall_ms(&clock_system);
+    return span_next(look->span, look->start_ms) <= clock_wall_ms(m->store.clock);
 }
 
 /* Takes over what is known of waiting periods, in the same order: since when they wait, and since when they
@@ -154,7 +154,7 @@ static bool is_over(const struct mongo_top_look *look)
 static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks)
 {
     struct mongo_report *more = &m->more[report];
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     size_t known = 0;
     for (size_t i = 0; i < looks->count; i++) {
         struct mongo_top_look *look = &looks->list[i];
@@ -163,7 +163,7 @@ static void keep_looks(struct mongo_store *m, size_t report, struct looks *looks
             known++;
         if (known == more->top_look_count || compare_looks(&more->top_looks[known], look) != 0)
             continue;
-        if (is_over(look))
+        if (is_over(m, look))
             look->first_ms = more->top_looks[known].first_ms;
         if (more->top_looks[known].written == look->written)
             look->seen_ms = more->top_looks[known].seen_ms;
@@ -182,7 +182,7 @@ static void wait_anew(const struct ranking *r, const struct mongo_top_look *refu
     for (size_t i = 0; i < more->top_look_count; i++) {
         struct mongo_top_look *look = &more->top_looks[i];
         if (compare_looks(look, refused) == 0)
-            look->first_ms = look->seen_ms = clock_mono_ms(&clock_system);
+            look->first_ms = look->seen_ms = clock_mono_ms(r->m->store.clock);
     }
 }
 
@@ -193,12 +193,12 @@ static bool is_gone(const struct mongo_top_look *look, const struct marks *marks
 
 static bool is_due(const struct ranking *r, const struct mongo_top_look *look, const struct marks *marks)
 {
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(r->m->store.clock);
     if (is_gone(look, marks))
         return false;
     if (r->what->now)
         return true;
-    return is_over(look) &&
+    return is_over(r->m, look) &&
            (now_ms - look->seen_ms >= r->what->quiet_ms || now_ms - look->first_ms >= WAIT_MAX_MS);
 }
 
@@ -328,7 +328,7 @@ static void write_ranking(const struct ranking *r, struct period *p, bson_t *upd
     bson_init(update);
     BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &part);
     BSON_APPEND_INT64(&part, "ranked", p->what.written);
-    BSON_APPEND_DATE_TIME(&part, "at", clock_wall_ms(&clock_system));
+    BSON_APPEND_DATE_TIME(&part, "at", clock_wall_ms(r->m->store.clock));
     BSON_APPEND_DOCUMENT_BEGIN(&part, "measures", &measures);
     for (size_t i = 0; i < report->measure_count; i++) {
         if (mongo_top_ranks(&report->measures[i]))
@@ -424,7 +424,7 @@ static bool rank_due(struct ranking *r, const struct looks *due)
         end_periods(r);
         if (!good)
             return false;
-        end = store_roll_has_time(r->what) ? first : 0;
+        end = store_roll_has_time(&r->m->store, r->what) ? first : 0;
     }
     return end == 0 || !r->goes_on;
 }
@@ -441,7 +441,7 @@ static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *t
     *taken = false;
     bool good = mongo_update_one(r->m->client, MONGO_JOBS, filter, update, true, &matched, r->e);
     if (good) {
-        r->kept_ms = clock_mono_ms(&clock_system);
+        r->kept_ms = clock_mono_ms(r->m->store.clock);
         good = mongo_lease_take(r->m, r->id, 0, taken, &after, r->e);
         r->fence = good && *taken ? mongo_number_at(&after, "fence", 0) : 0;
         bson_destroy(&after);
@@ -540,10 +540,10 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
     bool good = mongo_marks(&m->store, report, &marks, e) && read_waiting(m, report, &looks, e) &&
                 mongo_read_document(m->client, MONGO_JOBS, r.id, &lease, e);
     for (size_t i = 0; i < looks.count; i++)
-        job.waiting += is_over(&looks.list[i]) && !is_gone(&looks.list[i], &marks);
+        job.waiting += is_over(m, &looks.list[i]) && !is_gone(&looks.list[i], &marks);
     job.last_run_ms = mongo_lease_last_run(&lease);
     mongo_lease_owner(&lease, owner);
-    if (mongo_lease_until(&lease) > clock_wall_ms(&clock_system))
+    if (mongo_lease_until(&lease) > clock_wall_ms(m->store.clock))
         job.owner = owner;
     if (good)
         fn(context, &job);

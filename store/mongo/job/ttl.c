@@ -76,7 +76,7 @@ bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
     bool good = mongo_read(m->client, command, &reply, e);
     bool tells = good && bson_iter_init_find(&it, &reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it);
-    *now_ms = tells ? bson_iter_date_time(&it) : clock_wall_ms(&clock_system);
+    *now_ms = tells ? bson_iter_date_time(&it) : clock_wall_ms(m->store.clock);
     bson_destroy(&reply);
     bson_destroy(command);
     return good;

@@ -3,10 +3,15 @@
 #include "base/clock.h"
 #include "store/mongo/wire/field.h"
 
+struct holds {
+    int64_t now_ms;
+    bool found;
+};
+
 static bool see_hold(void *context, const bson_t *ledger)
 {
+    struct holds *h = context;
     bson_iter_t backups, at;
-    int64_t now_ms = clock_wall_ms(&clock_system);
     if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
         return false;
     while (bson_iter_next(&at)) {
@@ -14,8 +19,8 @@ static bool see_hold(void *context, const bson_t *ledger)
         bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
                    BSON_ITER_HOLDS_DATE_TIME(&until);
         int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
-        if (until_ms >= now_ms && until_ms <= now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
-            *(bool *)context = true;
+        if (until_ms >= h->now_ms && until_ms <= h->now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
+            h->found = true;
     }
     return false;
 }
@@ -24,8 +29,9 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
 {
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
-    *holds = false;
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, holds, e);
+    struct holds h = {.now_ms = clock_wall_ms(m->store.clock)};
+    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, &h, e);
+    *holds = h.found;
     bson_destroy(options);
     bson_destroy(filter);
     return good;

@@ -122,7 +122,7 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char slot[MONGO_SLOT_BYTES], inc[64], since[64];
     bool found;
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
         int64_t other_ms = number_of(ledger, slot, "who.since");
@@ -223,7 +223,7 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
     const struct pair p = {m, reports, count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, m->writer.slot) != 0 && mongo_slot_is_others(ledger, slot) &&
+        if (strcmp(slot, m->writer.slot) != 0 && mongo_slot_is_others(m, ledger, slot) &&
             !may_meet(&p, EX_TEMPFAIL, e))
             return false;
     }
@@ -246,7 +246,7 @@ bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
         if (strcmp(slot, m->writer.slot) == 0 || number_of(ledger, slot, "who.since") <= m->writer.since_ms ||
-            !mongo_slot_is_others(ledger, slot))
+            !mongo_slot_is_others(m, ledger, slot))
             continue;
         if (is_twin(m, ledger, slot))
             return refuse_twin(m, ledger, slot, e);
@@ -313,7 +313,7 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
 {
     char other[MONGO_WRITER_BYTES];
     const char *group = text_of(ledger, owner, "group"), *why = "which was told to count it, too";
-    if (is_twin(m, ledger, owner) && mongo_slot_is_others(ledger, owner))
+    if (is_twin(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
         return refuse_twin(m, ledger, owner, e);
     if (m->writer.who.group != NULL && group != NULL)
         why = strcmp(m->writer.who.group, group) == 0 ? "to which the group has given it"

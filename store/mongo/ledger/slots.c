@@ -58,15 +58,15 @@ bool mongo_slot_lives(const bson_t *ledger, const char *slot, int64_t now_ms)
     return slot_state(ledger, slot, now_ms) == SLOT_LIVES;
 }
 
-bool mongo_slot_is_others(const bson_t *ledger, const char *slot)
+bool mongo_slot_is_others(const struct mongo_store *m, const bson_t *ledger, const char *slot)
 {
-    return slot_state(ledger, slot, clock_wall_ms(&clock_system)) == SLOT_LIVES &&
+    return slot_state(ledger, slot, clock_wall_ms(m->store.clock)) == SLOT_LIVES &&
            process_here(ledger, slot) != getpid();
 }
 
-bool mongo_find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+bool mongo_find_free(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     int best = SLOT_LIVES;
     for (int i = 0; i < MONGO_SLOTS; i++) {
         char name[MONGO_SLOT_BYTES];
@@ -80,9 +80,9 @@ bool mongo_find_free(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
     return best != SLOT_LIVES;
 }
 
-bool mongo_find_living(const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+bool mongo_find_living(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
         if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)

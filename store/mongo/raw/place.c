@@ -399,7 +399,7 @@ static bool check_concern(struct mongo_store *m, const struct raw *r, struct err
     struct mongo_place place;
     bson_t concern, reply;
     struct text w = {0};
-    mongo_raw_place(m, r, raw_period(r, clock_wall_ms(&clock_system)), &place);
+    mongo_raw_place(m, r, raw_period(r, clock_wall_ms(m->store.clock)), &place);
     mongo_raw_concern(r, m->client, &concern);
     bson_t *nothing = delete_nothing(&place);
     bool good = mongo_write_in(m->client, place.database, nothing, &concern, &reply, e);
@@ -475,7 +475,7 @@ static void expire_first(struct mongo_store *m)
 {
     struct err e;
     char quoted[LOG_QUOTE_BYTES];
-    if (!mongo_raw_expire(m, clock_wall_ms(&clock_system), false, &e))
+    if (!mongo_raw_expire(m, clock_wall_ms(m->store.clock), false, &e))
         log_warn("raw_expire_failed", "error=%s", log_quote(e.text, quoted));
 }
 

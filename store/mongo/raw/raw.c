@@ -68,7 +68,7 @@ static struct raw_head read_head(const char *p)
 /* The clock may have been set back since the last look. */
 static void note_first_kept(struct mongo_store *m)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     for (size_t i = 0; i < m->raw_count; i++) {
         struct mongo_raw *of = &m->raws[i];
         if (of->of == NULL)
@@ -139,7 +139,7 @@ static void refuse(struct sending *s, const struct item *item, const char *why)
     pthread_mutex_lock(&s->lock);
     of->pending.refused++;
     of->pending.stored--;
-    if (log_limit_pass(&limit, LOG_LEVEL_WARN, "raw_refused", clock_mono_ms(&clock_system))) {
+    if (log_limit_pass(&limit, LOG_LEVEL_WARN, "raw_refused", log_now_ms())) {
         log_warn("raw_refused", "source=%s id=%s error=%s", of->of->source,
                  log_quote(id_of(item, &document), id), log_quote(why, quoted));
         of->shown++;

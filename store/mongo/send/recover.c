@@ -77,7 +77,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
 {
     struct mongo_open open[MONGO_SLOTS];
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     size_t count = mongo_all_open(ledger, open);
     for (size_t i = 0; i < count; i++) {
         char error[LOG_QUOTE_BYTES];

@@ -146,7 +146,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
     m->batch.step = STEP_NONE;
     m->store.prealloc = m->making.figures;
     mongo_raw_note(m);
-    m->writer.applied_at_ms = clock_mono_ms(&clock_system);
+    m->writer.applied_at_ms = clock_mono_ms(m->store.clock);
     mongo_note_stored(m);
     return true;
 }
@@ -173,7 +173,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 bool mongo_tidy(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    bool is_idle = clock_mono_ms(&clock_system) - m->writer.applied_at_ms >= IDLE_MS;
+    bool is_idle = clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= IDLE_MS;
     if (m->batch.step > STEP_LOGGING || m->writer.slot[0] == '\0')
         return true;
     if (!mongo_keep_slot(m, e))

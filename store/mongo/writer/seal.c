@@ -99,7 +99,7 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     bson_init(&set);
     BSON_APPEND_INT64(&set, path, seq);
     snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
     for (size_t i = 0; i < m->batch.range_count; i++)
         add_range(m, &m->batch.ranges[i], query, &set);
     add_open(m, seq, &set);

@@ -19,9 +19,9 @@
 
 /* At least `last`. If the clock is right, also above all numbers ever used, even if the database was put
  * back. */
-static int64_t fresh(int64_t last)
+static int64_t fresh(const struct mongo_store *m, int64_t last)
 {
-    int64_t now_ms = clock_wall_ms(&clock_system);
+    int64_t now_ms = clock_wall_ms(m->store.clock);
     return now_ms > last ? now_ms : last;
 }
 
@@ -33,7 +33,7 @@ static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *quer
     m->writer.sealed = mongo_seq_of(ledger, m->writer.slot);
     snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
     mongo_match_number(query, path, m->writer.sealed, m->writer.sealed > 0);
-    return fresh(m->writer.sealed);
+    return fresh(m, m->writer.sealed);
 }
 
 /* If several writers come at once, the one that takes its slot last sees the others. It gives the slot back
@@ -61,7 +61,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     m->writer.number = add_seq(m, ledger, &query);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_INT64(&set, inc, fresh(m->writer.inc + 1));
+    BSON_APPEND_INT64(&set, inc, fresh(m, m->writer.inc + 1));
     snprintf(path, sizeof path, "writers.%s.gap.after", m->writer.slot);
     BSON_APPEND_INT64(&set, path, m->writer.sealed);
     snprintf(path, sizeof path, "writers.%s.gap.before", m->writer.slot);
@@ -71,7 +71,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     snprintf(path, sizeof path, "writers.%s.pid", m->writer.slot);
     BSON_APPEND_INT64(&set, path, getpid());
     snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(&clock_system));
+    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
     mongo_add_who(m, &set);
     bson_append_document_end(&update, &set);
     mongo_add_restored(&query);
@@ -80,7 +80,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         m->writer.inc = mongo_number_at(&after, inc, 0);
         m->writer.is_done = true;
         m->writer.logs_deleted = 0;
-        m->writer.kept_ms = clock_mono_ms(&clock_system);
+        m->writer.kept_ms = clock_mono_ms(m->store.clock);
         struct mongo_open own;
         good = be_let_in(m, &after, e) &&
                (!mongo_open_of(&after, m->writer.slot, &own) || mongo_recover(m, &own, e)) &&
@@ -99,7 +99,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
         bson_t ledger;
         m->writer.slot[0] = '\0';
         good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
-        if (good && !mongo_find_free(&ledger, m->writer.slot))
+        if (good && !mongo_find_free(m, &ledger, m->writer.slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
         good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
@@ -137,12 +137,12 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(m->store.clock);
     bson_t ledger;
     if (now_ms - m->writer.kept_ms < KEEP_MS)
         return true;
     m->writer.kept_ms = now_ms;
-    if (!mongo_set_lease(m, clock_wall_ms(&clock_system), e))
+    if (!mongo_set_lease(m, clock_wall_ms(m->store.clock), e))
         return false;
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
                 mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e) &&

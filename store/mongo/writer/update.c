@@ -495,7 +495,7 @@ static void write_report_books(struct update *u, const struct batch *batch, int6
 
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
 {
-    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(&clock_system)};
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
     mongo_log_begin(log);
     int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
