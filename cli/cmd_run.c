@@ -416,6 +416,7 @@ static bool start_jobs(struct run *run, struct err *e)
     if (run->store->jobs == NULL)
         return true;
     run->jobs = jobs_start(&(struct jobs_options){.store_url = c->store.url,
+                                                  .clock = &clock_system,
                                                   .rollup_after_ms = c->jobs.rollup_after_ms,
                                                   .weeks = c->jobs.weeks,
                                                   .week_start = c->query.week_start,
@@ -461,7 +462,8 @@ static int run_configured(struct run *run)
 {
     struct err e = {0};
     const struct config *c = run->config;
-    service_init(&run->service, &(struct service_options){.config = run->config,
+    service_init(&run->service, &(struct service_options){.clock = &clock_system,
+                                                          .config = run->config,
                                                           .config_file = run->config_file,
                                                           .store_url = run->store_url,
                                                           .listen = run->listen,

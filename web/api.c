@@ -48,7 +48,7 @@ struct query_limits api_limits(struct api *api)
 void api_begin(struct api *api, struct query *q)
 {
     struct query_limits limits = api_limits(api);
-    query_init(q, clock_wall_ms(&clock_system), &limits);
+    query_init(q, clock_wall_ms(api->clock), &limits);
     q->format = QUERY_JSON;
 }
 

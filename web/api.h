@@ -28,6 +28,7 @@ struct api {
     struct readers readers;
     pthread_mutex_t limits_lock;
     struct query_limits limits; /* may change while the server runs */
+    const struct clock *clock;
     struct status *status;
     struct streams *streams;
 };

@@ -143,7 +143,7 @@ static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
 static bool call_query(struct call *c, struct err *e)
 {
     struct eval_question q = {.step_ms = 0};
-    if (!get_time(c, "time", clock_wall_ms(&clock_system), false, &q.from_ms, e))
+    if (!get_time(c, "time", clock_wall_ms(c->api->clock), false, &q.from_ms, e))
         return false;
     q.to_ms = q.from_ms;
     return evaluate(c, &q, e);

@@ -1,9 +1,9 @@
 #include "web/readers.h"
 #include "store/backend/backend.h"
 
-void readers_init(struct readers *r, const char *store_url)
+void readers_init(struct readers *r, const char *store_url, const struct clock *clock)
 {
-    *r = (struct readers){.url = store_url};
+    *r = (struct readers){.url = store_url, .clock = clock};
     pthread_mutex_init(&r->lock, NULL);
 }
 
@@ -19,7 +19,9 @@ struct store *readers_take(struct readers *r, struct err *e)
     pthread_mutex_lock(&r->lock);
     struct store *st = r->idle_count > 0 ? r->idle[--r->idle_count] : NULL;
     pthread_mutex_unlock(&r->lock);
-    return st != NULL ? st : store_open(r->url, STORE_READ, NULL, 0, e);
+    return st != NULL
+               ? st
+               : store_open_with(r->url, STORE_READ, &(struct store_options){.clock = r->clock}, NULL, 0, e);
 }
 
 void readers_give(struct readers *r, struct store *st, bool good)

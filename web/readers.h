@@ -16,11 +16,12 @@
 struct readers {
     pthread_mutex_t lock;
     const char *url; /* borrowed */
+    const struct clock *clock;
     struct store *idle[READERS_MAX];
     size_t idle_count;
 };
 
-void readers_init(struct readers *r, const char *store_url);
+void readers_init(struct readers *r, const char *store_url, const struct clock *clock);
 void readers_fini(struct readers *r);
 /* NULL: the store cannot be opened (yet). */
 struct store *readers_take(struct readers *r, struct err *e) MUST_CHECK;

@@ -242,8 +242,9 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     sv->token = o->token;
     pthread_mutex_init(&sv->api.limits_lock, NULL);
     sv->api.limits = o->limits;
+    sv->api.clock = o->clock;
     sv->api.status = o->status;
-    readers_init(&sv->api.readers, o->store_url);
+    readers_init(&sv->api.readers, o->store_url, o->clock);
     sv->api.streams = streams_start(&sv->api, &(struct streams_clients){suspend, resume}, o->streams_max);
     if (sv->api.streams != NULL)
         sv->daemon = start_daemon(sv, o, t, fd);

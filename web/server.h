@@ -33,6 +33,7 @@ struct server_options {
     const char *token;              /* the token that requests must have (guard.h); NULL: none */
     const char *tls_cert, *tls_key; /* paths of PEM files; NULL: plain HTTP */
     struct query_limits limits;
+    const struct clock *clock;
     struct status *status; /* borrowed */
 };
 

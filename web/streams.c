@@ -106,7 +106,7 @@ static void add_event(struct text *out, const char *name, const struct text *dat
 static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
                                 struct err *e)
 {
-    int64_t begun_ms = clock_mono_ms(&clock_system);
+    int64_t begun_ms = clock_mono_ms(api->clock);
     struct text rows = {0}, status = {0};
     struct frame *f = xcalloc(1, sizeof *f);
     f->users = 1;
@@ -120,7 +120,7 @@ static struct frame *make_frame(struct api *api, const struct parameter *paramet
     text_fini(&rows);
     text_fini(&status);
     f->begun_ms = begun_ms;
-    f->cost_ms = clock_mono_ms(&clock_system) - begun_ms;
+    f->cost_ms = clock_mono_ms(api->clock) - begun_ms;
     return f;
 }
 
@@ -204,9 +204,8 @@ static void *run(void *context)
         struct question *qu = first_due(s, &due_ms);
         if (qu == NULL) {
             pthread_cond_wait(&s->changed, &s->lock);
-        } else if (due_ms > clock_mono_ms(&clock_system)) {
-            const struct timespec until = clock_timespec(due_ms);
-            pthread_cond_timedwait(&s->changed, &s->lock, &until);
+        } else if (due_ms > clock_mono_ms(s->api->clock)) {
+            (void)clock_wait(s->api->clock, &s->changed, &s->lock, due_ms);
         } else {
             ask_again(s, qu);
         }
@@ -218,15 +217,11 @@ static void *run(void *context)
 struct streams *streams_start(struct api *api, const struct streams_clients *clients, size_t streams_max)
 {
     struct streams *s = xcalloc(1, sizeof *s);
-    pthread_condattr_t monotonic;
     s->api = api;
     s->clients = *clients;
     s->streams_max = streams_max;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_cond_init(&s->changed);
     if (pthread_create(&s->thread, NULL, run, s) == 0)
         return s;
     streams_free(s);

@@ -5,7 +5,6 @@
 #include "store/backend/backend.h"
 #include "store/jobs.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +55,15 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
                               .context = j};
     struct err other;
     *failed = "rollup";
-    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
+    what.until_ms = clock_mono_ms(j->options.clock) + JOBS_TURN_MS;
     if (j->store == NULL)
-        j->store = store_open(j->options.store_url, STORE_WORK, NULL, 0, e);
+        j->store = store_open_with(j->options.store_url, STORE_WORK,
+                                   &(struct store_options){.clock = j->options.clock}, NULL, 0, e);
     if (j->store == NULL)
         return false;
     bool rolled = store_roll(j->store, &what, e);
     what.done = tell_ranking;
-    what.until_ms = clock_mono_ms(&clock_system) + JOBS_TURN_MS;
+    what.until_ms = clock_mono_ms(j->options.clock) + JOBS_TURN_MS;
     bool ranked = store_rank(j->store, &what, rolled ? e : &other);
     if (rolled)
         *failed = "top";
@@ -94,9 +94,9 @@ static void rest(struct jobs *j, int64_t took_ms)
     int64_t ms = j->options.rollup_after_ms < JOBS_EVERY_MS ? j->options.rollup_after_ms : JOBS_EVERY_MS;
     ms = ms > (JOBS_SHARE - 1) * took_ms ? ms : (JOBS_SHARE - 1) * took_ms;
     ms = ms < JOBS_REST_MS ? ms : JOBS_REST_MS;
-    const struct timespec until = clock_timespec(clock_mono_ms(&clock_system) + ms);
+    int64_t until_ms = clock_mono_ms(j->options.clock) + ms;
     pthread_mutex_lock(&j->lock);
-    while (!atomic_load(&j->stop) && pthread_cond_timedwait(&j->wake, &j->lock, &until) != ETIMEDOUT) {
+    while (!atomic_load(&j->stop) && clock_wait(j->options.clock, &j->wake, &j->lock, until_ms)) {
     }
     pthread_mutex_unlock(&j->lock);
 }
@@ -105,21 +105,11 @@ static void *run(void *context)
 {
     struct jobs *j = context;
     while (!is_stopped(j)) {
-        int64_t begun_ms = clock_mono_ms(&clock_system);
+        int64_t begun_ms = clock_mono_ms(j->options.clock);
         turn(j);
-        rest(j, clock_mono_ms(&clock_system) - begun_ms);
+        rest(j, clock_mono_ms(j->options.clock) - begun_ms);
     }
     return NULL;
-}
-
-static void init_wake(struct jobs *j)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&j->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&j->lock, NULL);
 }
 
 static void free_jobs(struct jobs *j)
@@ -134,7 +124,8 @@ struct jobs *jobs_start(const struct jobs_options *options, struct err *e)
 {
     struct jobs *j = xcalloc(1, sizeof *j);
     j->options = *options;
-    init_wake(j);
+    clock_cond_init(&j->wake);
+    pthread_mutex_init(&j->lock, NULL);
     int error = pthread_create(&j->thread, NULL, run, j); /* does not set errno */
     if (error == 0)
         return j;

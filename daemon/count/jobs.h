@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "stats/status.h"
 
 #include <stdatomic.h>
@@ -23,6 +24,7 @@ struct jobs;
 
 struct jobs_options {
     const char *store_url; /* borrowed until jobs_stop() */
+    const struct clock *clock;
     int64_t rollup_after_ms;
     bool weeks; /* roll up weeks, too; they begin on week_start */
     enum weekday week_start;

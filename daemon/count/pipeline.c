@@ -110,11 +110,7 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
         p->writer.beat = beats_add(options->beats, "writer");
     pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->sealed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&p->sealed);
     pthread_cond_init(&p->applied, NULL);
     books_init(&p->progress.books, report_count);
     books_init(&p->books, report_count);

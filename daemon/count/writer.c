@@ -44,13 +44,6 @@ int64_t writer_count_cells(const struct batch *batch)
     return (int64_t)count;
 }
 
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static int64_t count_events(const struct batch *batch)
 {
     int64_t events = 0;
@@ -73,10 +66,10 @@ static void note_late_events(struct writer *w, const struct batch *batch)
 
 static bool apply_once(struct writer *w, const struct batch *batch, struct err *e)
 {
-    int64_t begun_us = now_us(), begun_ms = clock_mono_ms(w->clock);
+    int64_t begun_us = clock_mono_us(w->clock);
     bool good = store_apply(w->store, batch, e);
     if (good && w->flush != NULL)
-        flush_note(w->flush, clock_mono_ms(w->clock) - begun_ms);
+        flush_note(w->flush, clock_mono_ms(w->clock) - begun_us / 1000);
     if (w->status == NULL)
         return good;
     status_note_store(w->status, good ? NULL : e->text);
@@ -85,7 +78,7 @@ static bool apply_once(struct writer *w, const struct batch *batch, struct err *
     if (good)
         status_note_batch(w->status, &(struct status_batch){.events = count_events(batch),
                                                             .cells = writer_count_cells(batch),
-                                                            .apply_us = now_us() - begun_us,
+                                                            .apply_us = clock_mono_us(w->clock) - begun_us,
                                                             .prealloc = w->store->prealloc,
                                                             .raws = w->store->raws,
                                                             .raw_count = w->store->raw_count});

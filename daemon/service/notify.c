@@ -75,11 +75,8 @@ void notify_tick(struct notify *n, struct status *status)
 
 void notify_reloading(const struct notify *n)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (n->is_ready)
-        sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-                   now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000);
+    if (n->is_ready) /* systemd compares it with its own reading of the system's clock */
+        sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us(&clock_system));
 }
 
 void notify_reloaded(const struct notify *n)

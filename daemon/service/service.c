@@ -27,8 +27,8 @@ void service_init(struct service *sv, const struct service_options *options)
     sv->stop = stop_catch();
     stop_catch_reload();
     stop_within(c->run.stop_timeout_ms);
-    notify_init(&sv->notify, &clock_system);
-    status_init(&sv->status, &(struct status_options){.clock = &clock_system,
+    notify_init(&sv->notify, options->clock);
+    status_init(&sv->status, &(struct status_options){.clock = options->clock,
                                                       .store = store_show(c->store.url, sv->store),
                                                       .source = options->source,
                                                       .reports = c->reports,
@@ -56,6 +56,7 @@ bool service_serve(struct service *sv, struct err *e)
         .tls_cert = c->http.tls_cert,
         .tls_key = c->http.tls_key,
         .limits = query_limits_of(c),
+        .clock = sv->options.clock,
         .status = &sv->status,
     };
     if (!c->http.enabled)
@@ -171,6 +172,6 @@ bool service_tick(struct service *sv)
     }
     notify_tick(&sv->notify, &sv->status);
     tell_rejected(sv);
-    log_limit_tell(clock_mono_ms(&clock_system));
+    log_limit_tell(log_now_ms());
     return reloaded;
 }

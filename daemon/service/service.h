@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 struct service_options {
+    const struct clock *clock;
     struct config *config;
     const char *config_file; /* NULL: built in, so nothing can be reloaded */
     const char *store_url;   /* NULL, or the store's URL, instead of the configured one */

@@ -98,6 +98,7 @@ bool compare(struct kafka *reader, struct comparison *comparisons, size_t count,
              struct err *e)
 {
     bool good = true;
+    /* Brokers answer, and kafka_poll() waits, in real time. */
     int64_t until_ms = clock_mono_ms(&clock_system) + timeout_ms;
     struct round r = {.asked = xcalloc(count + 1, sizeof(struct comparison *))};
     do {

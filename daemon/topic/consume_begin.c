@@ -67,7 +67,7 @@ static bool store_beginnings(struct consume *c, struct err *e)
         p->stored = p->next;
         p->stored_witnesses = p->witnesses;
         p->unproven.offset = -1;
-        p->checked_ms = clock_mono_ms(&clock_system);
+        p->checked_ms = clock_mono_ms(c->shared.clock);
         if (p->is_known && p->lost == 0)
             continue;
         ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
@@ -125,7 +125,7 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
     for (size_t i = 0; good && i < in->given_count; i++)
         in->given[i]->kafka = in->kafka;
     in->request = good ? REQUEST_GRANTED : REQUEST_MADE;
-    in->request_ms = clock_mono_ms(&clock_system) + AGAIN_MS;
+    in->request_ms = clock_mono_ms(c->shared.clock) + AGAIN_MS;
     pthread_cond_broadcast(&c->shared.applied);
     pthread_mutex_unlock(&c->shared.lock);
     c->rebalances += good;

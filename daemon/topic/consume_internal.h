@@ -55,5 +55,5 @@ void consume_close(struct consume *c);
 
 /* A kafka_stand_fn with a struct intake as context; the housekeeper calls it. */
 void consume_note_stand(void *context, const struct kafka_stand *stand);
-/* Seconds for which an open transaction has held records back; 0: none does. */
-int64_t consume_stands_s(const struct partition *p);
+/* Seconds for which an open transaction has held records back at a monotonic time; 0: none does. */
+int64_t consume_stands_s(const struct partition *p, int64_t now_ms);

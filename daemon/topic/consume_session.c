@@ -44,7 +44,8 @@ static int64_t note_partitions(struct consume *c)
             count += p->kafka != NULL;
             if (p->status_index >= 0 && p->kafka != NULL) {
                 status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
-                status_note_transaction(status, p->status_index, consume_stands_s(p));
+                status_note_transaction(status, p->status_index,
+                                        consume_stands_s(p, clock_mono_ms(c->shared.clock)));
             } else if (p->status_index >= 0)
                 status_drop_partition(status, p->status_index);
         }
@@ -160,7 +161,7 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
             *ended = *ended && in->has_ended;
             *failed = *failed || in->has_failed;
             if (need == INTAKE_NEEDS_NOTHING) {
-                need = intake_take_need(in, clock_mono_ms(&clock_system));
+                need = intake_take_need(in, clock_mono_ms(c->shared.clock));
                 *found = in;
             }
         }
@@ -417,14 +418,10 @@ static void init_shared(struct consume *c)
 {
     const struct config *cf = c->options->config;
     struct intake_shared *sh = &c->shared;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&sh->lock, NULL);
-    pthread_cond_init(&sh->sealed, &attributes);
-    pthread_cond_init(&sh->applied, &attributes);
-    pthread_condattr_destroy(&attributes);
-    sh->clock = &clock_system;
+    clock_cond_init(&sh->sealed);
+    clock_cond_init(&sh->applied);
+    sh->clock = c->options->service->options.clock;
     sh->reports = cf->reports;
     sh->report_count = cf->report_count;
     sh->shard = setup_pipeline(cf, 1).shard;
@@ -446,7 +443,7 @@ static void init(struct consume *c)
     init_shared(c);
     c->topics = topics_new(cf, c->options->accepted, c->options->accepted_count, &c->topic_count);
     c->writer = (struct writer){.store = c->options->store,
-                                .clock = &clock_system,
+                                .clock = c->shared.clock,
                                 .give_up = sv->stop,
                                 .status = &sv->status,
                                 .flush = &c->flush,
@@ -457,7 +454,7 @@ static void init(struct consume *c)
                                 .context = c,
                                 .late_ms = c->late_ms,
                                 .broker_ms = &c->shared.broker_ms,
-                                .trust_at_ms = clock_mono_ms(&clock_system) + WRITER_EXPIRE_TRUST_MS};
+                                .trust_at_ms = clock_mono_ms(c->shared.clock) + WRITER_EXPIRE_TRUST_MS};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
     c->troubles = xcalloc(c->intake_count, sizeof *c->troubles);

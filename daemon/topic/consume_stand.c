@@ -31,10 +31,11 @@ static void tell(const struct partition *p, const struct kafka_stand *s, int64_t
 
 void consume_note_stand(void *context, const struct kafka_stand *s)
 {
-    struct partition *p = find(context, s);
+    struct intake *in = context;
+    struct partition *p = find(in, s);
     if (p == NULL)
         return;
-    int64_t now_ms = clock_mono_ms(&clock_system), since_ms = atomic_load(&p->stands_ms);
+    int64_t now_ms = clock_mono_ms(in->shared->clock), since_ms = atomic_load(&p->stands_ms);
     bool stands = s->stable < s->end && s->next >= s->stable;
     if (!stands || s->stable != p->stable) { /* no open transaction, or another one */
         if (p->stand_is_told)
@@ -49,8 +50,8 @@ void consume_note_stand(void *context, const struct kafka_stand *s)
     }
 }
 
-int64_t consume_stands_s(const struct partition *p)
+int64_t consume_stands_s(const struct partition *p, int64_t now_ms)
 {
     int64_t since_ms = atomic_load(&p->stands_ms);
-    return since_ms > 0 ? (clock_mono_ms(&clock_system) - since_ms) / 1000 : 0;
+    return since_ms > 0 ? (now_ms - since_ms) / 1000 : 0;
 }

@@ -314,12 +314,11 @@ static void take_message(struct intake *in, rd_kafka_message_t *m)
 static bool take_back(struct intake *in, int64_t until_ms)
 {
     struct intake_shared *sh = in->shared;
-    const struct timespec until = clock_timespec(until_ms);
-    int error = 0;
+    bool has_time = true;
     pthread_mutex_lock(&sh->lock);
-    while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon) && error == 0) {
+    while (in->sealed.part != NULL && !in->sealed.is_applied && !atomic_load(&sh->abandon) && has_time) {
         beat_rest(in->beat);
-        error = pthread_cond_timedwait(&sh->applied, &sh->lock, &until);
+        has_time = clock_wait(sh->clock, &sh->applied, &sh->lock, until_ms);
         beat_turn(in->beat);
     }
     struct part *part = in->sealed.is_applied ? in->sealed.part : NULL;

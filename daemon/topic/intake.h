@@ -91,7 +91,7 @@ struct intake {
     rd_kafka_topic_t *current_rkt;   /* topic handle by which the next message of the run is recognised */
     struct decoder *current_decoder; /* decoder of plain lines; NULL: they need the chain */
     int64_t begun_ms, latest_ms, future_max_ms;
-    int64_t polled_ms;        /* last poll, in ms of CLOCK_BOOTTIME; 0: none yet */
+    int64_t polled_ms;        /* last poll, by clock_boot_ms(); 0: none yet */
     int64_t gaps;             /* pauses longer than INTAKE_GAP_MS between polls */
     _Atomic int64_t troubles; /* `gaps` plus kafka_troubles(), as of the last poll */
     struct event events[SHARD_EVENTS_MAX];

@@ -3,8 +3,6 @@
 #include "daemon/topic/intake.h"
 #include "daemon/topic/member.h"
 
-#include <time.h>
-
 static bool is_fit(struct intake *in)
 {
     struct err e = {0};
@@ -17,9 +15,7 @@ static bool is_fit(struct intake *in)
 /* Troubles are those of the consumer, and pauses between polls. */
 static void note_troubles(struct intake *in)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    int64_t now_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t now_ms = clock_boot_ms(in->shared->clock);
     in->gaps += in->polled_ms > 0 && now_ms - in->polled_ms > INTAKE_GAP_MS;
     in->polled_ms = now_ms;
     in->troubles = in->gaps + kafka_troubles(in->kafka);

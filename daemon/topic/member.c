@@ -74,7 +74,7 @@ static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct er
 {
     bool is_lost = r->decision == KAFKA_LOST;
     int64_t revoke_ms = atomic_load(&in->shared->limits.revoke_ms);
-    bool stored = !is_lost && intake_drain(in, clock_mono_ms(&clock_system) + revoke_ms);
+    bool stored = !is_lost && intake_drain(in, clock_mono_ms(in->shared->clock) + revoke_ms);
     log_info(is_lost ? "partitions_lost" : "partitions_taken", "partitions=%zu", r->count);
     pthread_mutex_lock(&in->shared->lock);
     for (size_t i = 0; i < r->count; i++) {

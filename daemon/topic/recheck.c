@@ -90,7 +90,7 @@ static bool ask(struct consume *c, const struct question *questions, size_t coun
                 struct err *e)
 {
     struct comparison *comparisons = xcalloc(count + 1, sizeof *comparisons);
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(c->shared.clock);
     struct err away;
     bool good = true;
     for (size_t i = 0; i < count; i++)
@@ -125,9 +125,9 @@ static bool had_trouble(struct consume *c, const struct intake *in)
     return had;
 }
 
-static int left_ms(int64_t until_ms)
+static int left_ms(const struct consume *c, int64_t until_ms)
 {
-    int64_t left = until_ms - clock_mono_ms(&clock_system);
+    int64_t left = until_ms - clock_mono_ms(c->shared.clock);
     return left > 0 ? (int)left : 0;
 }
 
@@ -147,7 +147,7 @@ static bool ask_before(struct consume *c, const struct intake *in, const struct 
     }
     for (size_t i = asked; i < count; i++)
         leave_unproven(questions[i].partition, questions[i].witness);
-    bool good = ask(c, questions, asked, left_ms(until_ms), e);
+    bool good = ask(c, questions, asked, left_ms(c, until_ms), e);
     free(questions);
     return good;
 }
@@ -161,7 +161,7 @@ static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int
         if (d->ranges[i].edge_count > n && !is_unproven(d->ranges[i].partition))
             questions[count++] = (struct question){d->ranges[i].partition, d->ranges[i].edges[n]};
     }
-    bool good = count == 0 || ask(c, questions, count, left_ms(until_ms), e);
+    bool good = count == 0 || ask(c, questions, count, left_ms(c, until_ms), e);
     free(questions);
     return good;
 }
@@ -169,7 +169,7 @@ static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int
 bool recheck_delivery(struct consume *c, const struct intake *in, const struct delivery *d, struct err *e)
 {
     int timeout_ms = atomic_load(c->options->service->stop) ? RECHECK_STOP_TIMEOUT_MS : RECHECK_TIMEOUT_MS;
-    int64_t until_ms = clock_mono_ms(&clock_system) + timeout_ms;
+    int64_t until_ms = clock_mono_ms(c->shared.clock) + timeout_ms;
     bool good = ask_before(c, in, d, until_ms, e);
     for (size_t n = 0; n < INTAKE_EDGES_MAX; n++)
         good = good && ask_edges(c, d, n, until_ms, e);
@@ -204,7 +204,7 @@ static size_t list_idle(struct consume *c, int64_t now_ms, struct question *ques
 bool recheck_idle(struct consume *c, struct err *e)
 {
     struct question questions[RECHECK_PARTITIONS_MAX + 1];
-    int64_t now_ms = clock_mono_ms(&clock_system);
+    int64_t now_ms = clock_mono_ms(c->shared.clock);
     if (now_ms - c->rechecked_ms < RECHECK_IDLE_MS / 10)
         return true;
     c->rechecked_ms = now_ms;

@@ -14,7 +14,7 @@
 /* librdkafka 2.2 or newer: the pause of fetching when its queue is full. Older versions need kafka_wake(). */
 #define BACKOFF_PROPERTY "fetch.queue.backoff.ms"
 #define BACKOFF_MS       "20"
-#define CLOSE_TIMEOUT_S  2
+#define CLOSE_TIMEOUT_MS 2000
 
 /* Did the commit fail because the group is rebalancing? The partition's next owner commits, too. */
 static bool is_of_rebalance(rd_kafka_resp_err_t error)
@@ -134,7 +134,6 @@ static void *destroy(void *context)
 void kafka_close(struct kafka *k)
 {
     pthread_t thread;
-    struct timespec until;
     if (k == NULL)
         return;
     kafka_read_fini(k);
@@ -148,8 +147,7 @@ void kafka_close(struct kafka *k)
         destroy(k);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += CLOSE_TIMEOUT_S;
+    const struct timespec until = clock_timespec_in(CLOSE_TIMEOUT_MS);
     if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0)
         return;
     log_warn("close_hangs", "reason=\"librdkafka waits for a broker\" next=\"going on without it\"");

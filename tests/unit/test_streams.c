@@ -73,7 +73,8 @@ static int setup(void **state)
     pthread_mutex_init(&f->api.limits_lock, NULL);
     f->api.limits = (struct query_limits){.rows_max = 1000, .points_max = 200, .series_max = 10};
     f->api.status = &f->status;
-    readers_init(&f->api.readers, f->w->url);
+    f->api.clock = &clock_system;
+    readers_init(&f->api.readers, f->w->url, &clock_system);
     f->api.streams = streams_start(&f->api, &(struct streams_clients){suspend, resume}, STREAMS_MAX);
     assert_non_null(f->api.streams);
     memset(waiting.is_suspended, 0, sizeof waiting.is_suspended);

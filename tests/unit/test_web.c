@@ -39,6 +39,7 @@ static void start(struct fixture *f, const char *store_url, const char *listen, 
                                      .streams_max = 4,
                                      .timeout_ms = 1000,
                                      .limits = {.rows_max = 1000, .points_max = 100, .series_max = 10},
+                                     .clock = &clock_system,
                                      .status = &f->status};
     f->server = server_start(&options, &e);
     if (f->server == NULL)
