@@ -43,9 +43,8 @@ static bool ask_writer(struct intake *in)
     in->request_ms = 0;
     pthread_cond_signal(&sh->sealed);
     while (is_waiting(in)) {
-        const struct timespec until = clock_timespec_in(WAIT_MS);
         beat_rest(in->beat);
-        pthread_cond_timedwait(&sh->applied, &sh->lock, &until);
+        (void)clock_wait(sh->clock, &sh->applied, &sh->lock, clock_mono_ms(sh->clock) + WAIT_MS);
         beat_turn(in->beat);
     }
     bool granted = in->request == REQUEST_GRANTED;

@@ -1,23 +1,21 @@
 /* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers. */
 #include "daemon/topic/member.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "ingest/kafka/internal.h"
+#include "tests/support/turning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
-
-#define PAUSE_MS 300 /* longer than a member waits between two looks */
 
 /* One intake with one partition of one topic, which the group has just given it, and nobody to answer at a
  * broker. */
 struct world {
+    struct turning time;
     struct intake_shared shared;
     struct topic topic;
     struct partition partition;
@@ -32,14 +30,11 @@ static int begin(void **state)
     struct kafka_options options = {
         .brokers = "127.0.0.1:1", .group = "test", .queue_bytes = (int64_t)1 << 20};
     struct err e = {0};
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&w->shared.lock, NULL);
-    pthread_cond_init(&w->shared.sealed, &attributes);
-    pthread_cond_init(&w->shared.applied, &attributes);
-    pthread_condattr_destroy(&attributes);
-    w->shared.clock = &clock_system;
+    clock_cond_init(&w->shared.sealed);
+    clock_cond_init(&w->shared.applied);
+    turning_init(&w->time, 0);
+    w->shared.clock = &w->time.clock;
     w->shared.is_group = true;
     w->partition = (struct partition){.topic = &w->topic, .next = 7};
     w->topic = (struct topic){.name = "access", .partitions = &w->partition, .count = 1};
@@ -75,14 +70,9 @@ static void *run_turn(void *context)
 static enum intake_need take_need(struct world *w)
 {
     pthread_mutex_lock(&w->shared.lock);
-    enum intake_need need = intake_take_need(&w->intake, clock_mono_ms(&clock_system));
+    enum intake_need need = intake_take_need(&w->intake, clock_mono_ms(w->shared.clock));
     pthread_mutex_unlock(&w->shared.lock);
     return need;
-}
-
-static void wait_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
 }
 
 static void end_session(struct world *w)
@@ -91,7 +81,6 @@ static void end_session(struct world *w)
     atomic_store(&w->shared.end, true);
     pthread_cond_broadcast(&w->shared.applied);
     pthread_mutex_unlock(&w->shared.lock);
-    wait_a_little();
 }
 
 static void answer(struct world *w)
@@ -113,6 +102,7 @@ static void test_request_in_hand_is_not_taken_back(void **state)
     }
     assert_int_equal(INTAKE_NEEDS_BEGINNING, need);
     end_session(w);
+    turning_settle(&w->time);
     assert_false(atomic_load(&w->has_returned));
     assert_int_equal(INTAKE_NEEDS_NOTHING, take_need(w)); /* it is served once */
     answer(w);
@@ -125,8 +115,8 @@ static void test_request_that_nobody_has_in_hand_is_taken_back(void **state)
     struct world *w = *state;
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, run_turn, w));
+    turning_settle(&w->time); /* it has asked */
     end_session(w);
-    assert_true(atomic_load(&w->has_returned));
     pthread_join(thread, NULL);
     assert_false(w->granted);
     assert_true(atomic_load(&w->intake.has_failed));
@@ -143,7 +133,6 @@ static void test_writer_that_failed_leaves_nobody_waiting(void **state)
     }
     atomic_store(&w->shared.abandon, true);
     end_session(w);
-    assert_true(atomic_load(&w->has_returned));
     pthread_join(thread, NULL);
     assert_false(w->granted);
 }

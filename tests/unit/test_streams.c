@@ -1,5 +1,6 @@
 /* Streams without HTTP: what each reads, who waits, who shares, how they end. */
 #include "base/mem.h"
+#include "tests/support/turning.h"
 #include "tests/support/world.h"
 #include "web/api.h"
 #include "web/streams.h"
@@ -17,7 +18,6 @@
 /* Of all clients, which are numbers: who waits. */
 struct waiting {
     pthread_mutex_t lock;
-    pthread_cond_t resumed;
     bool is_suspended[STREAMS_MAX + 1];
 };
 
@@ -26,10 +26,11 @@ struct fixture {
     struct world *w;
     struct report reports[FIXTURE_COUNT];
     struct status status;
+    struct turning time;
     struct api api;
 };
 
-static struct waiting waiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .resumed = PTHREAD_COND_INITIALIZER};
+static struct waiting waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static int clients[STREAMS_MAX + 1];
 
 static void suspend(void *client)
@@ -44,15 +45,6 @@ static void resume(void *client)
     pthread_mutex_lock(&waiting.lock);
     assert_true(waiting.is_suspended[(int *)client - clients]);
     waiting.is_suspended[(int *)client - clients] = false;
-    pthread_cond_broadcast(&waiting.resumed);
-    pthread_mutex_unlock(&waiting.lock);
-}
-
-static void wait_for_resume(int client)
-{
-    pthread_mutex_lock(&waiting.lock);
-    while (waiting.is_suspended[client])
-        pthread_cond_wait(&waiting.resumed, &waiting.lock);
     pthread_mutex_unlock(&waiting.lock);
 }
 
@@ -65,7 +57,8 @@ static int setup(void **state)
     world_hit(f->w, FIXTURE_PAGES, "/a", "2015-05-17T10:05", 1);
     world_apply(f->w, 1);
     fixture_reports(f->reports);
-    status_init(&f->status, &(struct status_options){.clock = &clock_system,
+    turning_init(&f->time, fixture_ms("2015-05-17T10:07"));
+    status_init(&f->status, &(struct status_options){.clock = &f->time.clock,
                                                      .store = "sqlite:test.db",
                                                      .source = "test",
                                                      .reports = f->reports,
@@ -73,8 +66,8 @@ static int setup(void **state)
     pthread_mutex_init(&f->api.limits_lock, NULL);
     f->api.limits = (struct query_limits){.rows_max = 1000, .points_max = 200, .series_max = 10};
     f->api.status = &f->status;
-    f->api.clock = &clock_system;
-    readers_init(&f->api.readers, f->w->url, &clock_system);
+    f->api.clock = &f->time.clock;
+    readers_init(&f->api.readers, f->w->url, &f->time.clock);
     f->api.streams = streams_start(&f->api, &(struct streams_clients){suspend, resume}, STREAMS_MAX);
     assert_non_null(f->api.streams);
     memset(waiting.is_suspended, 0, sizeof waiting.is_suspended);
@@ -147,7 +140,7 @@ static void end(struct fixture *f, struct stream **streams, size_t count)
     char buf[16];
     streams_end(f->api.streams);
     for (size_t i = 0; i < count; i++) {
-        wait_for_resume((int)i);
+        assert_false(is_waiting((int)i));
         assert_int_equal(stream_read(streams[i], &clients[i], buf, sizeof buf), -1);
         stream_close(streams[i]);
     }
@@ -163,15 +156,12 @@ static void test_streams_of_one_question_read_the_same(void **state)
         before.ptr, "event: rows\ndata: {\"report\":\"pages\",\"measures\":[\"hits\"],\"step\":\"month\""));
     assert_non_null(strstr(before.ptr, "\n\nevent: status\ndata: {\"version\":"));
     assert_string_equal(before.ptr + before.len - 3, "}\n\n");
-    /* A frame may come between two reads, or two within one millisecond, but hardly each time. */
-    for (int tries = 0; tries < 10; tries++) {
-        for (int i = 0; i < 2; i++) {
-            wait_for_resume(i);
-            read_frame(streams[i], i, 7, &frames[i]);
-        }
-        if (strcmp(frames[0].ptr, frames[1].ptr) == 0 && strcmp(frames[0].ptr, before.ptr) != 0)
-            break;
-    }
+    turning_pass(&f->time, STREAMS_INTERVAL_MS - 1);
+    assert_true(is_waiting(0));
+    turning_pass(&f->time, 1);
+    assert_false(is_waiting(0));
+    for (int i = 0; i < 2; i++)
+        read_frame(streams[i], i, 7, &frames[i]);
     assert_string_equal(frames[0].ptr, frames[1].ptr);
     read_frame(streams[2], 2, 9, &frames[2]);
     assert_string_not_equal(frames[0].ptr, before.ptr);
@@ -201,12 +191,11 @@ static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
     assert_int_equal(len, sizeof buf);
     for (int i = 0; i < 3; i++) {
         read_frame(streams[0], 0, 4096, &quick);
-        wait_for_resume(0);
+        turning_pass(&f->time, STREAMS_INTERVAL_MS);
     }
     read_frame(streams[1], 1, 4096, &slow);
     assert_memory_equal(slow.ptr + slow.len - 3, "}\n\n", 3);
-    /* The first, and the newest; perhaps one that came meanwhile. */
-    assert_in_range(count_frames(&slow), 1, 2);
+    assert_int_equal(count_frames(&slow), 1); /* the newest, behind the rest of the first */
     assert_memory_equal(buf, "event: rows", 11);
     end(f, streams, COUNT_OF(streams));
     text_fini(&slow);
@@ -214,13 +203,14 @@ static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
 }
 
 static const struct store_reader_ops *quick_ops;
+static struct clock *dear_clock;
 static int dear_ms; /* of a question of pages */
 
 static bool scan_slowly(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                         struct scan_stats *stats, struct err *e)
 {
     if (scan->report == FIXTURE_PAGES)
-        nanosleep(&(struct timespec){dear_ms / 1000, dear_ms % 1000 * 1000000L}, NULL);
+        clock_pass(dear_clock, dear_ms);
     return quick_ops->scan(st, scan, fn, context, stats, e);
 }
 
@@ -229,6 +219,7 @@ static void make_pages_dear(struct fixture *f, int ms)
 {
     static struct store_reader_ops ops;
     struct err e;
+    dear_clock = &f->time.clock;
     dear_ms = ms;
     for (int i = 0; i < 2; i++) {
         struct store *st = store_open(f->w->url, STORE_READ, NULL, 0, &e);
@@ -250,10 +241,10 @@ static void test_dear_question_does_not_slow_the_others(void **state)
     int frames = 0;
     for (read_frame(streams[0], 0, 4096, &bytes); is_waiting(0); frames++) {
         read_frame(streams[1], 1, 4096, &bytes);
-        wait_for_resume(1);
+        turning_pass(&f->time, STREAMS_INTERVAL_MS);
+        assert_false(is_waiting(1));
     }
-    /* The one that it began with, after a second, and after two. */
-    assert_in_range(frames, 3, 10);
+    assert_int_equal(frames, 4); /* one in each second that the thread has left */
     end(f, streams, COUNT_OF(streams));
     text_fini(&bytes);
 }
@@ -265,12 +256,10 @@ static void test_dear_questions_take_a_fifth_together(void **state)
     make_pages_dear(f, STREAMS_INTERVAL_MS / STREAMS_SHARE);
     struct stream *streams[] = {must_open_by(f, "pages", "month"), must_open_by(f, "pages", "day")};
     struct text bytes = {0};
-    read_frame(streams[0], 0, 4096, &bytes);
-    wait_for_resume(0); /* from here on both are known */
-    int64_t begun_ms = clock_mono_ms(&clock_system);
-    read_frame(streams[0], 0, 4096, &bytes);
-    wait_for_resume(0);
-    assert_true(clock_mono_ms(&clock_system) - begun_ms > STREAMS_INTERVAL_MS * 3 / 2);
+    int64_t begun_ms = clock_mono_ms(&f->time.clock);
+    for (read_frame(streams[0], 0, 4096, &bytes); is_waiting(0);)
+        turning_pass(&f->time, STREAMS_INTERVAL_MS / 20);
+    assert_int_equal(clock_mono_ms(&f->time.clock) - begun_ms, 2 * STREAMS_INTERVAL_MS);
     end(f, streams, COUNT_OF(streams));
     text_fini(&bytes);
 }
