@@ -63,9 +63,20 @@ static void must(bool ok, const struct err *e)
     ASSERT(ok);
 }
 
+static int64_t mono_us(const struct clock *c)
+{
+    return clock_mono_us(&clock_system) + c->fake_mono_ms * 1000;
+}
+
+void world_pass(struct world *w, int64_t ms)
+{
+    w->clock.fake_mono_ms += ms;
+}
+
 static void open_store(struct world *w)
 {
-    const struct store_options options = {.validation = VALIDATION_ERROR, /* what is written must pass */
+    const struct store_options options = {.clock = &w->clock,
+                                          .validation = VALIDATION_ERROR, /* what is written must pass */
                                           .prealloc = world_kind->prealloc};
     struct err e;
     w->store = store_open_with(w->url, STORE_WRITE, &options, w->reports, FIXTURE_COUNT, &e);
@@ -76,6 +87,8 @@ static void open_store(struct world *w)
 int world_setup(void **state)
 {
     struct world *w = xcalloc(1, sizeof *w);
+    w->clock = clock_system;
+    w->clock.mono_us = mono_us;
     fixture_reports(w->reports);
     fixture_lay_out(w->reports, world_kind->layout);
     if (world_is_in_server()) {
