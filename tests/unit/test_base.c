@@ -279,6 +279,25 @@ static void test_times_of_the_clock_as_threads_wait_for_them(void **state)
     assert_true(at_ms >= before_ms + 2500 && at_ms <= clock_mono_ms(&clock_system) + 2500);
 }
 
+static void test_wait_ends_by_the_clock_that_is_given(void **state)
+{
+    (void)state;
+    struct clock c = clock_fake(0);
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed;
+    clock_cond_init(&changed);
+    pthread_mutex_lock(&lock);
+    assert_true(clock_wait(&c, &changed, &lock, 5)); /* it looks now and then */
+    clock_pass(&c, 5);
+    assert_false(clock_wait(&c, &changed, &lock, 5));
+    int64_t until_ms = clock_mono_ms(&clock_system) + 2;
+    while (clock_wait(&clock_system, &changed, &lock, until_ms)) {
+    }
+    assert_true(clock_mono_ms(&clock_system) >= until_ms);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&changed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_log_values_are_one_clean_line),
         cmocka_unit_test(test_fake_clock_stands_still),
         cmocka_unit_test(test_times_of_the_clock_as_threads_wait_for_them),
+        cmocka_unit_test(test_wait_ends_by_the_clock_that_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
