@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The periods of one report that a pass has ranked so far: they are logged together. */
+struct ranked_periods {
+    const char *report; /* NULL: none yet. It belongs to the store */
+    int64_t from_ms, to_ms;
+    size_t count;
+};
+
 struct jobs {
     struct jobs_options options;
     struct store *store; /* NULL: not open yet, or closed after a failure */
@@ -16,6 +23,7 @@ struct jobs {
     atomic_bool stop;
     pthread_mutex_t lock; /* guards `wake`: without it the thread could sleep through a stop */
     pthread_cond_t wake;
+    struct ranked_periods ranked;
 };
 
 static void tell_period(void *context, const char *report, enum span span, int64_t start_ms,
@@ -28,19 +36,45 @@ static void tell_period(void *context, const char *report, enum span span, int64
     status_note_rollup(j->options.status, documents);
 }
 
-static void tell_ranking(void *context, const char *report, enum span span, int64_t start_ms, uint64_t series)
+static void log_ranked(const struct ranked_periods *p)
+{
+    char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
+    if (p->report != NULL)
+        log_info("ranked", "report=%s periods=%zu from=%s to=%s", p->report, p->count,
+                 civil_iso(p->from_ms, from), civil_iso(p->to_ms, to));
+}
+
+/* A pass ranks one report after the other. */
+static void note_ranking(void *context, const char *report, enum span span, int64_t start_ms, uint64_t series)
 {
     struct jobs *j = context;
-    char iso[CIVIL_ISO_BYTES];
-    log_info("ranked", "report=%s span=%s from=%s series=%" PRIu64, report, span_name(span),
-             civil_iso(start_ms, iso), series);
+    struct ranked_periods *p = &j->ranked;
+    int64_t end_ms = span_next(span, start_ms);
+    (void)series;
     status_note_ranking(j->options.status);
+    if (p->report == NULL || strcmp(p->report, report) != 0) {
+        log_ranked(p);
+        *p = (struct ranked_periods){report, start_ms, end_ms, 0};
+    }
+    p->from_ms = p->from_ms < start_ms ? p->from_ms : start_ms;
+    p->to_ms = p->to_ms > end_ms ? p->to_ms : end_ms;
+    p->count++;
 }
 
 static bool is_stopped(void *context)
 {
     const struct jobs *j = context;
     return atomic_load(&j->stop) || atomic_load(j->options.stop);
+}
+
+static bool rank_periods(struct jobs *j, struct store_roll *what, struct err *e)
+{
+    what->done = note_ranking;
+    what->until_ms = clock_mono_ms(j->options.clock) + JOBS_TURN_MS;
+    j->ranked.report = NULL;
+    bool good = store_rank(j->store, what, e);
+    log_ranked(&j->ranked);
+    return good;
 }
 
 /* Roll up and rank, each even if the other failed. *failed: the first job that failed. */
@@ -62,9 +96,7 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
     if (j->store == NULL)
         return false;
     bool rolled = store_roll(j->store, &what, e);
-    what.done = tell_ranking;
-    what.until_ms = clock_mono_ms(j->options.clock) + JOBS_TURN_MS;
-    bool ranked = store_rank(j->store, &what, rolled ? e : &other);
+    bool ranked = rank_periods(j, &what, rolled ? e : &other);
     if (rolled)
         *failed = "top";
     return rolled && ranked;
