@@ -36,7 +36,7 @@ static void add_label(struct text *out, const char *value)
 
 static void add_rejects(const struct status *s, struct text *out)
 {
-    add_head(out, "lines_rejected_total", "counter", "Lines that were no event, by reason.");
+    add_head(out, "lines_rejected_total", "counter", "Records rejected, by reason.");
     for (int i = 0; i < REJECT_COUNT; i++)
         text_printf(out, "tallyd_lines_rejected_total{reason=\"%s\"} %" PRId64 "\n",
                     reject_name((enum reject_reason)i), s->books.entries[BOOK_REJECTED + i]);
@@ -47,9 +47,10 @@ static void add_reports(struct status *s, struct text *out)
     static const struct {
         const char *name, *help;
         int entry;
-    } rows[] = {{"events_counted_total", "Events that were counted, by report.", BOOK_COUNTED},
-                {"events_filtered_total", "Events that a report's conditions left out.", BOOK_FILTERED},
-                {"events_late_total", "Events too old for a report.", BOOK_LATE}};
+    } rows[] = {
+        {"events_counted_total", "Events counted, by report.", BOOK_COUNTED},
+        {"events_filtered_total", "Events that did not match a report's conditions.", BOOK_FILTERED},
+        {"events_late_total", "Events whose time had expired in every resolution of a report.", BOOK_LATE}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         add_head(out, rows[i].name, "counter", rows[i].help);
         for (size_t r = 0; r < s->options.report_count; r++) {
@@ -64,7 +65,7 @@ static void add_reports(struct status *s, struct text *out)
 static void add_late(const struct status *s, struct text *out)
 {
     add_head(out, "events_expired_total", "counter",
-             "Events that came when their slots of a span had expired: longer spans alone count them.");
+             "Events whose time bucket of this resolution had expired: only longer resolutions count them.");
     for (size_t r = 0; r < s->options.report_count; r++) {
         const struct report *report = &s->options.reports[r];
         for (int span = 0; span < SPAN_MONTH; span++) {
@@ -103,13 +104,13 @@ static void add_partitions(const struct status *s, struct text *out)
         const char *name, *help;
         int64_t (*value)(const struct status_partition *p);
         bool needs_end;
-    } rows[] = {
-        {"partition_next_offset", "Offset up to which a partition is counted and stored.", next_of, false},
-        {"partition_end_offset", "Offset at which a partition ends.", end_of, true},
-        {"partition_lag_messages", "Offsets between the two.", lag_of, true},
-        {"partition_open_transaction_seconds",
-         "How long a transaction in Kafka that is open has held back what is behind it.", transaction_of,
-         true}};
+    } rows[] = {{"partition_next_offset",
+                 "Next offset to count of a partition: all before it is counted and stored.", next_of, false},
+                {"partition_end_offset", "Offset of the end of a partition.", end_of, true},
+                {"partition_lag_messages", "Offsets of a partition that are not counted yet.", lag_of, true},
+                {"partition_open_transaction_seconds",
+                 "How long an open transaction in Kafka has held back the messages behind it.",
+                 transaction_of, true}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         add_head(out, rows[i].name, "gauge", rows[i].help);
         for (size_t k = 0; k < s->partition_count; k++) {
@@ -127,7 +128,7 @@ static void add_latencies(const struct status *s, struct text *out)
 {
     static const char name[] = "apply_duration_seconds";
     uint64_t sum = 0;
-    add_head(out, name, "histogram", "How long the store took to make a batch durable.");
+    add_head(out, name, "histogram", "Time the store took to commit a batch.");
     for (size_t i = 0; i < STATUS_LATENCIES; i++) {
         sum += s->latencies[i];
         text_printf(out, "tallyd_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
@@ -142,7 +143,7 @@ static void add_latencies(const struct status *s, struct text *out)
 static void add_interval(const struct status *s, struct text *out)
 {
     add_head(out, "flush_interval_seconds", "gauge",
-             "How long events are gathered before they are written, as the store can take it.");
+             "Interval at which batches are written; it grows if the store is slow.");
     text_puts(out, "tallyd_flush_interval_seconds ");
     add_seconds(out, s->figures.flush_interval_ms * 1000);
     text_putc(out, '\n');
@@ -153,15 +154,16 @@ static void add_prealloc(const struct status *s, struct text *out)
 {
     const struct prealloc_figures *f = &s->last_batch.prealloc;
     add_one(out, "documents_begun_total", "counter", f->begun,
-            "Documents with their first count, of periods after that in which the daemon began.");
+            "Documents that got their first count, in periods after that of the daemon's start.");
     add_one(out, "documents_preallocated_total", "counter", f->made,
-            "Documents made before anything was counted in them, as far as they were not there.");
+            "Documents that this daemon created before anything was counted in them.");
     add_one(out, "documents_preallocated_used_total", "counter", f->used,
-            "Documents begun that this daemon had made before.");
+            "Preallocated documents that got their first count.");
     add_one(out, "documents_preallocated_unused_total", "counter", f->unused,
-            "Documents made before, whose series was next counted in a later period.");
-    add_head(out, "preallocation_spike", "gauge",
-             "Documents made in the busiest minute of the UTC day so far, by the average minute's.");
+            "Preallocated documents whose series was next counted in a later period.");
+    add_head(
+        out, "preallocation_spike", "gauge",
+        "Documents created in the busiest minute of the UTC day so far, divided by the average minute's.");
     text_printf(out, "tallyd_preallocation_spike %" PRId64 ".%03" PRId64 "\n", f->spike_milli / 1000,
                 f->spike_milli % 1000);
 }
@@ -172,12 +174,11 @@ static void add_raws(const struct status *s, struct text *out)
     static const struct {
         const char *name, *help;
         size_t offset;
-    } rows[] = {{"raw_stored_total", "Events that are there as they are, by source.",
-                 offsetof(struct raw_figures, stored)},
-                {"raw_refused_total", "Events whose documents the server did not take.",
-                 offsetof(struct raw_figures, refused)},
-                {"raw_expired_total", "Events of a period that was dropped before they came.",
-                 offsetof(struct raw_figures, expired)}};
+    } rows[] = {
+        {"raw_stored_total", "Raw events stored, by source.", offsetof(struct raw_figures, stored)},
+        {"raw_refused_total", "Raw events that the server refused.", offsetof(struct raw_figures, refused)},
+        {"raw_expired_total", "Raw events not stored, since their period had been dropped.",
+         offsetof(struct raw_figures, expired)}};
     for (size_t i = 0; i < COUNT_OF(rows) && s->last_batch.raw_count > 0; i++) {
         add_head(out, rows[i].name, "counter", rows[i].help);
         for (size_t k = 0; k < s->last_batch.raw_count; k++) {
@@ -194,41 +195,42 @@ static void add_raws(const struct status *s, struct text *out)
 
 static void add_store(const struct status *s, struct text *out)
 {
-    add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches that are durable.");
+    add_one(out, "batches_applied_total", "counter", (int64_t)s->batches, "Batches committed.");
     add_one(out, "cells_applied_total", "counter", (int64_t)s->cells,
-            "Counters of a series and minute in them.");
-    add_one(out, "last_batch_events", "gauge", s->last_batch.events, "Events in the batch applied last.");
-    add_one(out, "last_batch_cells", "gauge", s->last_batch.cells, "Cells in the batch applied last.");
+            "Cells in committed batches: one per series and minute.");
+    add_one(out, "last_batch_events", "gauge", s->last_batch.events, "Events in the last committed batch.");
+    add_one(out, "last_batch_cells", "gauge", s->last_batch.cells, "Cells in the last committed batch.");
     add_latencies(s, out);
     add_interval(s, out);
     add_prealloc(s, out);
     add_raws(s, out);
     add_one(out, "expired_rows_total", "counter", (int64_t)s->expired_rows,
-            "Rows or documents deleted, or spans taken out of documents, since reports need not keep them.");
-    add_one(out, "expired_bytes_total", "counter", (int64_t)s->expired_bytes, "What they held.");
+            "Rows and documents that expired and were deleted, or whose shorter time buckets were.");
+    add_one(out, "expired_bytes_total", "counter", (int64_t)s->expired_bytes,
+            "Bytes of expired rows and documents that were deleted.");
     if (s->expired_wall_ms > 0) {
         add_one(out, "expire_last_run_seconds", "gauge", s->expired_wall_ms / 1000,
-                "When the store was last asked for what need not be kept, since 1970.");
+                "Time of the last expiry run, in seconds since 1970.");
         add_one(out, "expire_clock_ahead_seconds", "gauge", s->expired_ahead_ms / 1000,
-                "By how much the clock was ahead of the newest events then; expiry goes by the events.");
+                "How far the clock was ahead of the newest events at the last expiry run.");
     }
     add_one(out, "store_errors_total", "counter", (int64_t)s->store_errors,
-            "Attempts to store a batch that failed.");
+            "Failed attempts to commit a batch.");
     add_one(out, "store_reachable", "gauge", !s->store_is_away,
-            "Whether the store took what it was given last.");
+            "1 if the last attempt to commit succeeded, else 0.");
 }
 
 /* For a store that has jobs. */
 static void add_jobs(const struct status *s, struct text *out)
 {
     add_one(out, "rollup_months_total", "counter", (int64_t)s->months_rolled,
-            "Months of a report that this daemon rolled up into documents of their years.");
+            "Months of a report that this daemon rolled up into documents of years.");
     add_one(out, "rollup_documents_total", "counter", (int64_t)s->documents_rolled,
-            "Documents of months in them.");
+            "Documents of months that this daemon rolled up.");
     add_one(out, "top_periods_total", "counter", (int64_t)s->periods_ranked,
-            "Hours, days and months of a report whose largest series this daemon found.");
+            "Hours, days and months of a report that this daemon ranked.");
     add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
-            "Jobs that failed, and are tried again.");
+            "Failed runs of jobs; they are retried.");
 }
 
 /* The process' resident memory that is not of files: memory limits apply to it. -1: not known. */
@@ -251,14 +253,15 @@ static void add_memory(const struct status *s, struct text *out)
 {
     const struct status_figures *f = &s->figures;
     int64_t anonymous = anonymous_bytes();
-    add_one(out, "memory_shards_bytes", "gauge", f->shard_bytes, "What the ingest threads hold.");
-    add_one(out, "memory_queue_bytes", "gauge", f->queue_bytes, "What was fetched ahead for them.");
+    add_one(out, "memory_shards_bytes", "gauge", f->shard_bytes,
+            "Memory in use by the ingest threads' tables.");
+    add_one(out, "memory_queue_bytes", "gauge", f->queue_bytes, "Memory in use by messages fetched ahead.");
     if (f->memory_budget_bytes > 0)
         add_one(out, "memory_budget_bytes", "gauge", f->memory_budget_bytes,
-                "What the configuration allows for both.");
+                "Memory that the configuration allows for tables and messages fetched ahead.");
     if (anonymous >= 0)
         add_one(out, "memory_anonymous_bytes", "gauge", anonymous,
-                "Resident memory of the process that is no file's.");
+                "Resident memory of the process that is not backed by files.");
 }
 
 static void add_state(const struct status *s, struct text *out)
@@ -266,10 +269,10 @@ static void add_state(const struct status *s, struct text *out)
     struct text why = {0};
     add_head(out, "build_info", "gauge", "Always 1; the version is a label.");
     text_puts(out, "tallyd_build_info{version=\"" TALLYD_VERSION "\"} 1\n");
-    add_head(out, "start_time_seconds", "gauge", "When the daemon began, since 1970.");
+    add_head(out, "start_time_seconds", "gauge", "Start time of the daemon, in seconds since 1970.");
     text_printf(out, "tallyd_start_time_seconds %" PRId64 ".%03" PRId64 "\n", s->begun_wall_ms / 1000,
                 s->begun_wall_ms % 1000);
-    add_one(out, "ready", "gauge", status_is_ready_locked(s, &why), "Whether /readyz answers with 200.");
+    add_one(out, "ready", "gauge", status_is_ready_locked(s, &why), "1 if /readyz answers 200, else 0.");
     text_fini(&why);
 }
 
@@ -279,20 +282,21 @@ void metrics_write(struct status *s, struct text *out)
     add_state(s, out);
     add_one(out, "messages_consumed_total", "counter", s->figures.messages, "Messages consumed.");
     add_one(out, "lines_consumed_total", "counter", s->books.entries[BOOK_CONSUMED],
-            "Lines, or records of messages, consumed.");
-    add_one(out, "events_parsed_total", "counter", s->books.entries[BOOK_PARSED], "Lines that were events.");
+            "Records consumed: lines, or the records in messages.");
+    add_one(out, "events_parsed_total", "counter", s->books.entries[BOOK_PARSED], "Events parsed.");
     add_rejects(s, out);
     add_one(out, "dead_letters_written_total", "counter", s->figures.dead_letters,
-            "Rejected records written to the dead-letter topic or file.");
+            "Rejected records written to the dead-letter queue.");
     add_reports(s, out);
     add_late(s, out);
     add_partitions(s, out);
     add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
     add_one(out, "rebalances_total", "counter", s->figures.rebalances,
-            "How often the consumer group gave this daemon partitions.");
+            "Times the consumer group assigned partitions to this daemon.");
     add_one(out, "unproven_total", "counter", s->figures.unproven,
-            "How often counting went on though no counted record could be compared with its topic.");
-    add_one(out, "lag_messages", "gauge", status_lag_locked(s), "Messages there and not counted, of all.");
+            "Times counting continued although no counted record was left to compare with its topic.");
+    add_one(out, "lag_messages", "gauge", status_lag_locked(s),
+            "Messages that are not counted yet, over all partitions.");
     add_store(s, out);
     add_jobs(s, out);
     add_memory(s, out);
