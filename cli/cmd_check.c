@@ -7,15 +7,17 @@
 
 #include <stdio.h>
 
-static const char usage[] = "usage: tallyd check [-c FILE] [--print]\n"
-                            "\n"
-                            "Says whether a configuration is good. If it is not, every problem is printed\n"
-                            "with its file, line and column, and the exit status is 78.\n"
-                            "\n"
-                            "  -c, --config FILE  the configuration; without it, the built-in one\n"
-                            "      --print        show what is in effect, defaults and all, as YAML,\n"
-                            "                     and how much memory its limits let `run` take\n"
-                            "  -h, --help         this text\n";
+static const char usage[] =
+    "usage: tallyd check [-c FILE] [--print]\n"
+    "\n"
+    "Checks a configuration. It prints every problem with its file, line and column; the exit status is\n"
+    "then 78.\n"
+    "\n"
+    "  -c, --config FILE  the configuration; without it, the built-in one\n"
+    "      --print        show what is in effect, with all defaults, as YAML, and how much memory its "
+    "limits\n"
+    "                     allow `run`\n"
+    "  -h, --help         this text\n";
 
 static int finish(struct text *out)
 {

@@ -18,22 +18,22 @@
 static const char usage[] =
     "usage: tallyd import [OPTIONS] FILE…\n"
     "\n"
-    "Counts the lines of log files: plain, gzip, zstd, bzip2 or xz, or - for standard input. A file is known "
-    "by\n"
-    "its content: what was counted before (also under another name, or before it was compressed) is not "
-    "counted\n"
-    "again, a file that has grown is continued, and an import that was interrupted goes on where it was.\n"
+    "Counts the lines of log files: plain, gzip, zstd, bzip2 or xz, or - for standard input. A file is "
+    "known\n"
+    "by its content: lines that were counted before are not counted again, even under another name or "
+    "before\n"
+    "the file was compressed. Counting resumes where a file has grown, or where an import was interrupted.\n"
     "\n"
     "  -c FILE            configuration (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
     "  -j, --threads N    threads (default: one per processor, at most 8)\n"
-    "      --dry-run      count, say what would be stored, store nothing\n"
+    "      --dry-run      count, show what would be stored, store nothing\n"
     "      --decode STEPS how lines become events, as combined or syslog,combined (default: as configured)\n"
     "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
     "      --last-line    count the last line of a plain file even if it has no line feed and may be "
     "unfinished\n"
     "      --source-id ID name the source by hand, not by its content (one FILE)\n"
-    "  -q, --quiet        no progress, no books: only what went wrong\n"
+    "  -q, --quiet        print only errors: no progress, no books\n"
     "  -h, --help         this text\n";
 
 struct import {
@@ -230,10 +230,10 @@ static bool print_kept_out(void *context, const char *source, const char *partit
     char n[UNITS_NUMBER_BYTES];
     (void)context;
     if (source[0] == '\0' && partition[0] == '\0' && strcmp(entry, "other") == 0)
-        printf("  %-16s holds %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
+        printf("  %-16s counted %s events of series beyond its series_max as " STORE_OTHER_KEY "\n", report,
                units_number(value, n));
     if (source[0] == '\0' && partition[0] == '\0' && strncmp(entry, "late.", strlen("late.")) == 0)
-        printf("  %-16s has no %ss of %s events: these had expired when they came\n", report,
+        printf("  %-16s lacks the %ss of %s events: they had expired when the events came\n", report,
                entry + strlen("late."), units_number(value, n));
     return true;
 }
@@ -254,7 +254,7 @@ static int import_files(struct import *im, char **paths, const atomic_bool *stop
     if (!atomic_load(stop))
         return status;
     fprintf(stderr,
-            "tallyd import: interrupted; what was read is stored, the same command goes on from there\n");
+            "tallyd import: interrupted; what was read is stored, run the same command again to resume\n");
     return 128 + stop_signal();
 }
 
@@ -271,7 +271,7 @@ static int expire_last(struct import *im, int status)
                units_number((int64_t)rows, number));
     if (good)
         return status;
-    fprintf(stderr, "tallyd import: what need not be kept is not all let go yet: %s\n", e.text);
+    fprintf(stderr, "tallyd import: not everything that expired is deleted yet: %s\n", e.text);
     return status == 0 && !e.retryable ? e.code : status;
 }
 

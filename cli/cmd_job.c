@@ -18,30 +18,32 @@ static const char usage[] =
     "usage: tallyd job list [OPTIONS]\n"
     "       tallyd job run rollup|top [--now] [--dry-run] [OPTIONS]\n"
     "       tallyd job run rollup|top --rebuild FROM TO [OPTIONS]\n"
-    "       tallyd job run expire [--dry-run] [OPTIONS]\n"
+    "       tallyd job run expire [--now] [--dry-run] [OPTIONS]\n"
     "\n"
-    "What `tallyd run` does beside counting, done by hand. Each may be killed, and another goes on. Of "
-    "several\n"
-    "daemons and commands, one at a time rolls up, or ranks, a report.\n"
+    "Shows or runs the jobs that `tallyd run` does beside counting. A job may be killed: the next run "
+    "resumes\n"
+    "it. Of several daemons and commands, one at a time rolls up, or ranks, a report.\n"
     "\n"
-    "  list                how each job stands: what waits, and who has it in hand\n"
-    "  run rollup          in MongoDB: months that are over into the documents of their years, from which\n"
-    "                      charts of a year are read; and weeks likewise, with jobs.weeks. SQLite needs\n"
-    "                      none of it: batches do it there\n"
-    "  run top             in MongoDB: the largest series of hours, days and months that are over, from\n"
-    "                      which rankings are answered. SQLite has no need: it ranks in milliseconds\n"
-    "  run expire          what is older than `keep` of its report says, and raw events whose period is "
-    "over;\n"
-    "                      as of the newest events counted. SQLite: while no daemon runs on the store\n"
+    "  list                show the state of each job: how many periods wait, and who works on them\n"
+    "  run rollup          MongoDB: roll past months up into documents of years, which charts of a year "
+    "read;\n"
+    "                      with jobs.weeks also documents of weeks. SQLite does not need it: batches do it\n"
+    "  run top             MongoDB: rank the series of past hours, days and months; queries for the top "
+    "series\n"
+    "                      read these rankings. SQLite does not need it: it ranks in milliseconds\n"
+    "  run expire          delete time buckets that have expired (`keep` of each report), and raw events of\n"
+    "                      expired periods, as of the newest events. SQLite: only while no daemon runs\n"
     "\n"
-    "      --now           also periods that are not over; of `expire`: as of the computer's clock, though\n"
-    "                      no events are as new\n"
-    "      --dry-run       say what would be done\n"
-    "      --rebuild       those from FROM to TO again, though they are done: after documents were changed "
+    "      --now           rollup, top: also periods that are not over. expire: go by the computer's clock,\n"
+    "                      even if no events are as new\n"
+    "      --dry-run       show what would be done\n"
+    "      --rebuild       do periods from FROM to TO again: after documents were changed or added by hand, "
     "or\n"
-    "                      brought in by hand, or counted by a version that did not say so; what was taken\n"
-    "                      away from months stays in their years.\n"
-    "                      Weeks that begin on another day than query.week_start are made anew, all of them\n"
+    "                      counted by a version without version stamps. Series that were removed from "
+    "months\n"
+    "                      stay in documents of years. If query.week_start has changed, all documents of "
+    "weeks\n"
+    "                      are made again\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
     "  -h, --help          this text\n"
@@ -90,15 +92,16 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return options_bad_usage("job", "expected `list`, `run rollup`, `run top` or `run expire`");
     if (args->what == JOB_LIST)
         return args->rebuild || args->roll.now || args->roll.dry
-                   ? options_bad_usage("job", "`list` only tells")
+                   ? options_bad_usage("job", "`list` takes no --now, --dry-run or --rebuild")
                    : 0;
     if (args->what == JOB_EXPIRE && args->rebuild)
-        return options_bad_usage("job", "`run expire` takes --dry-run and --now: what expired stays so");
+        return options_bad_usage("job",
+                                 "`run expire` takes no --rebuild: expired time buckets do not come back");
     if (count != (args->rebuild ? 4 : 2))
         return options_bad_usage("job", args->rebuild ? "--rebuild expects FROM and TO"
                                                       : "only --rebuild takes times");
     if (args->rebuild && args->roll.dry)
-        return options_bad_usage("job", "--rebuild and --dry-run do not go together");
+        return options_bad_usage("job", "--rebuild and --dry-run exclude each other");
     return args->rebuild ? take_range(args, operands + 2) : 0;
 }
 
@@ -122,7 +125,7 @@ struct told {
 static void tell_held(void *context, const char *report, const char *owner)
 {
     struct told *told = context;
-    printf("%s is in hand of %s\n", report, owner[0] != '\0' ? owner : "another");
+    printf("%s: %s works on it\n", report, owner[0] != '\0' ? owner : "another process");
     told->held++;
 }
 
@@ -149,7 +152,7 @@ static void tell_job(void *context, const struct store_job *job)
     size_t *count = context;
     char iso[CIVIL_ISO_BYTES] = "never";
     if ((*count)++ == 0)
-        printf("%-10s %-24s %10s  %-20s  %s\n", "job", "report", "waiting", "last run", "in hand");
+        printf("%-10s %-24s %10s  %-20s  %s\n", "job", "report", "waiting", "last run", "owner");
     if (job->last_run_ms > 0)
         civil_iso(job->last_run_ms, iso);
     printf("%-10s %-24s %10" PRIu64 "  %-20s  %s\n", job->name, job->report, job->waiting,
@@ -170,7 +173,7 @@ static bool list(const struct config *c, struct store *st, struct err *e)
             tell_job(&count, &job);
     }
     if (good && count == 0)
-        puts("no job: batches do all of it in this store, and reports keep everything");
+        puts("no job: this store needs none, and reports keep everything");
     return good;
 }
 
@@ -186,14 +189,15 @@ static bool roll(const struct arguments *args, const struct config *c, struct st
     if (st->jobs != NULL && !(told.is_top ? store_rank : store_roll)(st, &what, e))
         return false;
     if (told.held > 0)
-        return err_set(e, EX_TEMPFAIL, "others are at work: `tallyd job list` shows when they are done");
+        return err_set(e, EX_TEMPFAIL,
+                       "other processes work on these reports: `tallyd job list` shows when they are done");
     if (told.count == 0)
         puts("nothing waits");
     return true;
 }
 
 /* Expire by another handle, which is opened for writing with the reports and their `keep`. */
-static bool let_go(const struct config *c, bool by_clock, struct err *e)
+static bool expire_rows(const struct config *c, bool by_clock, struct err *e)
 {
     const struct store_options options = setup_store(c);
     const atomic_bool *stop = stop_catch();
@@ -203,9 +207,10 @@ static bool let_go(const struct config *c, bool by_clock, struct err *e)
     bool good = st != NULL && expire_all(st, by_clock, stop, false, &rows, e);
     store_close(st);
     if (rows > 0 || good)
-        printf("%s rows or documents let go\n", units_number((int64_t)rows, number));
+        printf("%s rows or documents expired\n", units_number((int64_t)rows, number));
     if (good && atomic_load(stop))
-        return err_set(e, EX_TEMPFAIL, "interrupted: the same command, or a daemon, goes on from there");
+        return err_set(e, EX_TEMPFAIL,
+                       "interrupted: run the same command again, or a daemon, to expire the rest");
     return good;
 }
 
@@ -214,10 +219,11 @@ static void tell_time(const struct event_time *by)
 {
     char now[CIVIL_ISO_BYTES], wall[CIVIL_ISO_BYTES];
     if (by->now_ms == 0)
-        puts("nothing expires before something is counted; --now goes by the clock");
+        puts("nothing is counted yet, so nothing expires; --now goes by the clock");
     else
-        printf("as of %s, since no newer events were counted; the clock says %s: --now goes by it\n",
-               civil_iso(by->now_ms, now), civil_iso(by->wall_ms, wall));
+        printf(
+            "expiry goes by %s, the time of the newest events; the clock says %s: --now goes by the clock\n",
+            civil_iso(by->now_ms, now), civil_iso(by->wall_ms, wall));
 }
 
 static bool expire(const struct arguments *args, const struct config *c, struct store *st, struct err *e)
@@ -228,11 +234,11 @@ static bool expire(const struct arguments *args, const struct config *c, struct 
         !expire_show(stdout, st, c->reports, c->report_count, &by, &count, e))
         return false;
     if (count == 0)
-        puts("reports keep everything: `keep` of a report says for how long");
+        puts("reports keep everything: set `keep` of a report to limit it");
     else if (by.now_ms < by.wall_ms)
         tell_time(&by);
     fflush(stdout);
-    return args->roll.dry || let_go(c, args->roll.now, e);
+    return args->roll.dry || expire_rows(c, args->roll.now, e);
 }
 
 static bool work(const struct arguments *args, const struct config *c, struct store *st, struct err *e)

@@ -29,22 +29,22 @@ static const char usage[] =
     "usage: tallyd run [OPTIONS]\n"
     "\n"
     "Counts live sources and serves the page and the API, until SIGINT or SIGTERM. The configuration names\n"
-    "either any number of Kafka topics (type: kafka), or one file, or standard input. A topic or file is "
-    "gone\n"
-    "on with where the store says; a file is followed as it grows and is rotated.\n"
+    "any number of Kafka topics (type: kafka), or one file, or standard input. Counting resumes at the\n"
+    "position in the store. A file is followed while it grows and is rotated.\n"
     "\n"
     "  -c, --config FILE   configuration (default: built in: standard input)\n"
     "      --store URL     store to count into (default: sqlite:tallyd.db)\n"
-    "      --listen ADDR   where to serve (default: 127.0.0.1:8080); port 0 takes a free one\n"
-    "      --accept TOPIC  this topic was re-created, or lost records before they were counted: count on,\n"
-    "                      as the refusal said (TOPIC~: as a new topic); may be repeated\n"
+    "      --listen ADDR   address to serve on (default: 127.0.0.1:8080); port 0 takes a free one\n"
+    "      --accept TOPIC  count a topic that was refused, since it was re-created or lost records before "
+    "they\n"
+    "                      were counted; TOPIC~ counts it as a new topic. May be repeated\n"
     "  -h, --help          this text\n"
     "\n"
     "  tallyd run -c tallyd.yaml\n"
     "  tail -n 0 -F /var/log/apache2/access.log | tallyd run\n"
     "\n"
-    "Signals: HUP reads the configuration again, TERM and INT store what was read and end.\n"
-    "A pipe cannot be continued: what it brings while nothing runs, or again, is not noticed.\n";
+    "Signals: HUP reads the configuration again; TERM and INT store what was read, and end.\n"
+    "A pipe cannot be resumed: tallyd does not notice what it missed, nor what comes through it twice.\n";
 
 struct run {
     struct config *config;

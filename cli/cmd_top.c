@@ -14,17 +14,16 @@
 static const char usage[] =
     "usage: tallyd top [OPTIONS]\n"
     "\n"
-    "Watches a running daemon in this terminal: its rate, rejected lines and lag, the last hour by minute, "
-    "status\n"
-    "classes (of a report that is `by: [status_class]` or `by: [status]`), and the top series with share and "
-    "trend\n"
-    "against the hour before; each second anew. q ends it. Where it does not run in a terminal it prints "
-    "that once.\n"
+    "Watches a running daemon in this terminal: its rate, rejected lines and lag, the last hour by minute,\n"
+    "status classes (if a report is `by: [status_class]` or `by: [status]`), and the top series with share\n"
+    "and trend against the hour before. It redraws each second; q ends it. Without a terminal it prints one\n"
+    "picture and ends.\n"
     "\n"
     "      --url URL           the daemon (default: http://127.0.0.1:8080)\n"
-    "      --cacert FILE       with https://, a PEM file with who may have signed the daemon's certificate\n"
-    "      --report NAME       whose series (default: pages, else the first report with series)\n"
-    "      --measure NAME      by what they are ranked (default: the report's first)\n"
+    "      --cacert FILE       for https://: PEM file with certificates that may have signed the daemon's\n"
+    "      --report NAME       the report whose series are shown (default: pages, else the first with "
+    "series)\n"
+    "      --measure NAME      the measure that ranks them (default: the report's first)\n"
     "  -h, --help              this text\n";
 
 static int parse_arguments(struct live *l, int argc, char **argv)

@@ -18,21 +18,22 @@ static const char usage[] =
     "usage: tallyd verify [OPTIONS] [FILE…]\n"
     "\n"
     "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
-    "the books. Give it every file that was counted, under any name and packed or not; topics are those of\n"
-    "the configuration. What was not given, or is there no more, is named, and the rest compared as far as\n"
-    "it goes.\n"
+    "the books. Give it every file that was counted, under any name, compressed or not. Topics come from "
+    "the\n"
+    "configuration. It lists sources that were not given and records that are gone, and compares the rest.\n"
     "\n"
     "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
     "counted\n"
     "      --store URL  store to verify (default: sqlite:tallyd.db)\n"
-    "      --decode STEPS  the FILEs were imported with this\n"
-    "      --source-id ID  the FILE was imported under this name\n"
-    "      --store-only needs no source: compares books, spans, and what else the store says twice\n"
+    "      --decode STEPS  steps with which the FILEs were imported\n"
+    "      --source-id ID  name under which the FILE was imported\n"
+    "      --store-only read no source: compare books, resolutions, and what else the store says twice\n"
     "  -h, --help       this text\n"
     "\n"
-    "Exit status: 0 all equal; 1 differences, which are printed; else 2 a source was not given, or, with\n"
-    "--store-only, not all of it could be judged, since it was written all the while; else 3 records of a\n"
-    "topic are there no more, and what is left agrees with the store.\n";
+    "Exit status: 0 all equal; 1 differences, which are printed; 2 a source was not given, or --store-only\n"
+    "could not judge everything, since daemons kept writing; 3 records of a topic are gone, and what is "
+    "left\n"
+    "agrees with the store. The first that applies of 1, 2, 3.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2

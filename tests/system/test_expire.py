@@ -163,7 +163,7 @@ class Import(Expiring, Case):
         out = self.tallyd("job", "run", "expire", "--dry-run", "-c", "tallyd.yaml", env=clock)
         self.assertRegex(out, rf"(?m)^pages +minute +the first +{iso(self.hour - 3 * HOUR)}$")
         self.assertNotIn("let go", out)
-        rows = int(re.search(r"(?m)^([\d,]+) rows or documents let go$",
+        rows = int(re.search(r"(?m)^([\d,]+) rows or documents expired$",
                              self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", env=clock))[1].replace(",", ""))
         self.assertGreater(rows, 0)
         self.check()

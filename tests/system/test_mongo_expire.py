@@ -111,7 +111,7 @@ class MongoExpire(MongoCase, Expiring):
         said = re.findall(r"(?m)^(\w+) +(\w+) +the first +(\S+)$",
                           self.tallyd("job", "run", "expire", "--dry-run", *words, env=clock))
         self.assertNotIn("expired", self.base.reports.find_one({"_id": "site"}))
-        self.assertRegex(self.tallyd("job", "run", "expire", *words, env=clock), r"(?m)^[\d,]{3,} rows or documents let go$")
+        self.assertRegex(self.tallyd("job", "run", "expire", *words, env=clock), r"(?m)^[\d,]{3,} rows or documents expired$")
         marks = [(report, span, self.marks(report)[span].strftime("%Y-%m-%dT%H:%M:%SZ"))
                  for report in ("site", "pages", "moments") for span in ("second", "minute", "hour", "day")
                  if span in self.marks(report)]

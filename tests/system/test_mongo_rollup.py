@@ -237,7 +237,7 @@ class Rollup(RollupCase):
         self.count_lines(lines)
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=30)
         self.base.jobs.update_many({}, {"$set": {"fence": 7, "until": soon, "owner": "another 42"}})
-        self.assertIn("pages is in hand of another 42", self.roll(status=EX_TEMPFAIL))
+        self.assertIn("pages: another 42 works on it", self.roll(status=EX_TEMPFAIL))
         self.assertIn("another 42", self.job("list"))
         self.base.jobs.update_many({}, {"$set": {"until": soon - datetime.timedelta(seconds=31)}})
         self.roll()

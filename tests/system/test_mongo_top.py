@@ -234,7 +234,7 @@ class Rankings(TopCase):
         self.count_events(events_of(self.dice, 30))
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=60)
         self.base.jobs.update_one({"_id": "top/pages"}, {"$set": {"fence": 7, "until": soon, "owner": "another 42"}}, upsert=True)
-        self.assertIn("pages is in hand of another 42", self.rank(status=EX_TEMPFAIL))
+        self.assertIn("pages: another 42 works on it", self.rank(status=EX_TEMPFAIL))
         self.assertRegex(self.job("list"), r"top +pages .* another 42")
         self.assertRegex(self.job("list"), r"top +kinds +0 ")
         self.forget_leases()
