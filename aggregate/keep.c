@@ -42,16 +42,17 @@ bool keep_check(const struct report *r, struct err *e)
 {
     char shorter[KEEP_BYTES], longer[KEEP_BYTES];
     if (report_cell(r) > SPAN_SECOND && r->keep_ms[SPAN_SECOND] > 0)
-        return err_set(e, EX_CONFIG,
-                       "found keep of seconds, which only a report of `layout: minute` counts: leave it out");
+        return err_set(
+            e, EX_CONFIG,
+            "found keep of seconds, expected it with `layout: minute` only: other layouts count no seconds");
     for (int s = (int)report_cell(r); s + 1 < SPAN_COUNT; s++) {
         int64_t ms = r->keep_ms[s], next_ms = r->keep_ms[s + 1];
         if (next_ms == 0 || (ms > 0 && ms <= next_ms))
             continue;
         const char *name = span_name((enum span)s), *next = span_name((enum span)(s + 1));
         return err_set(e, EX_CONFIG,
-                       "found keep of %ss %s and of %ss %s, expected %ss at least as long as %ss: what is "
-                       "gone of a span is answered from the longer ones",
+                       "found keep of %ss %s and of %ss %s, expected %ss at least as long as %ss: queries "
+                       "for expired buckets read longer ones",
                        name, keep_text(ms, shorter), next, keep_text(next_ms, longer), next, name);
     }
     return true;

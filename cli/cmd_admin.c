@@ -110,7 +110,7 @@ static bool print_shell(const struct arguments *args, const struct config *c, st
     char shown[STORE_URL_BYTES];
     if (!mongo_is_url(c->store.url))
         return err_set(e, EX_USAGE,
-                       "found the store %s, expected one in MongoDB: others need nothing of this",
+                       "found the store %s, expected one in MongoDB: other stores need none of this",
                        store_show(c->store.url, shown));
     return mongo_admin(c->store.url, &task, out, e);
 }

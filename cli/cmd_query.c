@@ -136,10 +136,9 @@ static void print_note(const struct query *q, const struct query_stats *stats)
     if (q->format != QUERY_TABLE)
         return;
     if (!stats->every_series && stats->series_matched == 0)
-        fputs("note: no series of the report was ever counted that the filters match\n", stderr);
+        fputs("note: the report has no series that matches the filters\n", stderr);
     else if (stats->total.rows == 0)
-        fputs("note: nothing was counted in this range; without --from and --to it is the last hour\n",
-              stderr);
+        fputs("note: nothing was counted in this range; the default range is the last hour\n", stderr);
 }
 
 static bool answer(const struct query *q, const struct config *c, bool explain, struct err *e)

@@ -210,7 +210,8 @@ static bool open_stream(struct run *run, struct err *e)
 static void log_store_away(const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
-    log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting for it\"", log_quote(e->text, quoted));
+    log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting until it answers\"",
+                log_quote(e->text, quoted));
 }
 
 /* Open a file. An empty one has no content that could identify it: wait for its first bytes. */
@@ -256,7 +257,7 @@ static void serve_on(struct run *run)
         bool before = good;
         good = pipeline_tidy(run->pipeline, &e);
         if (before && !good)
-            log_warn("tidy_failed", "error=%s", log_quote(e.text, quoted));
+            log_warn("housekeeping_failed", "error=%s", log_quote(e.text, quoted));
     }
 }
 
@@ -268,7 +269,8 @@ static bool count_source(struct run *run, struct err *e)
     bool good = pipeline_run(run->pipeline, run->source.reader, &run->source.range, e);
     size_t left = reader_left(run->source.reader);
     if (good && left > 0 && !is_stopping(run))
-        log_warn("line_left", "bytes=%zu reason=\"an unfinished last line, and another file took its place\"",
+        log_warn("line_left",
+                 "bytes=%zu reason=\"the last line is unfinished, and another file has replaced this one\"",
                  left);
     run->counting = false;
     books_add(&run->over, &p->books);
@@ -406,7 +408,7 @@ static bool is_stopped_early(const struct run *run, const struct err *e)
 {
     if (!is_stopping(run) || (e->code != 0 && !e->retryable))
         return false;
-    log_info("stopped", "reason=\"a signal, before the store could be opened\"");
+    log_info("stopped", "reason=\"a signal came before the store could be opened\"");
     return true;
 }
 

@@ -103,7 +103,7 @@ static const char *why_not_given(const struct range *r)
     if (is_topic(r))
         return "its topic is not in the configuration";
     if (r->label[0] == '/' && stat(r->label, &status) != 0 && errno == ENOENT)
-        return "it is not there any more";
+        return "it no longer exists";
     return "it is not among the FILEs";
 }
 

@@ -65,12 +65,11 @@ static void print_part(const char *what, int64_t bytes, const char *limits, stru
 void budget_print(const struct config *c, struct text *out)
 {
     struct budget b = budget_of(c);
-    text_puts(
-        out,
-        "#\n# What `tallyd run` takes of memory at most, each part being as full as its limits let it:\n");
+    text_puts(out,
+              "#\n# The most memory that `tallyd run` uses, if each part is as full as its limits allow:\n");
     print_part("series, counters and raw events", b.shards_bytes,
                "aggregate.*, of each report and kafka.threads", out);
-    print_part("lines and messages at hand", b.input_bytes, "limits.line_max", out);
+    print_part("lines and messages in work", b.input_bytes, "limits.line_max", out);
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);
     print_part("pages and keys of the store", b.store_bytes, "", out);

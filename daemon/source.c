@@ -61,19 +61,17 @@ static bool go_on(struct source *src, const struct search *s, struct err *e)
     if (!reader_skip(src->reader, s->match.to, e)) {
         if (e->code != EX_DATAERR)
             return err_prefix(e, "%s", s->path);
-        return err_set(
-            e, EX_DATAERR,
-            "%s is shorter than what was counted of it, %lld bytes: it was truncated, or another file "
-            "begins alike; --source-id NAME counts it as a source of its own",
-            s->path, (long long)s->match.to);
+        return err_set(e, EX_DATAERR,
+                       "%s is shorter than the %lld bytes that were counted of it: it was truncated, or "
+                       "another file has the same beginning. --source-id NAME counts it as a new source",
+                       s->path, (long long)s->match.to);
     }
     uint64_t hash = identity_tail(reader_tail(src->reader), &len);
     if (len != s->match.tail_len || hash != s->match.tail_hash)
-        return err_set(
-            e, EX_DATAERR,
-            "%s differs from what was counted of it before byte %lld: it was changed, or another file "
-            "begins alike; --source-id NAME counts it as a source of its own",
-            s->path, (long long)s->match.to);
+        return err_set(e, EX_DATAERR,
+                       "%s has changed before byte %lld since it was counted, or another file has the same "
+                       "beginning. --source-id NAME counts it as a new source",
+                       s->path, (long long)s->match.to);
     src->range.to = s->match.to;
     src->is_known = true;
     return true;
@@ -82,7 +80,7 @@ static bool go_on(struct source *src, const struct search *s, struct err *e)
 static void write_note(struct source *src, const struct search *s)
 {
     if (s->match_len > 0 && strcmp(s->match.label, s->path) != 0)
-        snprintf(src->note, sizeof src->note, "is what was counted as %.500s", s->match.label);
+        snprintf(src->note, sizeof src->note, "was counted before as %.500s", s->match.label);
     else if (s->match_len == 0 && s->path_known)
         snprintf(src->note, sizeof src->note, "has new content under an old name: counted as a new source");
 }

@@ -97,13 +97,12 @@ static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile, 
     char iso[CIVIL_ISO_BYTES];
     enum span kept = advice_kept_span(r, marks, tile->from_ms);
     bool is_any = kept < SPAN_COUNT && !rd->windows.ask.by_cell;
-    return err_set(
-        e, EX_UNAVAILABLE,
-        "report %s has its %ss from %s on, earlier ones are gone (reports.%s.keep): ask for a later "
-        "start%s%s%s",
-        r->name, span_name(tile->slot), civil_iso(marks->before_ms[tile->slot], iso), r->name,
-        is_any ? ", or let start, step and ranges be whole " : "", is_any ? span_name(kept) : "",
-        is_any ? "s of UTC" : "");
+    return err_set(e, EX_UNAVAILABLE,
+                   "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
+                   "later start%s%s%s",
+                   r->name, span_name(tile->slot), civil_iso(marks->before_ms[tile->slot], iso), r->name,
+                   is_any ? ", or make start, step and ranges whole " : "", is_any ? span_name(kept) : "",
+                   is_any ? "s of UTC" : "");
 }
 
 static bool check_marks(const struct reading *rd, struct err *e)

@@ -82,8 +82,8 @@ static bool refuse_gone(const struct bound *b, const struct plan_tile *tile, str
     else if (!a->has_step && kept < SPAN_COUNT)
         snprintf(other, sizeof other, ", or for a range of whole %ss of UTC", span_name(kept));
     return err_set(e, EX_UNAVAILABLE,
-                   "report %s has its %ss from %s on, earlier ones are gone (reports.%s.keep): "
-                   "ask for a later start%s",
+                   "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
+                   "later start%s",
                    a->report->name, span_name(tile->slot), civil_iso(b->marks.before_ms[tile->slot], iso),
                    a->report->name, other);
 }

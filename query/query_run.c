@@ -14,8 +14,8 @@ static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
     char iso[ZONE_ISO_BYTES];
     return ms % report_cell_ms(a->report) == 0 ||
            err_set(e, EX_UNAVAILABLE,
-                   "a step would begin at %s, within a minute, and report %s has whole ones of UTC: ask for "
-                   "another range, or in UTC",
+                   "a step would begin at %s, within a minute, but report %s counts whole minutes of UTC: "
+                   "ask for another range, or in UTC",
                    zone_iso(a->zone, ms, iso), a->report->name);
 }
 
@@ -168,7 +168,7 @@ void query_explain(const struct query *q, const struct query_stats *stats, struc
     explain_head(q, stats, out);
     for (size_t i = 0; i < stats->scan_count && i < QUERY_READS_MAX; i++) {
         const struct query_read *read = &stats->reads[i];
-        text_printf(out, "  %-6s slots %s to %s: %" PRIu64 " rows, %" PRIu64 " bytes\n",
+        text_printf(out, "  %-6s buckets %s to %s: %" PRIu64 " rows, %" PRIu64 " bytes\n",
                     span_name(read->slot), civil_iso(read->from_ms, from), civil_iso(read->to_ms, to),
                     read->stats.rows, read->stats.bytes);
     }

@@ -240,7 +240,7 @@ static bool bind(struct ranking *r, struct err *e)
     if (!bound_fill(&r->bound, e))
         return false;
     if (a->every_measure)
-        return err_set(e, EX_USAGE, "measure: series are ranked by one, not by all of them");
+        return err_set(e, EX_USAGE, "measure: found all, expected one: series are ranked by one measure");
     bound_widen(&r->bound);
     r->before_ms = a->from_ms - (a->to_ms - a->from_ms);
     r->has_before = r->before_ms >= 0;

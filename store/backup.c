@@ -19,7 +19,7 @@ bool backup_partial(const char *path, char partial[BACKUP_PATH_BYTES], struct er
 bool backup_may_write(const struct backup *b, struct err *e)
 {
     return b->force || access(b->path, F_OK) != 0 ||
-           err_set(e, EX_CANTCREAT, "%s is there already: name another one, or give --force to replace it",
+           err_set(e, EX_CANTCREAT, "%s exists already: name another one, or give --force to replace it",
                    b->path);
 }
 

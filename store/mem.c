@@ -416,7 +416,8 @@ static const struct store_reader_ops reader_ops = {
 struct store *mem_open(enum store_mode mode, const struct report *reports, size_t report_count, struct err *e)
 {
     if (mode == STORE_READ) {
-        err_set(e, EX_NOINPUT, "mem: is empty for everyone but the process that fills it");
+        err_set(e, EX_NOINPUT,
+                "the store mem: belongs to the process that counts into it: no other process can read it");
         return NULL;
     }
     struct mem *m = xcalloc(1, sizeof *m);

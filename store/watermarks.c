@@ -101,7 +101,7 @@ bool store_check_mark(const struct scan *scan, const struct marks *marks, struct
     char iso[CIVIL_ISO_BYTES];
     int64_t before_ms = marks->before_ms[scan->slot];
     return scan->from_ms >= before_ms || scan->from_ms == scan->to_ms ||
-           err_set_retryable(e, EX_UNAVAILABLE, "%ss before %s were let go just now: ask again",
+           err_set_retryable(e, EX_UNAVAILABLE, "%ss before %s have just expired: ask again",
                              span_name(scan->slot), civil_iso(before_ms, iso));
 }
 

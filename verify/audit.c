@@ -108,7 +108,7 @@ static bool take_step(struct audit *a, step_fn *step, size_t report, const char 
         end_step(a);
         return true;
     }
-    fprintf(a->out, "not judged: %s, which was written all the while: ask again when less is counted\n",
+    fprintf(a->out, "not judged: %s, since daemons kept writing it: run it again when less is counted\n",
             what);
     a->unjudged++;
     return true;
@@ -147,7 +147,8 @@ static bool say_report(struct audit *a, size_t report, struct err *e)
         fprintf(a->out, "%s %ss%s%s", s > report_cell(r) ? "," : "", span_name(s),
                 from_ms > 0 ? " from " : "", from_ms > 0 ? civil_iso(from_ms, iso) : "");
     }
-    fprintf(a->out, "%s\n", audit_count(r) < 0 ? "; without a count, nothing to hold against the books" : "");
+    fprintf(a->out, "%s\n",
+            audit_count(r) < 0 ? "; no measure is a count, so the books cannot be compared" : "");
     return true;
 }
 
@@ -164,7 +165,7 @@ bool audit_store(struct audit *a, struct err *e)
                say_report(a, r, e);
     }
     if (good)
-        fprintf(a->out, "not looked at: earlier generations of reports%s\n",
+        fprintf(a->out, "not checked: earlier generations of reports%s\n",
                 a->store->is_shared ? ", rankings, weeks, raw events" : "");
     return good;
 }

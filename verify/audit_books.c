@@ -141,8 +141,8 @@ static void judge_report(struct audit *a, const struct account *c, size_t r)
         text_printf(said, "%s counts it from %" PRId64 " to %" PRId64 "\n", name, c->since[r], c->until[r]);
     if (c->has_position && c->until[r] > c->next && (said = say_of(a, c)) != NULL)
         text_printf(said,
-                    "%s was counted to %" PRId64 ", but the store would go on from %" PRId64
-                    ": what is between would be counted twice\n",
+                    "%s was counted to %" PRId64 ", but the store would resume at %" PRId64
+                    ": the records between would be counted twice\n",
                     name, c->until[r], c->next);
 }
 
@@ -216,7 +216,7 @@ static void judge_total(struct audit *a, const struct totals *t, const char *wha
     if (said != NULL)
         text_printf(said, "%s: %s: the books have %" PRId64 " events, its months %s%s\n", t->report, what,
                     books, number_text(cells * EVENT_SCALE, number),
-                    are_all ? "" : ", though some are not kept any more");
+                    are_all ? "" : ", though some have expired");
 }
 
 int audit_count(const struct report *r)

@@ -236,7 +236,7 @@ static void compare_missing(struct comparison *c, const struct verify_missing *m
 static void say_missing(const struct comparison *c, const struct verify_missing *missing)
 {
     char iso[CIVIL_ISO_BYTES];
-    fprintf(c->v->out, "%s: %" PRId64 " events are of what is not there: ", c->recount->report->name,
+    fprintf(c->v->out, "%s: %" PRId64 " events are of records that are gone: ", c->recount->report->name,
             missing->events);
     if (c->last_more_ms >= 0)
         fprintf(c->v->out, "its %ss before %s may hold more than is recounted, later ones are equal\n",

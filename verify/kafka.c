@@ -169,7 +169,7 @@ static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_messa
         return true;
     const char *topic = rd->topic->source->topic;
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR && kafka_is_lost(m->err))
-        return err_set(e, EX_UNAVAILABLE, "topic %s, partition %d: %s: verify once more", topic, m->partition,
+        return err_set(e, EX_UNAVAILABLE, "topic %s, partition %d: %s: run verify again", topic, m->partition,
                        rd_kafka_err2str(m->err));
     bool is_record = m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     if (!is_record && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
@@ -197,7 +197,8 @@ static bool read_all(struct rereader *rr, const struct position *positions, stru
         kafka_wake(rr->kafka);
         silent_ms = n > 0 ? 0 : silent_ms + POLL_MS;
         if (silent_ms > SILENCE_MS)
-            good = err_set(e, EX_TEMPFAIL, "the cluster has sent nothing for %d s: is it reachable?",
+            good = err_set(e, EX_TEMPFAIL,
+                           "the cluster has sent nothing for %d s: check that its brokers are reachable",
                            SILENCE_MS / 1000);
         for (size_t i = 0; i < n; i++) {
             good = good && take_message(rr, find_reading(rr, messages[i], positions), messages[i], e);
@@ -217,7 +218,7 @@ static bool begin_all(struct rereader *rr, const struct position *positions, str
         if (source == NULL || sources[i].is != SOURCE_NOT_GIVEN)
             continue;
         bool good = is_newest ? begin_partition(rr, &positions[i], i, source, &sources[i], e)
-                              : give_up(rr, &positions[i], &sources[i], "another topic has its name now", e);
+                              : give_up(rr, &positions[i], &sources[i], "another topic has this name now", e);
         if (!good)
             return false;
     }

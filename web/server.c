@@ -132,7 +132,7 @@ static void refuse_method(struct MHD_Connection *con, const char *path, const ch
         api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET, HEAD and POST are answered here"));
     } else if (has_body(con) && !form_is(type)) {
         api_error(rp, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                  slice_text("what is posted is a form here: Content-Type: " FORM_TYPE));
+                  slice_text("a POST must be a form: Content-Type: " FORM_TYPE));
     }
 }
 
@@ -144,13 +144,13 @@ static bool refuse(const struct server *sv, struct MHD_Connection *con, const ch
     const char *host = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     if (host != NULL && !host_allowed(slice_text(host), slice_text(sv->listen)))
         api_error(rp, MHD_HTTP_FORBIDDEN,
-                  slice_text("this host name is not mine: tallyd answers to IP addresses, to localhost and "
-                             "to the name in http.listen (--listen)"));
+                  slice_text("unknown host name: tallyd answers to IP addresses, to localhost and to the "
+                             "name in http.listen (--listen)"));
     else if (sv->token != NULL && !guard_is_open(path) && !guard_allows(given, sv->token))
         api_error(
             rp, MHD_HTTP_UNAUTHORIZED,
-            slice_text("say who you are: Authorization: Bearer and the token of http.token, or the token "
-                       "as a password"));
+            slice_text(
+                "not authorized: send the token of http.token as Authorization: Bearer, or as the password"));
     else
         refuse_method(con, path, method, rp);
     return rp->code != 0;
@@ -268,8 +268,8 @@ struct server *server_start(const struct server_options *o, struct err *e)
     ASSERT(o->connections_max > 0 && o->timeout_ms > 0);
     if (strncmp(o->store_url, "mem:", 4) == 0) {
         err_set(e, EX_CONFIG,
-                "the store mem: cannot be served, since only its writer sees it: name a "
-                "sqlite:PATH, or say http.enabled: false");
+                "the store mem: cannot be served, since only its writer sees it: name a sqlite:PATH, or set "
+                "http.enabled: false");
         return NULL;
     }
     if (!tls_load(&tls, o->tls_cert, o->tls_key, e))

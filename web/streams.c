@@ -114,7 +114,7 @@ static struct frame *make_frame(struct api *api, const struct parameter *paramet
     if (*good)
         add_event(&f->bytes, "rows", &rows);
     else
-        text_puts(&f->bytes, ": the store could not be asked this time\n\n");
+        text_puts(&f->bytes, ": the store could not be read this time\n\n");
     status_write(api->status, &status);
     add_event(&f->bytes, "status", &status);
     text_fini(&rows);
@@ -344,7 +344,7 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     if (!good)
         api_fail(rp, &e);
     else if (st == NULL)
-        api_error(rp, 503, slice_text("there are as many streams as may be (http.streams_max)"));
+        api_error(rp, 503, slice_text("all streams are in use (http.streams_max)"));
     return st;
 }
 

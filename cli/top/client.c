@@ -106,8 +106,7 @@ static bool judge(const char *url, long status, const char *type, struct text *a
     if (!good && read_error(answer, &what))
         err_set(e, code_of(status), "%s", what.ptr);
     else if (!good)
-        err_set(e, EX_PROTOCOL, "%s answers, but not as tallyd does (status %ld): is it the right address?",
-                url, status);
+        err_set(e, EX_PROTOCOL, "%s answers, but is not tallyd (status %ld): check the address", url, status);
     text_fini(&what);
     return good;
 }
@@ -143,7 +142,7 @@ static void add_token(CURL *curl)
 
 static bool no_address(const char *url, struct err *e)
 {
-    return err_set(e, EX_USAGE, "%s is no address, expected http://HOST:PORT", url);
+    return err_set(e, EX_USAGE, "found %s, expected an address: http://HOST:PORT", url);
 }
 
 /* Report why there is no answer, or that it is too large. */
@@ -157,7 +156,7 @@ static bool fail(CURLcode code, const struct client *c, const char *why, struct 
     if (code == CURLE_URL_MALFORMAT)
         return no_address(c->url, e);
     if (code == CURLE_SSL_CACERT_BADFILE && c->cacert != NULL)
-        return err_set(e, EX_NOINPUT, "no certificates can be read from %s (--cacert)", c->cacert);
+        return err_set(e, EX_NOINPUT, "cannot read certificates from %s (--cacert)", c->cacert);
     if (code == CURLE_PEER_FAILED_VERIFICATION)
         return err_set(e, EX_UNAVAILABLE,
                        "%s is not trusted: %s; --cacert FILE names who has signed its certificate", c->url,

@@ -23,8 +23,7 @@ static bool get(const struct live *l, const char *path, const struct parameter *
     if (client_get(&l->daemon, path, parameters, count, LIVE_WAIT_MS, &body, e)) {
         found = bson_new_from_json((const uint8_t *)body.ptr, (ssize_t)body.len, &why);
         if (found == NULL)
-            err_set(e, EX_PROTOCOL,
-                    "%s%s answers with something that is not JSON (%s): is it the right address?",
+            err_set(e, EX_PROTOCOL, "%s%s answers with something that is not JSON (%s): check the address",
                     l->daemon.url, path, why.message);
     }
     text_fini(&body);

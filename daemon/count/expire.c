@@ -118,8 +118,9 @@ bool expire_show(FILE *out, struct store *st, const struct report *reports, size
             if (after.before_ms[s] == 0)
                 continue;
             if ((*count)++ == 0)
-                fprintf(out, "%-24s %-7s  %-20s  %s\n", "report", "span", "kept from", "to be kept from");
-            fprintf(out, "%-24s %-7s  %-20s  %s\n", reports[r].name, span_name((enum span)s),
+                fprintf(out, "%-24s %-10s  %-20s  %s\n", "report", "resolution", "kept from",
+                        "kept from then on");
+            fprintf(out, "%-24s %-10s  %-20s  %s\n", reports[r].name, span_name((enum span)s),
                     from_text(before.before_ms[s], is), from_text(after.before_ms[s], will));
         }
     }

@@ -124,7 +124,7 @@ static void note_failure(bool good, const struct err *e, const char *event, bool
 bool writer_tidy(struct writer *w, struct err *e)
 {
     bool good = store_tidy(w->store, false, e);
-    note_failure(good, e, "tidy_failed", &w->tidy_is_failing);
+    note_failure(good, e, "housekeeping_failed", &w->tidy_is_failing);
     return good || e->retryable;
 }
 
@@ -209,8 +209,8 @@ static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_m
             found = &w->store->reports[r];
     }
     if (found != NULL && !w->expire_waits)
-        log_warn("clock_leaps", "report=%s next=\"nothing expires for %d min: is the time right?\"",
-                 found->name, (int)(WRITER_EXPIRE_TRUST_MS / MINUTE_MS));
+        log_warn("clock_leaps", "report=%s next=\"nothing expires for %d min: check the clock\"", found->name,
+                 (int)(WRITER_EXPIRE_TRUST_MS / MINUTE_MS));
     w->expire_waits = found != NULL;
     return found != NULL;
 }
@@ -222,12 +222,11 @@ static void tell_ahead(struct writer *w, const struct event_time *by)
     bool is_ahead = w->retry && by->now_ms > 0 && by->wall_ms - by->now_ms > WRITER_EXPIRE_AHEAD_MS;
     char now[CIVIL_ISO_BYTES], newest[CIVIL_ISO_BYTES], expiry[CIVIL_ISO_BYTES];
     if (is_ahead && !w->clock_is_ahead)
-        log_warn(
-            "clock_ahead",
-            "clock=%s newest_events=%s expiry=%s by=\"%s\" next=\"is the clock right? If no events come any "
-            "more, `tallyd job run expire --now` goes by the clock\"",
-            civil_iso(by->wall_ms, now), civil_iso(by->newest_ms, newest), civil_iso(by->now_ms, expiry),
-            by->now_ms < by->newest_ms ? "timestamps of records" : "newest events");
+        log_warn("clock_ahead",
+                 "clock=%s newest_events=%s expiry=%s by=\"%s\" next=\"check the clock. If no more events "
+                 "come, `tallyd job run expire --now` goes by the clock\"",
+                 civil_iso(by->wall_ms, now), civil_iso(by->newest_ms, newest), civil_iso(by->now_ms, expiry),
+                 by->now_ms < by->newest_ms ? "timestamps of records" : "newest events");
     w->clock_is_ahead = is_ahead;
 }
 
@@ -244,8 +243,8 @@ static void log_restored(const struct report *r, const struct marks *before, con
         char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
         if (after->before_ms[s] < before->before_ms[s])
             log_warn("watermark_restored",
-                     "report=%s span=%s from=%s to=%s reason=\"no event was as new: a clock was ahead\" "
-                     "next=\"%ss are counted again from then on\"",
+                     "report=%s span=%s from=%s to=%s reason=\"a wrong clock had moved it ahead of all "
+                     "events\" next=\"%ss from then on are counted again\"",
                      r->name, span_name((enum span)s), civil_iso(before->before_ms[s], from),
                      civil_iso(after->before_ms[s], to), span_name((enum span)s));
     }
@@ -277,8 +276,8 @@ static bool restore_marks(struct writer *w, struct marks *marks, const struct ev
     }
     if (ahead != NULL && !w->mark_is_ahead)
         log_warn("watermark_ahead",
-                 "report=%s next=\"what comes before it is left out of short spans until events are as new; "
-                 "tallyd_events_expired_total tells of how many\"",
+                 "report=%s next=\"events before the watermark count in longer resolutions only; "
+                 "tallyd_events_expired_total counts them\"",
                  ahead->name);
     w->mark_is_ahead = ahead != NULL;
     return true;

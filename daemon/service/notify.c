@@ -26,7 +26,9 @@ static void feed(struct notify *n, int64_t now_ms)
     const struct beat *stuck = beats_stuck(&n->beats, n->watchdog_ms);
     if (stuck != NULL) {
         if (!n->is_stuck)
-            log_error("stuck", "thread=%s next=\"the watchdog is not fed\"", stuck->name);
+            log_error("stuck",
+                      "thread=%s next=\"systemd's watchdog is no longer notified, and restarts the daemon\"",
+                      stuck->name);
         n->is_stuck = true;
         return;
     }

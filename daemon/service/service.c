@@ -64,7 +64,7 @@ bool service_serve(struct service *sv, struct err *e)
     sv->server = server_start(&options, e);
     if (sv->server != NULL && c->http.token == NULL && !listen_is_loopback(server_address(sv->server)))
         log_warn("http_is_open",
-                 "listen=%s reason=\"who reaches it reads all counts: there is no http.token\"",
+                 "listen=%s reason=\"there is no http.token: anyone who can connect can read all counts\"",
                  server_address(sv->server));
     return sv->server != NULL;
 }
@@ -132,7 +132,7 @@ static bool reload(struct service *sv)
     }
     struct config *next = load_next(sv);
     if (next == NULL) {
-        log_error("reload_failed", "next=\"the configuration stays as it was\"");
+        log_error("reload_failed", "next=\"the running configuration stays in effect\"");
         return false;
     }
     reload_take(sv->options.config, next, &found);
@@ -153,7 +153,8 @@ static void tell_rejected(struct service *sv)
     if (lines < REJECTED_MIN)
         return;
     log_warn("all_rejected",
-             "lines=%" PRId64 " reason=%s next=\"check sources.*.decode; rejects.file keeps such lines\"",
+             "lines=%" PRId64
+             " reason=%s next=\"check sources.*.decode; set rejects.file to keep rejected lines\"",
              lines, log_quote(reject_help(why), quoted));
     sv->said_rejected = true;
 }

@@ -28,9 +28,8 @@ static void on_stop(int number)
 
 static void on_deadline(int number)
 {
-    static const char line[] =
-        "level=error event=stop_timeout reason=\"run.stop_timeout is over; what was not "
-        "stored is read again by the next run\"\n";
+    static const char line[] = "level=error event=stop_timeout reason=\"run.stop_timeout is over; the next "
+                               "run reads again what was not stored\"\n";
     (void)number;
     if (write(STDERR_FILENO, line, sizeof line - 1) < 0)
         _exit(EX_IOERR);

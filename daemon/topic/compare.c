@@ -87,8 +87,9 @@ static bool read_round(struct round *r, struct kafka *reader, int64_t until_ms, 
             take_answers(r, reader);
         kafka_read_end(reader);
         if (r->answered < r->count)
-            good = err_set_retryable(e, EX_UNAVAILABLE,
-                                     "the last records counted do not come; is every broker reachable?");
+            good = err_set_retryable(
+                e, EX_UNAVAILABLE,
+                "the last counted records cannot be fetched: check that every broker is reachable");
     }
     free(offsets);
     return good;

@@ -320,7 +320,7 @@ static void log_session_end(struct consume *c, const struct err *why)
 {
     char quoted[LOG_QUOTE_BYTES];
     log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"%s\"", log_quote(why->text, quoted),
-                is_stopping(c) ? "stopping" : "beginning anew from the store");
+                is_stopping(c) ? "stopping" : "starting a new session from the store's positions");
     if (!is_stopping(c))
         writer_sleep(&c->writer, AGAIN_MS);
 }

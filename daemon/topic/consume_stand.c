@@ -25,7 +25,7 @@ static void tell(const struct partition *p, const struct kafka_stand *s, int64_t
 {
     log_limited(LOG_LEVEL_WARN, "open_transaction",
                 "topic=%s partition=%d offset=%" PRId64 " held_back=%" PRId64 " seconds=%" PRId64
-                " next=\"waiting until its producer commits or aborts it, or Kafka does\"",
+                " next=\"waiting until its producer or Kafka commits or aborts it\"",
                 p->topic->name, p->number, s->stable, s->end - s->stable, (now_ms - since_ms) / 1000);
 }
 

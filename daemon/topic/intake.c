@@ -181,10 +181,9 @@ static void take_error(struct intake *in, const rd_kafka_message_t *m)
                 p != NULL ? p->topic->name : "-", m->partition,
                 log_quote(rd_kafka_message_errstr(m), quoted));
     if (m->err == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL) {
-        err_set_retryable(
-            &e, EX_UNAVAILABLE,
-            "the other members of the group share partitions out in another way: give all of them "
-            "the same partition.assignment.strategy (kafka.properties)");
+        err_set_retryable(&e, EX_UNAVAILABLE,
+                          "the group's members have different assignment strategies: give all of them the "
+                          "same partition.assignment.strategy (kafka.properties)");
         intake_fail(in, &e);
     }
     if (!kafka_is_lost(m->err))

@@ -90,12 +90,13 @@ static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct er
     if (is_lost)
         return err_set_retryable(
             e, EX_UNAVAILABLE,
-            "the group has given the partitions to others: it had not heard of this daemon");
+            "the group gave the partitions to others, since it got no heartbeat from this daemon");
     return stored ||
-           err_set_retryable(e, EX_UNAVAILABLE,
-                             "the group takes partitions away, and what was read of them could not be "
-                             "stored within %" PRId64 " ms (kafka.revoke_timeout)",
-                             revoke_ms);
+           err_set_retryable(
+               e, EX_UNAVAILABLE,
+               "the group revoked partitions, and what was read from them could not be stored within %" PRId64
+               " ms (kafka.revoke_timeout)",
+               revoke_ms);
 }
 
 bool member_turn(struct intake *in)

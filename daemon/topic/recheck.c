@@ -59,7 +59,8 @@ static void warn(struct consume *c, const struct err *why)
 {
     char quoted[LOG_QUOTE_BYTES];
     c->unproven++;
-    log_limited(LOG_LEVEL_WARN, "stored_unproven", "reason=%s next=\"comparing as soon as they come\"",
+    log_limited(LOG_LEVEL_WARN, "stored_unproven",
+                "reason=%s next=\"comparing the witnesses as soon as they can be read\"",
                 log_quote(why->text, quoted));
 }
 

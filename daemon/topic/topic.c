@@ -147,9 +147,9 @@ static bool refuse_recreated(const struct partition *p, int64_t at, struct err *
     return err_set(
         e, EX_DATAERR,
         "topic %s, partition %d: it is counted up to offset %" PRId64 ", but the record at %" PRId64
-        " is not the one that was counted: the topic was re-created, or a broker lost its last records and "
-        "took others. Go back to the old one, or `tallyd run --accept %s` counts this one from its "
-        "beginning, beside what is counted already (records that are still there are then counted twice)",
+        " is another than the one counted: the topic was re-created, or a broker lost its last records and "
+        "accepted others. Bring the old topic back, or run `tallyd run --accept %s`: it counts this topic "
+        "from its beginning as a new one (old records that are still in it are then counted twice)",
         p->topic->name, p->number, p->next, at, p->topic->name);
 }
 
@@ -158,10 +158,10 @@ static bool refuse_unproven(const struct partition *p, struct err *e)
     const char *name = p->topic->name;
     return err_set(
         e, EX_DATAERR,
-        "topic %s, partition %d: it is counted up to offset %" PRId64 ", and none of the %u records kept to "
-        "compare (%" PRId64 " to %" PRId64 ") is there: compacted away, or the topic was re-created. "
-        "`tallyd run --accept %s` goes on at %" PRId64 "; `tallyd run --accept %s~` counts it from its "
-        "beginning, as a new one",
+        "topic %s, partition %d: it is counted up to offset %" PRId64
+        ", and none of the %u counted records to compare (%" PRId64 " to %" PRId64
+        ") is there: the topic was compacted or re-created. `tallyd run --accept %s` resumes at %" PRId64
+        "; `tallyd run --accept %s~` counts it from its beginning as a new topic",
         name, p->number, p->next, p->witnesses.count - p->first_witness,
         p->witnesses.at[p->first_witness].offset, witnesses_newest(&p->witnesses)->offset, name, p->next,
         name);
@@ -172,8 +172,8 @@ static bool warn_unproven(const struct partition *p, const char *why)
     p->topic->unproven++;
     log_limited(LOG_LEVEL_WARN, "topic_unproven",
                 "topic=%s partition=%d next=%" PRId64
-                " reason=\"%s\" note=\"no record is left that was counted: "
-                "whether this is the same topic cannot be told\"",
+                " reason=\"%s\" note=\"no counted record is left to compare: it cannot be proved that this "
+                "is the same topic\"",
                 p->topic->name, p->number, p->next, why);
     return true;
 }
@@ -183,9 +183,8 @@ static bool refuse_shorter(const struct partition *p, int64_t high, struct err *
     return err_set(
         e, EX_DATAERR,
         "topic %s, partition %d: it is counted up to offset %" PRId64 ", but ends at %" PRId64
-        ": the topic was re-created, or its last records were lost. `tallyd run --accept %s` counts "
-        "what there is from its beginning, beside what is counted already (records of before that "
-        "are still there are then counted twice)",
+        ": the topic was re-created, or its last records were lost. `tallyd run --accept %s` counts it from "
+        "its beginning as a new topic (old records that are still in it are then counted twice)",
         p->topic->name, p->number, p->next, high, p->topic->name);
 }
 
@@ -194,7 +193,7 @@ static bool refuse_lost(const struct partition *p, int64_t low, struct err *e)
     return err_set(e, EX_DATAERR,
                    "topic %s, partition %d: it is counted up to offset %" PRId64 ", but begins at %" PRId64
                    ": the records of %" PRId64 " offsets were deleted before they were counted (retention). "
-                   "`tallyd run --accept %s` goes on without them",
+                                               "`tallyd run --accept %s` continues without them",
                    p->topic->name, p->number, p->next, low, low - p->next, p->topic->name);
 }
 
@@ -367,7 +366,8 @@ static bool judge(const struct partition *p, const struct comparison *c, bool *r
         if (c->offset != newest->offset)
             log_limited(LOG_LEVEL_WARN, "witness_gone",
                         "topic=%s partition=%d offset=%" PRId64 " same_before=%" PRId64
-                        " note=\"compacted? the records between cannot be compared\"",
+                        " note=\"a counted record is gone, probably by compaction; the records between the "
+                        "two offsets cannot be compared\"",
                         t->name, p->number, newest->offset, c->offset);
         return true;
     case COMPARISON_OTHER:
@@ -488,8 +488,8 @@ static bool look(struct topic *t, struct kafka *k, struct err *e)
         return false;
     if (count < t->known && !t->is_accepted)
         return err_set(e, EX_DATAERR,
-                       "topic %s has %d partitions, but %d of it were counted: it was re-created. `tallyd "
-                       "run --accept %s` counts this one from its beginning",
+                       "topic %s has %d partitions, but %d were counted: it was re-created. `tallyd run "
+                       "--accept %s` counts it from its beginning as a new topic",
                        t->name, count, t->known, t->name);
     set_count(t, count);
     /* Another daemon may have begun the next incarnation already: then use that one, and do not begin one
@@ -556,7 +556,8 @@ bool topics_begin(struct topic *topics, size_t count, struct store *store, struc
         return false;
     if (s.changed != NULL) {
         s.changed->is_outdated = true;
-        return err_set_retryable(e, EX_UNAVAILABLE, "topic %s was re-created, which another tallyd accepted",
+        return err_set_retryable(e, EX_UNAVAILABLE,
+                                 "topic %s was re-created, and another tallyd has accepted that",
                                  s.changed->name);
     }
     while (!begin_once(topics, count, store, k, reader, &other, e)) {

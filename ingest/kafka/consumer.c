@@ -150,7 +150,8 @@ void kafka_close(struct kafka *k)
     const struct timespec until = clock_timespec_in(CLOSE_TIMEOUT_MS);
     if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0)
         return;
-    log_warn("close_hangs", "reason=\"librdkafka waits for a broker\" next=\"going on without it\"");
+    log_warn("close_hangs",
+             "reason=\"librdkafka still waits for a broker\" next=\"continuing without closing it\"");
     pthread_detach(thread);
 }
 
@@ -166,12 +167,12 @@ bool kafka_fail(rd_kafka_resp_err_t error, struct err *e, const char *doing, con
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return err_set_retryable(e, EX_UNAVAILABLE, "there is no topic %s; create it, or mend its name",
+        return err_set_retryable(e, EX_UNAVAILABLE, "there is no topic %s: create it, or correct its name",
                                  topic);
     default:
         return err_set_retryable(e, EX_UNAVAILABLE,
-                                 "%s topic %s: %s; is a broker of kafka.brokers reachable?", doing, topic,
-                                 rd_kafka_err2str(error));
+                                 "%s topic %s: %s; check that a broker of kafka.brokers is reachable", doing,
+                                 topic, rd_kafka_err2str(error));
     }
 }
 

@@ -106,7 +106,7 @@ bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e)
     rd_kafka_topic_partition_list_destroy(list);
     forget_rebalance(k);
     return error == RD_KAFKA_RESP_ERR_NO_ERROR ||
-           err_set_retryable(e, EX_UNAVAILABLE, "the group's decision could not be carried out: %s",
+           err_set_retryable(e, EX_UNAVAILABLE, "cannot apply the group's assignment: %s",
                              rd_kafka_err2str(error));
 }
 

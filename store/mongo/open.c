@@ -128,12 +128,11 @@ static bool check_report(struct mongo_store *m, const struct report *r, bool *is
                 strcmp(k.newest.definition, r->definition) == 0;
     bool good = true;
     if (k.newest.definition != NULL && !*is_there && k.newest.generation >= r->generation)
-        good = err_set(
-            e, EX_CONFIG,
-            "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: %s. "
-            "Give it another name, or say `generation: %d`",
-            r->name, k.newest.generation, mongo_client_name(m->client), k.newest.definition, r->definition,
-            k.newest.generation + 1);
+        good = err_set(e, EX_CONFIG,
+                       "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: "
+                       "%s. Give it another name, or set `generation: %d`",
+                       r->name, k.newest.generation, mongo_client_name(m->client), k.newest.definition,
+                       r->definition, k.newest.generation + 1);
     if (k.newest.definition != NULL)
         report_fini(&k.newest);
     return good;
@@ -234,7 +233,8 @@ static bool open_reader(struct mongo_store *m, struct err *e)
     if (!read_reports(&k))
         return false;
     return m->store.report_count > 0 ||
-           err_set(e, EX_NOINPUT, "%s holds nothing of tallyd; `tallyd import` or `tallyd run` creates it",
+           err_set(e, EX_NOINPUT,
+                   "%s contains no store of tallyd; `tallyd import` or `tallyd run` creates one",
                    mongo_client_name(m->client));
 }
 

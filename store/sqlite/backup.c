@@ -267,7 +267,7 @@ static bool put_back(const char *store, const char *real, const struct backup *b
     if (is_to_be_kept(store, b, e))
         return false;
     if (stat(real, &old) != 0)
-        return err_set(e, EX_IOERR, "cannot look at %s: %s", real, strerror(errno));
+        return err_set(e, EX_IOERR, "cannot stat %s: %s", real, strerror(errno));
     bool locked = fresh_begin(&copy, real, old.st_mode, e);
     bool good = locked && copy_file(&copy, b->path, "the restore", b, e) && take_owner(&copy, &old, e) &&
                 close_old(real, e) && fresh_rename(&copy, real, e);
@@ -288,11 +288,11 @@ bool sqlite_restore(const char *store, const struct backup *b, struct text *said
     bool good = sqlite_take_lock(&locked, e);
     char *real = good ? realpath(store, NULL) : NULL;
     if (good && real == NULL)
-        good = err_set(e, EX_IOERR, "cannot look at %s: %s", store, strerror(errno));
+        good = err_set(e, EX_IOERR, "cannot stat %s: %s", store, strerror(errno));
     good = good && put_back(store, real, b, e);
     free(real);
     sqlite_leave(&locked);
     if (good)
-        say(said, ", checked; what came after the backup is counted again by the next run", store);
+        say(said, ", checked; the next run counts again what came after the backup", store);
     return good;
 }

@@ -35,7 +35,7 @@ bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *mar
         marks->before_ms[span] = before_ms;
     }
     sqlite3_reset(s);
-    return rc == SQLITE_DONE || sqlite_fail(st, e, "reading what was let go");
+    return rc == SQLITE_DONE || sqlite_fail(st, e, "reading the expiry watermarks and books");
 }
 
 bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e)
@@ -53,7 +53,7 @@ static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int
     sqlite3_bind_int64(s, 3, st->tables[report].id);
     sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(s, 5, before_ms);
-    return sqlite_run(st, s, e, "writing what is let go");
+    return sqlite_run(st, s, e, "writing the books of expired counts");
 }
 
 static bool put_marks(struct sqlite_store *st, size_t report, const struct marks *marks, struct err *e)
@@ -101,15 +101,15 @@ static bool delete_some(struct sqlite_store *st, size_t report, enum level level
     }
     sqlite3_reset(lt->old);
     if (rc != SQLITE_DONE)
-        return sqlite_fail(st, e, "reading what is let go");
+        return sqlite_fail(st, e, "reading expired rows");
     if (*count == 0)
         return true;
     sqlite3_bind_int64(lt->drop, 1, last_at);
-    if (!sqlite_run(st, lt->drop, e, "deleting what is let go"))
+    if (!sqlite_run(st, lt->drop, e, "deleting expired rows"))
         return false;
     return (size_t)sqlite3_changes(st->db) >= *count || /* else each call would find them again */
-           err_set(e, EX_DATAERR, "%s is damaged: rows that are let go stay; restore it from a backup",
-                   st->path);
+           err_set(e, EX_DATAERR,
+                   "%s is damaged: expired rows could not be deleted; restore it from a backup", st->path);
 }
 
 /* Delete rows before the watermarks, until none is left or the time is over. */

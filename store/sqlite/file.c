@@ -98,7 +98,7 @@ static bool seal(struct sqlite_store *st, struct err *e)
         return false;
     if (page != SQLITE_VFS_PAGE) {
         log_warn("store_without_checksums",
-                 "file=%s next=\"import into a new store: pages of %lld bytes have none\"", st->path,
+                 "file=%s next=\"pages of %lld bytes have no checksums: import into a new store\"", st->path,
                  (long long)page);
         return true;
     }
@@ -110,8 +110,8 @@ static bool seal(struct sqlite_store *st, struct err *e)
                 sqlite_execute(st, pragma, "giving pages checksums", e);
     st->is_unsealed = !good;
     if (!good && e->code != EX_DATAERR) /* no room: the store continues without checksums */
-        log_warn("store_without_checksums", "file=%s error=%s next=\"trying again at the next start\"",
-                 st->path, log_quote(e->text, quoted));
+        log_warn("store_without_checksums", "file=%s error=%s next=\"the next start tries again\"", st->path,
+                 log_quote(e->text, quoted));
     struct err ignored;
     return (good || e->code != EX_DATAERR) &&
            sqlite_execute(st, "PRAGMA temp_store=MEMORY", "opening", &ignored);

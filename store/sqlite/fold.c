@@ -77,7 +77,7 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
     sqlite3_reset(s);
     if (*at >> BLOCK_SHIFT >= CIVIL_END_MS / MINUTE_MS)
         return err_set(e, EX_DATAERR,
-                       "%s is damaged: a fresh row is of no minute there is; restore it from a backup",
+                       "%s is damaged: a fresh row has an impossible minute; restore it from a backup",
                        st->path);
     if (*found && *at <= before)
         return err_set(e, EX_DATAERR,

@@ -119,9 +119,8 @@ bool sqlite_check_names(const struct sqlite_store *st, const struct stat *status
 {
     return status->st_nlink <= 1 ||
            err_set(e, EX_CONFIG,
-                   "%s has %lu names (hard links), and the log of each lies beside that name: what one "
-                   "wrote, another "
-                   "does not see. Remove all names but one (find DIRECTORY -samefile %s)",
+                   "%s has %lu names (hard links). Each name has its own log, so one writer does not see "
+                   "what another wrote. Remove all names but one (find DIRECTORY -samefile %s)",
                    st->path, (unsigned long)status->st_nlink, st->path);
 }
 
@@ -207,9 +206,9 @@ bool sqlite_check_files(struct sqlite_store *st, struct err *e)
             return refuse(st, i, is_same(&now, &none), e);
     }
     if (names > 1)
-        log_limited(
-            LOG_LEVEL_WARN, "store_has_names",
-            "file=%s names=%lu next=\"remove the other hard links: who opens one does not see the log\"",
-            st->path, (unsigned long)names);
+        log_limited(LOG_LEVEL_WARN, "store_has_names",
+                    "file=%s names=%lu next=\"remove the other hard links: a program that opens one does not "
+                    "see the log\"",
+                    st->path, (unsigned long)names);
     return true;
 }

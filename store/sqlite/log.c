@@ -158,7 +158,7 @@ static bool judge(const struct log *l, enum log_end end, long long frame, enum s
                        l->path, frame);
     if (end == LOG_TORN)
         log_warn("store_log_torn",
-                 "file=%s frame=%lld next=\"counting what the last transaction counted again\"", l->path,
+                 "file=%s frame=%lld next=\"counting the events of the last transaction again\"", l->path,
                  frame);
     return true;
 }

@@ -21,8 +21,8 @@ bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing)
     if (code == SQLITE_IOERR_DATA)
         return err_set(
             e, EX_DATAERR,
-            "%s is damaged: %s does not match its checksum (%s); restore the store from a backup. If "
-            "another program changed it on purpose, `sqlite3 FILE VACUUM` accepts what it says now",
+            "%s is damaged: %s does not match its checksum (%s); restore the store from a backup. If another "
+            "program changed it on purpose, `sqlite3 FILE VACUUM` accepts its present content",
             st->path, sqlite_vfs_damage(where), doing);
     switch (code & 0xff) {
     case SQLITE_FULL:
@@ -120,11 +120,10 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
 /* Refuse a report that counts seconds, since the shortest rows are of minutes. */
 static bool check_layout(const struct sqlite_store *st, const struct report *r, struct err *e)
 {
-    return report_cell(r) == SPAN_MINUTE ||
-           err_set(e, EX_CONFIG,
-                   "report \"%s\" counts seconds (`layout: minute`), and %s keeps none: that needs a MongoDB "
-                   "store; or say `layout: day`",
-                   r->name, st->path);
+    return report_cell(r) == SPAN_MINUTE || err_set(e, EX_CONFIG,
+                                                    "report \"%s\" counts seconds (`layout: minute`), which "
+                                                    "%s cannot store: use a MongoDB store, or `layout: day`",
+                                                    r->name, st->path);
 }
 
 /* Find the report in the file, or add it; another definition under its name and generation is refused. */
@@ -145,11 +144,10 @@ static bool register_report(struct sqlite_store *st, const struct report *r, int
         if (generation == r->generation && strcmp(definition, r->definition) == 0)
             *id = sqlite3_column_int64(s, 0);
         else if (generation >= r->generation)
-            good = err_set(
-                e, EX_CONFIG,
-                "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: "
-                "%s. Give it another name, or say `generation: %d`",
-                r->name, generation, st->path, definition, r->definition, generation + 1);
+            good = err_set(e, EX_CONFIG,
+                           "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined "
+                           "as: %s. Give it another name, or set `generation: %d`",
+                           r->name, generation, st->path, definition, r->definition, generation + 1);
     } else if (rc != SQLITE_DONE) {
         good = sqlite_fail(st, e, "reading the reports");
     }
@@ -343,7 +341,7 @@ static bool know_all(struct sqlite_store *st, struct err *e)
     if (!st->stale)
         log_limited(
             LOG_LEVEL_WARN, "store_changed",
-            "file=%s next=\"another program, or another name of the file? what it holds is read again\"",
+            "file=%s next=\"another program, or another name of the file, changed it; it is read again\"",
             st->path);
     if (!refresh(st, e))
         return false;

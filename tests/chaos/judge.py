@@ -12,7 +12,7 @@ RECREATED = re.compile(r"^(?!level=info).*(?:re-created|topic_recreated)", re.M)
 EXPIRED = re.compile(r"^(?!level=info).*(?:records_lost|deleted before they were counted|begins at|re-created)", re.M)
 CLOCK = re.compile(r"^(?!level=info).*(?:clock|expir)", re.M)
 UNPROVEN = re.compile(r"^level=(?:warn|error).*(?:topic_unproven|stored_unproven)", re.M)
-REFUSED = re.compile(r"^level=warn event=raw_refused .*another event is there", re.M)
+REFUSED = re.compile(r"^level=warn event=raw_refused .*another event has this _id", re.M)
 MINUTE_S, HOUR_S = 60, 3600
 KEPT_HOURS = 39 * 24  # fewer than the reports of stores.py keep
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"

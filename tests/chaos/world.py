@@ -30,7 +30,7 @@ LATE_DAYS, ANCIENT_DAYS = (5, 30), 5 * 365
 # What does not pass by itself. A daemon that ends so is started again only as its words say (--accept).
 FINAL = (EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG)
 AGAIN_TURNS = 5
-ACCEPT, AGAIN = re.compile(r"`tallyd run --accept (\S+)`"), re.compile("start tallyd again to count on|and start again")
+ACCEPT, AGAIN = re.compile(r"`tallyd run --accept (\S+)`"), re.compile("restart tallyd to resume|and start again")
 DEFINITION = re.compile(r"generation \d+ of report|is generation \d+ in ")
 
 

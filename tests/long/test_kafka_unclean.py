@@ -61,7 +61,7 @@ class Unclean(KafkaCase):
         self.lag_and_lose(topic)
         self.assertEqual(EX_DATAERR, self.process.wait(TIMEOUT_S), self.said())
         self.assertIn(f"tallyd run --accept {topic}", self.said())
-        self.assertIn("is not the one that was counted", self.said())
+        self.assertIn("is another than the one counted", self.said())
         self.assertEqual(OLD + LOST, self.book(f"kafka:{topic}", "consumed"))
         self.assertEqual(OLD + LOST, self.total(span=DAY))
         self.refused(EX_DATAERR, topic)

@@ -240,7 +240,7 @@ class ApiTest(DaemonCase):
             for body in (b"", b'{"error":"cut', b'{"error":7}', b"[" * 1000, b"too dear"):
                 server.body = body
                 self.tallyd("query", url, "site", status=EX_PROTOCOL)
-                self.assertIn("not as tallyd does (status 422)", self.err)
+                self.assertIn("is not tallyd (status 422)", self.err)
             server.shutdown()
         self.stop()
 
@@ -326,7 +326,7 @@ class ApiTest(DaemonCase):
             self.tallyd(*command, "--cacert", "two.pem", status=EX_UNAVAILABLE)
             for file in ("none.pem", "access.log"):
                 self.tallyd(*command, "--cacert", file, status=EX_NOINPUT)
-                self.assertIn(f"no certificates can be read from {file} (--cacert)", self.err)
+                self.assertIn(f"cannot read certificates from {file} (--cacert)", self.err)
         self.tallyd("query", "site", "--cacert", "one.pem", status=EX_USAGE)
 
     def ask_strictly(self, url, cafile):

@@ -38,7 +38,7 @@ DAMAGE = (("DELETE FROM hour_2 WHERE at = (SELECT min(at) FROM hour_2)", "by hou
           ("UPDATE book SET value = value - 1 WHERE entry IN ('counted', 'parsed')", "counted: the books have 2999 events, its "),
           ("UPDATE book SET value = value + 1 WHERE entry = 'parsed' AND report = 2", "pages was given 3001 events, of only 3000"),
           ("UPDATE book SET value = value + 3 WHERE entry = 'other'", "in the series"),
-          ("UPDATE position SET next = next - 100", "what is between would be counted twice"),
+          ("UPDATE position SET next = next - 100", "the records between would be counted twice"),
           ("DELETE FROM position", "the store does not know how far it is counted"))
 
 
@@ -77,7 +77,7 @@ class Embedded(Audit):
         self.tallyd("import", "-c", "tallyd.yaml", "a.log")
         said = self.audit()
         self.assertIn("gauges: minutes, hours, days, months; without a count, nothing to hold against the books\n", said)
-        self.assertIn("not looked at: earlier generations of reports\n", said)
+        self.assertIn("not checked: earlier generations of reports\n", said)
 
     def test_it_takes_no_source(self):
         self.write("a.log", traffic(100))

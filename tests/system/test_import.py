@@ -290,7 +290,7 @@ class Troubles(Case):
                                     (["--from", DAY[0], "--to", DAY[1]], False)):
             with self.subTest(arguments):
                 self.tallyd("query", "pages", *arguments)
-                self.assertEqual(is_noted, "--from and --to" in self.err)
+                self.assertEqual(is_noted, "nothing was counted in this range" in self.err)
 
     def test_missing_file_does_not_keep_others_from_being_counted(self):
         self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A topic that is not the one that was counted any more, while the daemon runs, sleeps or is down: nothing of it is
+"""A topic that is another than the one counted any more, while the daemon runs, sleeps or is down: nothing of it is
 counted as if it were. The daemon stops and says why, and what it has stored is exact."""
 
 import glob
@@ -65,7 +65,7 @@ class Again(KafkaCase):
         self.process.send_signal(signal.SIGSTOP)
         self.create_again(topic)
         self.process.send_signal(signal.SIGCONT)
-        self.stopped(topic, "is not the one that was counted")
+        self.stopped(topic, "is another than the one counted")
         self.accepted(topic)
 
     def test_created_again_while_it_is_paused_and_accepted(self):
@@ -116,7 +116,7 @@ class Again(KafkaCase):
         self.create_again(topic, fill=False)
         self.fill(topic, [LINE % i for i in range(OLD)])
         self.process.send_signal(signal.SIGCONT)
-        self.stopped(topic, "is not the one that was counted")
+        self.stopped(topic, "is another than the one counted")
 
     def test_of_a_single_record_the_daemon_finds_out_by_itself(self):
         """The only record that can be compared is at offset 0, and no other comes."""

@@ -60,7 +60,7 @@ class Expired(KafkaCase):
         left = len(feed.logs[0]) - 400 + len(feed.logs[2])
         self.judge(EXPIRED, rf"(?m)^{feed.source}/0 .* 400 to {len(feed.logs[0]):,} +400  its records before offset 400 are deleted$",
                    rf"(?m)^{feed.source}/1 .* nothing +{len(feed.logs[1]):,}  its records before offset \d+ are deleted$",
-                   rf"site: {sum(gone.values()) - bad} events are of what is not there", rf"(?m)^{left:,} events of 3 sources recounted")
+                   rf"site: {sum(gone.values()) - bad} events are of records that are gone", rf"(?m)^{left:,} events of 3 sources recounted")
         for sql, words in (("DELETE FROM hour_2 WHERE at = (SELECT max(at) FROM hour_2)", "by minute: stored 0, recounted .* of what is left"),
                            ("DELETE FROM day_2", "by hour: stored 0, recounted"), ("DELETE FROM month_1", "by day: stored 0, recounted"),
                            ("DELETE FROM year_2", "low .* by month: stored nothing, recounted"),
@@ -81,7 +81,7 @@ class Expired(KafkaCase):
         self.wait_counted(feed)
         self.stop()
         self.broker.delete_records(feed.topic, {0: 300})
-        said = self.judge(EXPIRED, "site: .* are of what is not there")
+        said = self.judge(EXPIRED, "site: .* events are of records that are gone")
         self.assertNotIn("codes: ", said)
         with self.changed("INSERT INTO hour_3 SELECT at + (1 << 30), body FROM hour_3 LIMIT 1"):
             self.judge(DIFFERENCES, "codes .* by minute: stored .*, recounted 0\n")
@@ -108,7 +108,7 @@ class Expired(KafkaCase):
             fill([7])
             time.sleep(0.3)
         self.judge(EXPIRED, rf"(?m)^kafka:{topic}/0 .* 0 to 200 +1\d\d  offsets are missing in between: it is compacted$",
-                   r"site: 1\d\d events are of what is not there")
+                   r"site: 1\d\d events are of records that are gone")
         with self.changed("DELETE FROM hour_1"):
             self.judge(DIFFERENCES, "by minute: stored 0, recounted .* of what is left")
 
@@ -133,7 +133,7 @@ class Expired(KafkaCase):
         self.wait_for(lambda: self.nexts(anew.source + "~2"), lambda found: found == anew.lengths())
         self.stop()
         self.configure([kept, gone, anew, out], REPORTS)
-        said = self.judge(EXPIRED, rf"(?m)^{anew.source}/0 .* nothing .*  another topic has its name now$")
+        said = self.judge(EXPIRED, rf"(?m)^{anew.source}/0 .* nothing .*  another topic has this name now$")
         self.assertNotIn(anew.source + "~2/", said)
 
 

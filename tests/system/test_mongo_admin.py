@@ -137,7 +137,7 @@ class Indexes(AdminCase):
     def test_another_of_the_same_name_is_left(self):
         self.base["pages.day"].create_index([("metadata.date", 1)], name=INDEX)
         out = self.admin("indexes")
-        self.assertIn("pages.day: the history of one series, equality before range; another one is there", out)
+        self.assertIn("pages.day: the history of one series, equality before range; another one exists", out)
         self.assertRegex(out, r'\n// another of this name: {.*"metadata.date" : 1')
         self.assertRegex(out, r'\n// db\.\S+getCollection\("pages.day"\)')
         self.assertIn(f"pages.day: {INDEX} differs", self.admin("indexes", "--apply"))
@@ -151,7 +151,7 @@ class Indexes(AdminCase):
         self.base["pages.month"].create_index(key, name=INDEX, partialFilterExpression={"total": {"$gt": 5}})
         out = self.admin("indexes")
         for name in "pages.day", "pages.month":
-            self.assertRegex(out, f"\n// {name}: .*; another one is there")
+            self.assertRegex(out, f"\n// {name}: .*; another one exists")
 
     def test_all_are_listed(self):
         self.base["pages.day"].create_index([("metadata.path", 1), ("metadata.date", 1)], name="mine")
@@ -269,7 +269,7 @@ reports:
     def test_somebody_elses_is_left(self):
         own = {"metadata.path": {"$exists": True}}
         self.base.create_collection("pages.day", validator=own)
-        self.assertRegex(self.admin("validator"), r"\n// pages.day: .*somebody else's, .*\n// db\.")
+        self.assertRegex(self.admin("validator"), r"\n// pages.day: .*is not tallyd's, .*\n// db\.")
         self.assertIn("pages.day: validator is somebody else's", self.admin("validator", "--apply"))
         self.count("a.log")
         self.assertEqual(1, self.err.count("event=validator_differs collection=pages.day"))

@@ -120,7 +120,7 @@ class OfOneImport(Audit):
         self.found("pages: counted: the books have")
         self.put_back(after)
         self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0": 1}})
-        self.found(r"have batches of writer w0, which the ledger does not know")
+        self.found(r"have batches of writer w0, which is not in the ledger")
         self.found(r"ledger: the partition .* is of writer w0, which it does not know")
         self.put_back(after)
         last = after["ledger"][0]["writers"]["w0"]["seq"]

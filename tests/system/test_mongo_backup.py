@@ -140,7 +140,7 @@ class Beside(BackupCase):
         self.admin("backup", "copy")
         self.wait_until(lambda: self.nexts().get("a.log") == len(self.logs[0]))
         self.admin("restore", "--force", "copy", status=EX_TEMPFAIL)
-        self.assertRegex(self.err, "a tallyd counts into it .*: stop all of them")
+        self.assertRegex(self.err, "a tallyd counts into it .*: stop all daemons")
         daemon.terminate()
         daemon.communicate()
         self.admin("restore", "--force", "copy")

@@ -190,7 +190,7 @@ class Fleet(MongoKafkaCase):
         self.assertEqual(EX_OK, sleeper.returncode, said)
         # Whichever it hears first: the store's word for its batch, or the group's.
         self.assertRegex(said, rf"another tallyd took over .*: writer w\d+ \(process {other.pid} on .*, group {self.group}, since .*\), "
-                         "to which the group has given it: start anew|the group has given the partitions to others")
+                         "to which the group assigned it: start again|the group gave the partitions to others")
         self.check_fleet()
 
     def test_taken_while_the_store_is_away(self):

@@ -14,7 +14,7 @@ from mongocase import FOLLOWING, REPORTS, Int64, MongoCase, log, main
 
 KILLED = -signal.SIGKILL
 AHEAD = r"mongodb://.* has a document \".*\" with counts of batch \d+ of slot w\d+"
-NOT_THE_SAME = "is not what this tallyd counted into: "
+NOT_THE_SAME = "is not the database that this tallyd counted into: "
 
 
 class Identity(MongoCase, DaemonCase):
@@ -102,7 +102,7 @@ class PutBack(Identity):
         self.put_back(copy)
         self.process.send_signal(signal.SIGCONT)
         self.add()
-        self.check_refused("slot w0 of its ledger is as it was before this tallyd took it")
+        self.check_refused("slot w0 of its ledger is in the state before this tallyd took it")
         self.finish("a.log")
         self.check(self.lines, files=["a.log"])
 

@@ -79,7 +79,7 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
             self.write("old.log", traffic(self.dice, 10, days=1, agent="old"))
             self.count("old.log")
             self.count("a.log", status=EX_NOPERM)
-            self.assertIn("not all let go yet", self.err)
+            self.assertIn("not everything that expired is deleted yet", self.err)
             self.assertIn("expired", self.base.reports.find_one({"_id": "site"}))
             self.count("a.log", status=EX_NOPERM)
             self.assertIn("raw_expire_failed", self.err)
@@ -137,7 +137,7 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
             time.sleep(0.5)
         self.configure(growth="ttl 2d")
         self.tallyd(*self.arguments("a.log"), status=EX_CONFIG)
-        self.assertRegex(self.err, "raw_growth: ttl 2d.*drop the one that is there")
+        self.assertRegex(self.err, "raw_growth: ttl 2d.*drop the index tallyd_time")
 
     def test_capped(self):
         log = traffic(self.dice, 800)

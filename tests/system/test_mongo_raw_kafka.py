@@ -72,7 +72,7 @@ class RawOfTopics(MongoKafkaCase):
         self.run_daemon()
         self.wait_counted(plain)
         self.stop()
-        self.assertRegex(self.said(), rf"raw_refused source={plain.topic} id=\S+ error=.*another event is there")
+        self.assertRegex(self.said(), rf"raw_refused source={plain.topic} id=\S+ error=.*another event has this _id")
         self.assertEqual({**self.expected(plain), **there}, self.stored(rf"raw\.{plain.topic}"))
 
 

@@ -273,16 +273,16 @@ class Ttl(MongoCase, DaemonCase, Expiring):
     def test_admin_says_it(self):
         self.configure(KEEP, True)
         args = ["admin", "indexes", "-c", "tallyd.yaml", "--store", self.store]
-        self.assertIn(f"// pages.hour: {NAME}, by which the server ends documents after 18000 s, is missing: ",
+        self.assertIn(f"// pages.hour: {NAME}, by which the server expires documents after 18000 s, is missing: ",
                       self.tallyd(*args))
         self.tallyd(*args, "--apply")
         self.assertIsNone(self.index("pages", "hour"))
         self.write("a.log", self.make_log(LINES))
         self.count("a.log")
-        self.assertIn(f"// pages.hour: {NAME}, by which the server ends documents after 18000 s, is there\n",
+        self.assertIn(f"// pages.hour: {NAME}, by which the server expires documents after 18000 s, is there\n",
                       self.tallyd(*args))
         self.configure(LONGER, False)
-        self.assertIn(f"// pages.hour: {NAME} is there, and goes by `run` and `import`\n", self.tallyd(*args))
+        self.assertIn(f"// pages.hour: {NAME} exists, and `run` or `import` will drop it\n", self.tallyd(*args))
 
 
 if mongo.CHOSEN == "secantus":  # it can be told to refuse nothing, and takes two indexes of one key

@@ -352,7 +352,7 @@ class ServiceTest(DaemonCase):
         self.addCleanup(other.shutdown)
         url = f"http://127.0.0.1:{other.server_port}"
         self.tallyd("query", url, "site", status=EX_PROTOCOL)
-        self.assertIn("is it the right address", self.err)
+        self.assertIn("check the address", self.err)
         self.assertEqual("", self.tallyd("query", url, "great", status=EX_UNAVAILABLE))
         self.assertIn("64 MiB", self.err)
 

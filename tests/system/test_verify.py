@@ -43,7 +43,7 @@ class Files(FilesCase):
         os.remove(self.path("b.log"))
         said = self.judge(NOT_GIVEN, "a.log")
         self.assertRegex(said, r"(?m)/b.log .* nothing +1,000  not given: it is not there any more$")
-        self.assertIn("site: 1000 events are of what is not there", said)
+        self.assertIn("site: 1000 events are of records that are gone", said)
         self.assertIn("2,000 events of 1 sources recounted", said)
         whole = self.read("tallyd.db")
         for sql, words in (("DELETE FROM hour_2 WHERE at = (SELECT min(at) FROM hour_2)", "hits .* by minute: stored 0, recounted"),

@@ -77,7 +77,7 @@ static void test_longer_spans_are_kept_as_long(void **state)
                 {LAYOUT_DAY, 0, 0, DAY_MS, 0, "of minutes forever and of hours 1d"},
                 {LAYOUT_DAY, 0, 2LL * DAY_MS, DAY_MS, 0, "of minutes 2d and of hours 1d"},
                 {LAYOUT_DAY, 0, DAY_MS, 0, DAY_MS, "of hours forever and of days 1d"},
-                {LAYOUT_DAY, HOUR_MS, DAY_MS, 0, 0, "only a report of `layout: minute`"},
+                {LAYOUT_DAY, HOUR_MS, DAY_MS, 0, 0, "with `layout: minute` only"},
                 {LAYOUT_MINUTE, HOUR_MS, DAY_MS, 0, 0, NULL},
                 {LAYOUT_MINUTE, 0, DAY_MS, 0, 0, "of seconds forever and of minutes 1d"}};
     (void)state;

@@ -279,7 +279,7 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     asking_refused(&query, *state, PARAMETERS("report=pages", "top=99999999999999999999"), EX_USAGE,
                    "from 1 to 10");
     asking_refused(&query, *state, PARAMETERS("report=pages", "top=1", "step=day"), EX_USAGE,
-                   "does not go with");
+                   "leave out the step");
 }
 
 static void test_days_of_a_zone_are_its_own(void **state)
@@ -323,7 +323,7 @@ static void test_what_a_zone_cannot_say_exactly_is_refused(void **state)
     asking_refused(
         &query, *state,
         PARAMETERS("report=pages", "from=1971-01-01", "to=1971-01-03", "step=day", "tz=Africa/Monrovia"),
-        EX_UNAVAILABLE, "1971-01-01T00:00:00-00:44:30, within a minute, and report pages has whole ones");
+        EX_UNAVAILABLE, "1971-01-01T00:00:00-00:44:30, within a minute, but report pages counts whole minutes");
     asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=1972-01-08", "to=1972-01-09", "step=day",
                             "tz=Africa/Monrovia", "format=csv"),
@@ -464,7 +464,7 @@ static void test_explain_says_what_was_read(void **state)
     assert_true(query_run(w->store, &q, &out, &stats, &e));
     query_explain(&q, &stats, &plan);
     assert_non_null(strstr(plan.ptr, "every series\n"));
-    assert_non_null(strstr(plan.ptr, "  minute slots 2015-05-17T10:05:00Z to 2015-05-17T11:00:00Z: "));
+    assert_non_null(strstr(plan.ptr, "  minute buckets 2015-05-17T10:05:00Z to 2015-05-17T11:00:00Z: "));
     assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
     assert_non_null(strstr(plan.ptr, "  day    slots 2015-05-18T00:00:00Z to 2015-05-20T00:00:00Z: "));
     assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-20T00:00:00Z to 2015-05-20T11:00:00Z: "));

@@ -109,7 +109,7 @@ static void test_refusals(void **state)
                    "from 1 to 999999999");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "format=table"), EX_USAGE, "unknown format");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=all"), EX_USAGE,
-                   "measure: series are ranked by one");
+                   "series are ranked by one measure");
     asking_refused(&ranking, *state, PARAMETERS("report=page"), EX_USAGE, "did you mean");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "from=now"), EX_USAGE, "the range is empty");
 }

@@ -166,7 +166,7 @@ static void test_renamed_file_is_known(void **state)
     count(k, "log");
     assert_int_equal(rename(path_of(k, "log"), path_of(k, "log.1")), 0);
     assert_int_equal(count(k, "log.1"), 0);
-    assert_non_null(strstr(k->note, "is what was counted as"));
+    assert_non_null(strstr(k->note, "was counted before as"));
     assert_non_null(strstr(k->note, "/log"));
     put(k, "log.1", 20000);
     assert_int_equal(count(k, "log.1"), 10000);
@@ -185,7 +185,7 @@ static void test_packed_copy_is_known(void **state)
     scratch_write_gzip(path_of(k, "log.1.gz"), slice_of(k->text.ptr, 20000));
     assert_int_equal(count(k, "log.1.gz"), 10000);
     scratch_write_gzip(path_of(k, "short.gz"), slice_of(k->text.ptr, 8000));
-    assert_refused(k, "short.gz", "is shorter than what was counted of it");
+    assert_refused(k, "short.gz", "that were counted of it");
 }
 
 static void test_other_file_under_the_same_path_is_a_new_source(void **state)
@@ -211,9 +211,9 @@ static void test_truncated_file_is_refused(void **state)
     put(k, "log", 20000);
     count(k, "log");
     put(k, "log", 19980);
-    assert_refused(k, "log", "is shorter than what was counted of it");
+    assert_refused(k, "log", "that were counted of it");
     put(k, "log", 5000);
-    assert_refused(k, "log", "is shorter than what was counted of it");
+    assert_refused(k, "log", "that were counted of it");
 }
 
 static void test_file_edited_before_its_position_is_refused(void **state)
@@ -226,7 +226,7 @@ static void test_file_edited_before_its_position_is_refused(void **state)
     assert_int_equal(count(k, "log"), 0);
     k->text.ptr[20000 - 4096] = '#';
     put(k, "log", 20000);
-    assert_refused(k, "log", "differs from what was counted of it");
+    assert_refused(k, "log", "since it was counted");
 }
 
 /* Two files that begin alike, as those of a fixed header do. */
@@ -237,7 +237,7 @@ static void test_file_that_begins_alike_is_refused_or_named(void **state)
     count(k, "one");
     memset(k->text.ptr + 5000, 'z', 19);
     put(k, "two", 20000);
-    assert_refused(k, "two", "differs from what was counted of it");
+    assert_refused(k, "two", "since it was counted");
     k->options.source_id = "second";
     assert_int_equal(count(k, "two"), 20000);
     assert_string_equal(k->range.source, "id:second");

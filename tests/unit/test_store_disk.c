@@ -291,7 +291,7 @@ static void test_file_refuses_seconds(void **state)
     fixture_lay_out(w->reports, LAYOUT_MINUTE);
     assert_null(store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e));
     assert_int_equal(e.code, EX_CONFIG);
-    assert_non_null(strstr(e.text, "that needs a MongoDB store"));
+    assert_non_null(strstr(e.text, "use a MongoDB store"));
     fixture_lay_out(w->reports, LAYOUT_HOUR);
     struct store *st = store_open(url, STORE_WRITE, w->reports, FIXTURE_COUNT, &e);
     assert_non_null(st);

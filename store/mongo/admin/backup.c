@@ -86,7 +86,7 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
     bool good = mongo_modify(g->m->client, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
     g->kept_ms = clock_mono_ms(g->m->store.clock);
     if (good && !found && is_new)
-        good = err_set(g->e, EX_NOINPUT, "%s holds nothing of tallyd, or a restore into it has not ended",
+        good = err_set(g->e, EX_NOINPUT, "%s contains no store of tallyd, or a restore into it has not ended",
                        mongo_client_name(g->m->client));
     else if (good && !found)
         good = err_set_retryable(g->e, EX_TEMPFAIL,

@@ -110,7 +110,7 @@ static void check_name(struct checking *g, const bson_t *document)
     if (!bson_iter_init_find(&metadata, document, "metadata") ||
         !mongo_key_of(m, c->report, &metadata, &g->key, &is_other) ||
         (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
-        tell(g, "%s: the document \"%s\" is of no series, or of no time", c->name, id);
+        tell(g, "%s: the document \"%s\" has no known series, or no time", c->name, id);
         return;
     }
     const struct slice key = text_slice(&g->key);
@@ -194,13 +194,13 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
         if (seq < 0)
             tell(g,
                  "%s: %" PRId64
-                 " documents, one of them \"%s\", have batches of writer w%d, which the ledger does not know",
+                 " documents, one of them \"%s\", have batches of writer w%d, which is not in the ledger",
                  name, count, s->ids[slot], slot);
         else
             tell(g,
                  "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
                  " of writer w%d, whose last one is %" PRId64
-                 " by the ledger: they are newer than it, and what it calls not counted yet may be counted",
+                 " by the ledger: they are newer than the ledger, which may call counted records uncounted",
                  name, count, s->ids[slot], s->seq[slot], slot, seq);
     }
     return true;
@@ -293,14 +293,14 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
     bson_iter_t owner;
     char slot[64];
     if (!BSON_ITER_HOLDS_DOCUMENT(value)) {
-        tell(g, "ledger: the partition \"%s\" is no document", key);
+        tell(g, "ledger: the partition \"%s\" is not a document", key);
         return;
     }
     bson_iter_document(value, &len, &bytes);
     if (!bson_init_static(&partition, bytes, len))
         return;
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
-        tell(g, "ledger: the partition \"%s\" goes on from a negative offset, or has a negative epoch", key);
+        tell(g, "ledger: the partition \"%s\" has a negative offset or a negative epoch", key);
     if (!bson_iter_init_find(&owner, &partition, "owner") || !BSON_ITER_HOLDS_UTF8(&owner))
         return;
     snprintf(slot, sizeof slot, "writers.%s.inc", bson_iter_utf8(&owner, NULL));

@@ -109,7 +109,7 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
     if (was_missing && !mongo_create_index(r->m->client, &wanted, &f->state, e))
         return false;
     text_printf(r->out, "%s: %s %s\n", c->name, index->name,
-                f->state == INDEX_DIFFERS ? "differs, and is left as it is"
+                f->state == INDEX_DIFFERS ? "differs, and is left alone"
                 : was_missing             ? "was made"
                                           : "is there");
     text_add(r->out, f->others.ptr, f->others.len);
@@ -123,7 +123,7 @@ static void print_index(struct mongo_admin_run *r, const struct mongo_collection
                 !r->is_there                 ? ""
                 : f->state == INDEX_IS_THERE ? "; is there"
                 : f->state == INDEX_MISSING  ? "; is missing"
-                                             : "; another one is there, which is left as it is");
+                                             : "; another one exists, and is left alone");
     text_add(r->out, f->others.ptr, f->others.len);
     text_puts(r->out, f->state == INDEX_DIFFERS ? "// " : "");
     mongo_admin_create_index(r, c, index->name, key, index->ttl_s);
@@ -151,13 +151,14 @@ static bool say_ttl(struct mongo_admin_run *r, const struct mongo_collection *c,
         return false;
     if (ttl_s > 0)
         text_printf(r->out,
-                    "%s%s: " MONGO_INDEX_TTL ", by which the server ends documents after %" PRId64 " s, %s\n",
+                    "%s%s: " MONGO_INDEX_TTL ", by which the server expires documents after %" PRId64
+                    " s, %s\n",
                     begin, c->name, ttl_s,
                     found_s == ttl_s ? "is there"
                     : found_s < 0    ? "is missing: `run` and `import` make it"
-                                     : "differs: `run` and `import` make it anew");
+                                     : "differs: `run` and `import` replace it");
     else if (found_s >= 0)
-        text_printf(r->out, "%s%s: " MONGO_INDEX_TTL " is there, and goes by `run` and `import`\n", begin,
+        text_printf(r->out, "%s%s: " MONGO_INDEX_TTL " exists, and `run` or `import` will drop it\n", begin,
                     c->name);
     return true;
 }

@@ -83,13 +83,14 @@ static bool check_target(struct restoring *r)
     r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
     if (good && mongo_find_living(r->m, &ledger, living))
         good = err_set_retryable(r->e, EX_TEMPFAIL,
-                                 "%s: a tallyd counts into it (writer %s of its ledger): stop all of them; "
-                                 "one that was killed is forgotten after a minute",
+                                 "%s: a tallyd counts into it (writer %s of its ledger): stop all daemons, "
+                                 "and wait a minute if one was killed",
                                  mongo_client_name(r->m->client), living);
     if (good && found[0] != '\0' && !r->b->force)
-        good = err_set(r->e, EX_CANTCREAT,
-                       "%s holds counts already (%s): name another database, or give --force to replace them",
-                       mongo_client_name(r->m->client), found);
+        good =
+            err_set(r->e, EX_CANTCREAT,
+                    "%s contains counts already (%s): name another database, or give --force to replace them",
+                    mongo_client_name(r->m->client), found);
     bson_destroy(&ledger);
     return good;
 }
@@ -218,10 +219,10 @@ static bool send_load(struct restoring *r)
         good = mongo_write_in(r->m->client, l->place.database, command, NULL, &reply, r->e);
         bool goes_again = !good && r->e->retryable;
         if (good && tries == 0 && has_duplicate(&reply))
-            good =
-                err_set(r->e, EX_TEMPFAIL,
-                        "%s: somebody writes into %s while it is restored: stop all daemons and begin anew",
-                        mongo_client_name(r->m->client), l->place.collection);
+            good = err_set(
+                r->e, EX_TEMPFAIL,
+                "%s: another program writes into %s while it is restored: stop all daemons and restore again",
+                mongo_client_name(r->m->client), l->place.collection);
         else if (good && bson_iter_init_find(&errors, &reply, "writeErrors"))
             good = mongo_check_inserts(r->m->client, &reply, l->place.collection, r->e);
         bson_destroy(&reply);
@@ -503,8 +504,9 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     bson_append_document_end(&ledger, &writers);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, &ledger, false, &matched, e) &&
-                (matched || err_set(e, EX_TEMPFAIL, "%s: the ledger is gone: another restore? Begin anew",
-                                    mongo_client_name(r->m->client)));
+                (matched ||
+                 err_set(e, EX_TEMPFAIL, "%s: the ledger is gone, perhaps by another restore: restore again",
+                         mongo_client_name(r->m->client)));
     bson_destroy(filter);
     bson_destroy(&ledger);
     return good;
@@ -551,7 +553,7 @@ bool mongo_restore(const struct backup *b, struct text *said, struct err *e)
     if (good)
         text_printf(said,
                     "%s: %" PRIu64 " documents, and %zu batches that were counted while they were copied; "
-                    "what came after the backup is counted again by the next run\n",
+                                   "the next run counts again what came after the backup\n",
                     mongo_client_name(r.m->client), r.documents, r.batches);
     if (r.m != NULL)
         mongo_free(r.m);

@@ -26,7 +26,7 @@ static bool shard_raw(const struct mongo_collection *c, bson_t *key, const char 
         BSON_APPEND_INT32(key, "time", 1);
         return true;
     }
-    *why = "without host and time, only a hash spreads what is new";
+    *why = "without host and time, only a hash spreads new events";
     BSON_APPEND_UTF8(key, "_id", "hashed");
     return true;
 }
@@ -126,7 +126,7 @@ static bool make_shard_key(struct mongo_admin_run *r, const struct mongo_collect
         text_printf(r->out, "%s: %s\n", c->name,
                     state == SHARD_MISSING    ? "was sharded"
                     : state == SHARD_IS_THERE ? "is sharded"
-                                              : "has another shard key, which is left as it is");
+                                              : "has another shard key, which is left alone");
     return good;
 }
 
@@ -138,7 +138,7 @@ static void print_shard_key(struct mongo_admin_run *r, const struct mongo_collec
                 !r->is_sharded            ? ""
                 : state == SHARD_MISSING  ? "; is not sharded yet"
                 : state == SHARD_IS_THERE ? "; is sharded"
-                                          : "; has another shard key, which is left as it is");
+                                          : "; has another shard key, which is left alone");
     if (shard_index(c) != NULL) {
         text_puts(r->out, comment);
         mongo_admin_create_index(r, c, shard_index(c), key, 0);

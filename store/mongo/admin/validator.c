@@ -11,17 +11,18 @@ static const char *say_state(enum mongo_validator state)
     static const char *const found[] = {[VALIDATOR_IS_THERE] = "is there",
                                         [VALIDATOR_NO_COLLECTION] = "is missing, and so is the collection",
                                         [VALIDATOR_DIFFERS] = "is missing, or another one of tallyd",
-                                        [VALIDATOR_FOREIGN] = "is somebody else's, which is left as it is"};
+                                        [VALIDATOR_FOREIGN] = "is not tallyd's, and is left alone"};
     return found[state];
 }
 
 static void print_validator(struct mongo_admin_run *r, const struct mongo_collection *c,
                             enum mongo_validator state)
 {
-    static const char *const why[] = {
-        [VALIDATION_OFF] = "no validator",
-        [VALIDATION_WARN] = "what others write amiss is told in the server's log",
-        [VALIDATION_ERROR] = "what others write amiss is refused, but where a document is damaged already"};
+    static const char *const why[] = {[VALIDATION_OFF] = "no validator",
+                                      [VALIDATION_WARN] = "the server logs what other programs write wrongly",
+                                      [VALIDATION_ERROR] =
+                                          "the server refuses what other programs write wrongly, except to "
+                                          "documents that are damaged already"};
     enum store_validation v = r->task->validation;
     bson_t command;
     text_printf(r->out, "\n// %s: %s", c->name, why[v]);

@@ -81,9 +81,10 @@ bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *
 {
     if (c->holds == HOLDS_RAW)
         return mongo_raw_index(c->raw, n, index, key);
-    *index = (struct mongo_index_of){
-        mongo_index_key(m, c, key),
-        c->holds == HOLDS_TOP ? "what is to be ranked" : "the history of one series, equality before range",
-        0};
+    *index =
+        (struct mongo_index_of){mongo_index_key(m, c, key),
+                                c->holds == HOLDS_TOP ? "periods that wait to be ranked"
+                                                      : "the history of one series, equality before range",
+                                0};
     return index->name != NULL && n == 0;
 }

@@ -23,7 +23,7 @@ static bool create(void *context, const struct mongo_collection *c, struct err *
     const struct mongo_index_wanted wanted = {.collection = c->name, .name = name, .key = &key};
     bool good = name == NULL || mongo_create_index(m->client, &wanted, &state, e);
     if (good && state == INDEX_DIFFERS)
-        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", c->name,
+        log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", c->name,
                  log_quote(e->text, quoted));
     bson_destroy(&key);
     return good;

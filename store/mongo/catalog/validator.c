@@ -146,7 +146,7 @@ static bool go_on_without(struct setting *s, const struct mongo_collection *c, c
 {
     char quoted[LOG_QUOTE_BYTES];
     if (!e->retryable && !s->is_told)
-        log_warn("validator_refused", "collection=%s error=%s next=\"counts without\"", c->name,
+        log_warn("validator_refused", "collection=%s error=%s next=\"counting without a validator\"", c->name,
                  log_quote(e->text, quoted));
     s->is_told |= !e->retryable;
     return !e->retryable;
@@ -164,7 +164,7 @@ static bool set(void *context, const struct mongo_collection *c, struct err *e)
     if (!mongo_find_validator(s->m, c, s->validation, &state, e))
         return go_on_without(s, c, e);
     if (state == VALIDATOR_FOREIGN && s->validation != VALIDATION_OFF)
-        log_warn("validator_differs", "collection=%s next=\"left as it is\"", c->name);
+        log_warn("validator_differs", "collection=%s next=\"left alone\"", c->name);
     if (state == VALIDATOR_IS_THERE || state == VALIDATOR_FOREIGN)
         return true;
     return mongo_make_validator(s->m, c, s->validation, state == VALIDATOR_NO_COLLECTION, e) ||

@@ -214,8 +214,8 @@ static bool delete_documents(struct expiring *x, struct err *e)
     bool good = to_ms <= 0 || delete_before(x, "", mongo_time(x->kind->span, to_ms, time), e);
     if (x->expired->rows > rows && left_ms < INT64_MAX && !more->ttl_is_told) {
         log_warn("ttl_left",
-                 "collection=%s documents=%" PRIu64 " next=\"what the server should have ended long "
-                 "ago, tallyd deletes\"",
+                 "collection=%s documents=%" PRIu64
+                 " next=\"tallyd deletes documents that the server should have expired\"",
                  x->collection, x->expired->rows - rows);
         more->ttl_is_told = true;
     }

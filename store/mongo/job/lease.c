@@ -102,9 +102,10 @@ bool mongo_wait_for_open(struct mongo_store *m, mongo_goes_on_fn *goes_on, void 
         if (!goes_on(context))
             return false;
         if (clock_mono_ms(m->store.clock) > until_ms)
-            return err_set_retryable(e, EX_TEMPFAIL,
-                                     "%s: a batch of writer %s is under way for long: is it away?",
-                                     mongo_client_name(m->client), open[0].slot);
+            return err_set_retryable(
+                e, EX_TEMPFAIL,
+                "%s: a batch of writer %s has been under way for long: check that this writer still runs",
+                mongo_client_name(m->client), open[0].slot);
         nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
         good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, false, e);
         count = still_open(&ledger, open, count);

@@ -323,7 +323,7 @@ static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
     if (is_new && r->what->from_ms < 0)
         return err_set(r->e, EX_CONFIG,
                        "the weeks of report %s begin on %s in %s, not on %s as query.week_start says: "
-                       "`tallyd job run rollup --rebuild FROM TO` makes them others",
+                       "`tallyd job run rollup --rebuild FROM TO` makes them again",
                        r->m->reports[r->report].name, found->start, mongo_client_name(r->m->client),
                        civil_weekdays[r->what->week_start]);
     r->kept_ms = clock_mono_ms(r->m->store.clock);

@@ -153,7 +153,7 @@ static bool refuse(const struct mongo_store *m, const char *collection, const ch
 {
     return err_set(e, EX_CONFIG,
                    "found store.ttl: true, but in %s, %s cannot have the index " MONGO_INDEX_TTL " {" KEY
-                   ": -1} that ends documents: %s",
+                   ": -1} that expires documents: %s",
                    mongo_client_name(m->client), collection, why);
 }
 
@@ -179,7 +179,7 @@ static bool create(struct mongo_store *m, const char *collection, int64_t ttl_s,
     bool good = mongo_create_index(m->client, &wanted, &state, e);
     bson_destroy(key);
     if (good && state == INDEX_IS_THERE)
-        err_set(e, EX_CONFIG, "it does not list it then");
+        err_set(e, EX_CONFIG, "the server does not list it afterwards");
     return good;
 }
 
@@ -200,7 +200,7 @@ static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, s
         if (!mongo_ttl_find(m, collection, &found_s, e))
             return false;
     }
-    return found_s > 0 || refuse(m, collection, found_s == 0 ? "it ends nothing there" : why.text, e);
+    return found_s > 0 || refuse(m, collection, found_s == 0 ? "it expires nothing there" : why.text, e);
 }
 
 struct opening {

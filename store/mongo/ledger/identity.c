@@ -101,8 +101,8 @@ bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
     vsnprintf(what, sizeof what, format, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
     va_end(args);
     err_set(e, EX_DATAERR,
-            "%s is not what this tallyd counted into: %s. It was restored, replaced, or has lost what it had "
-            "acknowledged: start tallyd again to count on from what is there now",
+            "%s is not the database that this tallyd counted into: %s. It was restored or replaced, or has "
+            "lost acknowledged writes: restart tallyd to resume from its present positions",
             mongo_client_name(m->client), what);
     m->writer.refused = *e;
     m->writer.slot[0] = '\0'; /* in that ledger, the slot may be another's */
@@ -123,7 +123,7 @@ static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *
     snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
     int64_t inc = mongo_number_at(ledger, path, -1), seq = mongo_seq_of(ledger, m->writer.slot);
     if (inc < m->writer.inc)
-        return mongo_refuse(m, e, "slot %s of its ledger is as it was before this tallyd took it",
+        return mongo_refuse(m, e, "slot %s of its ledger is in the state before this tallyd took it",
                             m->writer.slot);
     if (seq < m->writer.sealed)
         return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64,
@@ -193,12 +193,11 @@ bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *o
 bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,
                            int64_t applied, const char *slot, int64_t seq, struct err *e)
 {
-    return err_set(
-        e, EX_DATAERR,
-        "%s: %s has a document \"%.200s\" with counts of batch %" PRId64
-        " of slot %s, which is none of its ledger, whose last one there is %" PRId64
-        ": documents and ledger are of different times, as after a restore of a copy that was made "
-        "while tallyd counted, or a failover that lost what was acknowledged. Restore all of the "
-        "database from a whole backup, or count again into an empty one",
-        mongo_client_name(client), collection, id, applied, slot, seq);
+    return err_set(e, EX_DATAERR,
+                   "%s: %s has a document \"%.200s\" with counts of batch %" PRId64
+                   " of slot %s, which its ledger does not have: its last one is %" PRId64
+                   ": documents and ledger are of different times, as after a restore of a copy that was "
+                   "made while tallyd counted, or after a failover that lost acknowledged writes. Restore "
+                   "the whole database from one backup, or count again into an empty one",
+                   mongo_client_name(client), collection, id, applied, slot, seq);
 }

@@ -205,14 +205,13 @@ static bool may_meet(const struct pair *p, int code, struct err *e)
         return err_set(
             e, code,
             "%s: generation %d of report \"%s\" is counted here, and generation %d by %s: each event would "
-            "be in one of them only; end all that count the older one, then start all with the newer",
+            "count in one of them only. Stop all daemons with the older one, then start all with the newer",
             database, r->generation, r->name, theirs, mongo_describe_writer(p->ledger, p->slot, other));
     const char *topic = topic_of_two_groups(p);
     return topic == NULL ||
            err_set(e, code,
-                   "%s: topic %s is counted here as of group %s, and by %s: in one database daemons of one "
-                   "kafka.group "
-                   "share a topic, those of two would take its partitions from each other",
+                   "%s: topic %s is counted here as of group %s, and by %s: give them one "
+                   "kafka.group: daemons of two groups would take a topic's partitions from each other",
                    database, topic, p->m->writer.who.group, mongo_describe_writer(p->ledger, p->slot, other));
 }
 
@@ -289,11 +288,10 @@ bool mongo_check_generations(struct mongo_store *m, struct err *e)
     bson_destroy(&all);
     if (!good || n.report == NULL)
         return good;
-    return err_set(
-        e, EX_CONFIG,
-        "%s: generation %d of report \"%s\" is there by now, and generation %d is counted here: start this "
-        "one with the configuration that the others have",
-        mongo_client_name(m->client), n.generation, n.report->name, n.report->generation);
+    return err_set(e, EX_CONFIG,
+                   "%s: generation %d of report \"%s\" is in the database now, and generation %d is counted "
+                   "here: start this daemon with the configuration of the others",
+                   mongo_client_name(m->client), n.generation, n.report->name, n.report->generation);
 }
 
 bool mongo_meet(struct store *st, struct err *e)
@@ -312,23 +310,24 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
                       struct err *e)
 {
     char other[MONGO_WRITER_BYTES];
-    const char *group = text_of(ledger, owner, "group"), *why = "which was told to count it, too";
+    const char *group = text_of(ledger, owner, "group"), *why = "which is configured to count it, too";
     if (is_twin(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
         return refuse_twin(m, ledger, owner, e);
     if (m->writer.who.group != NULL && group != NULL)
-        why = strcmp(m->writer.who.group, group) == 0 ? "to which the group has given it"
-                                                      : "of another kafka.group: one topic must be of one";
-    return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start anew",
+        why = strcmp(m->writer.who.group, group) == 0 ? "to which the group assigned it"
+                                                      : "of another kafka.group: count a topic in one group";
+    return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start again",
                    mongo_client_name(m->client), what, mongo_describe_writer(ledger, owner, other), why);
 }
 
 bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char other[MONGO_WRITER_BYTES];
-    err_set(
-        e, EX_TEMPFAIL,
-        "%s: another tallyd took over slot %s, since this one was not heard of for a minute: %s: start anew",
-        mongo_client_name(m->client), m->writer.slot, mongo_describe_writer(ledger, m->writer.slot, other));
+    err_set(e, EX_TEMPFAIL,
+            "%s: another tallyd took over slot %s, since this one sent no heartbeat for a minute: %s: start "
+            "again",
+            mongo_client_name(m->client), m->writer.slot,
+            mongo_describe_writer(ledger, m->writer.slot, other));
     m->writer.slot[0] = '\0';
     if (m->batch.step == STEP_LOGGING)
         m->batch.step = STEP_NONE; /* the log has the lost slot's name */

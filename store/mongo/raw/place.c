@@ -168,13 +168,12 @@ static bool check_ttl(struct mongo_store *m, const struct raw *r, const struct m
 {
     bson_t reply;
     bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(place->collection));
-    bool good =
-        mongo_read_in(m->client, place->database, command, &reply, e) &&
-        (has_ttl(&reply, r->limit / SECOND_MS) ||
-         refuse_growth(m, r, place,
-                       "has no index {time: 1} that ends documents after so long: drop the one that is there "
-                       "(tallyd_time), or choose another raw_growth",
-                       e));
+    bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
+                (has_ttl(&reply, r->limit / SECOND_MS) ||
+                 refuse_growth(m, r, place,
+                               "has no index {time: 1} that expires documents after this time: drop the "
+                               "index tallyd_time, or choose another raw_growth",
+                               e));
     bson_destroy(&reply);
     bson_destroy(command);
     return good;
@@ -192,7 +191,7 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     if (index->ttl_s > 0)
         return check_ttl(m, r, place, e);
     if (state == INDEX_DIFFERS)
-        log_warn("index_differs", "collection=%s error=%s next=\"left as it is\"", place->collection,
+        log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", place->collection,
                  log_quote(e->text, quoted));
     return true;
 }

@@ -230,7 +230,7 @@ static bool refuse_others(struct sender *sender, const struct mongo_place *place
     for (size_t i = 0; good && i < d->count; i++) {
         if (find_id(&reply, id_of(d->items[i], &document), &there) && is_other(&document, &there))
             refuse(sender->sending, d->items[i],
-                   "another event is there: the topic was re-created, or a broker lost its last records");
+                   "another event has this _id: the topic was re-created, or a broker lost its last records");
     }
     bson_destroy(&reply);
     bson_destroy(whole);

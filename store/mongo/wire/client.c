@@ -221,8 +221,8 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
     lib.mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
     if (!lib.mongoc_write_concern_is_acknowledged(lib.mongoc_uri_get_write_concern(uri)))
         return err_set(e, EX_CONFIG,
-                       "store.url: found w=%d, expected w=majority or at least w=1: "
-                       "what is not acknowledged cannot be counted exactly once",
+                       "store.url: found w=%d, expected w=majority or at least w=1: unacknowledged writes "
+                       "cannot be counted exactly once",
                        lib.mongoc_write_concern_get_w(lib.mongoc_uri_get_write_concern(uri)));
     if (lib.mongoc_uri_has_option(uri, MONGOC_URI_W))
         return true;
@@ -253,13 +253,11 @@ static void note_concern(struct mongo_client *c, const mongoc_uri_t *uri)
 
 bool mongo_client_is_safe(const struct mongo_client *c, struct err *e)
 {
-    return !c->is_unsafe ||
-           err_set(
-               e, EX_CONFIG,
-               "store.url: found %s, expected w=majority, or none, which is the same: a failover may lose "
-               "what was acknowledged, and with it counts. `store.unsafe_write_concern: true` takes it as "
-               "it is",
-               c->concern);
+    return !c->is_unsafe || err_set(e, EX_CONFIG,
+                                    "store.url: found %s, expected w=majority, or none, which is the same: a "
+                                    "failover may lose acknowledged writes, and counts with them. "
+                                    "`store.unsafe_write_concern: true` takes it as it is",
+                                    c->concern);
 }
 
 /* Are special characters of user and password escaped? If not, the library would show the password, or take

@@ -105,7 +105,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
         good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
         if (good && !taken && tries == TAKE_TRIES)
             good = err_set_retryable(e, EX_TEMPFAIL,
-                                     "%s: no slot for a writer could be taken: others were quicker",
+                                     "%s: no slot for a writer could be taken: other writers took them first",
                                      mongo_client_name(m->client));
         bson_destroy(&ledger);
     }
@@ -158,11 +158,10 @@ bool mongo_hold(struct store *st, struct err *e)
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
     if (good && mongo_all_open(&ledger, open) > 0)
-        good = err_set_retryable(
-            e, EX_TEMPFAIL,
-            "%s: a batch of writer %s is under way: let writers end first; if it was killed, let it "
-            "run once more",
-            mongo_client_name(m->client), open[0].slot);
+        good = err_set_retryable(e, EX_TEMPFAIL,
+                                 "%s: a batch of writer %s is under way: stop the writers first; if one was "
+                                 "killed, start it once more to finish its batch",
+                                 mongo_client_name(m->client), open[0].slot);
     bson_destroy(&ledger);
     return good;
 }
