@@ -465,9 +465,9 @@ static void test_explain_says_what_was_read(void **state)
     query_explain(&q, &stats, &plan);
     assert_non_null(strstr(plan.ptr, "every series\n"));
     assert_non_null(strstr(plan.ptr, "  minute buckets 2015-05-17T10:05:00Z to 2015-05-17T11:00:00Z: "));
-    assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
-    assert_non_null(strstr(plan.ptr, "  day    slots 2015-05-18T00:00:00Z to 2015-05-20T00:00:00Z: "));
-    assert_non_null(strstr(plan.ptr, "  hour   slots 2015-05-20T00:00:00Z to 2015-05-20T11:00:00Z: "));
+    assert_non_null(strstr(plan.ptr, "  hour   buckets 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
+    assert_non_null(strstr(plan.ptr, "  day    buckets 2015-05-18T00:00:00Z to 2015-05-20T00:00:00Z: "));
+    assert_non_null(strstr(plan.ptr, "  hour   buckets 2015-05-20T00:00:00Z to 2015-05-20T11:00:00Z: "));
     text_fini(&out);
     text_fini(&plan);
 }
