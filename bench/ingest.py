@@ -1,7 +1,7 @@
 """How fast a daemon counts what waits for it, with jobs and without: the same store and the same lines, in turn.
 
 Before each run the store has a past: documents of months that are to be rolled up, and days of which the hours, or the minutes,
-need not be kept. With jobs, a daemon rolls up and lets go of these, finds the largest series and makes documents ahead, all beside the
+need not be kept. With jobs, a daemon rolls up and expires these, finds the largest series and makes documents ahead, all beside the
 counting; without, it leaves them. A line in 500 is of the month before, so that there is always something to roll up again.
 """
 
@@ -125,7 +125,7 @@ class Ingest:
             time.sleep(0.01)
 
     def check(self, one, url):
-        """All is counted, whatever was let go of."""
+        """Everything is counted, whatever expired."""
         with open(self.past, "rb") as past:
             expected = self.arguments.lines + sum(1 for _ in past)
         span = ["--from", time.strftime("%Y-01-01", time.gmtime(self.until - 800 * DAY)), "--to",
@@ -147,7 +147,7 @@ class Ingest:
         return [on / off for on, off in zip(self.rates["on"], self.rates["off"])]
 
     def did(self):
-        """What the jobs did beside, at the median: rows or documents let go of, documents rolled up, periods of which the
+        """What the jobs did beside, at the median: rows or documents that expired, documents rolled up, periods of which the
         largest series were found, documents made ahead."""
         return [statistics.median(one.get(f"tallyd_{name}_total", 0) for one in self.done)
                 for name in ("expired_rows", "rollup_documents", "top_periods", "documents_preallocated")]

@@ -128,7 +128,7 @@ def figures(arguments, ingests, rolls, kills, levels):
 
 
 def ingest_rows(arguments, ingests):
-    rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: let go", "rolled up", "periods ranked", "made ahead"]]
+    rows = [["store", "lines", "jobs off, lines/s", "jobs on, lines/s", "meanwhile: expired", "rolled up", "periods ranked", "made ahead"]]
     for one in ingests:
         rows.append([one.label, f"{arguments.lines:,}", *(spread(one.rates[way], "", 0) for way in ("off", "on")),
                      *(f"{number:,.0f}" for number in one.did())])

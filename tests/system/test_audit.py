@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`tallyd verify --store-only`: a store that was changed behind its back is found out without any source, and one that was not
-is never suspected, whatever shape it has: spans that were let go, late events, generations, what went to `other`, rows that are not
+is never suspected, whatever shape it has: resolutions that expired, late events, generations, what went to `other`, rows that are not
 folded yet.
 
 The seed is printed; TALLYD_SEED repeats a run.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tallyd verify` where a real Kafka broker has let go of what was counted: by retention, by compaction, with the whole topic. What
+"""`tallyd verify` where a real Kafka broker has deleted counted records: by retention, by compaction, with the whole topic. What
 is left is judged and what is not is named, and a status says which it was. A store that lacks or has too much is found out all the
 same.
 

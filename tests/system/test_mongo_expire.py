@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What reports need not keep goes from MongoDB, and nothing else, wherever a tallyd is killed while it lets go, and however
-many let go at once.
+"""MongoDB loses what has expired and nothing else, wherever a tallyd is killed while it deletes, and however many delete
+at once.
 
 As test_expire.py; documents are read by pymongo, too. TALLYD_MONGO names another server.
 """

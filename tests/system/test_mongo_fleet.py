@@ -194,7 +194,7 @@ class Fleet(MongoKafkaCase):
         self.check_fleet()
 
     def test_taken_while_the_store_is_away(self):
-        """What could not be stored in time is let go, and counted by whoever has it then."""
+        """A daemon releases partitions whose records it could not store in time; their next owner counts them."""
         self.begin(EAGER, ", revoke_timeout: 300ms")
         for _ in range(2):
             self.join()

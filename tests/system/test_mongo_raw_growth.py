@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How raw events are let go, in MongoDB: each growth, where the server can do it; what one cannot do must be said at start.
+"""How raw events expire in MongoDB: each growth, where the server can do it; what one cannot do must be said at start.
 
 TALLYD_MONGO names the server. The seed is printed.
 """

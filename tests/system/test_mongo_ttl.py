@@ -190,7 +190,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
                     self.store, env=other_day(30 * DAY))
 
     def test_writers_go_by_the_marks(self):
-        """One whose clock is ahead counts all that there is: whose turn it is to let go is another's affair."""
+        """A daemon whose clock is ahead counts everything: it decides nothing about expiry."""
         self.make_log(0)
         self.write("a.log", b"")
         more = f', url: "{self.store}"'

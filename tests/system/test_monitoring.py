@@ -3,8 +3,8 @@
 last sample, what is gone is refused by the name of what would do, and the store does not grow once its windows are full. Which
 they are when the last 20 days begin, as the first import brings samples of the 14 days before, too.
 
-The days go by in seconds, as otherday.so moves the clock of each import. They end now, so that what a server would let go by
-its own clock is gone by that, too. The seed is printed; TALLYD_SEED repeats a run.
+The days go by in seconds, as otherday.so moves the clock of each import. They end now, so that what a server would expire by
+its own clock has expired by that, too. The seed is printed; TALLYD_SEED repeats a run.
 """
 
 import csv

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`tallyd verify` with some of the files that were counted: what they say must be in the store, whatever else is there; what was
-not given is named. Also where reports are full, spans were let go and numbers are below zero.
+not given is named. Also if reports are full, resolutions have expired and numbers are below zero.
 
 The seed is printed; TALLYD_SEED repeats a run.
 """

@@ -1,4 +1,4 @@
-/* Marks of what is let go: by a clock that leaps, damaged, or of many reports. */
+/* Expiry watermarks: moved by a clock that leaps, damaged, or of many reports. */
 #include "base/clock.h"
 #include "daemon/count/writer.h"
 #include "store/backend/backend.h"

@@ -124,7 +124,7 @@ static bool scan_moving(struct store *st, const struct scan *scan, scan_fn *fn, 
                         struct scan_stats *stats, struct err *e)
 {
     bool good = moving.real->scan(st, scan, fn, context, stats, e);
-    return moving.times-- > 0 ? err_set_retryable(e, EX_UNAVAILABLE, "it was let go just now") : good;
+    return moving.times-- > 0 ? err_set_retryable(e, EX_UNAVAILABLE, "it has just expired") : good;
 }
 
 static void move_marks(struct store *st)
