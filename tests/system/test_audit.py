@@ -76,7 +76,7 @@ class Embedded(Audit):
         self.write("a.log", traffic(100))
         self.tallyd("import", "-c", "tallyd.yaml", "a.log")
         said = self.audit()
-        self.assertIn("gauges: minutes, hours, days, months; without a count, nothing to hold against the books\n", said)
+        self.assertIn("gauges: minutes, hours, days, months; no measure is a count, so the books cannot be compared\n", said)
         self.assertIn("not checked: earlier generations of reports\n", said)
 
     def test_it_takes_no_source(self):

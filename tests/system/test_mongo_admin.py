@@ -270,7 +270,7 @@ reports:
         own = {"metadata.path": {"$exists": True}}
         self.base.create_collection("pages.day", validator=own)
         self.assertRegex(self.admin("validator"), r"\n// pages.day: .*is not tallyd's, .*\n// db\.")
-        self.assertIn("pages.day: validator is somebody else's", self.admin("validator", "--apply"))
+        self.assertIn("pages.day: validator is not tallyd's", self.admin("validator", "--apply"))
         self.count("a.log")
         self.assertEqual(1, self.err.count("event=validator_differs collection=pages.day"))
         self.validation("off")

@@ -151,7 +151,7 @@ class Peers(MongoKafkaCase):
         report = self.base.reports.find_one({"name": "pages"})
         self.base.reports.insert_one({**report, "_id": "pages~2", "generation": 2})
         self.end(second)
-        self.ends(first, 'generation 2 of report "pages" is there by now')
+        self.ends(first, 'generation 2 of report "pages" is in the database now')
 
 
 if __name__ == "__main__":

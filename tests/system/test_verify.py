@@ -42,7 +42,7 @@ class Files(FilesCase):
         self.assertRegex(self.judge(NOT_GIVEN, "a.log"), r"(?m)/b.log .* nothing +1,000  not given: it is not among the FILEs$")
         os.remove(self.path("b.log"))
         said = self.judge(NOT_GIVEN, "a.log")
-        self.assertRegex(said, r"(?m)/b.log .* nothing +1,000  not given: it is not there any more$")
+        self.assertRegex(said, r"(?m)/b.log .* nothing +1,000  not given: it no longer exists$")
         self.assertIn("site: 1000 events are of records that are gone", said)
         self.assertIn("2,000 events of 1 sources recounted", said)
         whole = self.read("tallyd.db")
