@@ -323,7 +323,8 @@ static void test_what_a_zone_cannot_say_exactly_is_refused(void **state)
     asking_refused(
         &query, *state,
         PARAMETERS("report=pages", "from=1971-01-01", "to=1971-01-03", "step=day", "tz=Africa/Monrovia"),
-        EX_UNAVAILABLE, "1971-01-01T00:00:00-00:44:30, within a minute, but report pages counts whole minutes");
+        EX_UNAVAILABLE,
+        "1971-01-01T00:00:00-00:44:30, within a minute, but report pages counts whole minutes");
     asking_check(&query, *state,
                  PARAMETERS("report=pages", "from=1972-01-08", "to=1972-01-09", "step=day",
                             "tz=Africa/Monrovia", "format=csv"),
@@ -465,7 +466,8 @@ static void test_explain_says_what_was_read(void **state)
     query_explain(&q, &stats, &plan);
     assert_non_null(strstr(plan.ptr, "every series\n"));
     assert_non_null(strstr(plan.ptr, "  minute buckets 2015-05-17T10:05:00Z to 2015-05-17T11:00:00Z: "));
-    assert_non_null(strstr(plan.ptr, "  hour   buckets 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
+    assert_non_null(
+        strstr(plan.ptr, "  hour   buckets 2015-05-17T11:00:00Z to 2015-05-18T00:00:00Z: 0 rows"));
     assert_non_null(strstr(plan.ptr, "  day    buckets 2015-05-18T00:00:00Z to 2015-05-20T00:00:00Z: "));
     assert_non_null(strstr(plan.ptr, "  hour   buckets 2015-05-20T00:00:00Z to 2015-05-20T11:00:00Z: "));
     text_fini(&out);
