@@ -487,8 +487,9 @@ const struct key_traits keys_types[] = {
     [KEY_MEASURES] =
         PIECES("mapping", "names and measures, such as {hits: count, bytes: sum(bytes)}",
                "a measure, such as count or sum(bytes)", MEASURE, add_measure, NULL, print_pieces),
-    [KEY_KEEP] = PIECES("mapping", "resolutions and durations, such as {minute: 48h, hour: 62d, day: forever}",
-                        "a duration, such as 48h, or forever", OTHER, add_keep, NULL, print_keep),
+    [KEY_KEEP] =
+        PIECES("mapping", "resolutions and durations, such as {minute: 48h, hour: 62d, day: forever}",
+               "a duration, such as 48h, or forever", OTHER, add_keep, NULL, print_keep),
 };
 
 bool keys_parse(const struct key *k, struct slice text, struct slice reference, void *base, struct err *e)
