@@ -14,7 +14,7 @@ endif
 # Lowest first: a folder includes itself and the folders before it.
 FOLDERS  := base ingest ingest/file ingest/decode ingest/kafka aggregate store store/sqlite \
             $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
-            stats query prom web config daemon/service daemon/count daemon daemon/topic verify cli/top cli
+            stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
 LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8# at run time, when they are needed: base/library.h

@@ -27,20 +27,6 @@ static int finish(struct text *out)
     return good ? EX_OK : options_complain("check", &e);
 }
 
-/* Warn of sources that `import` and `verify` accept, but `run` cannot count together. */
-static void note_sources(const struct config *c, const char *prefix, struct text *out)
-{
-    size_t others = 0;
-    for (size_t i = 0; i < c->source_count; i++)
-        others += c->sources[i].type != SOURCE_KAFKA;
-    if (others > 1 || (others > 0 && setup_has_topics(c)))
-        text_printf(
-            out,
-            "%snote: `tallyd run` counts one file or standard input, or any number of topics: not these "
-            "%zu sources at once\n",
-            prefix, c->source_count);
-}
-
 /* Warn, but do not refuse: --store may name another store. */
 static void note_store(const struct config *c, const char *prefix, struct text *out)
 {
@@ -81,12 +67,10 @@ static int check(const char *file, bool print)
     }
     if (print) {
         config_print(c, &out);
-        note_sources(c, "# ", &out);
         note_store(c, "# ", &out);
         budget_print(c, &out);
     } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
-        note_sources(c, "", &out);
         note_store(c, "", &out);
     }
     config_free(c);

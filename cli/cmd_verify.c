@@ -18,9 +18,9 @@ static const char usage[] =
     "usage: tallyd verify [OPTIONS] [FILE…]\n"
     "\n"
     "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
-    "the books. Give it every file that was counted, under any name, compressed or not. Topics come from "
-    "the\n"
-    "configuration. It lists sources that were not given and records that are gone, and compares the rest.\n"
+    "the books. Topics and files come from the configuration. If FILEs are given, give every file that was\n"
+    "counted, under any name, compressed or not. It lists sources that were not\n"
+    "given and records that are gone, and compares the rest.\n"
     "\n"
     "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
     "counted\n"
@@ -162,6 +162,20 @@ static int say_result(const struct verify *v, const struct known *k, size_t not_
     return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
 }
 
+/* Without FILEs: the files of the configuration, as far as they are there. */
+static bool find_configured(struct verify *v, struct known *k, const struct request *rq, struct err *e)
+{
+    const struct config *c = rq->config;
+    struct stat status;
+    bool good = true;
+    for (size_t i = 0; i < c->source_count && good; i++) {
+        const char *path = c->sources[i].path;
+        if (path != NULL && stat(path, &status) == 0 && status.st_size > 0)
+            good = find_file(v, k, rq, path, e);
+    }
+    return good;
+}
+
 static int verify_all(struct verify *v, const struct request *rq)
 {
     struct known k = {0};
@@ -172,6 +186,7 @@ static int verify_all(struct verify *v, const struct request *rq)
     k.sources = xcalloc(k.count, sizeof *k.sources);
     for (char **path = rq->paths; good && *path != NULL; path++)
         good = find_file(v, &k, rq, *path, &e);
+    good = good && (rq->paths[0] != NULL || find_configured(v, &k, rq, &e));
     if (good && setup_has_topics(v->config)) {
         struct kafka_options options = setup_kafka(v->config);
         good = verify_kafka(v, &options, k.positions, k.sources, k.count, &e);
@@ -232,6 +247,14 @@ static bool take_decode(void *context, const char *name, const char *value, stru
     return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
 }
 
+static bool has_path(const struct config *c)
+{
+    bool has = false;
+    for (size_t i = 0; i < c->source_count; i++)
+        has |= c->sources[i].path != NULL;
+    return has;
+}
+
 int cmd_verify(int argc, char **argv)
 {
     const char *file = NULL, *store_url = NULL;
@@ -253,8 +276,8 @@ int cmd_verify(int argc, char **argv)
         status = options_bad_usage("verify", "--store-only takes no source");
     else if (rq.store_only)
         status = audit(&rq);
-    else if (argc == 0 && !setup_has_topics(rq.config))
-        status = options_bad_usage("verify", "which FILE?");
+    else if (argc == 0 && !setup_has_topics(rq.config) && !has_path(rq.config))
+        status = options_bad_usage("verify", "which FILE? The configuration names none");
     else
         status = verify_store(&rq);
     config_free(rq.config);

@@ -151,6 +151,9 @@ static void check_unique(struct load *ld, size_t i)
             continue;
         if (sources[i].type == SOURCE_STDIN)
             source_problem(ld, i, "found type stdin, expected it once (source %s has it)", sources[k].name);
+        else if (sources[i].path != NULL && sources[k].path != NULL &&
+                 strcmp(sources[i].path, sources[k].path) == 0)
+            source_problem(ld, i, "found the path of source %s, expected each path once", sources[k].name);
         else if (sources[i].topic != NULL && sources[k].topic != NULL &&
                  strcmp(sources[i].topic, sources[k].topic) == 0)
             source_problem(ld, i, "found the topic of source %s, expected each topic once", sources[k].name);

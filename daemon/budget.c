@@ -26,16 +26,17 @@ static int64_t queue_overshoot(const struct config *c)
 struct budget budget_of(const struct config *c)
 {
     bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
-    int64_t threads = has_topics ? c->kafka.threads : 1;
+    int64_t files = (int64_t)setup_count_files(c);
+    int64_t topic_threads = has_topics ? c->kafka.threads : 0, threads = topic_threads + (files > 0);
     struct pipeline_options options = setup_pipeline(c, 1);
     struct budget b = {0};
     b.shards_bytes = threads * (int64_t)shard_bytes_max(c->reports, c->report_count, &options.shard);
-    /* A worker's block and the reader's rest; and a record's text without escapes. */
-    b.input_bytes = has_topics ? threads * c->limits.line_max
-                               : 2 * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max) + c->limits.line_max;
+    /* A block, and each reader's rest; and a record's text without escapes. */
+    b.input_bytes = topic_threads * c->limits.line_max + (files > 0) * c->limits.line_max +
+                    (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);
     if (has_topics)
-        b.queue_bytes = threads * (c->kafka.queue_bytes + queue_overshoot(c));
-    if (has_topics && (c->rejects.topic != NULL || c->rejects.file != NULL))
+        b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));
+    if (c->rejects.topic != NULL || c->rejects.file != NULL)
         b.rejects_bytes = threads * 2 * (int64_t)LETTERS_BYTES_MAX;
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);

@@ -29,8 +29,9 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
     return (struct pipeline_options){
         .threads = thread_count(c, threads),
         .line_max = (size_t)c->limits.line_max,
-        .limits = {.stripe_ms = c->aggregate.batch_ms, .future_max_ms = c->limits.future_max_ms},
+        .stripe_ms = c->aggregate.batch_ms,
         .stripe_bytes = c->aggregate.batch_bytes,
+        .future_max_ms = c->limits.future_max_ms,
         .shard = {.cells_max = (size_t)c->aggregate.cells_max,
                   .series_max = (size_t)c->aggregate.series_max,
                   .key_bytes_max = (size_t)c->aggregate.key_bytes_max,
@@ -131,6 +132,20 @@ bool setup_has_topics(const struct config *c)
     for (size_t i = 0; i < c->source_count && !has; i++)
         has = c->sources[i].type == SOURCE_KAFKA;
     return has;
+}
+
+bool setup_is_followed(const struct config *c, const struct config_source *source)
+{
+    return source->type == SOURCE_STDIN ||
+           (source->type == SOURCE_FILE && (source->path != NULL || c->source_count == 1));
+}
+
+size_t setup_count_files(const struct config *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->source_count; i++)
+        count += setup_is_followed(c, &c->sources[i]);
+    return count;
 }
 
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e)

@@ -5,7 +5,7 @@
 #include "daemon/count/pipeline.h"
 #include "ingest/kafka/kafka.h"
 
-/* Options of an import; `run` changes some of them. threads 0: as configured, or one per processor, at most
+/* Options of an import. threads 0: as configured, or one per processor, at most
  * 8. */
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
 /* Store options of `run` and `import`. */
@@ -23,5 +23,10 @@ const struct raw *setup_raw(const struct config *c, const char *path);
 struct kafka_options setup_kafka(const struct config *c);
 /* Is there a source of type kafka? */
 bool setup_has_topics(const struct config *c);
+/* Does `run` read lines of this source? A file without a path is for imports, unless it is the only source:
+ * then lines come from standard input. */
+bool setup_is_followed(const struct config *c, const struct config_source *source);
+/* The number of sources that setup_is_followed(). */
+size_t setup_count_files(const struct config *c);
 /* Parse --decode STEP,STEP… */
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e) MUST_CHECK;

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define RECORD_NO_PARTITION (-1) /* `partition` of a line of a file */
+
 struct record {
     struct slice value; /* ptr NULL: none, a tombstone */
     struct slice key;   /* ptr NULL: none */

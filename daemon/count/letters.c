@@ -112,7 +112,9 @@ static bool produce(struct letter_box *box, const struct letter *letter, struct 
     char column[LETTER_NUMBER], partition[LETTER_NUMBER], offset[LETTER_NUMBER], bytes[LETTER_NUMBER];
     bool is_cut = value.len > value_max;
     snprintf(column, sizeof column, "%zu", letter->why.column);
-    snprintf(partition, sizeof partition, "%d", letter->partition);
+    partition[0] = '\0';
+    if (letter->partition != RECORD_NO_PARTITION)
+        snprintf(partition, sizeof partition, "%d", letter->partition);
     snprintf(offset, sizeof offset, "%" PRId64, letter->offset);
     snprintf(bytes, sizeof bytes, "%zu", value.len);
     const struct kafka_header headers[LETTER_HEADERS] = {
@@ -131,8 +133,12 @@ static bool produce(struct letter_box *box, const struct letter *letter, struct 
 static void add_line(struct text *lines, const struct letter *letter, struct slice topic, struct slice value)
 {
     text_add(lines, topic.ptr, topic.len);
-    text_printf(lines, "/%d/%" PRId64 "\t%s\t%zu\t", letter->partition, letter->offset,
-                reject_name(letter->why.reason), letter->why.column);
+    if (letter->partition != RECORD_NO_PARTITION)
+        text_printf(lines, "/%d/", letter->partition);
+    else
+        text_putc(lines, ':');
+    text_printf(lines, "%" PRId64 "\t%s\t%zu\t", letter->offset, reject_name(letter->why.reason),
+                letter->why.column);
     while (value.len > 0) {
         const char *feed = memchr(value.ptr, '\n', value.len);
         size_t len = feed != NULL ? (size_t)(feed - value.ptr) : value.len;

@@ -2,8 +2,10 @@
  * configured.
  *
  *   topic  the message as it came if decoders unwrap it, else each rejected line or element; under its key,
- *          with the headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset
- *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each; a line feed becomes \n
+ *          with the headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset; of a
+ *          line of a file the topic is its path, and the partition is empty
+ *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each; a line feed becomes \n;
+ *          PATH:OFFSET of the line of a file
  *
  * If the topic refuses a dead letter as too large, its value is cut to LETTER_CUT_BYTES, or else to nothing.
  * The header tallyd.bytes then gives its original length.

@@ -1,12 +1,11 @@
-/* pipeline.h - counts a file or a stream, from its bytes to the store: reader, ingest threads, stripes, one
- * writer. `run` and `import` call it.
+/* pipeline.h - counts a file or a stream to its end by several threads, from its bytes to the store: reader,
+ * ingest threads, stripes, one writer. `import` calls it.
  *
  *   reader ──blocks──▶ worker 0: decode → shard ─┐ parts
  *   (lock) ──blocks──▶ worker 1: decode → shard ─┴──▶ writer (the caller's thread): store_apply()
  *
  * Stripe : a range [from, to) of the source whose events become one batch. It ends after stripe_bytes or
- *          stripe_ms, or when a shard is full. With a flush rule it may last up to four times stripe_ms while
- *          the writer is busy: it would only wait. Every worker seals its part when it meets a block of the
+ *          stripe_ms, or when a shard is full. Every worker seals its part when it meets a block of the
  *          next stripe. The writer applies stripe k when all workers are past it. So the batch's range is
  *          exact although threads share the blocks of a stripe.
  * Memory : a worker holds one open and one sealed part. It waits until the writer has given the sealed part
@@ -21,13 +20,10 @@
 #include "aggregate/report.h"
 #include "aggregate/shard.h"
 #include "base/clock.h"
-#include "daemon/count/flush.h"
 #include "daemon/count/rejects_file.h"
 #include "daemon/count/samples.h"
 #include "ingest/decode/decode.h"
 #include "ingest/file/reader.h"
-#include "stats/beat.h"
-#include "stats/status.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -44,30 +40,20 @@ struct pipeline_progress {
     uint64_t cells;
 };
 
-/* Limits that may change between two blocks. */
-struct pipeline_limits {
-    int64_t stripe_ms;
-    int64_t future_max_ms;
-};
-
 struct pipeline_options {
     size_t threads;
-    const struct decode *decode;   /* borrowed */
-    const struct raw *raw;         /* raw events of the source; NULL: none; borrowed */
-    size_t line_max;               /* longer lines are rejected */
-    struct pipeline_limits limits; /* initial limits */
-    int64_t stripe_bytes;
+    const struct decode *decode; /* borrowed */
+    const struct raw *raw;       /* raw events of the source; NULL: none; borrowed */
+    size_t line_max;             /* longer lines are rejected */
+    int64_t stripe_ms, stripe_bytes;
+    int64_t future_max_ms;
     struct shard_limits shard;
-    bool follow; /* wait for more at the end of the input, until another file has its place */
-    bool tidy;   /* run the store's housekeeping between batches; expiry runs in any case */
-    bool retry;  /* retry retryable store errors for ever */
+    bool tidy;  /* run the store's housekeeping between batches; expiry runs in any case */
+    bool retry; /* retry retryable store errors for ever */
     /* NULL, or the file that rejected lines are written to before their batch */
     const struct rejects_file *rejects;
     const struct clock *clock;
     const atomic_bool *stop; /* set by a signal: store what was read, then end */
-    struct status *status;   /* NULL, or the status that notes batches and store errors */
-    struct flush *flush;     /* NULL, or the flush rule that notes batches; it outlives the pipeline */
-    struct beats *beats;     /* NULL, or the heartbeats of writer and workers; they outlive the pipeline */
     /* Called by the writer about every 200 ms, also during retries, and at the end. */
     void (*tick)(void *context, const struct pipeline_progress *progress);
     void *context;
@@ -86,12 +72,6 @@ void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struc
  * and tail are set here. pipeline_progress() then says what this run did; pipeline_free() frees it. */
 bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range *range,
                   struct err *e) MUST_CHECK;
-/* Run housekeeping and expiry between two runs, as a run does between batches. */
-bool pipeline_tidy(struct pipeline *p, struct err *e) MUST_CHECK;
-/* Takes effect with the next block. Any thread. */
-void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
-/* Bytes that the shards hold. Any thread. */
-int64_t pipeline_bytes(const struct pipeline *p);
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p);
 /* Did a run end because of a store error? */
 bool pipeline_has_failed(const struct pipeline *p);

@@ -19,18 +19,17 @@
  */
 #pragma once
 
-#include "daemon/service/service.h"
-#include "store/store.h"
+#include "daemon/engine.h"
+#include "daemon/file/follow.h"
 
 #define CONSUME_ACCEPT_MAX 64
 
 struct consume_options {
-    struct service *service;
-    const struct config *config; /* reloadable keys of it change within service_tick() */
-    struct store *store;
+    struct engine *engine;
+    struct follow *files;                     /* NULL, or the files to serve besides */
     const char *accepted[CONSUME_ACCEPT_MAX]; /* topics of --accept */
     size_t accepted_count;
 };
 
-/* Runs until service->stop is set. */
+/* Runs until the stop. */
 bool consume_run(const struct consume_options *options, struct err *e) MUST_CHECK;

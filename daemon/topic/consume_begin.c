@@ -14,7 +14,7 @@
 /* With kafka.instance, each consumer has a static place in its group, named by instance and intake number. */
 static void name_instance(const struct consume *c, size_t intake, char name[KAFKA_INSTANCE_BYTES])
 {
-    const char *instance = c->options->config->kafka.instance;
+    const char *instance = c->engine->options.config->kafka.instance;
     if (instance == NULL || !c->shared.is_group)
         name[0] = '\0';
     else if (c->intake_count == 1)
@@ -26,7 +26,7 @@ static void name_instance(const struct consume *c, size_t intake, char name[KAFK
 static bool open_consumers(struct consume *c, struct err *e)
 {
     for (size_t i = 0; i < c->intake_count; i++) {
-        struct kafka_options options = c->kafka_options;
+        struct kafka_options options = c->engine->kafka_options;
         name_instance(c, i, options.instance);
         options.on_stand = consume_note_stand;
         options.context = &c->intakes[i];
@@ -34,7 +34,7 @@ static bool open_consumers(struct consume *c, struct err *e)
         if (c->intakes[i].kafka == NULL)
             return false;
     }
-    struct kafka_options reader = c->kafka_options;
+    struct kafka_options reader = c->engine->kafka_options;
     reader.group = NULL;
     reader.fetch_bytes = READER_FETCH_BYTES;
     c->reader = kafka_open(&reader, e);
@@ -43,12 +43,12 @@ static bool open_consumers(struct consume *c, struct err *e)
 
 void consume_close(struct consume *c)
 {
-    pthread_mutex_lock(&c->shared.lock);
+    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
     for (size_t i = 0; i < c->topic_count; i++) {
         for (int32_t n = 0; n < c->topics[i].count; n++)
             c->topics[i].partitions[n].kafka = NULL;
     }
-    pthread_mutex_unlock(&c->shared.lock);
+    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
     for (size_t i = 0; i < c->intake_count; i++) {
         kafka_close(c->intakes[i].kafka);
         c->intakes[i].kafka = NULL;
@@ -67,7 +67,7 @@ static bool store_beginnings(struct consume *c, struct err *e)
         p->stored = p->next;
         p->stored_witnesses = p->witnesses;
         p->unproven.offset = -1;
-        p->checked_ms = clock_mono_ms(c->shared.clock);
+        p->checked_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
         if (p->is_known && p->lost == 0)
             continue;
         ranges = xgrow(ranges, &capacity, count + 1, sizeof *ranges);
@@ -76,9 +76,9 @@ static bool store_beginnings(struct consume *c, struct err *e)
     }
     struct books *books = xcalloc(count + 1, sizeof *books);
     for (size_t i = 0; i < count; i++)
-        books_init(&books[i], c->options->config->report_count);
+        books_init(&books[i], c->engine->options.config->report_count);
     struct batch batch = {.ranges = ranges, .books = books, .range_count = count};
-    bool good = count == 0 || writer_apply(&c->writer, &batch, NULL, NULL, e);
+    bool good = count == 0 || writer_apply(&c->engine->writer, &batch, NULL, NULL, e);
     for (size_t i = 0; i < count; i++)
         books_fini(&books[i]);
     free(books);
@@ -89,13 +89,14 @@ static bool store_beginnings(struct consume *c, struct err *e)
 /* Find out where to read each partition with `begins`. */
 static bool begin_partitions(struct consume *c, struct err *e)
 {
-    bool good =
-        topics_begin(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, c->reader, e) &&
-        store_beginnings(c, e);
+    bool good = topics_begin(c->topics, c->topic_count, c->engine->options.store, c->intakes[0].kafka,
+                             c->reader, e) &&
+                store_beginnings(c, e);
     for (struct partition *p = NULL; (p = topics_next(c->topics, c->topic_count, p)) != NULL;) {
         p->begins = false;
         if (good && p->status_index < 0)
-            p->status_index = status_add_partition(&c->options->service->status, p->topic->name, p->number);
+            p->status_index =
+                status_add_partition(&c->engine->options.service->status, p->topic->name, p->number);
     }
     return good;
 }
@@ -121,13 +122,13 @@ bool consume_begin_given(struct consume *c, struct intake *in, struct err *e)
         intake_fail(in, e);
     else if (!good)
         log_limited(LOG_LEVEL_WARN, "waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
-    pthread_mutex_lock(&c->shared.lock);
+    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
     for (size_t i = 0; good && i < in->given_count; i++)
         in->given[i]->kafka = in->kafka;
     in->request = good ? REQUEST_GRANTED : REQUEST_MADE;
-    in->request_ms = clock_mono_ms(c->shared.clock) + AGAIN_MS;
-    pthread_cond_broadcast(&c->shared.applied);
-    pthread_mutex_unlock(&c->shared.lock);
+    in->request_ms = clock_mono_ms(c->engine->feeds.lanes.clock) + AGAIN_MS;
+    pthread_cond_broadcast(&c->engine->feeds.lanes.applied);
+    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
     c->rebalances += good;
     if (good)
         log_info("partitions_given", "partitions=%zu first=%s/%d", in->given_count, in->given[0]->topic->name,
@@ -182,9 +183,9 @@ static void mark_beginnings(struct consume *c)
 bool consume_begin(struct consume *c, struct err *e)
 {
     if ((c->reader == NULL && !open_consumers(c, e)) ||
-        !topics_look(c->topics, c->topic_count, c->options->store, c->intakes[0].kafka, e))
+        !topics_look(c->topics, c->topic_count, c->engine->options.store, c->intakes[0].kafka, e))
         return false;
     mark_beginnings(c);
-    return store_meet(c->options->store, e) && begin_partitions(c, e) &&
+    return store_meet(c->engine->options.store, e) && begin_partitions(c, e) &&
            (c->shared.is_group ? subscribe(c, e) : assign(c, e));
 }

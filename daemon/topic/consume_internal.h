@@ -2,8 +2,6 @@
  * begins. */
 #pragma once
 
-#include "daemon/count/flush.h"
-#include "daemon/count/writer.h"
 #include "daemon/topic/consume.h"
 #include "daemon/topic/intake.h"
 
@@ -14,24 +12,19 @@
 
 struct consume {
     const struct consume_options *options;
-    struct kafka_options kafka_options;
+    struct engine *engine;
     struct intake_shared shared;
     struct topic *topics;
     size_t topic_count;
     struct intake *intakes;
     size_t intake_count;
-    size_t served; /* intake that was served last: the next ones have priority */
-    struct writer writer;
-    _Atomic int64_t *late_ms; /* by report; set by the writer, read by the shards */
-    struct flush flush;
-    struct letter_box *box;
+    size_t served;        /* intake that was served last: the next ones have priority */
     struct kafka *reader; /* reads witnesses; the writer's */
     int64_t *troubles;    /* by intake: its `troubles` at its last compared delivery */
     int64_t rechecked_ms; /* monotonic time of the last look at idle partitions */
     int64_t unproven;     /* times that witnesses were out of reach */
-    struct books books;   /* totals of all topics since the start */
-    int64_t messages, letters, rebalances;
-    int64_t budget_bytes; /* memory budget of shards and queues */
+    int64_t rebalances;
+    bool is_disturbed; /* something ended the session: pause before the next */
     enum status_state state;
     pthread_t housekeeper;
     size_t started; /* intakes whose threads run */

@@ -3,9 +3,6 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/budget.h"
-#include "daemon/count/writer.h"
-#include "daemon/setup.h"
 #include "daemon/topic/consume_internal.h"
 #include "daemon/topic/intake.h"
 #include "daemon/topic/recheck.h"
@@ -17,26 +14,19 @@
 #include <time.h>
 
 #define LAST_COMMIT_MS 1000 /* wait for the last commits of offsets */
+#define PAUSE_MS       50   /* part of a pause, between two looks at the files */
 
 static bool is_stopping(const struct consume *c)
 {
-    return atomic_load(c->options->service->stop);
-}
-
-static void take_limits(struct consume *c)
-{
-    const struct config *cf = c->options->config;
-    flush_limit(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms);
-    c->shared.limits.future_max_ms = cf->limits.future_max_ms;
-    c->shared.limits.revoke_ms = cf->kafka.revoke_ms;
+    return engine_is_stopping(c->engine);
 }
 
 /* Note each partition in the status. Returns how many partitions are consumed here. */
 static int64_t note_partitions(struct consume *c)
 {
-    struct status *status = &c->options->service->status;
+    struct status *status = &c->engine->options.service->status;
     int64_t count = 0;
-    pthread_mutex_lock(&c->shared.lock);
+    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
     for (size_t i = 0; i < c->topic_count; i++) {
         struct topic *t = &c->topics[i];
         for (int32_t n = 0; n < t->count; n++) {
@@ -45,66 +35,41 @@ static int64_t note_partitions(struct consume *c)
             if (p->status_index >= 0 && p->kafka != NULL) {
                 status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
                 status_note_transaction(status, p->status_index,
-                                        consume_stands_s(p, clock_mono_ms(c->shared.clock)));
+                                        consume_stands_s(p, clock_mono_ms(c->engine->feeds.lanes.clock)));
             } else if (p->status_index >= 0)
                 status_drop_partition(status, p->status_index);
         }
     }
-    pthread_mutex_unlock(&c->shared.lock);
+    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
     return count;
 }
 
-/* The writer calls it several times a second. */
-static void tick(void *context)
+/* The engine's note function: called several times a second. */
+static void note(void *part, struct status_figures *figures)
 {
-    struct consume *c = context;
-    struct service *sv = c->options->service;
-    int64_t bytes = 0, queued_bytes = 0;
+    struct consume *c = part;
     for (size_t i = 0; i < c->intake_count; i++) {
-        bytes += c->intakes[i].bytes;
-        queued_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
+        figures->shard_bytes += c->intakes[i].feed.bytes;
+        figures->queue_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;
     }
-    int64_t partitions = note_partitions(c), unproven = c->unproven;
+    figures->partitions = note_partitions(c);
+    figures->rebalances = c->rebalances;
+    figures->unproven = c->unproven;
     for (size_t i = 0; i < c->topic_count; i++)
-        unproven += c->topics[i].unproven;
-    status_note(&sv->status, &(struct status_figures){
-                                 .partitions = partitions,
-                                 .rebalances = c->rebalances,
-                                 .unproven = unproven,
-                                 .state = is_stopping(c) ? STATUS_STOPPING : c->state,
-                                 .books = &c->books,
-                                 .messages = c->messages,
-                                 .dead_letters = c->letters,
-                                 .shard_bytes = bytes,
-                                 .queue_bytes = queued_bytes,
-                                 .memory_budget_bytes = c->budget_bytes,
-                                 .flush_interval_ms = c->flush.interval_ms,
-                             });
-    if (service_tick(sv))
-        take_limits(c);
-    c->shared.limits.flush_ms = c->flush.interval_ms;
+        figures->unproven += c->topics[i].unproven;
+    figures->state = c->state;
+    c->shared.revoke_ms = c->engine->options.config->kafka.revoke_ms;
 }
 
 /* ---- applying */
 
-struct letters_to_write {
-    struct letter_box *box;
-    const struct letters *letters;
-};
-
-static bool write_letters(void *context, struct err *e)
+static void commit(struct intake *in)
 {
-    struct letters_to_write *w = context;
-    return letter_box_write(w->box, w->letters, e);
-}
-
-static void commit(struct consume *c, struct intake *in, const struct delivery *d)
-{
+    const struct delivery *d = &in->feed.sealed;
     struct kafka_offset *offsets = xcalloc(d->range_count, sizeof *offsets);
-    (void)c;
     for (size_t i = 0; i < d->range_count; i++) {
-        struct partition *p = d->ranges[i].partition;
-        p->stored = d->ranges[i].range.to;
+        struct partition *p = in->sealed.list[i].partition;
+        p->stored = d->ranges[i].to;
         offsets[i] = (struct kafka_offset){p->topic->name, p->number, p->stored};
     }
     failpoint(FAILPOINT_OFFSETS_BEFORE);
@@ -115,34 +80,11 @@ static void commit(struct consume *c, struct intake *in, const struct delivery *
 
 static bool apply(struct consume *c, struct intake *in, struct err *e)
 {
-    struct delivery *d = &in->sealed;
-    ASSERT(d->part != NULL && !d->is_applied);
-    if (!recheck_delivery(c, in, d, e))
+    if (!recheck_delivery(c, in, e) || !engine_apply(c->engine, &in->feed, e))
         return false;
-    struct letters_to_write letters = {c->box, &d->letters};
-    struct range *ranges = xcalloc(d->range_count, sizeof *ranges);
-    struct books *books = xcalloc(d->range_count, sizeof *books);
-    for (size_t i = 0; i < d->range_count; i++) {
-        ranges[i] = d->ranges[i].range;
-        books[i] = d->ranges[i].books;
-    }
-    struct batch batch = {
-        .ranges = ranges, .books = books, .range_count = d->range_count, .parts = &d->part, .part_count = 1};
-    bool good = writer_apply(&c->writer, &batch, write_letters, &letters, e);
-    for (size_t i = 0; good && i < d->range_count; i++)
-        books_add(&c->books, &books[i]);
-    free(ranges);
-    free(books);
-    if (!good)
-        return false;
-    c->messages += d->messages;
-    c->letters += (int64_t)(c->box != NULL ? d->letters.count : 0);
-    recheck_stored(d);
-    commit(c, in, d);
-    pthread_mutex_lock(&c->shared.lock);
-    d->is_applied = true;
-    pthread_cond_broadcast(&c->shared.applied);
-    pthread_mutex_unlock(&c->shared.lock);
+    recheck_stored(in);
+    commit(in);
+    engine_release(c->engine, &in->feed);
     return true;
 }
 
@@ -152,7 +94,7 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
 {
     enum intake_need need = INTAKE_NEEDS_NOTHING;
     const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
-    pthread_mutex_lock(&c->shared.lock);
+    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
     for (int attempt = 0; attempt < 2 && need == INTAKE_NEEDS_NOTHING; attempt++) {
         *ended = true;
         *failed = false;
@@ -161,15 +103,17 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
             *ended = *ended && in->has_ended;
             *failed = *failed || in->has_failed;
             if (need == INTAKE_NEEDS_NOTHING) {
-                need = intake_take_need(in, clock_mono_ms(c->shared.clock));
+                need = intake_take_need(in, clock_mono_ms(c->engine->feeds.lanes.clock));
                 *found = in;
             }
         }
         if (need == INTAKE_NEEDS_NOTHING && attempt == 0 &&
-            (*ended || *failed || pthread_cond_timedwait(&c->shared.sealed, &c->shared.lock, &until) != 0))
+            (*ended || *failed ||
+             pthread_cond_timedwait(&c->engine->feeds.lanes.sealed, &c->engine->feeds.lanes.lock, &until) !=
+                 0))
             break;
     }
-    pthread_mutex_unlock(&c->shared.lock);
+    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
     *ended = *ended && need == INTAKE_NEEDS_NOTHING;
     if (need != INTAKE_NEEDS_NOTHING)
         c->served = (size_t)(*found - c->intakes);
@@ -198,9 +142,8 @@ static bool serve_intakes(struct consume *c, struct err *e)
         enum intake_need need = wait_intake(c, &in, &ended, &failed);
         if (!serve(c, need, in, e))
             return false;
-        if (!recheck_idle(c, e) || !writer_tidy(&c->writer, e) || !writer_expire(&c->writer, e))
+        if (!follow_serve(c->options->files, e) || !recheck_idle(c, e) || !engine_turn(c->engine, e))
             return false;
-        writer_turn(&c->writer);
         if (failed || is_stopping(c) || atomic_load(&c->has_new_partitions))
             atomic_store(&c->shared.end, true);
     }
@@ -228,7 +171,7 @@ static bool finds_new_partitions(struct consume *c)
 static void *housekeep(void *context)
 {
     struct consume *c = context;
-    int64_t looked_ms = clock_mono_ms(c->shared.clock);
+    int64_t looked_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
     while (!atomic_load(&c->end_housekeeping)) {
         for (size_t i = 0; i < c->intake_count; i++) {
             struct intake *in = &c->intakes[i];
@@ -236,11 +179,11 @@ static void *housekeep(void *context)
             if (atomic_exchange(&in->is_busy, false))
                 kafka_wake(in->kafka);
         }
-        int64_t now_ms = clock_mono_ms(c->shared.clock);
+        int64_t now_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
         if (!c->shared.is_group && now_ms - looked_ms >= KAFKA_NEW_PARTITIONS_MS) {
             if (finds_new_partitions(c))
                 atomic_store(&c->has_new_partitions, true);
-            looked_ms = clock_mono_ms(c->shared.clock);
+            looked_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
         }
         nanosleep(&(struct timespec){.tv_nsec = KAFKA_WAKE_MS * 1000000L}, NULL);
     }
@@ -254,7 +197,8 @@ static void init_intakes(struct consume *c)
     atomic_store(&c->shared.end, false);
     atomic_store(&c->shared.abandon, false);
     for (size_t i = 0; i < c->intake_count; i++) {
-        intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count, c->intakes[i].beat);
+        intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count,
+                    c->intakes[i].feed.lane.beat);
         c->troubles[i] = 0; /* its consumer is new */
     }
 }
@@ -263,6 +207,18 @@ static void fini_intakes(struct consume *c)
 {
     for (size_t i = 0; i < c->intake_count; i++)
         intake_fini(&c->intakes[i]);
+}
+
+/* Wait for AGAIN_MS, and serve the files meanwhile. */
+static bool pause_briefly(struct consume *c, struct err *e)
+{
+    int64_t until_ms = clock_mono_ms(c->engine->feeds.lanes.clock) + AGAIN_MS;
+    while (!is_stopping(c) && clock_mono_ms(c->engine->feeds.lanes.clock) < until_ms) {
+        if (!follow_serve(c->options->files, e))
+            return false;
+        writer_sleep(&c->engine->writer, PAUSE_MS);
+    }
+    return true;
 }
 
 /* Retry consume_begin() until it succeeds or the stop comes. */
@@ -276,8 +232,7 @@ static bool begin_session_patiently(struct consume *c, struct err *e)
         if (!said)
             log_warn("waiting", "reason=%s next=\"trying again\"", log_quote(e->text, quoted));
         said = true;
-        writer_sleep(&c->writer, AGAIN_MS);
-        if (is_stopping(c))
+        if (!pause_briefly(c, e) || is_stopping(c))
             return false;
     }
     return true;
@@ -321,8 +276,7 @@ static void log_session_end(struct consume *c, const struct err *why)
     char quoted[LOG_QUOTE_BYTES];
     log_limited(LOG_LEVEL_WARN, "session_ended", "reason=%s next=\"%s\"", log_quote(why->text, quoted),
                 is_stopping(c) ? "stopping" : "starting a new session from the store's positions");
-    if (!is_stopping(c))
-        writer_sleep(&c->writer, AGAIN_MS);
+    c->is_disturbed = true;
 }
 
 /* A session may end because another daemon has taken a membership, before any intake has noticed: note it
@@ -341,7 +295,7 @@ static void note_unfit(struct consume *c)
 static void name_other(struct consume *c, struct err *e)
 {
     struct err named;
-    if (e->code == EX_CONFIG && !store_meet(c->options->store, &named) && named.code == EX_CONFIG)
+    if (e->code == EX_CONFIG && !store_meet(c->engine->options.store, &named) && named.code == EX_CONFIG)
         *e = named;
 }
 
@@ -367,7 +321,8 @@ static void log_topics(const struct consume *c)
     for (size_t i = 0; i < c->topic_count; i++) {
         const struct topic *t = &c->topics[i];
         log_info("consuming", "topic=%s partitions=%d source=%s%s%s", t->name, t->count, t->source,
-                 c->shared.is_group ? " group=" : "", c->shared.is_group ? c->kafka_options.group : "");
+                 c->shared.is_group ? " group=" : "",
+                 c->shared.is_group ? c->engine->kafka_options.group : "");
     }
 }
 
@@ -379,12 +334,8 @@ static bool count_session(struct consume *c, struct err *e)
         c->state = STATUS_COUNTING;
         good = serve_intakes(c, e);
     }
-    if (!good) {
-        pthread_mutex_lock(&c->shared.lock);
-        atomic_store(&c->shared.abandon, true);
-        pthread_cond_broadcast(&c->shared.applied);
-        pthread_mutex_unlock(&c->shared.lock);
-    }
+    if (!good)
+        lanes_abandon(&c->engine->feeds.lanes, &c->shared.abandon);
     join_threads(c);
     return good;
 }
@@ -399,11 +350,12 @@ static bool is_taken_over(const struct consume *c, const struct err *e)
 static bool run_session(struct consume *c, struct err *e)
 {
     init_intakes(c);
+    c->is_disturbed = false;
     bool begun = begin_session_patiently(c, e);
-    bool good = begun && writer_expire(&c->writer, e) && count_session(c, e);
+    bool good = begun && writer_expire(&c->engine->writer, e) && count_session(c, e);
     note_unfit(c);
     consume_close(c);
-    if (!good && (is_taken_over(c, e) || consume_has_outdated(c))) {
+    if (!good && !follow_has_failed(c->options->files) && (is_taken_over(c, e) || consume_has_outdated(c))) {
         log_session_end(c, e);
         good = true;
     }
@@ -414,86 +366,37 @@ static bool run_session(struct consume *c, struct err *e)
 
 /* ---- the daemon */
 
-static void init_shared(struct consume *c)
-{
-    const struct config *cf = c->options->config;
-    struct intake_shared *sh = &c->shared;
-    pthread_mutex_init(&sh->lock, NULL);
-    clock_cond_init(&sh->sealed);
-    clock_cond_init(&sh->applied);
-    sh->clock = c->options->service->options.clock;
-    sh->reports = cf->reports;
-    sh->report_count = cf->report_count;
-    sh->shard = setup_pipeline(cf, 1).shard;
-    c->late_ms = xcalloc(cf->report_count, sizeof *c->late_ms);
-    sh->shard.late_ms = c->late_ms;
-    sh->line_max = (size_t)cf->limits.line_max;
-    sh->is_group = c->options->store->is_shared;
-    sh->keeps_letters = cf->rejects.topic != NULL || cf->rejects.file != NULL;
-    flush_init(&c->flush, cf->aggregate.flush_ms, cf->aggregate.flush_max_ms, cf->kafka.threads);
-    sh->limits.flush_ms = c->flush.interval_ms;
-    take_limits(c);
-}
-
 static void init(struct consume *c)
 {
-    const struct config *cf = c->options->config;
-    struct service *sv = c->options->service;
-    c->kafka_options = setup_kafka(cf);
-    init_shared(c);
+    const struct config *cf = c->engine->options.config;
+    c->shared.feeds = &c->engine->feeds;
+    c->shared.broker_ms = &c->engine->broker_ms;
+    c->shared.revoke_ms = cf->kafka.revoke_ms;
+    c->shared.is_group = c->engine->options.store->is_shared;
     c->topics = topics_new(cf, c->options->accepted, c->options->accepted_count, &c->topic_count);
-    c->writer = (struct writer){.store = c->options->store,
-                                .clock = c->shared.clock,
-                                .give_up = sv->stop,
-                                .status = &sv->status,
-                                .flush = &c->flush,
-                                .beat = beats_add(&sv->notify.beats, "writer"),
-                                .retry = true,
-                                .insist = true, /* run.stop_timeout's alarm ends it */
-                                .tick = tick,
-                                .context = c,
-                                .late_ms = c->late_ms,
-                                .broker_ms = &c->shared.broker_ms,
-                                .trust_at_ms = clock_mono_ms(c->shared.clock) + WRITER_EXPIRE_TRUST_MS};
     c->intake_count = (size_t)cf->kafka.threads;
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
     c->troubles = xcalloc(c->intake_count, sizeof *c->troubles);
     for (size_t i = 0; i < c->intake_count; i++)
-        c->intakes[i].beat = beats_add(&sv->notify.beats, "intake");
-    books_init(&c->books, cf->report_count);
-    struct budget budget = budget_of(cf);
-    c->budget_bytes = budget.shards_bytes + budget.queue_bytes;
+        c->intakes[i].feed.lane.beat = beats_add(&c->engine->options.service->notify.beats, "intake");
     c->state = STATUS_STARTING;
-}
-
-static void fini(struct consume *c)
-{
-    free(c->intakes);
-    free(c->troubles);
-    free(c->late_ms);
-    writer_fini(&c->writer);
-    topics_free(c->topics, c->topic_count);
-    letter_box_close(c->box);
-    books_fini(&c->books);
-    pthread_cond_destroy(&c->shared.sealed);
-    pthread_cond_destroy(&c->shared.applied);
-    pthread_mutex_destroy(&c->shared.lock);
 }
 
 bool consume_run(const struct consume_options *options, struct err *e)
 {
     struct consume *c = xcalloc(1, sizeof *c);
+    bool good = true;
     c->options = options;
+    c->engine = options->engine;
     init(c);
-    bool good = letter_box_open(&c->box, options->config, &c->kafka_options, e);
+    engine_add_part(c->engine, note, c);
     while (good && !is_stopping(c))
-        good = run_session(c, e);
-    tick(c);
-    failpoint(FAILPOINT_STOP_DRAINED);
-    if (good)
-        log_info("stopped", "messages=%" PRId64 " consumed=%" PRId64 " rejected=%" PRId64, c->messages,
-                 c->books.entries[BOOK_CONSUMED], books_rejected(&c->books));
-    fini(c);
+        good = run_session(c, e) && (!c->is_disturbed || pause_briefly(c, e));
+    engine_note(c->engine);
+    engine_drop_part(c->engine, c);
+    free(c->intakes);
+    free(c->troubles);
+    topics_free(c->topics, c->topic_count);
     free(c);
     return good;
 }

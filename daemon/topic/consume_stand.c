@@ -10,14 +10,14 @@
 static struct partition *find(struct intake *in, const struct kafka_stand *s)
 {
     struct partition *found = NULL;
-    pthread_mutex_lock(&in->shared->lock);
+    pthread_mutex_lock(&in->shared->feeds->lanes.lock);
     for (size_t i = 0; i < in->topic_count; i++) {
         struct topic *t = &in->topics[i];
         if (slice_is(s->topic, t->name) && s->partition < t->count &&
             t->partitions[s->partition].kafka == in->kafka)
             found = &t->partitions[s->partition];
     }
-    pthread_mutex_unlock(&in->shared->lock);
+    pthread_mutex_unlock(&in->shared->feeds->lanes.lock);
     return found;
 }
 
@@ -35,7 +35,7 @@ void consume_note_stand(void *context, const struct kafka_stand *s)
     struct partition *p = find(in, s);
     if (p == NULL)
         return;
-    int64_t now_ms = clock_mono_ms(in->shared->clock), since_ms = atomic_load(&p->stands_ms);
+    int64_t now_ms = clock_mono_ms(in->shared->feeds->lanes.clock), since_ms = atomic_load(&p->stands_ms);
     bool stands = s->stable < s->end && s->next >= s->stable;
     if (!stands || s->stable != p->stable) { /* no open transaction, or another one */
         if (p->stand_is_told)

@@ -15,7 +15,7 @@ static bool is_fit(struct intake *in)
 /* Troubles are those of the consumer, and pauses between polls. */
 static void note_troubles(struct intake *in)
 {
-    int64_t now_ms = clock_boot_ms(in->shared->clock);
+    int64_t now_ms = clock_boot_ms(in->shared->feeds->lanes.clock);
     in->gaps += in->polled_ms > 0 && now_ms - in->polled_ms > INTAKE_GAP_MS;
     in->polled_ms = now_ms;
     in->troubles = in->gaps + kafka_troubles(in->kafka);
@@ -24,14 +24,14 @@ static void note_troubles(struct intake *in)
 /* One turn: poll, count, and seal if it is time to. False: end the thread. */
 static bool turn(struct intake *in)
 {
-    beat_turn(in->beat);
+    beat_turn(in->feed.lane.beat);
     size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
-    int64_t now_ms = clock_mono_ms(in->shared->clock);
+    int64_t now_ms = clock_mono_ms(in->shared->feeds->lanes.clock);
     note_troubles(in);
     bool good = intake_count(in, n, now_ms);
     if (n == INTAKE_MESSAGES)
         in->is_busy = true;
-    return good && is_fit(in) && intake_seal_if_due(in, now_ms) &&
+    return good && is_fit(in) && feed_seal_if_due(&in->feed, now_ms) &&
            (!in->shared->is_group || member_turn(in)) && !in->has_failed;
 }
 
@@ -43,11 +43,11 @@ void *intake_run(void *intake)
     while (good && !atomic_load(&sh->end) && !atomic_load(&sh->abandon))
         good = turn(in);
     if (!in->drops)
-        (void)!intake_drain(in, INTAKE_FOREVER_MS);
-    beat_rest(in->beat);
-    pthread_mutex_lock(&sh->lock);
+        (void)!feed_drain(&in->feed, LANE_FOREVER_MS);
+    beat_rest(in->feed.lane.beat);
+    pthread_mutex_lock(&sh->feeds->lanes.lock);
     in->has_ended = true;
-    pthread_cond_signal(&sh->sealed);
-    pthread_mutex_unlock(&sh->lock);
+    pthread_cond_signal(&sh->feeds->lanes.sealed);
+    pthread_mutex_unlock(&sh->feeds->lanes.lock);
     return NULL;
 }

@@ -37,19 +37,20 @@ static bool is_waiting(const struct intake *in)
 /* Let the writer find out where the partitions begin. False: the session ends first. */
 static bool ask_writer(struct intake *in)
 {
-    struct intake_shared *sh = in->shared;
-    pthread_mutex_lock(&sh->lock);
+    const struct clock *clock = in->shared->feeds->lanes.clock;
+    struct lanes *ls = in->feed.lane.lanes;
+    pthread_mutex_lock(&ls->lock);
     in->request = REQUEST_MADE;
     in->request_ms = 0;
-    pthread_cond_signal(&sh->sealed);
+    pthread_cond_signal(&ls->sealed);
     while (is_waiting(in)) {
-        beat_rest(in->beat);
-        (void)clock_wait(sh->clock, &sh->applied, &sh->lock, clock_mono_ms(sh->clock) + WAIT_MS);
-        beat_turn(in->beat);
+        beat_rest(in->feed.lane.beat);
+        (void)clock_wait(clock, &ls->applied, &ls->lock, clock_mono_ms(clock) + WAIT_MS);
+        beat_turn(in->feed.lane.beat);
     }
     bool granted = in->request == REQUEST_GRANTED;
     in->request = REQUEST_NONE;
-    pthread_mutex_unlock(&sh->lock);
+    pthread_mutex_unlock(&ls->lock);
     return granted;
 }
 
@@ -72,10 +73,11 @@ static bool take(struct intake *in, const struct kafka_rebalance *r, struct err 
 static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct err *e)
 {
     bool is_lost = r->decision == KAFKA_LOST;
-    int64_t revoke_ms = atomic_load(&in->shared->limits.revoke_ms);
-    bool stored = !is_lost && intake_drain(in, clock_mono_ms(in->shared->clock) + revoke_ms);
+    int64_t revoke_ms = atomic_load(&in->shared->revoke_ms);
+    bool stored =
+        !is_lost && feed_drain(&in->feed, clock_mono_ms(in->shared->feeds->lanes.clock) + revoke_ms);
     log_info(is_lost ? "partitions_lost" : "partitions_taken", "partitions=%zu", r->count);
-    pthread_mutex_lock(&in->shared->lock);
+    pthread_mutex_lock(&in->shared->feeds->lanes.lock);
     for (size_t i = 0; i < r->count; i++) {
         struct topic *t = intake_topic(in, r->partitions[i].topic);
         if (t != NULL && r->partitions[i].number < t->count) {
@@ -83,7 +85,7 @@ static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct er
             atomic_store(&t->partitions[r->partitions[i].number].stands_ms, 0);
         }
     }
-    pthread_mutex_unlock(&in->shared->lock);
+    pthread_mutex_unlock(&in->shared->feeds->lanes.lock);
     in->drops = is_lost;
     if (!kafka_answer(in->kafka, NULL, e))
         return false;

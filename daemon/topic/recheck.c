@@ -74,7 +74,7 @@ static bool take_result(struct consume *c, const struct question *q, enum compar
         return true;
     }
     if (result != COMPARISON_SAME) {
-        writer_turn(&c->writer);
+        writer_turn(&c->engine->writer);
         if (!look_closely(c, q, e)) {
             p->topic->is_outdated |= e->retryable; /* the next session compares before it counts */
             return false;
@@ -91,7 +91,7 @@ static bool ask(struct consume *c, const struct question *questions, size_t coun
                 struct err *e)
 {
     struct comparison *comparisons = xcalloc(count + 1, sizeof *comparisons);
-    int64_t now_ms = clock_mono_ms(c->shared.clock);
+    int64_t now_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
     struct err away;
     bool good = true;
     for (size_t i = 0; i < count; i++)
@@ -128,18 +128,17 @@ static bool had_trouble(struct consume *c, const struct intake *in)
 
 static int left_ms(const struct consume *c, int64_t until_ms)
 {
-    int64_t left = until_ms - clock_mono_ms(c->shared.clock);
+    int64_t left = until_ms - clock_mono_ms(c->engine->feeds.lanes.clock);
     return left > 0 ? (int)left : 0;
 }
 
-static bool ask_before(struct consume *c, const struct intake *in, const struct delivery *d, int64_t until_ms,
-                       struct err *e)
+static bool ask_before(struct consume *c, const struct intake *in, int64_t until_ms, struct err *e)
 {
-    struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
+    struct question *questions = xcalloc(in->feed.sealed.range_count + 1, sizeof *questions);
     size_t count = 0;
-    for (size_t i = 0; i < d->range_count; i++) {
-        questions[count].partition = d->ranges[i].partition;
-        count += find_witness(d->ranges[i].partition, &questions[count].witness);
+    for (size_t i = 0; i < in->feed.sealed.range_count; i++) {
+        questions[count].partition = in->sealed.list[i].partition;
+        count += find_witness(in->sealed.list[i].partition, &questions[count].witness);
     }
     size_t asked = count;
     if (count > RECHECK_PARTITIONS_MAX && !had_trouble(c, in)) {
@@ -154,33 +153,34 @@ static bool ask_before(struct consume *c, const struct intake *in, const struct 
 }
 
 /* Compare the n-th edge of each partition that has so many. */
-static bool ask_edges(struct consume *c, const struct delivery *d, size_t n, int64_t until_ms, struct err *e)
+static bool ask_edges(struct consume *c, const struct intake *in, size_t n, int64_t until_ms, struct err *e)
 {
-    struct question *questions = xcalloc(d->range_count + 1, sizeof *questions);
+    struct question *questions = xcalloc(in->feed.sealed.range_count + 1, sizeof *questions);
     size_t count = 0;
-    for (size_t i = 0; i < d->range_count; i++) {
-        if (d->ranges[i].edge_count > n && !is_unproven(d->ranges[i].partition))
-            questions[count++] = (struct question){d->ranges[i].partition, d->ranges[i].edges[n]};
+    for (size_t i = 0; i < in->feed.sealed.range_count; i++) {
+        if (in->sealed.list[i].edge_count > n && !is_unproven(in->sealed.list[i].partition))
+            questions[count++] = (struct question){in->sealed.list[i].partition, in->sealed.list[i].edges[n]};
     }
     bool good = count == 0 || ask(c, questions, count, left_ms(c, until_ms), e);
     free(questions);
     return good;
 }
 
-bool recheck_delivery(struct consume *c, const struct intake *in, const struct delivery *d, struct err *e)
+bool recheck_delivery(struct consume *c, const struct intake *in, struct err *e)
 {
-    int timeout_ms = atomic_load(c->options->service->stop) ? RECHECK_STOP_TIMEOUT_MS : RECHECK_TIMEOUT_MS;
-    int64_t until_ms = clock_mono_ms(c->shared.clock) + timeout_ms;
-    bool good = ask_before(c, in, d, until_ms, e);
+    int timeout_ms =
+        atomic_load(c->engine->options.service->stop) ? RECHECK_STOP_TIMEOUT_MS : RECHECK_TIMEOUT_MS;
+    int64_t until_ms = clock_mono_ms(c->engine->feeds.lanes.clock) + timeout_ms;
+    bool good = ask_before(c, in, until_ms, e);
     for (size_t n = 0; n < INTAKE_EDGES_MAX; n++)
-        good = good && ask_edges(c, d, n, until_ms, e);
+        good = good && ask_edges(c, in, n, until_ms, e);
     return good;
 }
 
-void recheck_stored(const struct delivery *d)
+void recheck_stored(const struct intake *in)
 {
-    for (size_t i = 0; i < d->range_count; i++)
-        d->ranges[i].partition->stored_witnesses = d->ranges[i].range.witnesses;
+    for (size_t i = 0; i < in->feed.sealed.range_count; i++)
+        in->sealed.list[i].partition->stored_witnesses = in->feed.sealed.ranges[i].witnesses;
 }
 
 /* ---- idle partitions */
@@ -188,7 +188,7 @@ void recheck_stored(const struct delivery *d)
 static size_t list_idle(struct consume *c, int64_t now_ms, struct question *questions)
 {
     size_t count = 0;
-    pthread_mutex_lock(&c->shared.lock);
+    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
     for (size_t i = 0; i < c->topic_count; i++) {
         for (int32_t n = 0; n < c->topics[i].count && count < RECHECK_PARTITIONS_MAX; n++) {
             struct partition *p = &c->topics[i].partitions[n];
@@ -198,14 +198,14 @@ static size_t list_idle(struct consume *c, int64_t now_ms, struct question *ques
                          questions[count].witness.offset != p->settled_offset;
         }
     }
-    pthread_mutex_unlock(&c->shared.lock);
+    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
     return count;
 }
 
 bool recheck_idle(struct consume *c, struct err *e)
 {
     struct question questions[RECHECK_PARTITIONS_MAX + 1];
-    int64_t now_ms = clock_mono_ms(c->shared.clock);
+    int64_t now_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
     if (now_ms - c->rechecked_ms < RECHECK_IDLE_MS / 10)
         return true;
     c->rechecked_ms = now_ms;

@@ -28,10 +28,9 @@
 #define RECHECK_STOP_TIMEOUT_MS 2000 /* while the daemon stops */
 #define RECHECK_IDLE_MS         10000
 
-/* Call before the delivery is applied. False: it must not be applied. */
-bool recheck_delivery(struct consume *c, const struct intake *in, const struct delivery *d,
-                      struct err *e) MUST_CHECK;
+/* Call before the intake's sealed delivery is applied. False: it must not be applied. */
+bool recheck_delivery(struct consume *c, const struct intake *in, struct err *e) MUST_CHECK;
 /* Compare some of the idle partitions, if it is time to. */
 bool recheck_idle(struct consume *c, struct err *e) MUST_CHECK;
-/* Note that the delivery is stored. */
-void recheck_stored(const struct delivery *d);
+/* Note that it is stored. */
+void recheck_stored(const struct intake *in);

@@ -193,7 +193,7 @@ static bool refuse_lost(const struct partition *p, int64_t low, struct err *e)
     return err_set(e, EX_DATAERR,
                    "topic %s, partition %d: it is counted up to offset %" PRId64 ", but begins at %" PRId64
                    ": the records of %" PRId64 " offsets were deleted before they were counted (retention). "
-                                               "`tallyd run --accept %s` continues without them",
+                   "`tallyd run --accept %s` continues without them",
                    p->topic->name, p->number, p->next, low, low - p->next, p->topic->name);
 }
 

@@ -245,7 +245,7 @@ class ServiceTest(DaemonCase):
         self.launch_managed()
         self.append("access.log", lines(10))
         self.wait_for_log("event=caught_up")
-        self.assertIn(b"consumed=0", self.read("log"))  # nothing is flushed for an hour
+        self.assertEqual(0, json.loads(self.get("/api/v1/status"))["consumed"])  # nothing is flushed for an hour
         self.configure(FLUSH="100ms", LEVEL="warn", PATH="other.log",
                        MORE="query: {points_max: 100}\nlimits: {line_max: 16KiB}")  # not line_max: what is counted must not depend on when
         self.reload("event=reload_kept")

@@ -16,6 +16,7 @@
  * broker. */
 struct world {
     struct turning time;
+    struct feeds feeds;
     struct intake_shared shared;
     struct topic topic;
     struct partition partition;
@@ -30,15 +31,14 @@ static int begin(void **state)
     struct kafka_options options = {
         .brokers = "127.0.0.1:1", .group = "test", .queue_bytes = (int64_t)1 << 20};
     struct err e = {0};
-    pthread_mutex_init(&w->shared.lock, NULL);
-    clock_cond_init(&w->shared.sealed);
-    clock_cond_init(&w->shared.applied);
     turning_init(&w->time, 0);
-    w->shared.clock = &w->time.clock;
+    lanes_init(&w->feeds.lanes, &w->time.clock);
+    w->shared.feeds = &w->feeds;
     w->shared.is_group = true;
     w->partition = (struct partition){.topic = &w->topic, .next = 7};
     w->topic = (struct topic){.name = "access", .partitions = &w->partition, .count = 1};
-    w->intake = (struct intake){.shared = &w->shared, .topics = &w->topic, .topic_count = 1};
+    w->intake = (struct intake){
+        .feed.lane.lanes = &w->feeds.lanes, .shared = &w->shared, .topics = &w->topic, .topic_count = 1};
     struct kafka *k = w->intake.kafka = kafka_open(&options, &e);
     assert_non_null(k);
     k->has_rebalance = true;
@@ -52,9 +52,7 @@ static int end(void **state)
     struct world *w = *state;
     kafka_close(w->intake.kafka);
     free(w->intake.given);
-    pthread_cond_destroy(&w->shared.sealed);
-    pthread_cond_destroy(&w->shared.applied);
-    pthread_mutex_destroy(&w->shared.lock);
+    lanes_fini(&w->feeds.lanes);
     free(w);
     return 0;
 }
@@ -69,26 +67,26 @@ static void *run_turn(void *context)
 
 static enum intake_need take_need(struct world *w)
 {
-    pthread_mutex_lock(&w->shared.lock);
-    enum intake_need need = intake_take_need(&w->intake, clock_mono_ms(w->shared.clock));
-    pthread_mutex_unlock(&w->shared.lock);
+    pthread_mutex_lock(&w->feeds.lanes.lock);
+    enum intake_need need = intake_take_need(&w->intake, clock_mono_ms(w->feeds.lanes.clock));
+    pthread_mutex_unlock(&w->feeds.lanes.lock);
     return need;
 }
 
 static void end_session(struct world *w)
 {
-    pthread_mutex_lock(&w->shared.lock);
+    pthread_mutex_lock(&w->feeds.lanes.lock);
     atomic_store(&w->shared.end, true);
-    pthread_cond_broadcast(&w->shared.applied);
-    pthread_mutex_unlock(&w->shared.lock);
+    pthread_cond_broadcast(&w->feeds.lanes.applied);
+    pthread_mutex_unlock(&w->feeds.lanes.lock);
 }
 
 static void answer(struct world *w)
 {
-    pthread_mutex_lock(&w->shared.lock);
+    pthread_mutex_lock(&w->feeds.lanes.lock);
     w->intake.request = REQUEST_GRANTED;
-    pthread_cond_broadcast(&w->shared.applied);
-    pthread_mutex_unlock(&w->shared.lock);
+    pthread_cond_broadcast(&w->feeds.lanes.applied);
+    pthread_mutex_unlock(&w->feeds.lanes.lock);
 }
 
 /* The writer found it, the session ends, and only then it is served. */
@@ -142,11 +140,11 @@ static void test_delivery_is_applied_once(void **state)
 {
     struct world *w = *state;
     struct part *part = (struct part *)w; /* never looked into */
-    w->intake.sealed.part = part;
+    w->intake.feed.lane.part = part;
     assert_int_equal(INTAKE_NEEDS_APPLYING, take_need(w));
-    w->intake.sealed.is_applied = true;
+    w->intake.feed.lane.is_applied = true;
     assert_int_equal(INTAKE_NEEDS_NOTHING, take_need(w));
-    w->intake.sealed.part = NULL;
+    w->intake.feed.lane.part = NULL;
 }
 
 int main(void)

@@ -72,8 +72,9 @@ static int setup(void **state)
         .threads = 2,
         .decode = fixture_decode(),
         .line_max = LINE_MAX_BYTES,
-        .limits = {.stripe_ms = 1000, .future_max_ms = DAY_MS},
+        .stripe_ms = 1000,
         .stripe_bytes = 10000,
+        .future_max_ms = DAY_MS,
         .shard = {.cells_max = 1000, .series_max = 1000, .key_bytes_max = 1 << 20, .dimension_bytes_max = 64},
         .retry = true,
         .clock = &clock_system,
@@ -193,7 +194,7 @@ static void roll_options(struct stage *s)
     struct pipeline_options *o = &s->options;
     o->threads = (size_t)dice_roll(&s->dice, 4) + 1;
     o->stripe_bytes = dice_roll(&s->dice, 2) == 0 ? 1 : 1 + dice_roll(&s->dice, 300000);
-    o->limits.stripe_ms = dice_roll(&s->dice, 2) == 0 ? 1 : 1000;
+    o->stripe_ms = dice_roll(&s->dice, 2) == 0 ? 1 : 1000;
     o->shard.cells_max = (size_t)dice_roll(&s->dice, 2000) + 1;
     o->shard.series_max = (size_t)dice_roll(&s->dice, 400) + 1;
     o->shard.key_bytes_max = dice_roll(&s->dice, 4) == 0 ? 1 : 1 << 20;
@@ -341,56 +342,6 @@ static void test_stopped_run_is_completed_by_the_next(void **state)
     check_complete(s);
 }
 
-struct appender {
-    struct stage *stage;
-    struct dice dice;
-};
-
-#define BEFORE ((size_t)5000) /* bytes that are in the file when it is opened */
-
-/* Appends in pieces that end anywhere, then waits until all is counted, then asks to stop. */
-static void *grow_file(void *context)
-{
-    struct appender *w = context;
-    struct stage *s = w->stage;
-    struct timespec pause = {.tv_nsec = 5000000};
-    for (size_t at = 0; at < s->lines.len;) {
-        size_t n = (size_t)dice_roll(&w->dice, 30000) + 1;
-        n = n < s->lines.len - at ? n : s->lines.len - at;
-        scratch_append(s->path, slice_of(s->lines.ptr + at, n));
-        at += n;
-        nanosleep(&pause, NULL);
-    }
-    int64_t end = (int64_t)(BEFORE + s->lines.len), until_ms = clock_mono_ms(&clock_system) + 60000;
-    while (atomic_load(&s->store.applied_to) < end && clock_mono_ms(&clock_system) < until_ms)
-        nanosleep(&pause, NULL);
-    atomic_store(&s->stop, true);
-    return NULL;
-}
-
-static void test_follow_counts_a_growing_file(void **state)
-{
-    struct stage *s = *state;
-    struct appender w = {s, dice_new("writer")};
-    struct err e;
-    pthread_t thread;
-    make_lines(s, 3000);
-    scratch_write(s->path, slice_of(s->lines.ptr, BEFORE));
-    char *rest = strndup(s->lines.ptr + BEFORE, s->lines.len - BEFORE);
-    size_t whole = s->lines.len;
-    struct text all = s->lines;
-    s->lines = (struct text){rest, whole - BEFORE, whole};
-    s->options.follow = true;
-    s->options.limits.stripe_ms = 10;
-    assert_int_equal(pthread_create(&thread, NULL, grow_file, &w), 0);
-    bool good = run_once(s, &e);
-    pthread_join(thread, NULL);
-    free(rest);
-    s->lines = all;
-    assert_true(good);
-    check_complete(s);
-}
-
 /* Offsets in the rejects file are those of lines, each there once. */
 static void test_rejects_file_names_every_rejected_line(void **state)
 {
@@ -441,7 +392,6 @@ int main(void)
         TEST(test_store_that_fails_at_the_end_is_asked_again),
         TEST(test_store_that_fails_at_the_end_is_not_asked_for_ever),
         TEST(test_stopped_run_is_completed_by_the_next),
-        TEST(test_follow_counts_a_growing_file),
         TEST(test_rejects_file_names_every_rejected_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

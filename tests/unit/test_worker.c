@@ -57,7 +57,7 @@ static struct worker *new_worker(const struct config *c)
     struct pipeline_options pipeline = setup_pipeline(c, 1);
     struct worker_options options = {
         .decode = setup_decode(c, "/x", NULL), .line_max = pipeline.line_max, .shard = pipeline.shard};
-    worker_init(w, 0, c->reports, c->report_count, &options);
+    worker_init(w, 0, NULL, c->reports, c->report_count, &options);
     return w;
 }
 
@@ -94,9 +94,9 @@ static void test_worker_order_is_the_offset_of_the_line(void **state)
         text_printf(&block, "%s%s", lines[i], lines[i]);
         give(w, 1000, &block);
         assert_int_equal(w->open.samples.count[REJECT_SYSLOG] + w->open.samples.count[REJECT_JSON], 0);
-        assert_true(w->events[0].at_ms == 1431857103000);
-        assert_true(w->events[0].order == record_order(1000, 0));
-        assert_true(w->events[1].order == record_order(1000 + (int64_t)strlen(lines[i]), 0));
+        assert_true(w->lane.events[0].at_ms == 1431857103000);
+        assert_true(w->lane.events[0].order == record_order(1000, 0));
+        assert_true(w->lane.events[1].order == record_order(1000 + (int64_t)strlen(lines[i]), 0));
         free_worker(w);
         config_free(c);
         text_fini(&block);
@@ -112,13 +112,13 @@ static void test_worker_decodes_otherwise_from_here_on(void **state)
     struct text block = {0};
     text_puts(&block, "{\"ts\": 1431857103, \"agent\": \"a\\\\\\u00e4\"}\n");
     give(w, 0, &block);
-    assert_true(w->events[0].literal != 0);
+    assert_true(w->lane.events[0].literal != 0);
     worker_set_decode(w, setup_decode(c, "/b", NULL));
     text_clear(&block);
     text_puts(&block, "h - \"\\\\ [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 7\n");
     give(w, 0, &block);
-    assert_true(event_is_odd(&w->events[0], FIELD_USER));
-    assert_true(w->events[0].literal == 0 && w->events[0].numeric == 0);
+    assert_true(event_is_odd(&w->lane.events[0], FIELD_USER));
+    assert_true(w->lane.events[0].literal == 0 && w->lane.events[0].numeric == 0);
     free_worker(w);
     config_free(c);
     text_fini(&block);

@@ -1,0 +1,119 @@
+#include "daemon/count/feed.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+void feed_init(struct feed *f, struct feeds *shared, uint32_t number, const atomic_bool *abandon,
+               struct beat *beat, lane_reject_fn *reject, void (*before_seal)(void *), void *context)
+{
+    *f = (struct feed){.lane = {.lanes = &shared->lanes,
+                                .abandon = abandon,
+                                .beat = beat,
+                                .reject = reject,
+                                .context = context},
+                       .shared = shared,
+                       .before_seal = before_seal};
+    f->lane.shard = shard_new(number, shared->reports, shared->report_count, &shared->shard);
+}
+
+static void delivery_fini(struct delivery *d)
+{
+    for (size_t i = 0; i < d->range_capacity; i++)
+        books_fini(&d->books[i]);
+    free(d->ranges);
+    free(d->books);
+    letters_fini(&d->letters);
+}
+
+void feed_fini(struct feed *f)
+{
+    shard_free(f->lane.shard);
+    delivery_fini(&f->open);
+    delivery_fini(&f->sealed);
+}
+
+void feed_begin(struct feed *f, int64_t now_ms)
+{
+    ASSERT(f->open.range_count == 0);
+    f->begun_ms = now_ms;
+    f->lane.future_max_ms = atomic_load(&f->shared->future_max_ms);
+    f->lane.latest_ms = record_clock_latest(clock_wall_ms(f->shared->lanes.clock), f->lane.future_max_ms);
+}
+
+size_t feed_add_range(struct feed *f, const struct range *r)
+{
+    struct delivery *d = &f->open;
+    size_t before = d->range_capacity;
+    d->ranges = xgrow(d->ranges, &d->range_capacity, d->range_count + 1, sizeof *d->ranges);
+    if (d->range_capacity > before)
+        d->books = xrealloc(d->books, d->range_capacity * sizeof *d->books);
+    for (size_t i = before; i < d->range_capacity; i++)
+        books_init(&d->books[i], f->shared->report_count);
+    d->ranges[d->range_count] = *r;
+    books_clear(&d->books[d->range_count]);
+    return d->range_count++;
+}
+
+/* Hand the open batch over. Pre: the previous sealed part was taken back, and the books were taken. */
+static void seal(struct feed *f)
+{
+    struct lanes *ls = f->lane.lanes;
+    struct part *part = shard_seal(f->lane.shard);
+    if (f->before_seal != NULL)
+        f->before_seal(f->lane.context);
+    pthread_mutex_lock(&ls->lock);
+    struct delivery used = f->sealed;
+    lane_hand_over(&f->lane, part);
+    f->sealed = f->open;
+    f->open = used;
+    pthread_cond_signal(&ls->sealed);
+    pthread_mutex_unlock(&ls->lock);
+    f->open.range_count = 0;
+    f->open.messages = 0;
+    f->lane.is_full_of_raw = false;
+    letters_clear(&f->open.letters);
+    failpoint(FAILPOINT_SEAL);
+}
+
+bool feed_drain(struct feed *f, int64_t until_ms)
+{
+    if (f->open.range_count > 0) {
+        if (!lane_take_back(&f->lane, until_ms))
+            return false;
+        seal(f);
+    }
+    return lane_take_back(&f->lane, until_ms);
+}
+
+bool feed_is_full(const struct feed *f)
+{
+    return f->lane.is_full_of_raw || f->open.letters.bytes.len >= LETTERS_BYTES_MAX;
+}
+
+bool feed_seal_if_due(struct feed *f, int64_t now_ms)
+{
+    if (f->open.range_count == 0)
+        return true;
+    bool is_full = shard_is_full(f->lane.shard) || feed_is_full(f);
+    bool is_over = now_ms - f->begun_ms >= atomic_load(&f->shared->flush_ms);
+    if (!is_full && !(is_over && lane_is_free(&f->lane)))
+        return true;
+    if (!lane_take_back(&f->lane, LANE_FOREVER_MS))
+        return false;
+    seal(f);
+    return !shard_must_wait(f->lane.shard) || lane_take_back(&f->lane, LANE_FOREVER_MS);
+}
+
+struct batch feed_batch(struct feed *f, struct part **part)
+{
+    ASSERT(f->lane.part != NULL && !f->lane.is_applied);
+    *part = f->lane.part;
+    return (struct batch){.ranges = f->sealed.ranges,
+                          .books = f->sealed.books,
+                          .range_count = f->sealed.range_count,
+                          .parts = part,
+                          .part_count = 1};
+}

@@ -1,0 +1,63 @@
+/* feed.h - an ingest thread whose batches hold ranges of several sources: a lane, its open delivery, and the
+ * one that the writer has. The intakes of Kafka (daemon/topic) and the follower of files (daemon/file) are
+ * feeds.
+ *
+ * Batch  : is sealed after flush_ms, or when the shard or the dead letters are full, and handed over. The
+ *          next one fills meanwhile. While the writer still has the previous one, the open batch grows until
+ *          it is full. Only then does the thread wait.
+ * Books  : one for each range. The feed takes them from the shard whenever the range changes
+ *          (shard_take_books()).
+ * Threads: as lane.h. `sealed` belongs to the writer as the sealed part does.
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "daemon/count/lane.h"
+#include "daemon/count/letters.h"
+
+/* Ranges, their books, and the dead letters of a part. */
+struct delivery {
+    struct range *ranges;
+    struct books *books; /* one per range; initialised up to the capacity */
+    size_t range_count, range_capacity;
+    struct letters letters;
+    int64_t messages;
+};
+
+/* State that the feeds of one writer share. */
+struct feeds {
+    struct lanes lanes;
+    const struct report *reports;
+    size_t report_count;
+    struct shard_limits shard;
+    size_t line_max;
+    bool keeps_letters;
+    _Atomic int64_t flush_ms, future_max_ms; /* limits that may change while it runs */
+};
+
+struct feed {
+    struct lane lane;
+    struct feeds *shared;
+    struct delivery open, sealed;
+    int64_t begun_ms;              /* monotonic time of the open batch's first records */
+    void (*before_seal)(void *of); /* NULL, or called before the open batch is sealed, with lane.context */
+    _Atomic int64_t bytes;         /* bytes of the shard, for other threads */
+};
+
+/* `abandon` as in struct lane; `reject` and `before_seal` are called with `context`. */
+void feed_init(struct feed *f, struct feeds *shared, uint32_t number, const atomic_bool *abandon,
+               struct beat *beat, lane_reject_fn *reject, void (*before_seal)(void *), void *context);
+void feed_fini(struct feed *f);
+/* Begin a batch at a monotonic time. Pre: the open one is empty. */
+void feed_begin(struct feed *f, int64_t now_ms);
+/* Add a range to the open batch, with empty books. Returns its index. */
+size_t feed_add_range(struct feed *f, const struct range *r);
+/* Seal the open batch if it is due. False: the writer has failed. */
+bool feed_seal_if_due(struct feed *f, int64_t now_ms) MUST_CHECK;
+/* Seal the open batch, and wait until it is durable. False: it was not by until_ms (monotonic), or never will
+ * be. */
+bool feed_drain(struct feed *f, int64_t until_ms) MUST_CHECK;
+/* Must the batch be sealed before more is added? */
+bool feed_is_full(const struct feed *f);
+/* The sealed delivery as a batch, for the writer. *part must live as long as the batch. */
+struct batch feed_batch(struct feed *f, struct part **part);

@@ -1,0 +1,145 @@
+#include "daemon/engine.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "daemon/budget.h"
+#include "daemon/setup.h"
+
+#include <stdlib.h>
+
+static void take_limits(struct engine *en)
+{
+    const struct config *c = en->options.config;
+    flush_limit(&en->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms);
+    en->feeds.future_max_ms = c->limits.future_max_ms;
+}
+
+void engine_note(struct engine *en)
+{
+    struct service *sv = en->options.service;
+    struct status_figures figures = {
+        .state = STATUS_STARTING,
+        .books = &en->books,
+        .messages = en->messages,
+        .dead_letters = en->letters,
+        .memory_budget_bytes = en->budget_bytes,
+        .flush_interval_ms = en->flush.interval_ms,
+    };
+    for (size_t i = 0; i < en->part_count; i++)
+        en->parts[i].note(en->parts[i].part, &figures);
+    if (engine_is_stopping(en))
+        figures.state = STATUS_STOPPING;
+    status_note(&sv->status, &figures);
+    if (service_tick(sv))
+        take_limits(en);
+    en->feeds.flush_ms = en->flush.interval_ms;
+}
+
+static void tick(void *context)
+{
+    engine_note(context);
+}
+
+bool engine_init(struct engine *en, const struct engine_options *options, struct err *e)
+{
+    const struct config *c = options->config;
+    struct service *sv = options->service;
+    *en = (struct engine){.options = *options, .kafka_options = setup_kafka(c)};
+    en->late_ms = xcalloc(c->report_count, sizeof *en->late_ms);
+    books_init(&en->books, c->report_count);
+    lanes_init(&en->feeds.lanes, sv->options.clock);
+    en->feeds.reports = c->reports;
+    en->feeds.report_count = c->report_count;
+    en->feeds.shard = setup_pipeline(c, 1).shard;
+    en->feeds.shard.late_ms = en->late_ms;
+    en->feeds.line_max = (size_t)c->limits.line_max;
+    en->feeds.keeps_letters = c->rejects.topic != NULL || c->rejects.file != NULL;
+    flush_init(&en->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms, (int64_t)options->threads);
+    en->feeds.flush_ms = en->flush.interval_ms;
+    take_limits(en);
+    en->writer =
+        (struct writer){.store = options->store,
+                        .clock = en->feeds.lanes.clock,
+                        .give_up = sv->stop,
+                        .status = &sv->status,
+                        .flush = &en->flush,
+                        .beat = beats_add(&sv->notify.beats, "writer"),
+                        .retry = true,
+                        .insist = options->insist,
+                        .tick = tick,
+                        .context = en,
+                        .late_ms = en->late_ms,
+                        .broker_ms = options->is_of_brokers ? &en->broker_ms : NULL,
+                        .trust_at_ms = clock_mono_ms(en->feeds.lanes.clock) + WRITER_EXPIRE_TRUST_MS};
+    struct budget budget = budget_of(c);
+    en->budget_bytes = setup_has_topics(c) ? budget.shards_bytes + budget.queue_bytes : 0;
+    return letter_box_open(&en->box, c, &en->kafka_options, e);
+}
+
+void engine_fini(struct engine *en)
+{
+    free(en->late_ms);
+    writer_fini(&en->writer);
+    letter_box_close(en->box);
+    books_fini(&en->books);
+    lanes_fini(&en->feeds.lanes);
+}
+
+void engine_add_part(struct engine *en, engine_note_fn *note, void *part)
+{
+    ASSERT(en->part_count < ENGINE_PARTS_MAX);
+    en->parts[en->part_count].note = note;
+    en->parts[en->part_count++].part = part;
+}
+
+void engine_drop_part(struct engine *en, void *part)
+{
+    ASSERT(en->part_count > 0 && en->parts[en->part_count - 1].part == part);
+    en->part_count--;
+}
+
+bool engine_is_stopping(const struct engine *en)
+{
+    return atomic_load(en->options.service->stop);
+}
+
+struct letters_to_write {
+    struct letter_box *box;
+    const struct letters *letters;
+};
+
+static bool write_letters(void *context, struct err *e)
+{
+    struct letters_to_write *w = context;
+    return letter_box_write(w->box, w->letters, e);
+}
+
+bool engine_apply(struct engine *en, struct feed *f, struct err *e)
+{
+    struct part *part;
+    struct delivery *d = &f->sealed;
+    struct letters_to_write letters = {en->box, &d->letters};
+    struct batch batch = feed_batch(f, &part);
+    if (!writer_apply(&en->writer, &batch, write_letters, &letters, e))
+        return false;
+    for (size_t i = 0; i < d->range_count; i++)
+        books_add(&en->books, &d->books[i]);
+    en->messages += d->messages;
+    en->letters += (int64_t)(en->box != NULL ? d->letters.count : 0);
+    return true;
+}
+
+void engine_release(struct engine *en, struct feed *f)
+{
+    pthread_mutex_lock(&en->feeds.lanes.lock);
+    lane_note_applied(&f->lane);
+    pthread_mutex_unlock(&en->feeds.lanes.lock);
+}
+
+bool engine_turn(struct engine *en, struct err *e)
+{
+    if (!writer_tidy(&en->writer, e) || !writer_expire(&en->writer, e))
+        return false;
+    writer_turn(&en->writer);
+    return true;
+}
