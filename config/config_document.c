@@ -47,7 +47,8 @@ static const char intro[] =
 
 static const char sources_text[] =
     "\n"
-    "`tallyd run` counts any number of files, standard input, and topics of one cluster, each from its own position.\n"
+    "`tallyd run` counts any number of files, standard input, and topics of one cluster, each from its own "
+    "position.\n"
     "\n"
     "**Steps** of `decode` (at most 4; the last one makes events; a single step needs no brackets):\n"
     "\n"
