@@ -181,6 +181,8 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SW
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \
               'TALLYD=build/asan/tallyd tests/system/test_kafka_topics.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_kafka_topics.py' \
+              'TALLYD=build/asan/tallyd tests/system/test_mix.py' \
+              'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_mix.py' \
               'TALLYD=build/asan/tallyd tests/system/test_api.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_api.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')

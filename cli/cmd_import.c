@@ -124,7 +124,7 @@ static void open_pipeline(struct import *im, const atomic_bool *stop)
     options.stop = stop;
     options.tick = tick;
     options.context = im;
-    options.tidy = im->store->is_shared; /* a server has batch logs to delete */
+    options.housekeep = im->store->is_shared; /* a server has batch logs to delete */
     im->pipeline = pipeline_new(im->store, im->config->reports, im->config->report_count, &options);
 }
 

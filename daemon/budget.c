@@ -1,6 +1,6 @@
 #include "daemon/budget.h"
 
-#include "daemon/count/letters.h"
+#include "daemon/count/dead_letters.h"
 #include "daemon/setup.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"
@@ -37,7 +37,7 @@ struct budget budget_of(const struct config *c)
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));
     if (c->rejects.topic != NULL || c->rejects.file != NULL)
-        b.rejects_bytes = threads * 2 * (int64_t)LETTERS_BYTES_MAX;
+        b.rejects_bytes = threads * 2 * (int64_t)DEAD_LETTERS_BYTES_MAX;
     if (is_sqlite)
         b.store_bytes = (int64_t)sqlite_bytes_max(c->reports, c->report_count);
     int64_t names_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count);

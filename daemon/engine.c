@@ -21,7 +21,7 @@ void engine_note(struct engine *en)
         .state = STATUS_STARTING,
         .books = &en->books,
         .messages = en->messages,
-        .dead_letters = en->letters,
+        .dead_letters = en->dead_letters,
         .memory_budget_bytes = en->budget_bytes,
         .flush_interval_ms = en->flush.interval_ms,
     };
@@ -53,7 +53,7 @@ bool engine_init(struct engine *en, const struct engine_options *options, struct
     en->feeds.shard = setup_pipeline(c, 1).shard;
     en->feeds.shard.late_ms = en->late_ms;
     en->feeds.line_max = (size_t)c->limits.line_max;
-    en->feeds.keeps_letters = c->rejects.topic != NULL || c->rejects.file != NULL;
+    en->feeds.has_dead_letters = c->rejects.topic != NULL || c->rejects.file != NULL;
     flush_init(&en->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms, (int64_t)options->threads);
     en->feeds.flush_ms = en->flush.interval_ms;
     take_limits(en);
@@ -63,7 +63,7 @@ bool engine_init(struct engine *en, const struct engine_options *options, struct
                         .give_up = sv->stop,
                         .status = &sv->status,
                         .flush = &en->flush,
-                        .beat = beats_add(&sv->notify.beats, "writer"),
+                        .heartbeat = heartbeats_add(&sv->notify.heartbeats, "writer"),
                         .retry = true,
                         .insist = options->insist,
                         .tick = tick,
@@ -73,14 +73,14 @@ bool engine_init(struct engine *en, const struct engine_options *options, struct
                         .trust_at_ms = clock_mono_ms(en->feeds.lanes.clock) + WRITER_EXPIRE_TRUST_MS};
     struct budget budget = budget_of(c);
     en->budget_bytes = setup_has_topics(c) ? budget.shards_bytes + budget.queue_bytes : 0;
-    return letter_box_open(&en->box, c, &en->kafka_options, e);
+    return dead_letter_queue_open(&en->dead_letter_queue, c, &en->kafka_options, e);
 }
 
 void engine_fini(struct engine *en)
 {
     free(en->late_ms);
     writer_fini(&en->writer);
-    letter_box_close(en->box);
+    dead_letter_queue_close(en->dead_letter_queue);
     books_fini(&en->books);
     lanes_fini(&en->feeds.lanes);
 }
@@ -103,29 +103,29 @@ bool engine_is_stopping(const struct engine *en)
     return atomic_load(en->options.service->stop);
 }
 
-struct letters_to_write {
-    struct letter_box *box;
-    const struct letters *letters;
+struct dead_letters_to_write {
+    struct dead_letter_queue *queue;
+    const struct dead_letters *dead_letters;
 };
 
-static bool write_letters(void *context, struct err *e)
+static bool write_dead_letters(void *context, struct err *e)
 {
-    struct letters_to_write *w = context;
-    return letter_box_write(w->box, w->letters, e);
+    struct dead_letters_to_write *w = context;
+    return dead_letter_queue_write(w->queue, w->dead_letters, e);
 }
 
 bool engine_apply(struct engine *en, struct feed *f, struct err *e)
 {
     struct part *part;
     struct delivery *d = &f->sealed;
-    struct letters_to_write letters = {en->box, &d->letters};
+    struct dead_letters_to_write dead_letters = {en->dead_letter_queue, &d->dead_letters};
     struct batch batch = feed_batch(f, &part);
-    if (!writer_apply(&en->writer, &batch, write_letters, &letters, e))
+    if (!writer_apply(&en->writer, &batch, write_dead_letters, &dead_letters, e))
         return false;
     for (size_t i = 0; i < d->range_count; i++)
         books_add(&en->books, &d->books[i]);
     en->messages += d->messages;
-    en->letters += (int64_t)(en->box != NULL ? d->letters.count : 0);
+    en->dead_letters += (int64_t)(en->dead_letter_queue != NULL ? d->dead_letters.count : 0);
     return true;
 }
 
@@ -138,7 +138,7 @@ void engine_release(struct engine *en, struct feed *f)
 
 bool engine_turn(struct engine *en, struct err *e)
 {
-    if (!writer_tidy(&en->writer, e) || !writer_expire(&en->writer, e))
+    if (!writer_housekeep(&en->writer, e) || !writer_expire(&en->writer, e))
         return false;
     writer_turn(&en->writer);
     return true;

@@ -33,10 +33,10 @@ struct engine {
     struct feeds feeds;
     struct writer writer;
     struct flush flush;
-    struct letter_box *box;   /* NULL: dead letters are not kept */
-    _Atomic int64_t *late_ms; /* by report; set by the writer, read by the shards */
-    struct books books;       /* of all sources since the start */
-    int64_t messages, letters;
+    struct dead_letter_queue *dead_letter_queue; /* NULL: dead letters are not kept */
+    _Atomic int64_t *late_ms;                    /* by report; set by the writer, read by the shards */
+    struct books books;                          /* of all sources since the start */
+    int64_t messages, dead_letters;
     _Atomic int64_t broker_ms; /* newest timestamp of records read; 0: none, INT64_MAX: a record had none */
     int64_t budget_bytes;      /* memory budget of shards and queues */
     struct {

@@ -6,7 +6,7 @@
 #include "prom/rank.h"
 #include "prom/select.h"
 #include "prom/slide.h"
-#include "query/advice.h"
+#include "query/hint.h"
 
 #include <stdlib.h>
 
@@ -80,40 +80,41 @@ static bool take_row(struct reading *rd, uint32_t series, size_t *row)
     return true;
 }
 
-static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct reading *rd = context;
     size_t piece, row;
-    if (!rd->is_too_much && windows_find(&rd->windows, slot_ms, &piece) && take_row(rd, series, &row))
+    if (!rd->is_too_much && windows_find(&rd->windows, bucket_ms, &piece) && take_row(rd, series, &row))
         measure_merge(rd->measure, &rd->columns[(row * rd->windows.piece_count + piece) * rd->width],
                       values + rd->measure->column);
 }
 
 /* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
-static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile, const struct marks *marks,
-                        struct err *e)
+static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile,
+                        const struct watermarks *watermarks, struct err *e)
 {
     const struct report *r = &rd->fetch->store->reports[rd->report];
     char iso[CIVIL_ISO_BYTES];
-    enum span kept = advice_kept_span(r, marks, tile->from_ms);
+    enum span kept = hint_kept_span(r, watermarks, tile->from_ms);
     bool is_any = kept < SPAN_COUNT && !rd->windows.ask.by_cell;
     return err_set(e, EX_UNAVAILABLE,
                    "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
                    "later start%s%s%s",
-                   r->name, span_name(tile->slot), civil_iso(marks->before_ms[tile->slot], iso), r->name,
+                   r->name, span_name(tile->resolution),
+                   civil_iso(watermarks->before_ms[tile->resolution], iso), r->name,
                    is_any ? ", or make start, step and ranges whole " : "", is_any ? span_name(kept) : "",
                    is_any ? "s of UTC" : "");
 }
 
-static bool check_marks(const struct reading *rd, struct err *e)
+static bool check_watermarks(const struct reading *rd, struct err *e)
 {
-    struct marks marks;
-    if (!store_marks(rd->fetch->store, rd->report, &marks, e))
+    struct watermarks watermarks;
+    if (!store_watermarks(rd->fetch->store, rd->report, &watermarks, e))
         return false;
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
-        if (tile->from_ms < marks.before_ms[tile->slot])
-            return refuse_gone(rd, tile, &marks, e);
+        if (tile->from_ms < watermarks.before_ms[tile->resolution])
+            return refuse_gone(rd, tile, &watermarks, e);
     }
     return true;
 }
@@ -122,19 +123,19 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
 {
     struct budget *b = rd->fetch->budget;
     const struct report *r = &rd->fetch->store->reports[rd->report];
-    if (!check_marks(rd, e))
+    if (!check_watermarks(rd, e))
         return false;
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
         struct scan_stats stats = {0};
         struct scan scan = {.report = rd->report,
-                            .slot = tile->slot,
+                            .resolution = tile->resolution,
                             .from_ms = tile->from_ms,
                             .to_ms = tile->to_ms,
                             .series = *set,
                             .rows_max = b->left[BUDGET_ROWS],
                             .measures = (uint32_t)1 << (rd->measure - r->measures)};
-        if (!store_scan(rd->fetch->store, &scan, add_slot, rd, &stats, e))
+        if (!store_scan(rd->fetch->store, &scan, add_bucket, rd, &stats, e))
             return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
         if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
             return false;

@@ -93,7 +93,7 @@ static void place_windows(struct windows *w)
 static void add_tile(struct windows *w, struct plan_tile tile)
 {
     struct plan_tile *last = w->tile_count > 0 ? &w->tiles[w->tile_count - 1] : NULL;
-    if (last != NULL && last->slot == tile.slot && last->to_ms == tile.from_ms) {
+    if (last != NULL && last->resolution == tile.resolution && last->to_ms == tile.from_ms) {
         last->to_ms = tile.to_ms;
         return;
     }
@@ -149,14 +149,14 @@ void windows_fini(struct windows *w)
     *w = (struct windows){0};
 }
 
-bool windows_find(const struct windows *w, int64_t slot_ms, size_t *piece)
+bool windows_find(const struct windows *w, int64_t bucket_ms, size_t *piece)
 {
     size_t low = 0, high = w->piece_count;
-    if (high == 0 || slot_ms < w->edges[0] || slot_ms >= w->edges[high])
+    if (high == 0 || bucket_ms < w->edges[0] || bucket_ms >= w->edges[high])
         return false;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (w->edges[middle] <= slot_ms)
+        if (w->edges[middle] <= bucket_ms)
             low = middle;
         else
             high = middle;

@@ -46,8 +46,8 @@ struct windows {
  * too. */
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e) MUST_CHECK;
 void windows_fini(struct windows *w);
-/* Finds the piece that contains the time bucket at `slot_ms`. False: no window contains it. */
-bool windows_find(const struct windows *w, int64_t slot_ms, size_t *piece);
+/* Finds the piece that contains the time bucket at `bucket_ms`. False: no window contains it. */
+bool windows_find(const struct windows *w, int64_t bucket_ms, size_t *piece);
 /* The number of whole cells of a window, and their length together in seconds. */
 size_t windows_cells(const struct windows *w, size_t window);
 double windows_seconds(const struct windows *w, size_t window);

@@ -30,16 +30,16 @@ const char *answer_text(const struct answer *a, size_t row, size_t measure, cons
     return answer_value(a, row, measure, &value) ? number_text(value, buf) : absent;
 }
 
-size_t answer_row(const struct answer *a, int64_t slot_ms)
+size_t answer_row(const struct answer *a, int64_t bucket_ms)
 {
-    ASSERT(slot_ms >= a->from_ms && slot_ms < a->to_ms);
+    ASSERT(bucket_ms >= a->from_ms && bucket_ms < a->to_ms);
     /* Steps have nearly the same length: the estimate is the row, or close to it. */
     size_t row =
-        (size_t)((double)(slot_ms - a->from_ms) / (double)(a->to_ms - a->from_ms) * (double)a->row_count);
+        (size_t)((double)(bucket_ms - a->from_ms) / (double)(a->to_ms - a->from_ms) * (double)a->row_count);
     row = row < a->row_count ? row : a->row_count - 1;
-    while (slot_ms < a->starts[row])
+    while (bucket_ms < a->starts[row])
         row--;
-    while (row + 1 < a->row_count && slot_ms >= a->starts[row + 1])
+    while (row + 1 < a->row_count && bucket_ms >= a->starts[row + 1])
         row++;
     return row;
 }

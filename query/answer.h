@@ -50,7 +50,7 @@ const char *answer_text(const struct answer *a, size_t row, size_t measure, cons
 size_t answer_write(const struct answer *a, enum query_format format, bool bars, size_t bytes_max,
                     struct text *out);
 /* The row of a time bucket, and the start of a row. */
-size_t answer_row(const struct answer *a, int64_t slot_ms);
+size_t answer_row(const struct answer *a, int64_t bucket_ms);
 int64_t answer_time(const struct answer *a, size_t row);
 /* The text of a dimension in a row's key; STORE_OTHER_KEY in every dimension of the series `other`. */
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);

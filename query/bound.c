@@ -100,8 +100,8 @@ bool bound_fill(struct bound *b, struct err *e)
     if (q->top > 0 && q->has_step)
         return err_set(e, EX_USAGE, "top ranks series over the whole range: leave out the step");
     b->answer.of_series = q->top > 0;
-    return bind_report(b, e) && store_marks(b->store, b->report, &b->marks, e) && bind_measures(b, e) &&
-           bind_filters(b, e) && bind_range(b, e);
+    return bind_report(b, e) && store_watermarks(b->store, b->report, &b->watermarks, e) &&
+           bind_measures(b, e) && bind_filters(b, e) && bind_range(b, e);
 }
 
 void bound_widen(struct bound *b)

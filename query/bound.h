@@ -12,7 +12,7 @@ struct bound {
     size_t report;
     struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted text of each dimension; NULL: any */
     struct answer answer;                       /* the answer's report, measures and range; no rows yet */
-    struct marks marks;                         /* the report's expiry watermarks */
+    struct watermarks watermarks;               /* the report's expiry watermarks */
 };
 
 /* Find a report by its name. The error lists the names that exist. */

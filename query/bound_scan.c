@@ -1,5 +1,5 @@
-#include "query/advice.h"
 #include "query/bound.h"
+#include "query/hint.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,22 +32,22 @@ static bool is_nothing(const struct scanning *g, const int64_t *values)
     return g->columns > 0 && i == g->columns;
 }
 
-static void pass_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void pass_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     const struct scanning *g = context;
     if (is_nothing(g, values))
         return;
-    if (g->scan->tile_count == 1 || tiles_has(g->scan, slot_ms))
-        g->fn(g->context, series, slot_ms, values);
+    if (g->scan->tile_count == 1 || tiles_has(g->scan, bucket_ms))
+        g->fn(g->context, series, bucket_ms, values);
 }
 
-/* A step longer than the answer's, which reads longer time buckets than `slot`; NULL: none. */
-static const char *coarser_step(const struct answer *a, enum span slot)
+/* A step longer than the answer's, which reads longer time buckets than `resolution`; NULL: none. */
+static const char *coarser_step(const struct answer *a, enum span resolution)
 {
     /* first row: UTC; second row: other zones, which read the edges of days as hours or minutes */
     static const char *const names[2][SPAN_COUNT] = {{"minute", "hour", "day", "month", NULL},
                                                      {"hour", "day", "week", "year", NULL}};
-    const char *name = names[a->zone != &zone_utc][slot];
+    const char *name = names[a->zone != &zone_utc][resolution];
     struct step step;
     if (!a->has_step || name == NULL || !step_parse(slice_text(name), &step))
         return NULL;
@@ -55,11 +55,11 @@ static const char *coarser_step(const struct answer *a, enum span slot)
 }
 
 /* Refuse an answer because a scan passed the limit of rows. */
-static bool refuse_rows(const struct bound *b, enum span slot, struct err *e)
+static bool refuse_rows(const struct bound *b, enum span resolution, struct err *e)
 {
     const struct answer *a = &b->answer;
-    const char *step = coarser_step(a, slot);
-    const char *report = a->of_series ? NULL : advice_report(b->store, a, b->values);
+    const char *step = coarser_step(a, resolution);
+    const char *report = a->of_series ? NULL : hint_report(b->store, a, b->values);
     return err_set(e, EX_UNAVAILABLE,
                    "the answer takes more than %" PRIu64
                    " rows of the store (query.rows_max): ask for a shorter range%s%s%s%s",
@@ -73,39 +73,39 @@ static bool refuse_gone(const struct bound *b, const struct plan_tile *tile, str
     const struct answer *a = &b->answer;
     char iso[CIVIL_ISO_BYTES], other[96] = "";
     uint64_t most = b->query->limits.points_max;
-    const char *step = advice_kept_step(a, &b->marks, most);
-    enum span kept = advice_kept_span(a->report, &b->marks, a->from_ms);
+    const char *step = hint_kept_step(a, &b->watermarks, most);
+    enum span kept = hint_kept_span(a->report, &b->watermarks, a->from_ms);
     if (step != NULL)
         snprintf(other, sizeof other, ", or by %s", step);
-    else if (advice_is_kept_in_utc(a, &b->marks, most))
+    else if (hint_is_kept_in_utc(a, &b->watermarks, most))
         snprintf(other, sizeof other, ", or in UTC");
     else if (!a->has_step && kept < SPAN_COUNT)
         snprintf(other, sizeof other, ", or for a range of whole %ss of UTC", span_name(kept));
     return err_set(e, EX_UNAVAILABLE,
                    "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
                    "later start%s",
-                   a->report->name, span_name(tile->slot), civil_iso(b->marks.before_ms[tile->slot], iso),
-                   a->report->name, other);
+                   a->report->name, span_name(tile->resolution),
+                   civil_iso(b->watermarks.before_ms[tile->resolution], iso), a->report->name, other);
 }
 
 static bool run(const struct bound *b, const struct series_set *set, struct scanning *g, uint64_t rows_max,
                 struct query_read *read, struct err *e)
 {
     const struct tiles_scan *ts = g->scan;
-    struct scan scan = {b->report, ts->slot, ts->from_ms, ts->to_ms, *set, rows_max, 0};
+    struct scan scan = {b->report, ts->resolution, ts->from_ms, ts->to_ms, *set, rows_max, 0};
     for (size_t i = 0; i < b->answer.measure_count; i++)
         scan.measures |= (uint32_t)1 << b->answer.measures[i];
-    *read = (struct query_read){ts->slot, ts->from_ms, ts->to_ms, {0}};
-    if (store_scan(b->store, &scan, pass_slot, g, &read->stats, e))
+    *read = (struct query_read){ts->resolution, ts->from_ms, ts->to_ms, {0}};
+    if (store_scan(b->store, &scan, pass_bucket, g, &read->stats, e))
         return true;
-    return e->code == EX_UNAVAILABLE && !e->retryable ? refuse_rows(b, ts->slot, e) : false;
+    return e->code == EX_UNAVAILABLE && !e->retryable ? refuse_rows(b, ts->resolution, e) : false;
 }
 
 bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
                 void *context, struct query_stats *stats, struct err *e)
 {
     size_t count;
-    const struct plan_tile *gone = tiles_find_gone(tiles, b->marks.before_ms);
+    const struct plan_tile *gone = tiles_find_gone(tiles, b->watermarks.before_ms);
     if (gone != NULL)
         return refuse_gone(b, gone, e);
     struct tiles_scan *scans = tiles_scans(tiles, &count);

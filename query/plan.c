@@ -9,15 +9,15 @@ int64_t plan_ceil(enum span span, int64_t ms)
 }
 
 /* Add a tile, or extend the last one if it has the same resolution. An empty tile is left out. */
-static void add_tile(struct plan *p, enum span slot, int64_t *from_ms, int64_t to_ms)
+static void add_tile(struct plan *p, enum span resolution, int64_t *from_ms, int64_t to_ms)
 {
     if (to_ms <= *from_ms)
         return;
-    if (p->tile_count > 0 && p->tiles[p->tile_count - 1].slot == slot) {
+    if (p->tile_count > 0 && p->tiles[p->tile_count - 1].resolution == resolution) {
         p->tiles[p->tile_count - 1].to_ms = to_ms;
     } else {
         ASSERT(p->tile_count < PLAN_TILES_MAX);
-        p->tiles[p->tile_count++] = (struct plan_tile){slot, *from_ms, to_ms};
+        p->tiles[p->tile_count++] = (struct plan_tile){resolution, *from_ms, to_ms};
     }
     *from_ms = to_ms;
 }

@@ -1,5 +1,5 @@
 /* plan.h - chooses the resolutions in which a range is read, so that the fewest rows are read. tiles.h and
- * kept.h use it. Nothing here fails.
+ * cached_ranking.h use it. Nothing here fails.
  *
  *   10:58   11:00              00:00           1 June        1 July   2 July      01:00  01:01
  *     | minutes |     hours      |    days       |   months    | days   |   hours   | min. |
@@ -17,7 +17,7 @@
 #define PLAN_TILES_MAX (2 * SPAN_COUNT - 1)
 
 struct plan_tile {
-    enum span slot;         /* resolution to read */
+    enum span resolution;   /* resolution to read */
     int64_t from_ms, to_ms; /* at starts of time buckets; not empty */
 };
 

@@ -59,7 +59,7 @@ struct query {
 
 /* One scan: the time buckets of a range. Some may be left out (tiles.h). */
 struct query_read {
-    enum span slot;
+    enum span resolution;
     int64_t from_ms, to_ms;
     struct scan_stats stats;
 };

@@ -1,8 +1,8 @@
 /* Runs a query, from its names to its answer's text. */
 #include "base/mem.h"
-#include "query/advice.h"
 #include "query/bound.h"
-#include "query/kept.h"
+#include "query/cached_ranking.h"
+#include "query/hint.h"
 #include "query/match.h"
 #include "query/top.h"
 
@@ -24,7 +24,7 @@ static bool refuse_steps(const struct bound *b, struct err *e)
 {
     const struct answer *a = &b->answer;
     uint64_t most = b->query->limits.points_max;
-    const char *step = advice_step(a, step_ms(&a->step), most);
+    const char *step = hint_step(a, step_ms(&a->step), most);
     return err_set(e, EX_UNAVAILABLE,
                    "the answer has %" PRId64 " steps, more than %" PRIu64
                    " (query.points_max): ask for a shorter range%s%s",
@@ -74,11 +74,11 @@ static bool make_rows(struct bound *b, struct err *e)
     return true;
 }
 
-static void add_to_row(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_to_row(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct answer *a = context;
     (void)series;
-    answer_merge(a, &a->columns[answer_row(a, slot_ms) * a->column_count], values);
+    answer_merge(a, &a->columns[answer_row(a, bucket_ms) * a->column_count], values);
 }
 
 /* Rank series by the store's cached ranking, or by a scan of the matching series. */
@@ -86,9 +86,9 @@ static bool rank_series(struct bound *b, struct top *top, const struct match *ma
                         const struct tiles *tiles, struct query_stats *stats, struct err *e)
 {
     int64_t total[MEASURE_COLUMNS_MAX] = {0};
-    bool is_kept;
-    return kept_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_kept, e) &&
-           (is_kept || bound_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
+    bool is_cached;
+    return cached_ranking_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_cached, e) &&
+           (is_cached || bound_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
            top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
 
@@ -117,7 +117,7 @@ static bool write_answer(const struct bound *b, struct text *out, struct err *e)
     rows = answer_write(a, b->query->format, b->query->bars, most > 0 ? before + most : SIZE_MAX, out);
     if (rows == a->row_count)
         return true;
-    const char *step = a->has_step ? advice_step(a, step_ms(&a->step), rows) : NULL;
+    const char *step = a->has_step ? hint_step(a, step_ms(&a->step), rows) : NULL;
     text_cut(out, before);
     if (a->of_series)
         return err_set(e, EX_UNAVAILABLE,
@@ -169,7 +169,7 @@ void query_explain(const struct query *q, const struct query_stats *stats, struc
     for (size_t i = 0; i < stats->scan_count && i < QUERY_READS_MAX; i++) {
         const struct query_read *read = &stats->reads[i];
         text_printf(out, "  %-6s buckets %s to %s: %" PRIu64 " rows, %" PRIu64 " bytes\n",
-                    span_name(read->slot), civil_iso(read->from_ms, from), civil_iso(read->to_ms, to),
+                    span_name(read->resolution), civil_iso(read->from_ms, from), civil_iso(read->to_ms, to),
                     read->stats.rows, read->stats.bytes);
     }
     if (stats->scan_count > QUERY_READS_MAX)

@@ -1,9 +1,9 @@
 #include "query/ranking.h"
 
 #include "base/mem.h"
-#include "query/advice.h"
 #include "query/bound.h"
-#include "query/kept.h"
+#include "query/cached_ranking.h"
+#include "query/hint.h"
 #include "query/match.h"
 #include "query/top.h"
 #include "query/unknown.h"
@@ -37,10 +37,10 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
 }
 
 /* Merge a time bucket into the period that it belongs to. */
-static void scan_period(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void scan_period(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct ranking *r = context;
-    top_scan(slot_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, slot_ms, values);
+    top_scan(bucket_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, bucket_ms, values);
 }
 
 /* Add the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
@@ -50,12 +50,12 @@ static bool add_before(struct ranking *r, struct tiles *tiles)
 {
     const struct bound *b = &r->bound;
     const struct answer *a = &b->answer;
-    enum span kept = advice_kept_span(a->report, &b->marks, r->before_ms);
+    enum span kept = hint_kept_span(a->report, &b->watermarks, r->before_ms);
     if (kept == SPAN_COUNT)
         return false;
     r->before_ms = span_floor(kept, r->before_ms);
     tiles_add(tiles, report_cell(a->report), r->before_ms, a->from_ms);
-    if (tiles_find_gone(tiles, b->marks.before_ms) == NULL)
+    if (tiles_find_gone(tiles, b->watermarks.before_ms) == NULL)
         return true;
     tiles_fini(tiles);
     return false;
@@ -113,13 +113,14 @@ static bool find_before(struct ranking *r, struct err *e)
 {
     struct tiles tiles = {0};
     int64_t total[MEASURE_COLUMNS_MAX] = {0};
-    bool is_kept;
+    bool is_cached;
     r->has_before = r->has_before && add_before(r, &tiles);
     if (!r->has_before)
         return true;
-    bool good = kept_total(&r->bound, r->before_ms, r->bound.answer.from_ms, total, &is_kept, e) &&
-                scan_before(r, &tiles, !is_kept, e);
-    if (good && is_kept)
+    bool good =
+        cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, total, &is_cached, e) &&
+        scan_before(r, &tiles, !is_cached, e);
+    if (good && is_cached)
         memcpy(r->total_before, total, sizeof total);
     else if (good)
         top_total(&r->before, r->total_before);
@@ -132,10 +133,11 @@ static bool rank(struct ranking *r, struct err *e)
 {
     const struct bound *b = &r->bound;
     struct query_stats stats = {0};
-    bool is_kept;
-    if (!kept_series(b, &r->match.set, b->query->top, top_scan, &r->now, r->total, &stats, &is_kept, e))
+    bool is_cached;
+    if (!cached_ranking_series(b, &r->match.set, b->query->top, top_scan, &r->now, r->total, &stats,
+                               &is_cached, e))
         return false;
-    return is_kept ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
+    return is_cached ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
 }
 
 static const struct measure *measure_of(const struct ranking *r)

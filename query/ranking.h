@@ -14,9 +14,9 @@
  *           have expired, it starts at the start of the shortest bucket that has not. A series without counts
  *           there has null. If the period would begin before 1970, or has expired in every resolution, the
  *           whole `before` is null.
- * Cost    : if the store caches the period's ranking (kept.h), it reads the ranking, and the rows of the
- *           series shown in the period before. Else it scans all series of both periods for their totals, by
- *           common scans where it can. rows_max is for the scans of one bound_scan().
+ * Cost    : if the store caches the period's ranking (cached_ranking.h), it reads the ranking, and the rows
+ *           of the series shown in the period before. Else it scans all series of both periods for their
+ *           totals, by common scans where it can. rows_max is for the scans of one bound_scan().
  */
 #pragma once
 

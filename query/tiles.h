@@ -20,18 +20,18 @@
 #define TILES_SCANS_MAX 1000
 
 /* Tiles of one resolution, in order of time. */
-struct tiles_of_slot {
+struct tiles_of_resolution {
     struct plan_tile *tiles;
     size_t count, capacity;
 };
 
 struct tiles {
-    struct tiles_of_slot of[SPAN_COUNT];
+    struct tiles_of_resolution of[SPAN_COUNT];
 };
 
 /* A scan from its first tile to its last one. */
 struct tiles_scan {
-    enum span slot;
+    enum span resolution;
     int64_t from_ms, to_ms;
     const struct plan_tile *tiles;
     size_t tile_count;
@@ -43,8 +43,8 @@ void tiles_fini(struct tiles *t);
 
 /* The scans, in order of time; the caller frees the array. */
 struct tiles_scan *tiles_scans(const struct tiles *t, size_t *count);
-/* The first tile of a resolution, if it begins before the resolution's expiry watermark (store_marks()).
+/* The first tile of a resolution, if it begins before the resolution's expiry watermark (store_watermarks()).
  * NULL: no tile has expired. */
 const struct plan_tile *tiles_find_gone(const struct tiles *t, const int64_t before_ms[SPAN_COUNT]);
 /* Is the time bucket in a tile of the scan? */
-bool tiles_has(const struct tiles_scan *scan, int64_t slot_ms);
+bool tiles_has(const struct tiles_scan *scan, int64_t bucket_ms);

@@ -68,10 +68,10 @@ static void merge(const struct top *t, int64_t *row, const int64_t *columns)
         answer_merge(a, row, columns);
 }
 
-void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns)
+void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *columns)
 {
     struct top *t = top;
-    (void)slot_ms;
+    (void)bucket_ms;
     if (series >= t->place_count)
         make_places(t, series);
     uint32_t place = t->places[series];

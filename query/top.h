@@ -25,7 +25,7 @@ struct top {
 void top_init(struct top *t, const struct answer *a);
 void top_fini(struct top *t);
 /* Merge a row of all the report's columns into a series; a scan_fn for store_scan(). */
-void top_scan(void *top, uint32_t series, int64_t slot_ms, const int64_t *columns);
+void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *columns);
 /* The answer's columns of one series; NULL: no scan named it. */
 const int64_t *top_columns(const struct top *t, uint32_t series);
 /* Merge the answer's columns of all series into `columns`, which must be zeros. */

@@ -23,7 +23,7 @@ struct table {
     struct index by_key;
     struct series_map map;
     struct cells cells; /* cells, by the store's series numbers */
-    struct marks marks;
+    struct watermarks watermarks;
     struct index by_time;
 };
 
@@ -180,7 +180,7 @@ static void book_late(struct mem *m, size_t report, const struct batch *batch)
     static const struct range of_report = {.source = ""};
     int64_t late[SPAN_COUNT];
     char entry[STORE_ENTRY_BYTES];
-    if (!store_late(&m->store, report, &m->tables[report].marks, batch, late))
+    if (!store_late(&m->store, report, &m->tables[report].watermarks, batch, late))
         return;
     for (int s = 0; s < SPAN_COUNT; s++)
         book_add(m, &of_report, m->reports[report].name, store_late_entry((enum span)s, entry), late[s]);
@@ -246,7 +246,7 @@ static bool mem_hold(struct store *st, struct err *e)
     return true;
 }
 
-static bool mem_tidy(struct store *st, bool all, struct err *e)
+static bool mem_housekeep(struct store *st, bool all, struct err *e)
 {
     (void)st, (void)all, (void)e; /* every count is in its one place already */
     return true;
@@ -259,14 +259,15 @@ static bool mem_expire(struct store *st, int64_t now_ms, bool trusts_clock, stru
     struct mem *m = (struct mem *)st;
     (void)trusts_clock, (void)expired, (void)e;
     for (size_t r = 0; r < st->report_count; r++)
-        (void)store_move_marks(&m->store, &m->reports[r], m->reports[r].keep_ms, now_ms, &m->tables[r].marks);
+        (void)store_move_watermarks(&m->store, &m->reports[r], m->reports[r].keep_ms, now_ms,
+                                    &m->tables[r].watermarks);
     return true;
 }
 
-static bool mem_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+static bool mem_watermarks(struct store *st, size_t report, struct watermarks *watermarks, struct err *e)
 {
     (void)e;
-    *marks = ((struct mem *)st)->tables[report].marks;
+    *watermarks = ((struct mem *)st)->tables[report].watermarks;
     return true;
 }
 
@@ -292,12 +293,12 @@ static bool mem_newest(struct store *st, size_t report, int64_t before_ms, struc
 
 static bool mem_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
 {
-    struct marks *marks = &((struct mem *)st)->tables[report].marks;
+    struct watermarks *watermarks = &((struct mem *)st)->tables[report].watermarks;
     const struct report *r = &st->reports[report];
     int64_t end_ms;
-    if (!store_newest_end(st, report, marks, marks->before_ms[report_cell(r)], &end_ms, e))
+    if (!store_newest_end(st, report, watermarks, watermarks->before_ms[report_cell(r)], &end_ms, e))
         return false;
-    (void)store_lower_marks(st, r, end_ms, now_ms, marks);
+    (void)store_lower_watermarks(st, r, end_ms, now_ms, watermarks);
     return true;
 }
 
@@ -307,7 +308,7 @@ static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, voi
     const struct cells *cells = &((struct mem *)st)->tables[scan->report].cells;
     int64_t cell_ms = report_cell_ms(&st->reports[scan->report]);
     uint64_t rows = 0;
-    if (!store_check_mark(scan, &((struct mem *)st)->tables[scan->report].marks, e))
+    if (!store_check_watermark(scan, &((struct mem *)st)->tables[scan->report].watermarks, e))
         return false;
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
@@ -319,7 +320,7 @@ static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, voi
                            scan->rows_max);
         stats->rows++;
         stats->bytes += cells->stride;
-        fn(context, c->series, span_floor(scan->slot, at_ms), c->value);
+        fn(context, c->series, span_floor(scan->resolution, at_ms), c->value);
     }
     return true;
 }
@@ -398,10 +399,10 @@ static void mem_close(struct store *st)
 }
 
 static const struct store_writer_ops writer_ops = {
-    .apply = mem_apply, .tidy = mem_tidy, .expire = mem_expire, .move_back = mem_move_back};
+    .apply = mem_apply, .housekeep = mem_housekeep, .expire = mem_expire, .move_back = mem_move_back};
 
 static const struct store_reader_ops reader_ops = {
-    .marks = mem_marks,
+    .watermarks = mem_watermarks,
     .newest = mem_newest,
     .hold = mem_hold,
     .scan = mem_scan,

@@ -9,18 +9,18 @@ static const struct report *report_of(const struct store *st, size_t report)
 static void check_scan(const struct store *st, const struct scan *scan)
 {
     const struct report *r = report_of(st, scan->report);
-    ASSERT(scan->slot >= report_cell(r) && scan->slot < SPAN_COUNT &&
+    ASSERT(scan->resolution >= report_cell(r) && scan->resolution < SPAN_COUNT &&
            scan->measures >> r->measure_count == 0);
     ASSERT(scan->from_ms >= 0 && scan->from_ms <= scan->to_ms && scan->to_ms <= CIVIL_END_MS);
-    ASSERT(span_floor(scan->slot, scan->from_ms) == scan->from_ms);
-    ASSERT(span_floor(scan->slot, scan->to_ms) == scan->to_ms);
+    ASSERT(span_floor(scan->resolution, scan->from_ms) == scan->from_ms);
+    ASSERT(span_floor(scan->resolution, scan->to_ms) == scan->to_ms);
     ASSERT(scan->series.kind != SERIES_SET || scan->series.bits != NULL || scan->series.bits_max == 0);
 }
 
-bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+bool store_watermarks(struct store *st, size_t report, struct watermarks *watermarks, struct err *e)
 {
     ASSERT(report < st->report_count);
-    return st->reader->marks(st, report, marks, e);
+    return st->reader->watermarks(st, report, watermarks, e);
 }
 
 bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e)
@@ -42,17 +42,17 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     return st->reader->scan(st, scan, fn, context, stats, e);
 }
 
-enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n)
+enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n)
 {
-    ASSERT(slot >= report_cell(report_of(st, report)) && slot < SPAN_COUNT);
-    return st->reader->copy == NULL ? SPAN_COUNT : st->reader->copy(st, report, slot, n);
+    ASSERT(resolution >= report_cell(report_of(st, report)) && resolution < SPAN_COUNT);
+    return st->reader->copy == NULL ? SPAN_COUNT : st->reader->copy(st, report, resolution, n);
 }
 
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
     check_scan(st, scan);
-    ASSERT(store_copy(st, scan->report, scan->slot, n) != SPAN_COUNT); /* there is an n-th place */
+    ASSERT(store_copy(st, scan->report, scan->resolution, n) != SPAN_COUNT); /* there is an n-th place */
     return st->reader->scan_copy(st, scan, n, fn, context, stats, e);
 }
 

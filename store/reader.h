@@ -34,7 +34,7 @@ static inline bool series_set_has(const struct series_set *set, uint32_t series)
 
 struct scan {
     size_t report;          /* index in store.reports */
-    enum span slot;         /* resolution of the time buckets to read */
+    enum span resolution;   /* resolution of the time buckets to read */
     int64_t from_ms, to_ms; /* both at starts of time buckets */
     struct series_set series;
     uint64_t rows_max; /* limit of rows read; beyond it EX_UNAVAILABLE, "too many rows" */
@@ -55,8 +55,8 @@ struct scan_stats {
     uint64_t bytes; /* bytes of their bodies */
 };
 
-/* May be called several times for one (series, slot); the caller merges the values. */
-typedef void scan_fn(void *context, uint32_t series, int64_t slot_ms, const int64_t *values);
+/* May be called several times for one (series, bucket); the caller merges the values. */
+typedef void scan_fn(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values);
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
 typedef bool value_fn(void *context, struct slice value);                 /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */
@@ -75,7 +75,7 @@ typedef bool book_fn(void *context, const char *source, const char *partition, c
 /* Expiry watermarks of a report. Watermarks of shorter resolutions are not before those of longer ones. Each
  * is a start of the next longer resolution (keep_from()), or of the longer period that a store deletes as a
  * whole. */
-struct marks {
+struct watermarks {
     int64_t before_ms[SPAN_COUNT]; /* time buckets that begin before this have expired; 0: none has */
 };
 
@@ -92,7 +92,7 @@ typedef void check_fn(void *context, const char *problem);
 
 /* The reading operations of a kind of store. */
 struct store_reader_ops {
-    bool (*marks)(struct store *st, size_t report, struct marks *marks, struct err *e);
+    bool (*watermarks)(struct store *st, size_t report, struct watermarks *watermarks, struct err *e);
     bool (*newest)(struct store *st, size_t report, int64_t before_ms, struct newest *newest, struct err *e);
     /* The length of the periods in which time buckets of a resolution expire. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
@@ -100,7 +100,7 @@ struct store_reader_ops {
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
     /* NULL, both: each time bucket is stored in one place. */
-    enum span (*copy)(const struct store *st, size_t report, enum span slot, size_t n);
+    enum span (*copy)(const struct store *st, size_t report, enum span resolution, size_t n);
     bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                       struct scan_stats *stats, struct err *e);
     /* NULL: the store caches no rankings. */
@@ -122,7 +122,8 @@ struct store_reader_ops {
     bool (*check)(struct store *st, check_fn *problem, void *context, struct err *e);
 };
 
-bool store_marks(struct store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+bool store_watermarks(struct store *st, size_t report, struct watermarks *watermarks,
+                      struct err *e) MUST_CHECK;
 /* The newest bucket with counts, among those that begin before `before_ms`. */
 bool store_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
                   struct err *e) MUST_CHECK;
@@ -136,7 +137,7 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
  * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. */
-enum span store_copy(const struct store *st, size_t report, enum span slot, size_t n);
+enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n);
 /* Scan the n-th place of store_copy(). */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;

@@ -23,7 +23,7 @@
  *          definition of a report under the same name and generation, or another writer beside which this
  *          one must not count. (EX_TEMPFAIL while it is opened: the other writer may end.) EX_NOINPUT: the
  *          store to read does not exist. EX_UNAVAILABLE + retryable, from a scan: a watermark was moved past
- *          its begin; call store_marks() again.
+ *          its begin; call store_watermarks() again.
  */
 #pragma once
 

@@ -67,9 +67,9 @@ bool store_apply(struct store *st, const struct batch *batch, struct err *e)
     return writer_of(st)->apply(st, batch, e);
 }
 
-bool store_tidy(struct store *st, bool all, struct err *e)
+bool store_housekeep(struct store *st, bool all, struct err *e)
 {
-    return writer_of(st)->tidy(st, all, e);
+    return writer_of(st)->housekeep(st, all, e);
 }
 
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired, struct err *e)

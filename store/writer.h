@@ -22,7 +22,7 @@ struct store_writer_ops {
     bool (*meet)(struct store *st, struct err *e);
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
-    bool (*tidy)(struct store *st, bool all, struct err *e);
+    bool (*housekeep)(struct store *st, bool all, struct err *e);
     bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
     bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
@@ -40,7 +40,7 @@ bool store_claim(struct store *st, struct range *ranges, size_t count, struct er
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Compaction between batches, bounded in time: fold fresh rows into rows of longer buckets; in a server,
  * delete batch logs. `all`: leave none, however long it takes. */
-bool store_tidy(struct store *st, bool all, struct err *e) MUST_CHECK;
+bool store_housekeep(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* Move the expiry watermarks to what reports keep at `now_ms`. Delete some of the buckets before them, for
  * little longer than STORE_EXPIRE_MS. The caller that admits events must read the watermarks before the next

@@ -137,13 +137,13 @@ static void take_problem(void *context, const char *problem)
 static bool say_report(struct audit *a, size_t report, struct err *e)
 {
     const struct report *r = &a->store->reports[report];
-    struct marks marks;
-    if (!store_marks(a->store, report, &marks, e))
+    struct watermarks watermarks;
+    if (!store_watermarks(a->store, report, &watermarks, e))
         return false;
     fprintf(a->out, "%s:", r->name);
     for (enum span s = report_cell(r); s < SPAN_COUNT; s++) {
         char iso[CIVIL_ISO_BYTES];
-        int64_t from_ms = marks.before_ms[s];
+        int64_t from_ms = watermarks.before_ms[s];
         fprintf(a->out, "%s %ss%s%s", s > report_cell(r) ? "," : "", span_name(s),
                 from_ms > 0 ? " from " : "", from_ms > 0 ? civil_iso(from_ms, iso) : "");
     }

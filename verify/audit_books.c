@@ -182,10 +182,10 @@ struct totals {
     int64_t counted, to_other; /* the same by the books */
 };
 
-static void add_cell(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_cell(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct totals *t = context;
-    (void)slot_ms;
+    (void)bucket_ms;
     t->sum += values[t->column];
     if (series == STORE_SERIES_OTHER)
         t->other += values[t->column];
@@ -233,16 +233,16 @@ bool audit_totals(struct audit *a, size_t report, struct err *e)
     const struct report *r = &a->store->reports[report];
     struct totals t = {.report = r->name};
     struct scan_stats stats = {0};
-    struct marks marks;
+    struct watermarks watermarks;
     int count = audit_count(r);
     if (count < 0)
         return true;
     t.column = r->measures[count].column;
-    if (!store_books(a->store, add_book, &t, e) || !store_marks(a->store, report, &marks, e))
+    if (!store_books(a->store, add_book, &t, e) || !store_watermarks(a->store, report, &watermarks, e))
         return false;
     const struct scan scan = {.report = report,
-                              .slot = SPAN_MONTH,
-                              .from_ms = marks.before_ms[SPAN_MONTH],
+                              .resolution = SPAN_MONTH,
+                              .from_ms = watermarks.before_ms[SPAN_MONTH],
                               .to_ms = CIVIL_END_MS,
                               .series = {.kind = SERIES_ALL},
                               .rows_max = UINT64_MAX,

@@ -11,7 +11,7 @@
 
 /* One of two places that hold the same figures. */
 struct side {
-    enum span slot;
+    enum span resolution;
     bool is_copy;
     size_t copy;                /* number of the copy, if is_copy */
     struct recount_cells cells; /* cells, merged into time buckets of the pair's resolution */
@@ -20,7 +20,7 @@ struct side {
 struct pair {
     struct audit *a;
     size_t report;
-    enum span slot; /* resolution that is compared */
+    enum span resolution; /* resolution that is compared */
     struct side sides[2];
     const uint64_t *known; /* bit set of known series */
     size_t known_words;
@@ -37,10 +37,10 @@ static bool is_known(const struct pair *p, uint32_t series)
     return series / 64 < p->known_words && (p->known[series / 64] >> (series % 64) & 1);
 }
 
-static void take_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void take_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct pair *p = context;
-    int64_t at_ms = span_floor(p->slot, slot_ms);
+    int64_t at_ms = span_floor(p->resolution, bucket_ms);
     p->first_ms = p->seen == 0 || at_ms < p->first_ms ? at_ms : p->first_ms;
     p->last_ms = p->seen == 0 || at_ms > p->last_ms ? at_ms : p->last_ms;
     p->seen++;
@@ -57,15 +57,15 @@ static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_m
     struct scan_stats stats = {0};
     p->side = &p->sides[side];
     const struct scan scan = {.report = p->report,
-                              .slot = p->side->slot,
+                              .resolution = p->side->resolution,
                               .from_ms = from_ms,
                               .to_ms = to_ms,
                               .series = {.kind = SERIES_ALL},
                               .rows_max = UINT64_MAX};
     recount_cells_fini(&p->side->cells);
     recount_cells_init(&p->side->cells, (uint32_t)side + 1, p->a->store->reports[p->report].column_count);
-    return p->side->is_copy ? store_scan_copy(p->a->store, &scan, p->side->copy, take_slot, p, &stats, e)
-                            : store_scan(p->a->store, &scan, take_slot, p, &stats, e);
+    return p->side->is_copy ? store_scan_copy(p->a->store, &scan, p->side->copy, take_bucket, p, &stats, e)
+                            : store_scan(p->a->store, &scan, take_bucket, p, &stats, e);
 }
 
 /* ---- differences */
@@ -98,10 +98,10 @@ static void say_side(const struct pair *p, const struct side *side, struct text 
 {
     if (side->is_copy)
         text_puts(said, "another place of it");
-    else if (side->slot == p->slot)
+    else if (side->resolution == p->resolution)
         text_puts(said, "it");
     else
-        text_printf(said, "its %ss", span_name(side->slot));
+        text_printf(said, "its %ss", span_name(side->resolution));
 }
 
 static void say_difference(struct pair *p, const struct recount_cell *at, const struct measure *m,
@@ -115,11 +115,12 @@ static void say_difference(struct pair *p, const struct recount_cell *at, const 
     if (!store_series_key(p->a->store, p->report, at->series, &key, &ignored))
         text_printf(&key, "(unknown series %" PRIu32 ")", at->series);
     text_printf(said, "%s \"%.*s\" %s %s by %s:", p->a->store->reports[p->report].name, (int)key.len,
-                key.ptr != NULL ? key.ptr : "", m->name, civil_iso(at->slot_ms, iso), span_name(p->slot));
+                key.ptr != NULL ? key.ptr : "", m->name, civil_iso(at->bucket_ms, iso),
+                span_name(p->resolution));
     for (size_t i = 0; i < 2; i++) {
         text_puts(said, i == 0 ? " " : ", but ");
         say_side(p, &p->sides[i], said);
-        text_printf(said, " %s %s", p->sides[i].slot == p->slot ? "has" : "have",
+        text_printf(said, " %s %s", p->sides[i].resolution == p->resolution ? "has" : "have",
                     value_text(m, values[i], number));
     }
     text_putc(said, '\n');
@@ -149,13 +150,13 @@ static void compare_sides(struct pair *p)
     for (size_t i = 0; i <= one->mask; i++) {
         const struct recount_cell *c = recount_cells_at(one, i);
         const struct recount_cell *other =
-            c->slot_ms < 0 ? NULL : recount_cells_find(two, c->series, c->slot_ms);
-        if (c->slot_ms >= 0)
+            c->bucket_ms < 0 ? NULL : recount_cells_find(two, c->series, c->bucket_ms);
+        if (c->bucket_ms >= 0)
             compare_cell(p, c, c->columns, other != NULL ? other->columns : nothing);
     }
     for (size_t i = 0; i <= two->mask; i++) {
         const struct recount_cell *c = recount_cells_at(two, i);
-        if (c->slot_ms >= 0 && recount_cells_find(one, c->series, c->slot_ms) == NULL)
+        if (c->bucket_ms >= 0 && recount_cells_find(one, c->series, c->bucket_ms) == NULL)
             compare_cell(p, c, nothing, c->columns);
     }
 }
@@ -197,13 +198,13 @@ static bool compare_range(struct pair *p, int64_t from_ms, int64_t to_ms, struct
         return false;
     if (fits)
         return true;
-    int64_t end_ms = span_next(p->slot, p->last_ms);
+    int64_t end_ms = span_next(p->resolution, p->last_ms);
     int64_t step_ms = (end_ms - p->first_ms) / (int64_t)(p->seen / p->a->cells_max + 2);
-    if (span_next(p->slot, p->first_ms) == end_ms)
+    if (span_next(p->resolution, p->first_ms) == end_ms)
         return compare_by_series(p, p->first_ms, end_ms, e);
     for (int64_t at_ms = p->first_ms, next_ms; at_ms < end_ms; at_ms = next_ms) {
-        next_ms = span_floor(p->slot, at_ms + step_ms);
-        next_ms = next_ms > at_ms ? next_ms : span_next(p->slot, at_ms);
+        next_ms = span_floor(p->resolution, at_ms + step_ms);
+        next_ms = next_ms > at_ms ? next_ms : span_next(p->resolution, at_ms);
         next_ms = next_ms < end_ms ? next_ms : end_ms;
         if (!compare_range(p, at_ms, next_ms, e))
             return false;
@@ -212,12 +213,12 @@ static bool compare_range(struct pair *p, int64_t from_ms, int64_t to_ms, struct
 }
 
 /* Compare whole time buckets from the time on from which both sides are stored. */
-static bool compare_from(struct pair *p, int64_t mark_ms, struct err *e)
+static bool compare_from(struct pair *p, int64_t watermark_ms, struct err *e)
 {
-    int64_t from_ms = span_floor(p->slot, mark_ms);
+    int64_t from_ms = span_floor(p->resolution, watermark_ms);
     p->parts = 1;
-    if (from_ms < mark_ms)
-        from_ms = span_next(p->slot, mark_ms);
+    if (from_ms < watermark_ms)
+        from_ms = span_next(p->resolution, watermark_ms);
     bool good = compare_range(p, from_ms, CIVIL_END_MS, e);
     audit_next(p->a);
     recount_cells_fini(&p->sides[0].cells);
@@ -229,19 +230,23 @@ static bool compare_report(struct pair *p, struct err *e)
 {
     const struct store *st = p->a->store;
     const enum span finest = report_cell(&st->reports[p->report]);
-    struct marks marks;
+    struct watermarks watermarks;
     enum span kept;
-    if (!store_marks(p->a->store, p->report, &marks, e))
+    if (!store_watermarks(p->a->store, p->report, &watermarks, e))
         return false;
-    for (p->slot = finest; p->slot < SPAN_COUNT; p->slot++) {
-        p->sides[0] = (struct side){.slot = p->slot};
-        p->sides[1] = (struct side){.slot = (enum span)(p->slot - 1)};
-        if (p->slot > finest && !compare_from(p, marks.before_ms[p->slot - 1], e))
+    for (p->resolution = finest; p->resolution < SPAN_COUNT; p->resolution++) {
+        p->sides[0] = (struct side){.resolution = p->resolution};
+        p->sides[1] = (struct side){.resolution = (enum span)(p->resolution - 1)};
+        if (p->resolution > finest && !compare_from(p, watermarks.before_ms[p->resolution - 1], e))
             return false;
-        for (size_t n = 0; (kept = store_copy(st, p->report, p->slot, n)) < SPAN_COUNT; n++) {
-            p->sides[1] = (struct side){.slot = p->slot, .is_copy = true, .copy = n};
-            int64_t mark_ms = marks.before_ms[kept];
-            if (!compare_from(p, mark_ms > marks.before_ms[p->slot] ? mark_ms : marks.before_ms[p->slot], e))
+        for (size_t n = 0; (kept = store_copy(st, p->report, p->resolution, n)) < SPAN_COUNT; n++) {
+            p->sides[1] = (struct side){.resolution = p->resolution, .is_copy = true, .copy = n};
+            int64_t watermark_ms = watermarks.before_ms[kept];
+            if (!compare_from(p,
+                              watermark_ms > watermarks.before_ms[p->resolution]
+                                  ? watermark_ms
+                                  : watermarks.before_ms[p->resolution],
+                              e))
                 return false;
         }
     }

@@ -13,7 +13,7 @@
 struct comparison {
     struct verify *v;
     const struct recount *recount;
-    enum span slot;
+    enum span resolution;
     const uint32_t *number_of; /* number of a series in the recount, by its number in the store */
     uint32_t number_count;
     struct recount_cells stored, recounted;
@@ -24,11 +24,11 @@ struct comparison {
     int64_t last_more_ms; /* last time bucket that does; -1: none */
 };
 
-static void take_stored(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void take_stored(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct comparison *c = context;
     uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
-    struct recount_cell *to = recount_cells_get(&c->stored, number, slot_ms);
+    struct recount_cell *to = recount_cells_get(&c->stored, number, bucket_ms);
     report_merge(c->recount->report, to->columns, values);
 }
 
@@ -48,16 +48,17 @@ static void print_difference(struct comparison *c, const struct recount_cell *at
     const char *stored_text = value_text(m, stored, have), *recounted_text = value_text(m, recounted, want);
     if (verify_differs(c->v))
         fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %s, recounted %s%s%s\n", c->recount->report->name,
-                SLICE_ARGS(key), m->name, civil_iso(at->slot_ms, iso), span_name(c->slot), stored_text,
-                recounted_text, strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
+                SLICE_ARGS(key), m->name, civil_iso(at->bucket_ms, iso), span_name(c->resolution),
+                stored_text, recounted_text,
+                strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
                 c->may_hold_more ? " of what is left" : "");
 }
 
-static struct recount_cell *other_cell(struct comparison *c, int64_t slot_ms)
+static struct recount_cell *other_cell(struct comparison *c, int64_t bucket_ms)
 {
-    if (recount_cells_find(&c->stored, OTHER, slot_ms) == NULL)
+    if (recount_cells_find(&c->stored, OTHER, bucket_ms) == NULL)
         return NULL;
-    return recount_cells_get(&c->stored, OTHER, slot_ms);
+    return recount_cells_get(&c->stored, OTHER, bucket_ms);
 }
 
 static const int64_t nothing[REPORT_COLUMNS_MAX];
@@ -134,20 +135,20 @@ static bool is_enough(const struct measure *m, const int64_t *stored, const int6
     return true;
 }
 
-static void note_more(struct comparison *c, int64_t slot_ms)
+static void note_more(struct comparison *c, int64_t bucket_ms)
 {
-    c->last_more_ms = slot_ms > c->last_more_ms ? slot_ms : c->last_more_ms;
+    c->last_more_ms = bucket_ms > c->last_more_ms ? bucket_ms : c->last_more_ms;
 }
 
 static void compare_series(struct comparison *c, const struct recount_cell *want)
 {
     const struct report *r = c->recount->report;
-    const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->slot_ms);
-    struct recount_cell *other = other_cell(c, want->slot_ms);
+    const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->bucket_ms);
+    struct recount_cell *other = other_cell(c, want->bucket_ms);
     bool is_more = false;
     c->v->compared++;
     if (other != NULL)
-        report_merge(r, recount_cells_get(&c->totals, OTHER, want->slot_ms)->columns, want->columns);
+        report_merge(r, recount_cells_get(&c->totals, OTHER, want->bucket_ms)->columns, want->columns);
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         const int64_t *recounted = want->columns + m->column;
@@ -161,7 +162,7 @@ static void compare_series(struct comparison *c, const struct recount_cell *want
     }
     c->v->bounded += is_more;
     if (is_more)
-        note_more(c, want->slot_ms);
+        note_more(c, want->bucket_ms);
 }
 
 /* Compare a stored cell that the recount does not have. */
@@ -169,12 +170,12 @@ static void compare_rest(struct comparison *c, const struct recount_cell *have)
 {
     const struct report *r = c->recount->report;
     const struct recount_cell *total =
-        have->series == OTHER ? recount_cells_find(&c->totals, OTHER, have->slot_ms) : NULL;
-    if (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->slot_ms) != NULL)
+        have->series == OTHER ? recount_cells_find(&c->totals, OTHER, have->bucket_ms) : NULL;
+    if (have->series != OTHER && recount_cells_find(&c->recounted, have->series, have->bucket_ms) != NULL)
         return;
     if (c->may_hold_more) {
         c->v->unjudged++;
-        note_more(c, have->slot_ms);
+        note_more(c, have->bucket_ms);
         return;
     }
     for (size_t i = 0; i < r->measure_count; i++) {
@@ -191,11 +192,11 @@ static void compare_rest(struct comparison *c, const struct recount_cell *have)
 static void compare_cells(struct comparison *c)
 {
     for (size_t i = 0; i <= c->recounted.mask; i++) {
-        if (recount_cells_at(&c->recounted, i)->slot_ms >= 0)
+        if (recount_cells_at(&c->recounted, i)->bucket_ms >= 0)
             compare_series(c, recount_cells_at(&c->recounted, i));
     }
     for (size_t i = 0; i <= c->stored.mask; i++) {
-        if (recount_cells_at(&c->stored, i)->slot_ms >= 0)
+        if (recount_cells_at(&c->stored, i)->bucket_ms >= 0)
             compare_rest(c, recount_cells_at(&c->stored, i));
     }
 }
@@ -207,7 +208,7 @@ static int128 sum_column(const struct recount_cells *cells, size_t column)
     int128 sum = 0;
     for (size_t i = 0; i <= cells->mask; i++) {
         const struct recount_cell *c = recount_cells_at(cells, i);
-        sum += c->slot_ms >= 0 ? c->columns[column] : 0;
+        sum += c->bucket_ms >= 0 ? c->columns[column] : 0;
     }
     return sum;
 }
@@ -240,29 +241,29 @@ static void say_missing(const struct comparison *c, const struct verify_missing 
             missing->events);
     if (c->last_more_ms >= 0)
         fprintf(c->v->out, "its %ss before %s may hold more than is recounted, later ones are equal\n",
-                span_name(c->slot), civil_iso(span_next(c->slot, c->last_more_ms), iso));
+                span_name(c->resolution), civil_iso(span_next(c->resolution, c->last_more_ms), iso));
     else
-        fprintf(c->v->out, "its %ss are all equal\n", span_name(c->slot));
+        fprintf(c->v->out, "its %ss are all equal\n", span_name(c->resolution));
 }
 
-static bool compare_slots_once(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
-                               uint32_t number_count, struct err *e)
+static bool compare_resolution_once(struct verify *v, size_t report, enum span resolution,
+                                    const uint32_t *number_of, uint32_t number_count, struct err *e)
 {
     const struct verify_missing *missing = &v->missing[report];
     struct scan_stats stats = {0};
     struct comparison c = {.v = v,
                            .recount = &v->recounts[report],
-                           .slot = slot,
+                           .resolution = resolution,
                            .number_of = number_of,
                            .number_count = number_count,
                            .may_hold_more = missing->events > 0,
                            .last_more_ms = -1};
-    struct marks marks;
-    if (!store_marks(v->store, report, &marks, e))
+    struct watermarks watermarks;
+    if (!store_watermarks(v->store, report, &watermarks, e))
         return false;
     struct scan scan = {.report = report,
-                        .slot = slot,
-                        .from_ms = marks.before_ms[slot],
+                        .resolution = resolution,
+                        .from_ms = watermarks.before_ms[resolution],
                         .to_ms = CIVIL_END_MS,
                         .series = {.kind = SERIES_ALL},
                         .rows_max = UINT64_MAX};
@@ -270,13 +271,13 @@ static bool compare_slots_once(struct verify *v, size_t report, enum span slot, 
     recount_cells_init(&c.stored, 2, columns);
     recount_cells_init(&c.recounted, 3, columns);
     recount_cells_init(&c.totals, 4, columns);
-    recount_sum(c.recount, slot, scan.from_ms, &c.recounted);
+    recount_sum(c.recount, resolution, scan.from_ms, &c.recounted);
     bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
-    if (good && c.may_hold_more && slot == SPAN_MONTH)
+    if (good && c.may_hold_more && resolution == SPAN_MONTH)
         compare_missing(&c, missing, scan.from_ms == 0);
     if (good)
         compare_cells(&c);
-    if (good && c.may_hold_more && slot == report_cell(c.recount->report))
+    if (good && c.may_hold_more && resolution == report_cell(c.recount->report))
         say_missing(&c, missing);
     recount_cells_fini(&c.stored);
     recount_cells_fini(&c.recounted);
@@ -286,12 +287,12 @@ static bool compare_slots_once(struct verify *v, size_t report, enum span slot, 
 
 /* Compare a resolution. Watermarks may move meanwhile, while a daemon counts: then repeat from their new
  * times. */
-static bool compare_slots(struct verify *v, size_t report, enum span slot, const uint32_t *number_of,
-                          uint32_t number_count, struct err *e)
+static bool compare_resolution(struct verify *v, size_t report, enum span resolution,
+                               const uint32_t *number_of, uint32_t number_count, struct err *e)
 {
-    bool good = compare_slots_once(v, report, slot, number_of, number_count, e);
+    bool good = compare_resolution_once(v, report, resolution, number_of, number_count, e);
     for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
-        good = compare_slots_once(v, report, slot, number_of, number_count, e);
+        good = compare_resolution_once(v, report, resolution, number_of, number_count, e);
     return good;
 }
 
@@ -329,8 +330,9 @@ bool verify_buckets(struct verify *v, struct err *e)
         n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
         n.number_of[n.count++] = OTHER;
         bool good = store_series_each(v->store, r, note_series, &n, e);
-        for (enum span slot = report_cell(v->recounts[r].report); good && slot < SPAN_COUNT; slot++)
-            good = compare_slots(v, r, slot, n.number_of, (uint32_t)n.count, e);
+        for (enum span resolution = report_cell(v->recounts[r].report); good && resolution < SPAN_COUNT;
+             resolution++)
+            good = compare_resolution(v, r, resolution, n.number_of, (uint32_t)n.count, e);
         free(n.number_of);
         free(n.seen);
         if (!good)

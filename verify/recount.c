@@ -19,9 +19,9 @@ static uint64_t hash_bytes(const void *bytes, size_t len)
     return h ^ h >> 32;
 }
 
-static uint64_t hash_cell(uint32_t salt, uint32_t series, int64_t slot_ms)
+static uint64_t hash_cell(uint32_t salt, uint32_t series, int64_t bucket_ms)
 {
-    uint64_t both[2] = {(uint64_t)salt << 32 | series, (uint64_t)slot_ms};
+    uint64_t both[2] = {(uint64_t)salt << 32 | series, (uint64_t)bucket_ms};
     return hash_bytes(both, sizeof both);
 }
 
@@ -40,7 +40,7 @@ static void make_places(struct recount_cells *t, size_t count)
     t->mask = count - 1;
     t->data = xmalloc(count * stride_of(t));
     for (size_t i = 0; i < count; i++)
-        recount_cells_at(t, i)->slot_ms = -1;
+        recount_cells_at(t, i)->bucket_ms = -1;
 }
 
 void recount_cells_init(struct recount_cells *t, uint32_t salt, size_t column_count)
@@ -55,11 +55,11 @@ void recount_cells_fini(struct recount_cells *t)
     *t = (struct recount_cells){0};
 }
 
-static struct recount_cell *place_of(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
+static struct recount_cell *place_of(const struct recount_cells *t, uint32_t series, int64_t bucket_ms)
 {
-    for (size_t at = hash_cell(t->salt, series, slot_ms);; at++) {
+    for (size_t at = hash_cell(t->salt, series, bucket_ms);; at++) {
         struct recount_cell *c = recount_cells_at(t, at & t->mask);
-        if (c->slot_ms < 0 || (c->series == series && c->slot_ms == slot_ms))
+        if (c->bucket_ms < 0 || (c->series == series && c->bucket_ms == bucket_ms))
             return c;
     }
 }
@@ -70,32 +70,33 @@ static void grow_cells(struct recount_cells *t)
     make_places(&bigger, (t->mask + 1) * 2);
     for (size_t i = 0; i <= t->mask; i++) {
         const struct recount_cell *c = recount_cells_at(t, i);
-        if (c->slot_ms >= 0)
-            memcpy(place_of(&bigger, c->series, c->slot_ms), c, stride_of(t));
+        if (c->bucket_ms >= 0)
+            memcpy(place_of(&bigger, c->series, c->bucket_ms), c, stride_of(t));
     }
     free(t->data);
     *t = bigger;
 }
 
-struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t slot_ms)
+struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t bucket_ms)
 {
-    ASSERT(slot_ms >= 0);
+    ASSERT(bucket_ms >= 0);
     if ((t->count + 1) * 4 > (t->mask + 1) * 3)
         grow_cells(t);
-    struct recount_cell *c = place_of(t, series, slot_ms);
-    if (c->slot_ms < 0) {
+    struct recount_cell *c = place_of(t, series, bucket_ms);
+    if (c->bucket_ms < 0) {
         memset(c, 0, stride_of(t));
         c->series = series;
-        c->slot_ms = slot_ms;
+        c->bucket_ms = bucket_ms;
         t->count++;
     }
     return c;
 }
 
-const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series, int64_t slot_ms)
+const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series,
+                                              int64_t bucket_ms)
 {
-    const struct recount_cell *c = place_of(t, series, slot_ms);
-    return c->slot_ms < 0 ? NULL : c;
+    const struct recount_cell *c = place_of(t, series, bucket_ms);
+    return c->bucket_ms < 0 ? NULL : c;
 }
 
 void recount_init(struct recount *rc, const struct report *report, size_t dimension_bytes_max)
@@ -200,13 +201,14 @@ bool recount_add(struct recount *rc, const struct event *ev)
     return true;
 }
 
-void recount_sum(const struct recount *rc, enum span slot, int64_t from_ms, struct recount_cells *into)
+void recount_sum(const struct recount *rc, enum span resolution, int64_t from_ms, struct recount_cells *into)
 {
     for (size_t i = 0; i <= rc->cells.mask; i++) {
         const struct recount_cell *from = recount_cells_at(&rc->cells, i);
-        if (from->slot_ms < 0 || from->slot_ms < from_ms)
+        if (from->bucket_ms < 0 || from->bucket_ms < from_ms)
             continue;
-        struct recount_cell *to = recount_cells_get(into, from->series, span_floor(slot, from->slot_ms));
+        struct recount_cell *to =
+            recount_cells_get(into, from->series, span_floor(resolution, from->bucket_ms));
         report_merge(rc->report, to->columns, from->columns);
     }
 }

@@ -22,12 +22,12 @@
 
 struct recount_cell {
     uint32_t series;
-    int64_t slot_ms;   /* start of the time bucket; -1: an empty place of the table */
+    int64_t bucket_ms; /* start of the time bucket; -1: an empty place of the table */
     int64_t columns[]; /* the report's columns */
 };
 
-/* (series, slot) → columns, by open addressing. It is no base/index.h, since cells within the table take less
- * memory than cells beside it: there are millions. */
+/* (series, bucket) → columns, by open addressing. It is no base/index.h, since cells within the table take
+ * less memory than cells beside it: there are millions. */
 struct recount_cells {
     char *data;
     size_t column_count;
@@ -39,10 +39,10 @@ void recount_cells_init(struct recount_cells *t, uint32_t salt, size_t column_co
 void recount_cells_fini(struct recount_cells *t);
 /* The cell at place `i`, from 0 to mask. */
 struct recount_cell *recount_cells_at(const struct recount_cells *t, size_t i);
-struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t slot_ms);
+struct recount_cell *recount_cells_get(struct recount_cells *t, uint32_t series, int64_t bucket_ms);
 /* Returns NULL if there is no such cell. */
 const struct recount_cell *recount_cells_find(const struct recount_cells *t, uint32_t series,
-                                              int64_t slot_ms);
+                                              int64_t bucket_ms);
 
 /* One report, recounted. Series are numbered from 0 in order of first sight. */
 struct recount {
@@ -63,4 +63,4 @@ bool recount_add(struct recount *rc, const struct event *ev);
 /* The series of a key; UINT32_MAX: there is none. */
 uint32_t recount_series(const struct recount *rc, struct slice key);
 /* Merge the cells from from_ms on into time buckets of a longer resolution. Pre: the table is empty. */
-void recount_sum(const struct recount *rc, enum span slot, int64_t from_ms, struct recount_cells *into);
+void recount_sum(const struct recount *rc, enum span resolution, int64_t from_ms, struct recount_cells *into);

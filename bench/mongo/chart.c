@@ -31,10 +31,10 @@ struct chart {
     uint64_t documents;
 };
 
-static void add(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct chart *c = context;
-    (void)series, (void)slot_ms;
+    (void)series, (void)bucket_ms;
     c->hits += values[0];
 }
 
@@ -61,7 +61,7 @@ static void open_store(struct chart *c, const char *url, const char *report, con
     if (!store_series_find(c->store, (size_t)index, slice_text(path), &series, &found, &e) || !found)
         visits_fail(path, "there is no such series");
     c->scan = (struct scan){.report = (size_t)index,
-                            .slot = SPAN_MINUTE,
+                            .resolution = SPAN_MINUTE,
                             .series = {.kind = SERIES_ONE, .one = series},
                             .rows_max = 1000};
     choose_hour(&c->scan);

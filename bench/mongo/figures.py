@@ -225,7 +225,7 @@ An update: `$inc` of `daily`, `hourly.H` and `minute.H.M` (or, flat, `minute.N`)
 `bench/mongo/figures.c`, whose time is divided among them. An hour's figure is the lower quartile of its commands, the day's the
 mean of its hours. What else the machine did is left out as far as it can be: hours are scaled by what it cost in them to count into
 `daily` alone of other small documents, in turn with the shapes. *Growing*: the day's first update makes the document; *shell*: it was
-there, with its metadata; *zeros*: with all its slots, too. {plan.often_days} days with an update each {plan.often} min,
+there, with its metadata; *zeros*: with all its buckets, too. {plan.often_days} days with an update each {plan.often} min,
 {plan.rarely_days} with one each {plan.rarely} min; the shapes in turn in each minute.
 [C]: Copeland, *MongoDB Applied Design Patterns*, 2013, of MMAPv1, which had to move what grew; [K]: Kvalheim, *The Little MongoDB
 Schema Design Book*, 2015.

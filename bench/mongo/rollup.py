@@ -69,7 +69,7 @@ class Rollup:
         return self.tallyd("job", "run", "rollup", "--rebuild", f"{YEAR}-01-01", f"{YEAR + 1}-01-01")
 
     def check(self):
-        """Each of the year's slots is what its month has."""
+        """Each of the year's buckets is what its month has."""
         years = self.base["pages.year"].find({}, {"total": 1})
         found = [sum(one["total"].values()) for one in years]
         if len(found) != self.series or set(found) != {DAYS * self.months}:

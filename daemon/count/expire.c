@@ -22,24 +22,24 @@ bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct 
     return by_clock || event_time(st, wall_ms, by, e);
 }
 
-bool expire_has_limits(const struct store *st, const struct marks *marks)
+bool expire_has_limits(const struct store *st, const struct watermarks *watermarks)
 {
     bool has = st->raw_count > 0;
     for (size_t r = 0; r < st->report_count; r++) {
         const struct report *report = &st->reports[r];
-        has |= keep_is_limited(report) || marks[r].before_ms[report_cell(report)] > 0;
+        has |= keep_is_limited(report) || watermarks[r].before_ms[report_cell(report)] > 0;
     }
     return has;
 }
 
 static bool find_limits(struct store *st, bool *has, struct err *e)
 {
-    struct marks *marks = xcalloc(st->report_count + 1, sizeof *marks);
+    struct watermarks *watermarks = xcalloc(st->report_count + 1, sizeof *watermarks);
     bool good = true;
     for (size_t r = 0; good && r < st->report_count; r++)
-        good = store_marks(st, r, &marks[r], e);
-    *has = good && expire_has_limits(st, marks);
-    free(marks);
+        good = store_watermarks(st, r, &watermarks[r], e);
+    *has = good && expire_has_limits(st, watermarks);
+    free(watermarks);
     return good;
 }
 
@@ -72,24 +72,24 @@ bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool q
 }
 
 /* Compute where the report's watermarks would move. *is_there false: nothing of it was counted yet. */
-static bool move(struct store *st, const struct report *r, int64_t now_ms, struct marks *before,
-                 struct marks *after, bool *is_there, struct err *e)
+static bool move(struct store *st, const struct report *r, int64_t now_ms, struct watermarks *before,
+                 struct watermarks *after, bool *is_there, struct err *e)
 {
     int report = store_find_report(st, slice_text(r->name));
     *is_there = report >= 0;
     if (!*is_there)
         return true;
-    if (!store_marks(st, (size_t)report, before, e))
+    if (!store_watermarks(st, (size_t)report, before, e))
         return false;
     *after = *before;
-    (void)store_move_marks(st, r, r->keep_ms, now_ms, after);
+    (void)store_move_watermarks(st, r, r->keep_ms, now_ms, after);
     return true;
 }
 
 bool expire_count(struct store *st, const struct report *r, uint64_t *moving, struct err *e)
 {
     struct event_time by;
-    struct marks before, after;
+    struct watermarks before, after;
     bool is_there;
     *moving = 0;
     if (!expire_time(st, false, &by, e) || !move(st, r, by.now_ms, &before, &after, &is_there, e))
@@ -99,9 +99,9 @@ bool expire_count(struct store *st, const struct report *r, uint64_t *moving, st
     return true;
 }
 
-static const char *from_text(int64_t mark_ms, char iso[CIVIL_ISO_BYTES])
+static const char *from_text(int64_t watermark_ms, char iso[CIVIL_ISO_BYTES])
 {
-    return mark_ms > 0 ? civil_iso(mark_ms, iso) : "the first";
+    return watermark_ms > 0 ? civil_iso(watermark_ms, iso) : "the first";
 }
 
 bool expire_show(FILE *out, struct store *st, const struct report *reports, size_t report_count,
@@ -109,7 +109,7 @@ bool expire_show(FILE *out, struct store *st, const struct report *reports, size
 {
     *count = 0;
     for (size_t r = 0; r < report_count; r++) {
-        struct marks before, after;
+        struct watermarks before, after;
         bool is_there;
         if (!move(st, &reports[r], by->now_ms, &before, &after, &is_there, e))
             return false;

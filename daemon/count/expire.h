@@ -15,8 +15,8 @@
 /* Find the time that expiry goes by now. */
 bool expire_time(struct store *st, bool by_clock, struct event_time *by, struct err *e);
 
-/* Does anything in the store expire? `marks`: the expiry watermarks, by report. */
-bool expire_has_limits(const struct store *st, const struct marks *marks);
+/* Does anything in the store expire? `watermarks`: the expiry watermarks, by report. */
+bool expire_has_limits(const struct store *st, const struct watermarks *watermarks);
 
 /* Delete until nothing expired is left, or until `stop` is set. `st` must be open for writing. Adds the
  * number of deleted rows to *rows. Shows its progress on a terminal, unless `quiet`. */

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 
 void feed_init(struct feed *f, struct feeds *shared, uint32_t number, const atomic_bool *abandon,
-               struct beat *beat, lane_reject_fn *reject, void (*before_seal)(void *), void *context)
+               struct heartbeat *heartbeat, lane_reject_fn *reject, void (*before_seal)(void *),
+               void *context)
 {
     *f = (struct feed){.lane = {.lanes = &shared->lanes,
                                 .abandon = abandon,
-                                .beat = beat,
+                                .heartbeat = heartbeat,
                                 .reject = reject,
                                 .context = context},
                        .shared = shared,
@@ -25,7 +26,7 @@ static void delivery_fini(struct delivery *d)
         books_fini(&d->books[i]);
     free(d->ranges);
     free(d->books);
-    letters_fini(&d->letters);
+    dead_letters_fini(&d->dead_letters);
 }
 
 void feed_fini(struct feed *f)
@@ -74,7 +75,7 @@ static void seal(struct feed *f)
     f->open.range_count = 0;
     f->open.messages = 0;
     f->lane.is_full_of_raw = false;
-    letters_clear(&f->open.letters);
+    dead_letters_clear(&f->open.dead_letters);
     failpoint(FAILPOINT_SEAL);
 }
 
@@ -90,7 +91,7 @@ bool feed_drain(struct feed *f, int64_t until_ms)
 
 bool feed_is_full(const struct feed *f)
 {
-    return f->lane.is_full_of_raw || f->open.letters.bytes.len >= LETTERS_BYTES_MAX;
+    return f->lane.is_full_of_raw || f->open.dead_letters.bytes.len >= DEAD_LETTERS_BYTES_MAX;
 }
 
 bool feed_seal_if_due(struct feed *f, int64_t now_ms)

@@ -12,15 +12,15 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "daemon/count/dead_letters.h"
 #include "daemon/count/lane.h"
-#include "daemon/count/letters.h"
 
 /* Ranges, their books, and the dead letters of a part. */
 struct delivery {
     struct range *ranges;
     struct books *books; /* one per range; initialised up to the capacity */
     size_t range_count, range_capacity;
-    struct letters letters;
+    struct dead_letters dead_letters;
     int64_t messages;
 };
 
@@ -31,7 +31,7 @@ struct feeds {
     size_t report_count;
     struct shard_limits shard;
     size_t line_max;
-    bool keeps_letters;
+    bool has_dead_letters;
     _Atomic int64_t flush_ms, future_max_ms; /* limits that may change while it runs */
 };
 
@@ -46,7 +46,8 @@ struct feed {
 
 /* `abandon` as in struct lane; `reject` and `before_seal` are called with `context`. */
 void feed_init(struct feed *f, struct feeds *shared, uint32_t number, const atomic_bool *abandon,
-               struct beat *beat, lane_reject_fn *reject, void (*before_seal)(void *), void *context);
+               struct heartbeat *heartbeat, lane_reject_fn *reject, void (*before_seal)(void *),
+               void *context);
 void feed_fini(struct feed *f);
 /* Begin a batch at a monotonic time. Pre: the open one is empty. */
 void feed_begin(struct feed *f, int64_t now_ms);

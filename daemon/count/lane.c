@@ -126,9 +126,9 @@ bool lane_take_back(struct lane *l, int64_t until_ms)
         return true;
     pthread_mutex_lock(&ls->lock);
     while (!l->is_applied && !atomic_load(l->abandon) && has_time) {
-        beat_rest(l->beat);
+        heartbeat_rest(l->heartbeat);
         has_time = clock_wait(ls->clock, &ls->applied, &ls->lock, until_ms);
-        beat_turn(l->beat);
+        heartbeat_turn(l->heartbeat);
     }
     struct part *part = l->is_applied ? l->part : NULL;
     if (part != NULL)

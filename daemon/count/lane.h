@@ -15,7 +15,7 @@
 #include "ingest/decode/chain.h"
 #include "ingest/decode/decoder.h"
 #include "ingest/file/reader.h"
-#include "stats/beat.h"
+#include "stats/heartbeat.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ struct lane {
     struct lanes *lanes;
     const atomic_bool *abandon; /* set: the writer has failed, nothing more will be applied */
     struct shard *shard;
-    struct beat *beat; /* NULL: no heartbeat */
+    struct heartbeat *heartbeat; /* NULL: no heartbeat */
     lane_reject_fn *reject;
     void *context;
     int64_t latest_ms, future_max_ms;      /* events later than record_latest() are rejected */

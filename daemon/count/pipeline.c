@@ -362,21 +362,21 @@ static bool wait_sealed(struct pipeline *p, bool *sealed)
     return more;
 }
 
-static bool tidy(struct pipeline *p, struct err *e)
+static bool housekeep(struct pipeline *p, struct err *e)
 {
-    return (!p->options.tidy || writer_tidy(&p->writer, e)) && writer_expire(&p->writer, e);
+    return (!p->options.housekeep || writer_housekeep(&p->writer, e)) && writer_expire(&p->writer, e);
 }
 
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
 {
     bool sealed;
     p->writer.ticked_ms = 0;
-    p->writer.tidy_is_failing = false;
+    p->writer.housekeeping_is_failing = false;
     while (wait_sealed(p, &sealed)) {
         /* Only this thread moves next_apply. */
         if (sealed && !apply_stripe(p, p->next_apply, source, e))
             return false;
-        if (!tidy(p, e))
+        if (!housekeep(p, e))
             return false;
         writer_turn(&p->writer);
     }

@@ -48,8 +48,8 @@ struct pipeline_options {
     int64_t stripe_ms, stripe_bytes;
     int64_t future_max_ms;
     struct shard_limits shard;
-    bool tidy;  /* run the store's housekeeping between batches; expiry runs in any case */
-    bool retry; /* retry retryable store errors for ever */
+    bool housekeep; /* run the store's housekeeping between batches; expiry runs in any case */
+    bool retry;     /* retry retryable store errors for ever */
     /* NULL, or the file that rejected lines are written to before their batch */
     const struct rejects_file *rejects;
     const struct clock *clock;

@@ -19,7 +19,7 @@
 void writer_turn(struct writer *w)
 {
     int64_t now_ms = clock_mono_ms(w->clock);
-    beat_turn(w->beat);
+    heartbeat_turn(w->heartbeat);
     if (w->tick == NULL || now_ms - w->ticked_ms < WRITER_TICK_MS)
         return;
     w->ticked_ms = now_ms;
@@ -56,8 +56,8 @@ static int64_t count_events(const struct batch *batch)
 static void note_late_events(struct writer *w, const struct batch *batch)
 {
     int64_t late[SPAN_COUNT];
-    for (size_t r = 0; w->marks != NULL && r < w->store->report_count; r++) {
-        if (!store_late(w->store, r, &w->marks[r], batch, late))
+    for (size_t r = 0; w->watermarks != NULL && r < w->store->report_count; r++) {
+        if (!store_late(w->store, r, &w->watermarks[r], batch, late))
             continue;
         for (int s = 0; s < SPAN_COUNT; s++)
             status_note_late(w->status, r, (enum span)s, late[s]);
@@ -121,10 +121,10 @@ static void note_failure(bool good, const struct err *e, const char *event, bool
     *is_failing = !good;
 }
 
-bool writer_tidy(struct writer *w, struct err *e)
+bool writer_housekeep(struct writer *w, struct err *e)
 {
-    bool good = store_tidy(w->store, false, e);
-    note_failure(good, e, "housekeeping_failed", &w->tidy_is_failing);
+    bool good = store_housekeep(w->store, false, e);
+    note_failure(good, e, "housekeeping_failed", &w->housekeeping_is_failing);
     return good || e->retryable;
 }
 
@@ -134,7 +134,7 @@ static const char *time_text(int64_t ms, char iso[CIVIL_ISO_BYTES])
 }
 
 /* Log which watermarks of a report move, and why: at most one line per resolution and hour. */
-static void log_moves(const struct report *r, const struct marks *before, const struct marks *after,
+static void log_moves(const struct report *r, const struct watermarks *before, const struct watermarks *after,
                       const struct event_time *by)
 {
     for (int s = 0; s < SPAN_COUNT; s++) {
@@ -163,31 +163,31 @@ static void log_deleted(struct writer *w, const struct expired *expired)
     w->expired = (struct expired){0};
 }
 
-static bool read_marks(struct writer *w, struct marks *marks, struct err *e)
+static bool read_watermarks(struct writer *w, struct watermarks *watermarks, struct err *e)
 {
     for (size_t r = 0; r < w->store->report_count; r++) {
-        if (!store_marks(w->store, r, &marks[r], e))
+        if (!store_watermarks(w->store, r, &watermarks[r], e))
             return false;
     }
     return true;
 }
 
 /* Tell the shards where months have expired. */
-static void note_late(struct writer *w, const struct marks *marks)
+static void note_late(struct writer *w, const struct watermarks *watermarks)
 {
     for (size_t r = 0; w->late_ms != NULL && r < w->store->report_count; r++)
-        atomic_store_explicit(&w->late_ms[r], marks[r].before_ms[SPAN_MONTH], memory_order_relaxed);
+        atomic_store_explicit(&w->late_ms[r], watermarks[r].before_ms[SPAN_MONTH], memory_order_relaxed);
 }
 
 /* Would a watermark move by more than WRITER_EXPIRE_LEAP_MS? Its first move does not count. */
-static bool has_leaping_mark(const struct store *st, const struct report *r, const struct marks *marks,
-                             int64_t now_ms)
+static bool has_leaping_watermark(const struct store *st, const struct report *r,
+                                  const struct watermarks *watermarks, int64_t now_ms)
 {
-    struct marks earlier = *marks;
+    struct watermarks earlier = *watermarks;
     bool has = false;
-    (void)store_move_marks(st, r, r->keep_ms, now_ms - WRITER_EXPIRE_LEAP_MS, &earlier);
+    (void)store_move_watermarks(st, r, r->keep_ms, now_ms - WRITER_EXPIRE_LEAP_MS, &earlier);
     for (int s = 0; s < SPAN_COUNT; s++)
-        has |= marks->before_ms[s] > 0 && earlier.before_ms[s] > marks->before_ms[s];
+        has |= watermarks->before_ms[s] > 0 && earlier.before_ms[s] > watermarks->before_ms[s];
     return has;
 }
 
@@ -201,11 +201,11 @@ static bool is_clock_trusted(struct writer *w)
     return mono_ms >= w->trust_at_ms;
 }
 
-static bool find_leap(struct writer *w, const struct marks *marks, int64_t now_ms)
+static bool find_leap(struct writer *w, const struct watermarks *watermarks, int64_t now_ms)
 {
     const struct report *found = NULL;
     for (size_t r = 0; r < w->store->report_count; r++) {
-        if (has_leaping_mark(w->store, &w->store->reports[r], &marks[r], now_ms))
+        if (has_leaping_watermark(w->store, &w->store->reports[r], &watermarks[r], now_ms))
             found = &w->store->reports[r];
     }
     if (found != NULL && !w->expire_waits)
@@ -232,12 +232,13 @@ static void tell_ahead(struct writer *w, const struct event_time *by)
 
 /* Is the watermark later than all events? A wrong clock moved it, perhaps that of an earlier version. New
  * events would be left out of the resolution until they are as new. */
-static bool is_ahead(const struct report *r, const struct marks *marks, const struct event_time *by)
+static bool is_ahead(const struct report *r, const struct watermarks *watermarks, const struct event_time *by)
 {
-    return by->newest_ms > 0 && marks->before_ms[report_cell(r)] > by->end_ms;
+    return by->newest_ms > 0 && watermarks->before_ms[report_cell(r)] > by->end_ms;
 }
 
-static void log_restored(const struct report *r, const struct marks *before, const struct marks *after)
+static void log_restored(const struct report *r, const struct watermarks *before,
+                         const struct watermarks *after)
 {
     for (int s = 0; s < SPAN_COUNT; s++) {
         char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
@@ -250,36 +251,38 @@ static void log_restored(const struct report *r, const struct marks *before, con
     }
 }
 
-static bool restore_one(struct writer *w, size_t report, struct marks *marks, int64_t now_ms, struct err *e)
+static bool restore_one(struct writer *w, size_t report, struct watermarks *watermarks, int64_t now_ms,
+                        struct err *e)
 {
-    const struct marks before = *marks;
+    const struct watermarks before = *watermarks;
     w->restore_at_ms = clock_mono_ms(w->clock) + WRITER_RESTORE_MS;
-    if (!store_move_back(w->store, report, now_ms, e) || !store_marks(w->store, report, marks, e))
+    if (!store_move_back(w->store, report, now_ms, e) || !store_watermarks(w->store, report, watermarks, e))
         return false;
-    log_restored(&w->store->reports[report], &before, marks);
+    log_restored(&w->store->reports[report], &before, watermarks);
     return true;
 }
 
-/* Move watermarks back that are ahead of all events. `marks` is set to where they are then. */
-static bool restore_marks(struct writer *w, struct marks *marks, const struct event_time *by, struct err *e)
+/* Move watermarks back that are ahead of all events. `watermarks` is set to where they are then. */
+static bool restore_watermarks(struct writer *w, struct watermarks *watermarks, const struct event_time *by,
+                               struct err *e)
 {
     const struct report *ahead = NULL;
     bool is_due = clock_mono_ms(w->clock) >= w->restore_at_ms;
     for (size_t r = 0; r < w->store->report_count; r++) {
         const struct report *report = &w->store->reports[r];
-        if (!is_ahead(report, &marks[r], by))
+        if (!is_ahead(report, &watermarks[r], by))
             continue;
-        if (is_due && !restore_one(w, r, &marks[r], by->now_ms, e))
+        if (is_due && !restore_one(w, r, &watermarks[r], by->now_ms, e))
             return false;
-        if (is_ahead(report, &marks[r], by))
+        if (is_ahead(report, &watermarks[r], by))
             ahead = report;
     }
-    if (ahead != NULL && !w->mark_is_ahead)
+    if (ahead != NULL && !w->watermark_is_ahead)
         log_warn("watermark_ahead",
                  "report=%s next=\"events before the watermark count in longer resolutions only; "
                  "tallyd_events_expired_total counts them\"",
                  ahead->name);
-    w->mark_is_ahead = ahead != NULL;
+    w->watermark_is_ahead = ahead != NULL;
     return true;
 }
 
@@ -295,14 +298,14 @@ static bool find_time(struct writer *w, struct event_time *by, struct err *e)
     return true;
 }
 
-/* `before`: the watermarks before; w->marks: after. */
-static bool expire_some(struct writer *w, struct marks *before, struct expired *expired, struct err *e)
+/* `before`: the watermarks before; w->watermarks: after. */
+static bool expire_some(struct writer *w, struct watermarks *before, struct expired *expired, struct err *e)
 {
-    struct marks *after = w->marks;
+    struct watermarks *after = w->watermarks;
     struct event_time by = {0};
     struct err later;
     bool trusts_clock = is_clock_trusted(w);
-    if (!read_marks(w, before, e))
+    if (!read_watermarks(w, before, e))
         return false;
     /* no record was read yet that bounds the time */
     if (w->broker_ms != NULL && atomic_load(w->broker_ms) == 0) {
@@ -310,13 +313,14 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
         note_late(w, after);
         return true;
     }
-    if ((expire_has_limits(w->store, before) && !find_time(w, &by, e)) || !restore_marks(w, before, &by, e))
+    if ((expire_has_limits(w->store, before) && !find_time(w, &by, e)) ||
+        !restore_watermarks(w, before, &by, e))
         return false;
     tell_ahead(w, &by);
     bool waits = !trusts_clock && find_leap(w, before, by.now_ms);
     w->expire_waits &= waits;
     bool good = waits || store_expire(w->store, by.now_ms, trusts_clock, expired, e);
-    if (!read_marks(w, after, good ? e : &later)) /* watermarks may have moved before the failure */
+    if (!read_watermarks(w, after, good ? e : &later)) /* watermarks may have moved before the failure */
         return false;
     note_late(w, after);
     for (size_t r = 0; r < w->store->report_count; r++)
@@ -330,8 +334,8 @@ static bool expire_some(struct writer *w, struct marks *before, struct expired *
 
 void writer_fini(struct writer *w)
 {
-    free(w->marks);
-    w->marks = NULL;
+    free(w->watermarks);
+    w->watermarks = NULL;
 }
 
 bool writer_expire(struct writer *w, struct err *e)
@@ -340,9 +344,9 @@ bool writer_expire(struct writer *w, struct err *e)
     int64_t begun_ms = clock_mono_ms(w->clock);
     if (begun_ms < w->expire_at_ms)
         return true;
-    if (w->marks == NULL)
-        w->marks = xcalloc(w->store->report_count + 1, sizeof *w->marks);
-    struct marks *before = xcalloc(w->store->report_count + 1, sizeof *before);
+    if (w->watermarks == NULL)
+        w->watermarks = xcalloc(w->store->report_count + 1, sizeof *w->watermarks);
+    struct watermarks *before = xcalloc(w->store->report_count + 1, sizeof *before);
     bool good = expire_some(w, before, &expired, e);
     free(before);
     int64_t now_ms = clock_mono_ms(w->clock), rest_ms = (WRITER_EXPIRE_SHARE - 1) * (now_ms - begun_ms);

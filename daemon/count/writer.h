@@ -10,7 +10,7 @@
 #include "aggregate/batch.h"
 #include "base/clock.h"
 #include "daemon/count/flush.h"
-#include "stats/beat.h"
+#include "stats/heartbeat.h"
 #include "stats/status.h"
 #include "store/writer.h"
 
@@ -35,30 +35,30 @@
 struct writer {
     struct store *store;
     const struct clock *clock;
-    const atomic_bool *give_up; /* set: make at most LAST_TRIES_MAX attempts more, without pauses */
-    struct status *status;      /* NULL, or the status that notes batches and store errors */
-    struct flush *flush;        /* NULL, or the flush rule that notes how long batches take */
-    struct beat *beat;          /* NULL: no heartbeat */
+    const atomic_bool *give_up;  /* set: make at most LAST_TRIES_MAX attempts more, without pauses */
+    struct status *status;       /* NULL, or the status that notes batches and store errors */
+    struct flush *flush;         /* NULL, or the flush rule that notes how long batches take */
+    struct heartbeat *heartbeat; /* NULL: no heartbeat */
     bool retry;
     bool insist; /* retry even after give_up: something else ends a drain that takes too long */
     /* NULL, or called about every WRITER_TICK_MS, also during retries. */
     void (*tick)(void *context);
     void *context;
     int64_t ticked_ms;
-    bool tidy_is_failing, expire_is_failing; /* logged as failing */
+    bool housekeeping_is_failing, expire_is_failing; /* logged as failing */
     /* NULL, or the expiry watermark of months, by report of the store, for the shards. */
     _Atomic int64_t *late_ms;
     /* NULL, or the newest timestamp that a broker or producer gave the records read; 0: not known. */
     const _Atomic int64_t *broker_ms;
-    int64_t expire_at_ms;   /* monotonic time of the next expiry */
-    int64_t trust_at_ms;    /* monotonic time from which any wall clock is trusted */
-    int64_t ahead_ms;       /* wall clock minus monotonic clock at the last check, in ms; 0: never checked */
-    bool expire_waits;      /* expiry waits after a leap of the clock, and the log says so */
-    bool clock_is_ahead;    /* the clock is ahead of the newest events, and the log says so */
-    int64_t restore_at_ms;  /* monotonic time of the next attempt */
-    bool mark_is_ahead;     /* a watermark is ahead of all events, and the log says so */
-    struct expired expired; /* deletions that are not logged yet */
-    struct marks *marks;    /* watermarks as last read, by report; NULL: never read */
+    int64_t expire_at_ms;    /* monotonic time of the next expiry */
+    int64_t trust_at_ms;     /* monotonic time from which any wall clock is trusted */
+    int64_t ahead_ms;        /* wall clock minus monotonic clock at the last check, in ms; 0: never checked */
+    bool expire_waits;       /* expiry waits after a leap of the clock, and the log says so */
+    bool clock_is_ahead;     /* the clock is ahead of the newest events, and the log says so */
+    int64_t restore_at_ms;   /* monotonic time of the next attempt */
+    bool watermark_is_ahead; /* a watermark is ahead of all events, and the log says so */
+    struct expired expired;  /* deletions that are not logged yet */
+    struct watermarks *watermarks; /* watermarks as last read, by report; NULL: never read */
 };
 
 void writer_fini(struct writer *w);
@@ -66,9 +66,9 @@ void writer_fini(struct writer *w);
  * failures are retried, too. */
 bool writer_apply(struct writer *w, const struct batch *batch, bool (*before)(void *context, struct err *e),
                   void *context, struct err *e) MUST_CHECK;
-/* Run the store's housekeeping (store_tidy()). A retryable failure is logged once, and retried at the next
- * call. */
-bool writer_tidy(struct writer *w, struct err *e) MUST_CHECK;
+/* Run the store's housekeeping (store_housekeep()). A retryable failure is logged once, and retried at the
+ * next call. */
+bool writer_housekeep(struct writer *w, struct err *e) MUST_CHECK;
 /* Delete expired buckets (store_expire()) if it is time to, by the time that the newest events confirm
  * (event_time.h). Watermarks that move and deletions are logged. A failure is logged once, and retried;
  * EX_DATAERR: the store is damaged. */

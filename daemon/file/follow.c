@@ -82,11 +82,11 @@ static void note_reject(void *context, const struct record *r, struct slice byte
 {
     struct follow *fo = context;
     struct record of_file = *r;
-    if (!fo->feed.shared->keeps_letters)
+    if (!fo->feed.shared->has_dead_letters)
         return;
     of_file.topic = slice_text(fo->current->range.label);
     of_file.partition = RECORD_NO_PARTITION;
-    letters_add(&fo->feed.open.letters, &of_file, bytes, why);
+    dead_letters_add(&fo->feed.open.dead_letters, &of_file, bytes, why);
 }
 
 /* The feed calls it before it seals. */
@@ -202,7 +202,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
     struct err e;
     for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
         int64_t at_ms = now_ms(fo);
-        beat_turn(fo->feed.lane.beat);
+        heartbeat_turn(fo->feed.lane.heartbeat);
         switch (reader_next(f->source.reader, &fo->block, waits_itself(fo) ? WAIT_MS : 0, &e)) {
         case READER_BLOCK:
             *read = true;
@@ -246,7 +246,7 @@ static bool is_open(struct follow *fo, const struct followed *f)
 static bool turn(struct follow *fo)
 {
     bool read = false;
-    beat_turn(fo->feed.lane.beat);
+    heartbeat_turn(fo->feed.lane.heartbeat);
     for (size_t i = 0; i < fo->count; i++) {
         if (is_open(fo, &fo->list[i]) && !read_file(fo, &fo->list[i], &read))
             return false;
@@ -263,7 +263,7 @@ static void *run(void *context)
     while (!engine_is_stopping(fo->engine) && !atomic_load(&fo->abandon) && turn(fo))
         continue;
     (void)!feed_drain(&fo->feed, LANE_FOREVER_MS);
-    beat_rest(fo->feed.lane.beat);
+    heartbeat_rest(fo->feed.lane.heartbeat);
     pthread_mutex_lock(&ls->lock);
     fo->has_ended = true;
     pthread_cond_signal(&ls->sealed);
@@ -495,7 +495,8 @@ struct follow *follow_start(struct engine *en, struct err *e)
     struct follow *fo = xcalloc(1, sizeof *fo);
     fo->engine = en;
     feed_init(&fo->feed, &en->feeds, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0), &fo->abandon,
-              beats_add(&en->options.service->notify.beats, "ingest"), note_reject, finish_ranges, fo);
+              heartbeats_add(&en->options.service->notify.heartbeats, "ingest"), note_reject, finish_ranges,
+              fo);
     block_init(&fo->block, en->feeds.line_max);
     fo->list = xcalloc(setup_count_files(c), sizeof *fo->list);
     for (size_t i = 0; i < c->source_count; i++) {

@@ -15,7 +15,7 @@ void notify_init(struct notify *n, const struct clock *clock)
 {
     uint64_t watchdog_us = 0;
     *n = (struct notify){.clock = clock};
-    beats_init(&n->beats, clock);
+    heartbeats_init(&n->heartbeats, clock);
     if (sd_watchdog_enabled(0, &watchdog_us) > 0)
         n->watchdog_ms = (int64_t)(watchdog_us / 1000);
     n->told_ms = n->fed_ms = clock_mono_ms(clock);
@@ -23,7 +23,7 @@ void notify_init(struct notify *n, const struct clock *clock)
 
 static void feed(struct notify *n, int64_t now_ms)
 {
-    const struct beat *stuck = beats_stuck(&n->beats, n->watchdog_ms);
+    const struct heartbeat *stuck = heartbeats_stuck(&n->heartbeats, n->watchdog_ms);
     if (stuck != NULL) {
         if (!n->is_stuck)
             log_error("stuck",

@@ -4,7 +4,8 @@
  *   EXTEND_TIMEOUT_USEC            until then, every NOTIFY_EXTEND_MS: systemd's TimeoutStartSec does not end
  *                                  a daemon that waits for its store or its cluster
  *   STATUS=                        rate and lag, every NOTIFY_STATUS_MS if they changed
- *   WATCHDOG=1                     several times in WATCHDOG_USEC, while no watched thread is stuck (beat.h)
+ *   WATCHDOG=1                     several times in WATCHDOG_USEC, while no watched thread is stuck
+ *   (heartbeat.h)
  *   RELOADING=1, READY=1           around a reload
  *   STOPPING=1, EXTEND_TIMEOUT_USEC  while draining
  *
@@ -12,7 +13,7 @@
  */
 #pragma once
 
-#include "stats/beat.h"
+#include "stats/heartbeat.h"
 #include "stats/status.h"
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 
 struct notify {
     const struct clock *clock;
-    struct beats beats;
+    struct heartbeats heartbeats;
     int64_t watchdog_ms;              /* 0: no watchdog */
     int64_t fed_ms, told_ms;          /* monotonic times of the last WATCHDOG=1 and STATUS= */
     int64_t extended_ms;              /* monotonic time of the last start extension; 0: never */

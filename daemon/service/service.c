@@ -162,7 +162,7 @@ static void tell_rejected(struct service *sv)
 bool service_tick(struct service *sv)
 {
     bool reloaded = false;
-    const struct beat *stuck = beats_stuck(&sv->notify.beats, STATUS_SILENCE_MS);
+    const struct heartbeat *stuck = heartbeats_stuck(&sv->notify.heartbeats, STATUS_SILENCE_MS);
     status_note_stuck(&sv->status, stuck != NULL ? stuck->name : NULL);
     if (atomic_load(sv->stop))
         notify_stopping(&sv->notify, sv->options.config->run.stop_timeout_ms);

@@ -198,7 +198,7 @@ static void init_intakes(struct consume *c)
     atomic_store(&c->shared.abandon, false);
     for (size_t i = 0; i < c->intake_count; i++) {
         intake_init(&c->intakes[i], &c->shared, (uint32_t)i, c->topics, c->topic_count,
-                    c->intakes[i].feed.lane.beat);
+                    c->intakes[i].feed.lane.heartbeat);
         c->troubles[i] = 0; /* its consumer is new */
     }
 }
@@ -378,7 +378,8 @@ static void init(struct consume *c)
     c->intakes = xcalloc(c->intake_count, sizeof *c->intakes);
     c->troubles = xcalloc(c->intake_count, sizeof *c->troubles);
     for (size_t i = 0; i < c->intake_count; i++)
-        c->intakes[i].feed.lane.beat = beats_add(&c->engine->options.service->notify.beats, "intake");
+        c->intakes[i].feed.lane.heartbeat =
+            heartbeats_add(&c->engine->options.service->notify.heartbeats, "intake");
     c->state = STATUS_STARTING;
 }
 

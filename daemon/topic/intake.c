@@ -16,10 +16,11 @@ static void note_reject(void *context, const struct record *r, struct slice byte
 {
     struct intake *in = context;
     bool is_wrapped = in->current->partition->topic->config->decode.step_count > 1;
-    if (!in->shared->feeds->keeps_letters || why.reason == REJECT_TOMBSTONE || (is_wrapped && in->has_letter))
+    if (!in->shared->feeds->has_dead_letters || why.reason == REJECT_TOMBSTONE ||
+        (is_wrapped && in->has_dead_letter))
         return;
-    letters_add(&in->feed.open.letters, r, is_wrapped ? r->value : bytes, why);
-    in->has_letter = true;
+    dead_letters_add(&in->feed.open.dead_letters, r, is_wrapped ? r->value : bytes, why);
+    in->has_dead_letter = true;
 }
 
 /* Keep the last record of each delivery as a witness, and of further runs while there is room. Thinning a
@@ -45,10 +46,10 @@ static void finish_ranges(void *context)
 }
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
-                 size_t topic_count, struct beat *beat)
+                 size_t topic_count, struct heartbeat *heartbeat)
 {
     *in = (struct intake){.shared = shared, .number = number, .topics = topics, .topic_count = topic_count};
-    feed_init(&in->feed, shared->feeds, number, &shared->abandon, beat, note_reject, finish_ranges, in);
+    feed_init(&in->feed, shared->feeds, number, &shared->abandon, heartbeat, note_reject, finish_ranges, in);
     in->chains = xcalloc(topic_count, sizeof *in->chains);
     for (size_t i = 0; i < topic_count; i++)
         in->chains[i] = chain_new(&topics[i].config->decode, shared->feeds->line_max);
@@ -63,7 +64,7 @@ void intake_fini(struct intake *in)
     free(in->open.list);
     free(in->sealed.list);
     free(in->given);
-    *in = (struct intake){.feed.lane.beat = in->feed.lane.beat};
+    *in = (struct intake){.feed.lane.heartbeat = in->feed.lane.heartbeat};
 }
 
 static struct range *feed_range(struct intake *in, const struct intake_range *r)
@@ -234,7 +235,7 @@ static void count_message(struct intake *in, rd_kafka_message_t *m)
     struct topic *t = in->current->partition->topic;
     struct record r;
     kafka_record(m, t->name, &r);
-    in->has_letter = false;
+    in->has_dead_letter = false;
     lane_record(&in->feed.lane, in->chains[t - in->topics], &r);
 }
 

@@ -61,7 +61,7 @@ struct intake {
     const rd_kafka_message_t *current_last;
     rd_kafka_topic_t *current_rkt;   /* topic handle by which the next message of the run is recognised */
     struct decoder *current_decoder; /* decoder of plain lines; NULL: they need the chain */
-    bool has_letter;                 /* the record being counted has a dead letter */
+    bool has_dead_letter;            /* the record being counted has a dead letter */
     int64_t polled_ms;               /* last poll, by clock_boot_ms(); 0: none yet */
     int64_t gaps;                    /* pauses longer than INTAKE_GAP_MS between polls */
     _Atomic int64_t troubles;        /* `gaps` plus kafka_troubles(), as of the last poll */
@@ -83,7 +83,7 @@ struct intake {
 };
 
 void intake_init(struct intake *in, struct intake_shared *shared, uint32_t number, struct topic *topics,
-                 size_t topic_count, struct beat *beat);
+                 size_t topic_count, struct heartbeat *heartbeat);
 /* Keeps the heartbeat. */
 void intake_fini(struct intake *in);
 /* Take the intake's next need in hand, for the writer, at a monotonic time. Pre: lanes.lock is held. */

@@ -24,7 +24,7 @@ static void note_troubles(struct intake *in)
 /* One turn: poll, count, and seal if it is time to. False: end the thread. */
 static bool turn(struct intake *in)
 {
-    beat_turn(in->feed.lane.beat);
+    heartbeat_turn(in->feed.lane.heartbeat);
     size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
     int64_t now_ms = clock_mono_ms(in->shared->feeds->lanes.clock);
     note_troubles(in);
@@ -44,7 +44,7 @@ void *intake_run(void *intake)
         good = turn(in);
     if (!in->drops)
         (void)!feed_drain(&in->feed, LANE_FOREVER_MS);
-    beat_rest(in->feed.lane.beat);
+    heartbeat_rest(in->feed.lane.heartbeat);
     pthread_mutex_lock(&sh->feeds->lanes.lock);
     in->has_ended = true;
     pthread_cond_signal(&sh->feeds->lanes.sealed);

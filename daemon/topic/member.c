@@ -44,9 +44,9 @@ static bool ask_writer(struct intake *in)
     in->request_ms = 0;
     pthread_cond_signal(&ls->sealed);
     while (is_waiting(in)) {
-        beat_rest(in->feed.lane.beat);
+        heartbeat_rest(in->feed.lane.heartbeat);
         (void)clock_wait(clock, &ls->applied, &ls->lock, clock_mono_ms(clock) + WAIT_MS);
-        beat_turn(in->feed.lane.beat);
+        heartbeat_turn(in->feed.lane.heartbeat);
     }
     bool granted = in->request == REQUEST_GRANTED;
     in->request = REQUEST_NONE;

@@ -1,15 +1,15 @@
 #include "ingest/decode/clf.h"
 
 #include "base/check.h"
-#include "ingest/decode/clf_usual.h"
+#include "ingest/decode/clf_fast.h"
 
 static const char *const names[CLF_FORMAT_COUNT] = {"auto", "common", "combined", "vhost_combined"};
 
 void clf_init(struct clf *c, enum clf_format format)
 {
     ASSERT((unsigned)format < CLF_FORMAT_COUNT);
-    bool usual_first = clf_usual_can_run() && format != CLF_COMMON;
-    *c = (struct clf){.decoder = {usual_first ? clf_usual_decode : clf_decode_any},
+    bool fast_first = clf_fast_can_run() && format != CLF_COMMON;
+    *c = (struct clf){.decoder = {fast_first ? clf_fast_decode : clf_decode_any},
                       .format = format,
                       .minutes = {{CLF_NOBODY, 0}, {CLF_NOBODY, 0}}};
 }

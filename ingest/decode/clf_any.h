@@ -1,5 +1,5 @@
 /* clf_any.h - decodes any line of the Common Log Format family. It also declares the decoder's state, which
- * the fast path (clf_usual.h) shares. Callers include clf.h.
+ * the fast path (clf_fast.h) shares. Callers include clf.h.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct clf {
     struct decoder decoder; /* first: a struct clf is a struct decoder */
     enum clf_format format;
     struct clf_minute minutes[2]; /* the last two new minutes: when a minute turns, lines of both mix */
-    uint64_t unusual_count;       /* lines that the fast path left to clf_decode_any() */
+    uint64_t slow_count;          /* lines that the fast path left to clf_decode_any() */
 };
 
 /* Decodes any line of the decoder's format. */

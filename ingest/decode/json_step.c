@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static const char *const usual_times[JSON_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
+static const char *const default_times[JSON_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
 /* Appends "/name" to a pointer. */
 static void add_name(struct text *pointer, const char *name)
@@ -68,7 +68,7 @@ static void add_times(struct json_step *js, const struct decode *d)
         return;
     }
     while (js->time_count < JSON_TIMES_MAX) {
-        js->time_paths[js->time_count] = add_member(js, NULL, usual_times[js->time_count]);
+        js->time_paths[js->time_count] = add_member(js, NULL, default_times[js->time_count]);
         js->time_count++;
     }
 }

@@ -24,7 +24,7 @@
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw/raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }
- *                { _id: "weeks/pages", start: "monday", … }     both: mongo/doc/stamps.h
+ *                { _id: "weeks/pages", start: "monday", … }     both: mongo/doc/version_stamps.h
  *                { _id: "top/pages", fence, owner, until, … }   mongo/job/lease.h
  *   books        { _id: "kafka:access/0", entries: { consumed, parsed, rejected: {…} },
  *                  reports: { pages: { parsed, counted, filtered, since, until } } }

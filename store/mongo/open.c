@@ -4,12 +4,12 @@
 #include "store/mongo/catalog/index.h"
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/series.h"
-#include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/expire.h"
 #include "store/mongo/job/roll.h"
 #include "store/mongo/job/top_job.h"
@@ -224,7 +224,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
         if (!count_series(m, i, e))
             return false;
     }
-    return mongo_refresh_marks(m, e);
+    return mongo_refresh_watermarks(m, e);
 }
 
 static bool open_reader(struct mongo_store *m, struct err *e)
@@ -240,7 +240,7 @@ static bool open_reader(struct mongo_store *m, struct err *e)
 
 static bool give_back(struct mongo_store *m, struct err *e)
 {
-    return mongo_tidy(&m->store, true, e) && mongo_set_lease(m, 0, e);
+    return mongo_housekeep(&m->store, true, e) && mongo_set_lease(m, 0, e);
 }
 
 static void mongo_close(struct store *st)
@@ -257,13 +257,13 @@ static const struct store_writer_ops writer_ops = {
     .meet = mongo_meet,
     .claim = mongo_claim,
     .apply = mongo_apply,
-    .tidy = mongo_tidy,
+    .housekeep = mongo_housekeep,
     .expire = mongo_expire,
     .move_back = mongo_move_back,
 };
 
 static const struct store_reader_ops reader_ops = {
-    .marks = mongo_marks,
+    .watermarks = mongo_watermarks,
     .newest = mongo_newest,
     .goes_by = mongo_goes_by,
     .hold = mongo_hold,

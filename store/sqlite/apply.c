@@ -173,7 +173,7 @@ static bool book_late(struct sqlite_store *st, size_t report, const struct batch
     const struct sqlite_report *t = &st->tables[report];
     int64_t late[SPAN_COUNT];
     bool good = true;
-    if (!store_late(&st->base, report, &t->marks, batch, late))
+    if (!store_late(&st->base, report, &t->watermarks, batch, late))
         return true;
     for (int s = 0; good && s < SPAN_COUNT; s++) {
         char entry[STORE_ENTRY_BYTES];

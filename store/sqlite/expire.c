@@ -15,11 +15,12 @@
 
 static const char prefix[] = "expired.";
 
-bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e)
+bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct watermarks *watermarks,
+                            struct err *e)
 {
-    sqlite3_stmt *s = st->marks_get;
+    sqlite3_stmt *s = st->watermarks_get;
     int rc;
-    *marks = (struct marks){0};
+    *watermarks = (struct watermarks){0};
     sqlite3_bind_int64(s, 1, st->tables[report].id);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *entry = sqlite_text(s, 0);
@@ -32,18 +33,19 @@ bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *mar
             sqlite3_reset(s);
             return err_set(e, EX_DATAERR, "%s is damaged: the books have an impossible entry", st->path);
         }
-        marks->before_ms[span] = before_ms;
+        watermarks->before_ms[span] = before_ms;
     }
     sqlite3_reset(s);
     return rc == SQLITE_DONE || sqlite_fail(st, e, "reading the expiry watermarks and books");
 }
 
-bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e)
+bool sqlite_watermarks(struct store *base, size_t report, struct watermarks *watermarks, struct err *e)
 {
-    return sqlite_read_marks(sqlite_of(base), report, marks, e);
+    return sqlite_read_watermarks(sqlite_of(base), report, watermarks, e);
 }
 
-static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int64_t before_ms, struct err *e)
+static bool put_watermark(struct sqlite_store *st, size_t report, enum span span, int64_t before_ms,
+                          struct err *e)
 {
     char entry[STORE_ENTRY_BYTES];
     sqlite3_stmt *s = st->book_set;
@@ -56,28 +58,30 @@ static bool put_mark(struct sqlite_store *st, size_t report, enum span span, int
     return sqlite_run(st, s, e, "writing the books of expired counts");
 }
 
-static bool put_marks(struct sqlite_store *st, size_t report, const struct marks *marks, struct err *e)
+static bool put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
+                           struct err *e)
 {
     for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {
-        if (marks->before_ms[s] > 0 && !put_mark(st, report, (enum span)s, marks->before_ms[s], e))
+        if (watermarks->before_ms[s] > 0 &&
+            !put_watermark(st, report, (enum span)s, watermarks->before_ms[s], e))
             return false;
     }
     return true;
 }
 
 /* Move the expiry watermarks, within a transaction. *moved: there is something to commit. */
-static bool move_marks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
+static bool move_watermarks(struct sqlite_store *st, int64_t now_ms, bool *moved, struct err *e)
 {
     for (size_t r = 0; r < st->base.report_count; r++) {
-        struct marks *marks = &st->tables[r].marks;
-        if (!store_move_marks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, marks))
+        struct watermarks *watermarks = &st->tables[r].watermarks;
+        if (!store_move_watermarks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, watermarks))
             continue;
         *moved = true;
-        if (!put_marks(st, r, marks, e))
+        if (!put_watermarks(st, r, watermarks, e))
             return false;
     }
     if (*moved)
-        failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
+        failpoint(FAILPOINT_EXPIRE_BEFORE_WATERMARK);
     return true;
 }
 
@@ -91,7 +95,7 @@ static bool delete_some(struct sqlite_store *st, size_t report, enum level level
     int rc;
     *count = 0;
     sqlite3_bind_int64(lt->old, 1,
-                       sqlite_bucket(level, t->marks.before_ms[sqlite_span(level)]) << BLOCK_SHIFT);
+                       sqlite_bucket(level, t->watermarks.before_ms[sqlite_span(level)]) << BLOCK_SHIFT);
     sqlite3_bind_int(lt->old, 2, EXPIRE_ROWS);
     while ((rc = sqlite3_step(lt->old)) == SQLITE_ROW) {
         last_at = sqlite3_column_int64(lt->old, 0);
@@ -118,7 +122,7 @@ static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired 
     for (size_t r = 0; r < st->base.report_count; r++) {
         for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
             size_t count = EXPIRE_ROWS;
-            if (st->tables[r].marks.before_ms[sqlite_span(level)] == 0)
+            if (st->tables[r].watermarks.before_ms[sqlite_span(level)] == 0)
                 continue;
             while (count == EXPIRE_ROWS) {
                 expired->more = clock_mono_ms(st->base.clock) >= end_ms;
@@ -152,11 +156,11 @@ static bool count_pages(struct sqlite_store *st, const char *pragma, int64_t *co
 }
 
 /* Has anything ever expired? If not, folding freed the pages, and the next hour's fresh rows take them. */
-static bool has_marks(const struct sqlite_store *st)
+static bool has_watermarks(const struct sqlite_store *st)
 {
     bool has = false;
     for (size_t r = 0; r < st->base.report_count; r++)
-        has |= st->tables[r].marks.before_ms[SPAN_MINUTE] > 0;
+        has |= st->tables[r].watermarks.before_ms[SPAN_MINUTE] > 0;
     return has;
 }
 
@@ -164,7 +168,7 @@ static bool give_back(struct sqlite_store *st, struct expired *expired, struct e
 {
     char pragma[64];
     int64_t unused, pages;
-    if (!st->gives_back || !has_marks(st))
+    if (!st->gives_back || !has_watermarks(st))
         return true;
     if (!count_pages(st, "freelist_count", &unused, e) || !count_pages(st, "page_count", &pages, e))
         return false;
@@ -188,11 +192,11 @@ bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct
     (void)trusts_clock; /* the caller keeps watermarks from leaping */
     if (!sqlite_begin(st, e))
         return false;
-    bool good = move_marks(st, now_ms, &moved, e);
+    bool good = move_watermarks(st, now_ms, &moved, e);
     if (good && moved) { /* from this commit on, scans before the watermarks are refused */
         if (!commit(st, e))
             return false;
-        failpoint(FAILPOINT_EXPIRE_MARKED);
+        failpoint(FAILPOINT_EXPIRE_WATERMARK_MOVED);
         if (!sqlite_begin(st, e))
             return false;
     }
@@ -214,20 +218,20 @@ bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct 
 {
     struct sqlite_store *st = sqlite_of(base);
     const struct report *r = &st->reports[report];
-    struct marks marks = st->tables[report].marks;
+    struct watermarks watermarks = st->tables[report].watermarks;
     int64_t end_ms;
-    if (!store_newest_end(base, report, &marks, marks.before_ms[SPAN_MINUTE], &end_ms, e))
+    if (!store_newest_end(base, report, &watermarks, watermarks.before_ms[SPAN_MINUTE], &end_ms, e))
         return false;
-    if (!store_lower_marks(base, r, end_ms, now_ms, &marks))
+    if (!store_lower_watermarks(base, r, end_ms, now_ms, &watermarks))
         return true;
     if (!sqlite_begin(st, e))
         return false;
-    if (!put_marks(st, report, &marks, e)) {
+    if (!put_watermarks(st, report, &watermarks, e)) {
         sqlite_undo(st);
         return false;
     }
     if (!commit(st, e))
         return false;
-    st->tables[report].marks = marks;
+    st->tables[report].watermarks = watermarks;
     return true;
 }

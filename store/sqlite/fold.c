@@ -89,7 +89,7 @@ static bool oldest_fresh(struct sqlite_store *st, struct sqlite_report *t, int64
 /* Is an hour over? It is if its minutes have expired, or if fresh rows reach FOLD_GRACE_MINUTES past it. */
 static bool is_over(uint32_t hour, const struct sqlite_report *t)
 {
-    if ((int64_t)(hour + 1) * HOUR_MS <= t->marks.before_ms[SPAN_MINUTE])
+    if ((int64_t)(hour + 1) * HOUR_MS <= t->watermarks.before_ms[SPAN_MINUTE])
         return true;
     uint32_t newest = (uint32_t)(t->levels[LEVEL_FRESH].last_at >> BLOCK_SHIFT);
     return newest >= (hour + 1) * 60 + FOLD_GRACE_MINUTES;
@@ -124,7 +124,7 @@ static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t 
     return false;
 }
 
-bool sqlite_tidy(struct store *base, bool all, struct err *e)
+bool sqlite_housekeep(struct store *base, bool all, struct err *e)
 {
     struct sqlite_store *st = sqlite_of(base);
     if (!sqlite_check_files(st, e)) /* checks the files even while nothing is counted */

@@ -71,7 +71,7 @@ struct sqlite_report {
     size_t new_count, new_capacity;
     struct text new_keys; /* keys of `new_series`, a line each */
     struct series_map map;
-    struct marks marks; /* expiry watermarks, as a writer knows them */
+    struct watermarks watermarks; /* expiry watermarks, as a writer knows them */
 };
 
 /* Deltas of one report at one level, by key: bucket, series, slot (items_key()). */
@@ -108,7 +108,7 @@ struct sqlite_store {
     struct report *reports;
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback, *data_version;
-    sqlite3_stmt *marks_get;
+    sqlite3_stmt *watermarks_get;
     sqlite3_stmt *position_get, *position_put, *witness_put, *book_add, *book_set, *book_until;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct body_item *block_items;
@@ -213,14 +213,15 @@ static inline enum span sqlite_span(enum level level)
 int64_t sqlite_bucket(enum level level, int64_t ms);
 int64_t sqlite_bucket_start(enum level level, int64_t bucket);
 /* Read a report's expiry watermarks from the file. */
-bool sqlite_read_marks(struct sqlite_store *st, size_t report, struct marks *marks, struct err *e) MUST_CHECK;
+bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct watermarks *watermarks,
+                            struct err *e) MUST_CHECK;
 
 /* sqlite/apply.c, sqlite/fold.c, sqlite/expire.c, sqlite/read.c: the operations */
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
-bool sqlite_tidy(struct store *base, bool all, struct err *e);
+bool sqlite_housekeep(struct store *base, bool all, struct err *e);
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
-bool sqlite_marks(struct store *base, size_t report, struct marks *marks, struct err *e);
+bool sqlite_watermarks(struct store *base, size_t report, struct watermarks *watermarks, struct err *e);
 bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct newest *newest,
                    struct err *e);
 bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e);

@@ -296,7 +296,7 @@ static bool refresh(struct sqlite_store *st, struct err *e)
         if (!count_series(st, t, e))
             return false;
         dict_clear(&t->dict);
-        if (!sqlite_read_marks(st, r, &t->marks, e))
+        if (!sqlite_read_watermarks(st, r, &t->watermarks, e))
             return false;
         t->dict.complete = t->series_count == 0;
         t->new_count = 0;
@@ -367,11 +367,13 @@ bool sqlite_begin(struct sqlite_store *st, struct err *e)
     return false;
 }
 
-static const struct store_writer_ops writer_ops = {
-    .apply = sqlite_apply, .tidy = sqlite_tidy, .expire = sqlite_expire, .move_back = sqlite_move_back};
+static const struct store_writer_ops writer_ops = {.apply = sqlite_apply,
+                                                   .housekeep = sqlite_housekeep,
+                                                   .expire = sqlite_expire,
+                                                   .move_back = sqlite_move_back};
 
 static const struct store_reader_ops reader_ops = {
-    .marks = sqlite_marks,
+    .watermarks = sqlite_watermarks,
     .newest = sqlite_newest,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
@@ -407,7 +409,7 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         return false;
     if (!sqlite_open_file(st, mode, e) ||
         !sqlite_prepare(st, &st->begin, e, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN") ||
-        !sqlite_prepare(st, &st->marks_get, e,
+        !sqlite_prepare(st, &st->watermarks_get, e,
                         "SELECT entry, value FROM book WHERE source = '' AND part = '' AND report = ?"
                         " AND entry >= 'expired.' AND entry < 'expired/'") ||
         !sqlite_prepare(st, &st->commit, e, "COMMIT") || !sqlite_prepare(st, &st->rollback, e, "ROLLBACK") ||

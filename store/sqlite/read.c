@@ -24,11 +24,11 @@ struct walk {
     enum level level;
     scan_fn *fn;
     void *context;
-    uint32_t first_series;       /* first series of the current row */
-    int64_t bucket;              /* bucket of the current row; -1: none yet */
-    int64_t slot_ms[BODY_SLOTS]; /* start of the scan's time bucket, by slot of the row */
-    struct body_want want;       /* wanted part of the row */
-    uint64_t rows;               /* rows read by this scan */
+    uint32_t first_series;         /* first series of the current row */
+    int64_t bucket;                /* bucket of the current row; -1: none yet */
+    int64_t bucket_ms[BODY_SLOTS]; /* start of the scan's time bucket, by slot of the row */
+    struct body_want want;         /* wanted part of the row */
+    uint64_t rows;                 /* rows read by this scan */
 };
 
 int64_t sqlite_bucket(enum level level, int64_t ms)
@@ -60,14 +60,14 @@ static void enter_bucket(struct walk *w, int64_t bucket)
     static const int64_t lengths[] = {0, MINUTE_MS, HOUR_MS, DAY_MS};
     int64_t start_ms = sqlite_bucket_start(w->level, bucket);
     if (w->level == LEVEL_FRESH)
-        start_ms = span_floor(w->scan->slot, start_ms);
+        start_ms = span_floor(w->scan->resolution, start_ms);
     for (uint32_t slot = 0; slot < BODY_SLOTS; slot++)
-        w->slot_ms[slot] = w->level == LEVEL_YEAR ? civil_month_start(12 * bucket + slot)
-                                                  : start_ms + slot * lengths[w->level];
+        w->bucket_ms[slot] = w->level == LEVEL_YEAR ? civil_month_start(12 * bucket + slot)
+                                                    : start_ms + slot * lengths[w->level];
     w->want.first = w->want.end = 0;
     for (uint32_t slot = 0; slot < BODY_SLOTS; slot++) {
-        w->want.first += w->slot_ms[slot] < w->scan->from_ms;
-        w->want.end += w->slot_ms[slot] < w->scan->to_ms;
+        w->want.first += w->bucket_ms[slot] < w->scan->from_ms;
+        w->want.end += w->bucket_ms[slot] < w->scan->to_ms;
     }
     w->bucket = bucket;
 }
@@ -75,7 +75,7 @@ static void enter_bucket(struct walk *w, int64_t bucket)
 static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
 {
     struct walk *w = context;
-    w->fn(w->context, w->first_series + series, w->slot_ms[slot], values);
+    w->fn(w->context, w->first_series + series, w->bucket_ms[slot], values);
 }
 
 /* The lowest `count` bits. */
@@ -236,9 +236,10 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
                      .context = context};
     if (!st->holds && !sqlite_run(st, st->begin, e, "beginning a read"))
         return false;
-    struct marks marks;
-    bool good = sqlite_read_marks(st, scan->report, &marks, e) && store_check_mark(scan, &marks, e) &&
-                walk_level(&w, level_of_slot[scan->slot], e) && walk_level(&w, LEVEL_FRESH, e);
+    struct watermarks watermarks;
+    bool good = sqlite_read_watermarks(st, scan->report, &watermarks, e) &&
+                store_check_watermark(scan, &watermarks, e) &&
+                walk_level(&w, level_of_slot[scan->resolution], e) && walk_level(&w, LEVEL_FRESH, e);
     return end_reading(st, good, e);
 }
 

@@ -95,7 +95,7 @@ static uint64_t first_kept(const struct sqlite_report *t, enum level level)
 {
     if (level == LEVEL_FRESH || level == LEVEL_YEAR)
         return 0;
-    return (uint64_t)sqlite_bucket(level, t->marks.before_ms[sqlite_span(level)]);
+    return (uint64_t)sqlite_bucket(level, t->watermarks.before_ms[sqlite_span(level)]);
 }
 
 static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)

@@ -17,10 +17,10 @@ OF_ANY = {"kill": (4, 99), "die": (4, 99), "pause": (3, 99), "broker": (1, 2), "
           "tail": (2, 2), "transaction": (4, 99), "clock": (2, 3), "reload": (2, 99), "redefine": (1, 1), "restore": (2, 2)}
 OF_SQLITE = {"disk": (3, 99)}
 OF_MONGO = {"cut": (3, 99), "server": (1, 2)}
-DIES_ANYWHERE = ("ingest.sealed", "rejects.before_write", "rejects.after_write", "expire.before_mark", "expire.marked")
+DIES_ANYWHERE = ("ingest.sealed", "rejects.before_write", "rejects.after_write", "expire.before_watermark", "expire.watermark_moved")
 DIES_IN_SQLITE = ("store.begun", "store.rows_written", "store.before_commit", "store.after_commit", "fold.before_commit",
                   "fold.after_commit")
-DIES_IN_MONGO = ("raw.inserted", "mongo.logged", "mongo.sealed", "mongo.applying", "mongo.applied", "mongo.done", "rollup.sent",
+DIES_IN_MONGO = ("raw.inserted", "mongo.logged", "mongo.committed", "mongo.applying", "mongo.applied", "mongo.done", "rollup.sent",
                  "top.ranked", "offsets.before_commit")
 DAY_S = 86400
 

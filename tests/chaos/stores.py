@@ -174,16 +174,16 @@ class Mongo(Store):
         return total
 
     def documents(self):
-        """{(kind, slots): {path: (hits, bytes)}} of each kind of documents of the report `blocks`, by nothing that tallyd has."""
+        """{(kind, buckets): {path: (hits, bytes)}} of each kind of documents of the report `blocks`, by nothing that tallyd has."""
         found = {}
-        for kind, slots in (("day", ("minute", "hourly")), ("month", ("daily", "total"))):
-            for slot in slots:
+        for kind, buckets in (("day", ("minute", "hourly")), ("month", ("daily", "total"))):
+            for bucket in buckets:
                 sums = collections.defaultdict(lambda: [0, 0])
                 for document in self.base[f"blocks.{kind}"].find():
                     cell = sums[document["metadata"]["path"]]
-                    cell[0] += total_of(document.get(slot, 0))
-                    cell[1] += total_of(document.get("bytes", {}).get(slot, 0))
-                found[kind, slot] = {path: tuple(cell) for path, cell in sums.items() if cell[0]}
+                    cell[0] += total_of(document.get(bucket, 0))
+                    cell[1] += total_of(document.get("bytes", {}).get(bucket, 0))
+                found[kind, bucket] = {path: tuple(cell) for path, cell in sums.items() if cell[0]}
         return found
 
     def raw(self, topic):
@@ -197,8 +197,8 @@ class Mongo(Store):
 
     def copy_is_torn(self):
         """Its days, its months and its books do not say the same of `blocks`."""
-        sums = {sum(total_of(document.get(slot, 0)) for document in self.copy.get(f"blocks.{kind}", []))
-                for kind, slot in (("day", "hourly"), ("month", "total"))}
+        sums = {sum(total_of(document.get(bucket, 0)) for document in self.copy.get(f"blocks.{kind}", []))
+                for kind, bucket in (("day", "hourly"), ("month", "total"))}
         books = (book.get("reports", {}).get("blocks", {}) for book in self.copy.get("books", []))
         return len({*sums, sum(book.get("counted", 0) for book in books)}) > 1
 

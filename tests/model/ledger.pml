@@ -1,8 +1,8 @@
 /* ledger.pml - how batches become counts exactly once by writes of single documents.
  *
- * The protocol of docs/LEDGER.md (take, claim, log, seal, apply, done, recover) as the steps that a server sees: an
+ * The protocol of docs/LEDGER.md (take, claim, log, commit, apply, done, recover) as the steps that a server sees: an
  * `atomic` that touches the store is one request for one document. Between any two of them everything else may
- * happen: another daemon's step, a crash, a lost reply, a rebalance, a seal that the server carries out long after
+ * happen: another daemon's step, a crash, a lost reply, a rebalance, a commit that the server carries out long after
  * its sender gave it up.
  *
  * World   : two partitions; two slots with a daemon each, and TWINS: one more that uses the first slot's name (two
@@ -39,15 +39,15 @@
 #ifndef TWINS
 #define TWINS 0
 #endif
-#ifndef LATE_SEALS
-#define LATE_SEALS 0
+#ifndef LATE_COMMITS
+#define LATE_COMMITS 0
 #endif
 #ifndef RESETS
 #define RESETS 0
 #endif
 #define DAEMONS (SLOTS + TWINS)
-/* More failed seals in a row than this, and something waits for what never comes. */
-#define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_SEALS + RESETS))
+/* More failed commits in a row than this, and something waits for what never comes. */
+#define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_COMMITS + RESETS))
 
 /* What a daemon knows of its last request. */
 #define NO        0
@@ -73,12 +73,12 @@ byte next[PARTITIONS];
 byte owner[PARTITIONS] = NOBODY; /* a slot */
 byte epoch[PARTITIONS];
 byte inc[SLOTS];      /* raised by whoever takes the slot */
-byte seq[SLOTS];      /* of the last batch sealed; never goes back */
+byte seq[SLOTS];      /* of the last batch committed; never goes back */
 byte open_inc[SLOTS]; /* under which incarnation it was */
-bool open[SLOTS];     /* sealed, and not done */
+bool open[SLOTS];     /* committed, and not done */
 byte before[SLOTS];   /* … and the slot's batch before it */
 
-/* ---- the log, as far as it is ever read: the batch that each slot sealed last */
+/* ---- the log, as far as it is ever read: the batch that each slot committed last */
 batch log[SLOTS];
 bool logged[SLOTS];
 
@@ -88,9 +88,9 @@ bool exists[DOCUMENTS];
 
 /* ---- what the model knows, and no daemon */
 byte crashes = CRASHES, lost_replies = LOST_REPLIES, rebalances = REBALANCES, takes = TWINS;
-byte late_seals = LATE_SEALS, resets = RESETS, alive = DAEMONS;
+byte late_commits = LATE_COMMITS, resets = RESETS, alive = DAEMONS;
 byte topic[PARTITIONS];                /* raised when an operator sets `next` back: the events are others now */
-byte sealed_before[PARTITIONS];        /* `next` at that moment */
+byte committed_before[PARTITIONS];        /* `next` at that moment */
 bool counted[PARTITIONS * 2 * EVENTS]; /* by partition, topic, offset */
 byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the partition last */
 
@@ -108,10 +108,10 @@ byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the parti
 
 #ifdef WITHOUT_INCARNATION
 #define SAME_INC(s, i)     true
-#define SEALED_BY(s, i, q) (seq[s] == q)
+#define COMMITTED_BY(s, i, q) (seq[s] == q)
 #else
 #define SAME_INC(s, i)     (inc[s] == i)
-#define SEALED_BY(s, i, q) (seq[s] == q && open_inc[s] == i)
+#define COMMITTED_BY(s, i, q) (seq[s] == q && open_inc[s] == i)
 #endif
 
 #ifdef WITHOUT_EPOCH
@@ -289,7 +289,7 @@ inline finish(s, q)
 
 /* ---- recover */
 
-/* Is there a batch sealed and not done, by what the ledger says in a reply? */
+/* Is there a batch committed and not done, by what the ledger says in a reply? */
 inline look(s, concerned)
 {
     todo[s] = (open[s] && concerned -> seq[s] : 0)
@@ -347,7 +347,7 @@ inline claim(p)
 #endif
 }
 
-inline let_go(p)
+inline release(p)
 {
     if
     :: holder[p] == me -> holder[p] = NOBODY
@@ -363,12 +363,12 @@ inline check_ownership(p)
 {
     if
     :: mine[p] && owner[p] == slot && epoch[p] == my_epoch[p] -> position[p] = next[p]
-    :: mine[p] && !(owner[p] == slot && epoch[p] == my_epoch[p]) -> let_go(p)
+    :: mine[p] && !(owner[p] == slot && epoch[p] == my_epoch[p]) -> release(p)
     :: else
     fi
 }
 
-/* ---- seal */
+/* ---- commit */
 
 /* Some of what is there, or nothing if there is something of the other partition. */
 inline fill(p)
@@ -388,7 +388,7 @@ inline fill(p)
 }
 
 /* The compare-and-set, as the server carries it out. */
-inline seal(s, i, p, q, b, ok)
+inline commit(s, i, p, q, b, ok)
 {
     d_step {
         ok = SAME_INC(s, i) && seq[s] == p && NONE_OPEN(s) &&
@@ -411,7 +411,7 @@ inline seal(s, i, p, q, b, ok)
     }
 }
 
-/* A seal that its sender has given up, but not the server. */
+/* A commit that its sender has given up, but not the server. */
 bool under_way;
 byte late_slot, late_inc, late_prev, late_seq;
 batch late;
@@ -423,7 +423,7 @@ end:
     do
     :: atomic {
         under_way ->
-        seal(late_slot, late_inc, late_prev, late_seq, late, ok);
+        commit(late_slot, late_inc, late_prev, late_seq, late, ok);
         clear(late);
         ok = false;
         under_way = false;
@@ -441,8 +441,8 @@ inline forget()
     d_step {
         clear(b);
         clear(rb);
-        let_go(0);
-        let_go(1);
+        release(0);
+        release(1);
         my_inc = 0;
         prev = 0;
         last = 0;
@@ -492,8 +492,8 @@ start:
        :: atomic { assign(0); claim(0) }
        :: atomic { assign(1); claim(1) }
 #endif
-       :: atomic { mine[0] && holder[0] != me -> let_go(0) } /* It is told; or its next seal fails. */
-    :: atomic { mine[1] && holder[1] != me -> let_go(1) }
+       :: atomic { mine[0] && holder[0] != me -> release(0) } /* It is told; or its next commit fails. */
+    :: atomic { mine[1] && holder[1] != me -> release(1) }
     :: atomic {
         (mine[0] && position[0] < EVENTS) || (mine[1] && position[1] < FEW) ->
         may_die();
@@ -504,22 +504,22 @@ start:
 #else
         last = (last > prev -> last : prev) + 1;
 #endif
-        /* Its log is inserted here, under a name never used before, and again until it is there. Then, the seal: */
+        /* Its log is inserted here, under a name never used before, and again until it is there. Then, the commit: */
         if
-        :: seal(slot, my_inc, prev, last, b, answer)
+        :: commit(slot, my_inc, prev, last, b, answer)
         :: lost_replies > 0 -> /* carried out, or lost on its way */
             lost_replies--;
             if
-            :: seal(slot, my_inc, prev, last, b, answer)
+            :: commit(slot, my_inc, prev, last, b, answer)
             :: true
             fi;
-#ifdef WITHOUT_IDENTICAL_SEALS
+#ifdef WITHOUT_IDENTICAL_COMMITS
             b.to[0] = (COVERS(b, 0) -> EVENTS : 0);
             b.to[1] = (COVERS(b, 1) -> FEW : 0);
 #endif
             answer = LOST
-        :: late_seals > 0 && !under_way ->
-            late_seals--;
+        :: late_commits > 0 && !under_way ->
+            late_commits--;
             under_way = true;
             late_slot = slot;
             late_inc = my_inc;
@@ -533,7 +533,7 @@ start:
        :: answer == LOST -> /* the same again */
         atomic {
             may_die();
-            seal(slot, my_inc, prev, last, b, answer)
+            commit(slot, my_inc, prev, last, b, answer)
         }
        :: else
        fi;
@@ -542,7 +542,7 @@ start:
         atomic {
             may_die();
             if
-            :: SEALED_BY(slot, my_inc, last) -> answer = YES
+            :: COMMITTED_BY(slot, my_inc, last) -> answer = YES
             :: else ->
                 clear(b);
                 failed++;
@@ -611,7 +611,7 @@ end:
     :: atomic {
         resets > 0 && !ALL_DONE ->
         resets--;
-        sealed_before[0] = next[0];
+        committed_before[0] = next[0];
         topic[0]++;
         next[0] = 0;
         epoch[0]++;
@@ -642,7 +642,7 @@ init
             do
             :: n < END(p) ->
                 assert(counted[CELL(p, topic[p], n)]);
-                assert(topic[p] == 0 || n >= sealed_before[p] || counted[CELL(p, 0, n)]);
+                assert(topic[p] == 0 || n >= committed_before[p] || counted[CELL(p, 0, n)]);
                 n++
             :: else -> break
             od;

@@ -23,13 +23,13 @@ SECONDS = 600  # for one search; without --deep they take a few
 WORLDS = [
     "CRASHES=1 LOST_REPLIES=1 REBALANCES=1",
     "CRASHES=2",
-    "LATE_SEALS=1 LOST_REPLIES=1 RESETS=1",
+    "LATE_COMMITS=1 LOST_REPLIES=1 RESETS=1",
     "TWINS=1 LOST_REPLIES=1",
 ]
 
 DEEP_WORLDS = [
     "CRASHES=2 LOST_REPLIES=1 REBALANCES=1",
-    "CRASHES=1 LATE_SEALS=1 REBALANCES=1",
+    "CRASHES=1 LATE_COMMITS=1 REBALANCES=1",
     "TWINS=1 CRASHES=1",
 ]
 
@@ -44,7 +44,7 @@ MEANING = [
     ("<=1", "a batch is found twice"),
     ("were_done", "a chart misses a batch that was done"),
     ("applied", "a document has a number that the ledger never gave"),
-    ("todo", "a sealed batch has no log"),
+    ("todo", "a committed batch has no log"),
     ("", "an event is lost"),
 ]
 
@@ -55,12 +55,12 @@ VARIANTS = [
     ("FINISHING_ITS_OWN", "CRASHES=1"),
     ("SEQ_AT_DONE", "CRASHES=1 REBALANCES=1"),
     ("DUPLICATE_KEY_RULE", ""),
-    ("EPOCH", "LATE_SEALS=1 RESETS=1"),
+    ("EPOCH", "LATE_COMMITS=1 RESETS=1"),
     ("ONE_OPEN_BATCH", "CRASHES=1"),
     ("CLAIM_FIRST", "CRASHES=1 REBALANCES=1"),
     ("APPLIED_KEPT", "REBALANCES=1"),
-    ("IDENTICAL_SEALS", "LOST_REPLIES=1"),
-    ("FRESH_NUMBERS", "LATE_SEALS=1"),
+    ("IDENTICAL_COMMITS", "LOST_REPLIES=1"),
+    ("FRESH_NUMBERS", "LATE_COMMITS=1"),
     ("LOG_FIRST", "CRASHES=1"),
 ]
 

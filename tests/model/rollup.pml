@@ -4,7 +4,7 @@
  * document. Between any two of them everything else may happen.
  *
  * World   : one document of a month, and one of its year: all others go the same way, each for itself. Batches are
- *           sealed at any time; one whose writer dies, and that another recovers, is a batch that rests for long. A
+ *           committed at any time; one whose writer dies, and that another recovers, is a batch that rests for long. A
  *           lease may run out at any time, so any roller takes it at any time; who had it goes on at any later time,
  *           or never. That each batch is in the month once is ledger.pml's.
  * Asserted: a reader misses nothing that was done when it began, and finds nothing twice (reader); when nothing
@@ -80,7 +80,7 @@ inline count()
 /* By its writer, or from any step on by those that recover it: what another has done they find applied. */
 proctype batch(byte b)
 {
-    open = open | BIT(b); /* sealed */
+    open = open | BIT(b); /* committed */
 #ifdef WITHOUT_MARKING_BEFORE_DONE
     count();
 #else

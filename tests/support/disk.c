@@ -102,7 +102,7 @@ void disk_fill(struct store *st)
     for (int i = 0; i < DISK_BATCHES; i++) {
         disk_apply(st, b, i);
         if (i == 2)
-            assert_true(store_tidy(st, true, &e));
+            assert_true(store_housekeep(st, true, &e));
     }
     batcher_free(b);
 }

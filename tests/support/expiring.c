@@ -48,12 +48,12 @@ uint64_t expiring_run(struct world *w, int64_t now_ms)
     return rows;
 }
 
-struct marks expiring_marks(struct store *st)
+struct watermarks expiring_watermarks(struct store *st)
 {
     struct err e;
-    struct marks marks;
-    assert_true(store_marks(st, (size_t)store_find_report(st, slice_text("pages")), &marks, &e));
-    return marks;
+    struct watermarks watermarks;
+    assert_true(store_watermarks(st, (size_t)store_find_report(st, slice_text("pages")), &watermarks, &e));
+    return watermarks;
 }
 
 /* A store in MongoDB may have a whole day in one document. */

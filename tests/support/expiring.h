@@ -9,6 +9,6 @@ void expiring_keep(struct report *r, const char *text);
 void expiring_open(struct world *w, const char *keep);
 /* Runs expiry until nothing is left to expire. Returns the number of rows deleted. */
 uint64_t expiring_run(struct world *w, int64_t now_ms);
-struct marks expiring_marks(struct store *st);
+struct watermarks expiring_watermarks(struct store *st);
 /* The expiry watermark of minutes at the time `now`. */
 int64_t expiring_minutes_from(const struct world *w, const char *now);

@@ -24,9 +24,9 @@ static bool apply(struct store *st, const struct batch *batch, struct err *e)
                         : err_set(e, EX_DATAERR, "the store is damaged");
 }
 
-static bool tidy(struct store *st, bool all, struct err *e)
+static bool housekeep(struct store *st, bool all, struct err *e)
 {
-    return store_tidy(under(st), all, e);
+    return store_housekeep(under(st), all, e);
 }
 
 static bool expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
@@ -35,9 +35,9 @@ static bool expire(struct store *st, int64_t now_ms, bool trusts_clock, struct e
     return store_expire(under(st), now_ms, trusts_clock, expired, e);
 }
 
-static bool marks(struct store *st, size_t report, struct marks *found, struct err *e)
+static bool watermarks(struct store *st, size_t report, struct watermarks *found, struct err *e)
 {
-    return store_marks(under(st), report, found, e);
+    return store_watermarks(under(st), report, found, e);
 }
 
 static bool newest(struct store *st, size_t report, int64_t before_ms, struct newest *found, struct err *e)
@@ -50,8 +50,9 @@ static bool positions(struct store *st, position_fn *fn, void *context, struct e
     return store_positions(under(st), fn, context, e);
 }
 
-static const struct store_writer_ops writer_ops = {.apply = apply, .tidy = tidy, .expire = expire};
-static const struct store_reader_ops reader_ops = {.marks = marks, .newest = newest, .positions = positions};
+static const struct store_writer_ops writer_ops = {.apply = apply, .housekeep = housekeep, .expire = expire};
+static const struct store_reader_ops reader_ops = {
+    .watermarks = watermarks, .newest = newest, .positions = positions};
 
 void flaky_init(struct flaky *f, struct store *below)
 {

@@ -170,20 +170,20 @@ struct sum {
     int64_t value;
 };
 
-static void add_up(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_up(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct sum *sum = context;
-    (void)series, (void)slot_ms;
+    (void)series, (void)bucket_ms;
     sum->value = value_add(sum->value, values[sum->measure]);
 }
 
-int64_t world_sum(struct store *st, size_t report, enum span slot, struct series_set series, int64_t from_ms,
-                  int64_t to_ms, size_t measure)
+int64_t world_sum(struct store *st, size_t report, enum span resolution, struct series_set series,
+                  int64_t from_ms, int64_t to_ms, size_t measure)
 {
     struct err e;
     struct scan_stats stats = {0};
     struct sum sum = {.measure = measure};
-    struct scan scan = {report, slot, from_ms, to_ms, series, UINT64_MAX, 0};
+    struct scan scan = {report, resolution, from_ms, to_ms, series, UINT64_MAX, 0};
     must(store_scan(st, &scan, add_up, &sum, &stats, &e), &e);
     return sum.value;
 }

@@ -54,8 +54,8 @@ void world_apply(struct world *w, int64_t bytes);
 void world_hit(struct world *w, size_t report, const char *key, const char *at, int64_t bytes);
 
 /* A measure, summed over the rows of a scan of [from_ms, to_ms). */
-int64_t world_sum(struct store *st, size_t report, enum span slot, struct series_set series, int64_t from_ms,
-                  int64_t to_ms, size_t measure);
+int64_t world_sum(struct store *st, size_t report, enum span resolution, struct series_set series,
+                  int64_t from_ms, int64_t to_ms, size_t measure);
 extern const struct series_set world_every_series;
 struct series_set world_one_series(struct store *st, size_t report, const char *key);
 /* 0: there is no such entry. */

@@ -60,7 +60,7 @@ def log(dice, lines, pages=6, days=2, minutes=6):
     return "".join(out).encode()
 
 
-# By layout: the kinds of documents, and what they have slots of.
+# By layout: the kinds of documents, and what they have buckets of.
 KINDS = {"day": {"day": ("minute", "hour"), "month": ("day",)},
          "hour": {"hour": ("minute",), "day": ("hour",), "month": ("day",)},
          "minute": {"minute": ("second",), "hour": ("minute",), "day": ("hour",), "month": ("day",)}}
@@ -198,30 +198,30 @@ class MongoCase(Case):
 
     # ---- is it exact?
 
-    def stored(self, report, kind, slot):
-        """{(time, value of the dimension): [hits, bytes]} of the slots in the documents of one kind."""
+    def stored(self, report, kind, bucket):
+        """{(time, value of the dimension): [hits, bytes]} of the buckets in the documents of one kind."""
         cells = {}
         dimension = DIMENSIONS[report][0]
         for document in self.base[f"{report}.{kind}"].find():
             date = document["metadata"]["date"].isoformat()[:LENGTHS[SPANS.index(kind)]]
             signs = SIGNS[SPANS.index(kind) + 1:]
-            for keys, cell in leaves(document, MEMBERS[slot]).items():
+            for keys, cell in leaves(document, MEMBERS[bucket]).items():
                 at = date + "".join(f"{sign}{int(key):02}" for sign, key in zip(signs, keys))
                 cells[at, document["metadata"].get(dimension)] = cell
         return busy(cells)
 
     def compared(self, expected):
-        """For each report, kind of documents, and slot in them: what is expected, and what is stored."""
+        """For each report, kind of documents, and bucket in them: what is expected, and what is stored."""
         for report, (_, of_path) in DIMENSIONS.items():
-            for kind, slots in KINDS[LAYOUTS[report]].items():
-                for slot in (*slots, kind):
-                    yield (report, kind, slot), add_up(expected, slot, of_path), self.stored(report, kind, slot)
+            for kind, buckets in KINDS[LAYOUTS[report]].items():
+                for bucket in (*buckets, kind):
+                    yield (report, kind, bucket), add_up(expected, bucket, of_path), self.stored(report, kind, bucket)
 
     def check(self, *logs, files=()):
         """The documents say exactly what these logs do, and verify says the same of `files`."""
         expected = recount(*logs)
-        for (report, kind, slot), counts, stored in self.compared(expected):
-            with self.subTest(report=report, documents=kind, by=slot):
+        for (report, kind, bucket), counts, stored in self.compared(expected):
+            with self.subTest(report=report, documents=kind, by=bucket):
                 self.assertEqual(counts, stored)
         self.assertEqual({path for _, path in expected},
                          {one["metadata"]["path"] for one in self.base["pages.series"].find()})

@@ -211,7 +211,7 @@ class Import(Expiring, Case):
             late = sum(1000 * when < books["expired." + span] for when in self.at)
             self.assertGreater(late, 100)
             self.assertEqual(late, books["late." + span])
-            self.assertRegex(out, rf"site +has no {span}s of {late:,} events")
+            self.assertRegex(out, rf"site +lacks the {span}s of {late:,} events")
         self.at += at
         self.check()
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log", "b.log")

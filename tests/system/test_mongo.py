@@ -203,7 +203,7 @@ class Crash(OfOneLog):
         for number in range(ROUNDS):
             with self.subTest(round=number):
                 self.anew()
-                for name in "mongo.sealed", "mongo.applying", self.dice.choice(failpoints("mongo.")):
+                for name in "mongo.committed", "mongo.applying", self.dice.choice(failpoints("mongo.")):
                     process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": name})
                     self.end(process, KILLED)
                 self.check_end()
@@ -445,7 +445,7 @@ class Together(OfOneLog):
             with self.subTest(round=number):
                 self.anew()
                 times = self.dice.choice("123")
-                self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed:" + times}), KILLED)
+                self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed:" + times}), KILLED)
                 both = self.begin("a.log"), self.begin("a.log")
                 for process in both:
                     self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
@@ -457,7 +457,7 @@ class Together(OfOneLog):
         waiting = self.stop_within()
         other = log(self.dice, 50)
         self.write("b.log", other)
-        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
         waiting.send_signal(signal.SIGCONT)
         self.end(waiting)
         self.count("b.log")

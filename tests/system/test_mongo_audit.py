@@ -132,7 +132,7 @@ class OfOneImport(Audit):
 
     def test_batch_under_way_without_its_log(self):
         self.write("a.log", log(self.dice, 2 * LINES_A_BATCH))
-        process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed:1"})
+        process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed:1"})
         self.end(process, -9)
         self.audit(status=EX_TEMPFAIL)  # it cannot tell
         self.assertIn("a batch of writer w0 is under way", self.err)

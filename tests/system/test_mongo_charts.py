@@ -176,7 +176,7 @@ reports:
         return max(self.within(begin, span))[1]
 
     def chart(self, report, kind, begin, span, read):
-        """{time: value}, and how many documents that took: read(document) has the slots of one."""
+        """{time: value}, and how many documents that took: read(document) has the buckets of one."""
         query = {**self.series, "metadata.date": {"$gte": begin, "$lt": begin + span}}
         found, documents = {}, list(self.base[f"{report}.{kind}"].find(query).sort("metadata.date", 1))
         for one in documents:
@@ -186,23 +186,23 @@ reports:
 
     @staticmethod
     def minutes_of_hour(one):
-        return {one["metadata"]["date"] + int(minute) * MINUTE: slot["v"] / 1e6
-                for minute, slot in one["values"]["minute"].items()}
+        return {one["metadata"]["date"] + int(minute) * MINUTE: bucket["v"] / 1e6
+                for minute, bucket in one["values"]["minute"].items()}
 
     @staticmethod
     def minutes_of_day(one):
-        return {one["metadata"]["date"] + int(hour) * HOUR + int(minute) * MINUTE: slot["v"] / 1e6
-                for hour, minutes in one["values"]["minute"].items() for minute, slot in minutes.items()}
+        return {one["metadata"]["date"] + int(hour) * HOUR + int(minute) * MINUTE: bucket["v"] / 1e6
+                for hour, minutes in one["values"]["minute"].items() for minute, bucket in minutes.items()}
 
     @staticmethod
     def hours_of_day(one):
-        return {one["metadata"]["date"] + int(hour) * HOUR: slot["v"] / 1e6
-                for hour, slot in one["values"]["hourly"].items()}
+        return {one["metadata"]["date"] + int(hour) * HOUR: bucket["v"] / 1e6
+                for hour, bucket in one["values"]["hourly"].items()}
 
     @staticmethod
     def days_of_month(one):
-        return {one["metadata"]["date"] + (int(day) - 1) * DAY: slot["v"] / 1e6
-                for day, slot in one["values"]["daily"].items()}
+        return {one["metadata"]["date"] + (int(day) - 1) * DAY: bucket["v"] / 1e6
+                for day, bucket in one["values"]["daily"].items()}
 
     def test_an_hour_of_a_gauge_is_a_document(self):
         hour = self.begin + 7 * HOUR
@@ -211,7 +211,7 @@ reports:
         self.assertEqual("2026013007/web-7/load%2F1", found["_id"])
         wanted = {minute: max(samples) for minute, samples in self.samples.items() if floor(minute, HOUR) == hour}
         self.assertEqual({str(minute.minute): (at, value) for minute, (at, value) in wanted.items()},
-                         {key: (slot["t"], slot["v"] / 1e6) for key, slot in found["values"]["minute"].items()})
+                         {key: (bucket["t"], bucket["v"] / 1e6) for key, bucket in found["values"]["minute"].items()})
         self.assertEqual(max(wanted.values()), (found["values"]["hourly"]["t"], found["values"]["hourly"]["v"] / 1e6))
 
     def test_an_hour_of_a_counter_is_a_document(self):

@@ -104,7 +104,7 @@ class MongoExpire(MongoCase, Expiring):
         self.verify("a.log")
 
     def test_let_go_by_hand(self):
-        """A document's slots go together: what is said beforehand is what is done."""
+        """A document's buckets go together: what is said beforehand is what is done."""
         self.fill()
         words = ("-c", "tallyd.yaml", "--store", self.store)
         clock = other_day(-(int(time.time()) % 60))  # both within a minute, by which marks move

@@ -208,7 +208,7 @@ class Damaged(Identity):
         """Any of its bytes: it is named, and nothing of it is carried out; as it was, it is."""
         self.add(100)
         self.write("a.log", self.lines)
-        self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
         part = self.base.batches.find_one()
         for _ in range(10):
             damaged = bytearray(part["zstd"])

@@ -209,7 +209,7 @@ class Left(Passing):
 
     def leave(self):
         self.write("b.log", other := log(self.dice, 20))
-        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}), KILLED)
+        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
         return other
 
     def damage(self, slot):
@@ -238,7 +238,7 @@ class Left(Passing):
     def test_leaves_no_shared_memory(self):
         """The library's statistics would stay in a file of each process that is killed."""
         self.write("b.log", log(self.dice, 20))
-        process = self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"})
+        process = self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"})
         self.end(process, KILLED)
         self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.endswith(f"-{process.pid}")])
 

@@ -232,7 +232,7 @@ class Exact(RawCase, DaemonCase):
         log = traffic(self.dice, 1000)
         self.write("a.log", log)
         self.configure(w="majority")
-        for place in ("raw.inserted", "mongo.logged", "mongo.sealed", "mongo.applying", "mongo.applied", "mongo.done"):
+        for place in ("raw.inserted", "mongo.logged", "mongo.committed", "mongo.applying", "mongo.applied", "mongo.done"):
             with self.subTest(place=place):
                 self.anew()
                 for times in (1, 2):

@@ -45,7 +45,7 @@ class RawOfTopics(MongoKafkaCase):
 
     def test_killed(self):
         for number in range(ROUNDS):
-            place = self.dice.choice(["raw.inserted", "mongo.logged", "mongo.sealed", None])
+            place = self.dice.choice(["raw.inserted", "mongo.logged", "mongo.committed", None])
             process = self.run_daemon(failpoint=place and f"{place}:{1 + self.dice.randrange(2)}", consuming=False)
             for _ in range(10 if place is None else 300):
                 self.send(self.dice.choice([20, 300]))

@@ -246,7 +246,7 @@ class Rollup(RollupCase):
     def test_a_lease_of_a_clock_that_was_ahead_is_none(self):
         lines = log(self.dice, 300)
         self.write("a.log", lines)
-        environment = {**os.environ, "TALLYD_FAILPOINT": "mongo.sealed"}
+        environment = {**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}
         self.end(self.begin("a.log", env=environment), KILLED)
         ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=365)
         self.base.ledger.update_one({}, {"$set": {"writers.w0.lease": ahead, "writers.w0.host": "another"}})

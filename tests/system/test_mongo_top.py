@@ -296,7 +296,7 @@ class Faults(TopCase):
         self.count_events(events_of(self.dice, 40))
         self.rank()
         self.add(events_of(self.dice, 40))
-        place = self.dice.choice(["mongo.sealed", "mongo.applying", "mongo.applied"])
+        place = self.dice.choice(["mongo.committed", "mongo.applying", "mongo.applied"])
         killed = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": place})
         killed.communicate(timeout=TIMEOUT_S)
         self.assertEqual(KILLED, killed.returncode, place)

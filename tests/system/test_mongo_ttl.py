@@ -20,7 +20,7 @@ SERVER_S = 400  # it looks every minute
 MARGIN, SETTLE, GRACE = HOUR, 600, 900
 NAME, CANNOT_CREATE_INDEX = "tallyd_ttl", 67
 LONGER = "keep: {minute: 6h, hour: 9d, day: 300d}"
-# Of documents: how long, at most, a slot waits for the others of its period, and which slots are read from them.
+# Of documents: how long, at most, a bucket waits for the others of its period, and which buckets are read from them.
 PERIODS = {"second": 60, "minute": HOUR, "hour": DAY}
 KINDS = (("site", "day", ("minute", "hour")), ("pages", "hour", ("minute",)), ("pages", "day", ("hour",)),
          ("moments", "minute", ("second",)), ("moments", "hour", ("minute",)), ("moments", "day", ("hour",)))
@@ -62,20 +62,20 @@ class Ttl(MongoCase, DaemonCase, Expiring):
 
     def check_said(self):
         """No index that is in force ends what readers do not know of."""
-        for report, kind, slots in KINDS:
+        for report, kind, buckets in KINDS:
             index = self.index(report, kind)
-            for slot in slots if index else ():
+            for bucket in buckets if index else ():
                 self.assertEqual([("metadata.date", -1)], list(index["key"]))
-                known = index["expireAfterSeconds"] - PERIODS[slots[-1]] - MARGIN
-                self.assertLessEqual(self.said(report)[slot], 1000 * known, (report, kind, slot))
+                known = index["expireAfterSeconds"] - PERIODS[buckets[-1]] - MARGIN
+                self.assertLessEqual(self.said(report)[bucket], 1000 * known, (report, kind, bucket))
 
     def check_made(self, keep):
         """It is as configured."""
         keeps = keep_of(keep)
-        for report, kind, slots in KINDS:
+        for report, kind, buckets in KINDS:
             index = self.index(report, kind)
             if keep:
-                self.assertEqual(keeps[slots[-1]] + PERIODS[slots[-1]] + MARGIN, index["expireAfterSeconds"])
+                self.assertEqual(keeps[buckets[-1]] + PERIODS[buckets[-1]] + MARGIN, index["expireAfterSeconds"])
             else:
                 self.assertIsNone(index, (report, kind))
         for report in "site", "pages", "moments":
@@ -94,10 +94,10 @@ class Ttl(MongoCase, DaemonCase, Expiring):
 
     def check_settled(self, keep):
         keeps = keep_of(keep)
-        for report, kind, slots in KINDS:
+        for report, kind, buckets in KINDS:
             said = self.said(report) or {}
-            for slot in slots:
-                self.assertEqual(1000 * keeps[slots[-1]] if keep else None, said.get(slot), (report, kind, slot))
+            for bucket in buckets:
+                self.assertEqual(1000 * keeps[buckets[-1]] if keep else None, said.get(bucket), (report, kind, bucket))
         if not keep:
             self.assertEqual(0, self.base.reports.count_documents({"ttl": {"$exists": True}}))
 
@@ -239,8 +239,8 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.assertNotIn("ttl_left", self.err)
         self.tallyd("job", "run", "expire", "--now", "-c", "tallyd.yaml", "--store", self.store, env=other_day(20 * DAY))
         self.assertRegex(self.err, "event=ttl_left collection=site.day documents=[1-9]")
-        for report, kind, slots in KINDS:
-            self.assertEqual(0, self.base[f"{report}.{kind}"].count_documents({}), (report, kind, slots))
+        for report, kind, buckets in KINDS:
+            self.assertEqual(0, self.base[f"{report}.{kind}"].count_documents({}), (report, kind, buckets))
         self.assertEqual(len(self.at), sum(one["total"] for one in self.base["site.month"].find()))
 
     def test_what_the_server_refuses_is_said(self):

@@ -33,7 +33,7 @@ def iso(at):
 
 
 def gauge(values):
-    """What `gauges` says of the values in a slot, in the order of their times and places."""
+    """What `gauges` says of the values in a bucket, in the order of their times and places."""
     if not values:
         return {"last": "", "low": "", "high": "", "mean": ""}
     return {"last": text(values[-1]), "low": text(min(values)), "high": text(max(values)), "mean": text(mean(values))}
@@ -110,18 +110,18 @@ class Monitoring:
                            "--store", store_url(self.store), "--format", "csv", *arguments, **options)
 
     def check_chart(self, key, samples, step, length, begin):
-        """The last of its slots has the last sample in it."""
+        """The last of its buckets has the last sample in it."""
         begin, end = begin // length * length, self.end // length * length + length
-        slots = {at: [] for at in range(begin, end, length)}
+        buckets = {at: [] for at in range(begin, end, length)}
         for at, value in samples:
             if at >= begin:
-                slots[at // length * length].append(value)
+                buckets[at // length * length].append(value)
         report = METRICS[key[1]]
-        expected = [{"time": iso(at), **MEASURED[report](values)} for at, values in slots.items()]
+        expected = [{"time": iso(at), **MEASURED[report](values)} for at, values in buckets.items()]
         answer = self.ask(report, begin, end, step, "--filter", f"client={key[0]}", "--filter", f"name={key[1]}")
         for wanted, found in zip(expected, csv.DictReader(answer.splitlines()), strict=True):
             self.assertEqual(wanted, found, (key, step))
-        self.assertTrue(any(slots.values()))
+        self.assertTrue(any(buckets.values()))
 
     def check_charts(self):
         series = recount(self.read("metrics.json"))

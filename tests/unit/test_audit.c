@@ -42,7 +42,7 @@ static void fill(struct world *w, struct dice *d)
             world_apply(w, 1000);
     }
     struct err e;
-    if (world_is_in_server() && !store_tidy(w->store, true, &e)) /* else a batch is under way */
+    if (world_is_in_server() && !store_housekeep(w->store, true, &e)) /* else a batch is under way */
         fail_msg("%s", e.text);
 }
 

@@ -25,16 +25,16 @@
 
 #define COUNTS_AN_HOUR 600
 
-static void nothing(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void nothing(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
-    (void)context, (void)series, (void)slot_ms, (void)values;
+    (void)context, (void)series, (void)bucket_ms, (void)values;
 }
 
-static bool may_scan(struct store *st, enum span slot, int64_t from_ms, int64_t to_ms)
+static bool may_scan(struct store *st, enum span resolution, int64_t from_ms, int64_t to_ms)
 {
     struct err e;
     struct scan_stats stats = {0};
-    struct scan scan = {PAGES, slot, from_ms, to_ms, world_every_series, UINT64_MAX, 0};
+    struct scan scan = {PAGES, resolution, from_ms, to_ms, world_every_series, UINT64_MAX, 0};
     if (store_scan(st, &scan, nothing, NULL, &stats, &e))
         return true;
     assert_int_equal(e.code, EX_UNAVAILABLE);
@@ -42,9 +42,9 @@ static bool may_scan(struct store *st, enum span slot, int64_t from_ms, int64_t 
     return false;
 }
 
-static int64_t hits(struct world *w, enum span slot, const char *from, const char *to)
+static int64_t hits(struct world *w, enum span resolution, const char *from, const char *to)
 {
-    return world_sum(w->store, PAGES, slot, world_every_series, fixture_ms(from), fixture_ms(to), HITS);
+    return world_sum(w->store, PAGES, resolution, world_every_series, fixture_ms(from), fixture_ms(to), HITS);
 }
 
 /* ---- the configuration's words */
@@ -108,7 +108,7 @@ static void test_texts_that_are_no_keep_are_refused(void **state)
 
 /* ---- of every store */
 
-static void test_marks_are_there_before_anything_goes(void **state)
+static void test_watermarks_are_there_before_anything_goes(void **state)
 {
     struct world *w = *state;
     expiring_open(w, "minute=48h hour=10d");
@@ -119,9 +119,9 @@ static void test_marks_are_there_before_anything_goes(void **state)
     world_apply(w, 4);
     assert_true(may_scan(w->store, SPAN_MINUTE, 0, fixture_ms("2026-04-01")));
     (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
-    int64_t mark_ms = expiring_marks(w->store).before_ms[SPAN_MINUTE];
-    assert_int_equal(mark_ms, expiring_minutes_from(w, "2026-03-17T10:20"));
-    assert_false(may_scan(w->store, SPAN_MINUTE, mark_ms - MINUTE_MS, fixture_ms("2026-04-01")));
+    int64_t watermark_ms = expiring_watermarks(w->store).before_ms[SPAN_MINUTE];
+    assert_int_equal(watermark_ms, expiring_minutes_from(w, "2026-03-17T10:20"));
+    assert_false(may_scan(w->store, SPAN_MINUTE, watermark_ms - MINUTE_MS, fixture_ms("2026-04-01")));
     assert_false(may_scan(w->store, SPAN_MINUTE, 0, MINUTE_MS));
     assert_true(may_scan(w->store, SPAN_MINUTE, 0, 0)); /* of nothing, nothing is missing */
     assert_int_equal(hits(w, SPAN_MINUTE, "2026-03-15T10:00", "2026-04-01"), 2);
@@ -130,32 +130,33 @@ static void test_marks_are_there_before_anything_goes(void **state)
     assert_int_equal(hits(w, SPAN_MONTH, "2026-01-01", "2026-04-01"), 4);
 }
 
-static void test_marks_never_go_back(void **state)
+static void test_watermarks_never_go_back(void **state)
 {
     struct world *w = *state;
-    struct marks before, after;
+    struct watermarks before, after;
     expiring_open(w, "minute=48h hour=10d");
     (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
-    before = expiring_marks(w->store);
+    before = expiring_watermarks(w->store);
     (void)expiring_run(w, fixture_ms("2026-03-10"));
-    after = expiring_marks(w->store);
+    after = expiring_watermarks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
     if (!world_kind->on_disk)
         return;
     expiring_open(w, "minute=100d hour=200d"); /* what is gone is gone */
-    after = expiring_marks(w->store);
+    after = expiring_watermarks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
     (void)expiring_run(w, fixture_ms("2026-03-18"));
-    after = expiring_marks(w->store);
+    after = expiring_watermarks(w->store);
     assert_memory_equal(&before, &after, sizeof before);
     expiring_open(w, "minute=24h hour=10d");
     (void)expiring_run(w, fixture_ms("2026-03-18"));
-    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-18"));
+    assert_int_equal(expiring_watermarks(w->store).before_ms[SPAN_MINUTE],
+                     expiring_minutes_from(w, "2026-03-18"));
     struct err e;
     struct store *reader = store_open(w->url, STORE_READ, NULL, 0, &e);
     assert_non_null(reader);
-    before = expiring_marks(w->store);
-    after = expiring_marks(reader);
+    before = expiring_watermarks(w->store);
+    after = expiring_watermarks(reader);
     assert_memory_equal(&before, &after, sizeof before);
     store_close(reader);
 }
@@ -168,7 +169,7 @@ static void test_late_events_count_in_longer_spans(void **state)
     expiring_open(w, "minute=48h hour=10d day=62d");
     (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     int64_t seconds = report_cell(&w->reports[PAGES]) == SPAN_SECOND ? 1 : 0;
-    bool is_kept = fixture_ms("2026-03-15T09:59") >= expiring_marks(w->store).before_ms[SPAN_MINUTE];
+    bool is_kept = fixture_ms("2026-03-15T09:59") >= expiring_watermarks(w->store).before_ms[SPAN_MINUTE];
     for (int many = 0; many < 2; many++) {
         world_hit(w, PAGES, "/a", "2026-03-15T09:59", 1); /* no minute any more */
         world_hit(w, PAGES, "/a", "2026-03-01T09:59", 1); /* no hour */
@@ -183,12 +184,12 @@ static void test_late_events_count_in_longer_spans(void **state)
         assert_int_equal(world_book(w->store, "", "pages", "late.minute"), (3 - is_kept) * (many + 1));
         assert_int_equal(world_book(w->store, "", "pages", "late.hour"), 2 * (many + 1));
         assert_int_equal(world_book(w->store, "", "pages", "late.day"), many + 1);
-        for (int tidy = 0; tidy < 2; tidy++) {
+        for (int housekeep = 0; housekeep < 2; housekeep++) {
             assert_int_equal(hits(w, SPAN_MINUTE, "2026-03-15T10:00", "2026-04-01"), many * 20);
             assert_int_equal(hits(w, SPAN_HOUR, "2026-03-08", "2026-04-01"), 1 + many * 21);
             assert_int_equal(hits(w, SPAN_DAY, "2026-03-01", "2026-04-01"), 2 + many * 22);
             assert_int_equal(hits(w, SPAN_MONTH, "2025-01-01", "2026-04-01"), 3 + many * 23);
-            assert_true(store_tidy(w->store, true, &e));
+            assert_true(store_housekeep(w->store, true, &e));
             assert_int_equal(expiring_run(w, fixture_ms("2026-03-17T10:20")), 0);
         }
     }
@@ -212,7 +213,7 @@ static int64_t roll(struct game *g, int64_t below)
 static void play_batch(struct game *g, int64_t now_ms)
 {
     struct world *w = g->world;
-    int64_t month_ms = expiring_marks(w->store).before_ms[SPAN_MONTH];
+    int64_t month_ms = expiring_watermarks(w->store).before_ms[SPAN_MONTH];
     int64_t back_ms = roll(g, 4) == 0 ? 200LL * DAY_MS : 10LL * MINUTE_MS;
     for (int64_t i = 0, counts = roll(g, 40); i < counts; i++) {
         const char *key = g->keys[roll(g, COUNT_OF(g->keys))];
@@ -228,14 +229,15 @@ static void play_batch(struct game *g, int64_t now_ms)
 static void check_scan(struct game *g, struct store *st, int64_t now_ms)
 {
     enum span cell = report_cell(&st->reports[PAGES]);
-    enum span slot = cell + (enum span)roll(g, SPAN_COUNT - (int)cell);
-    struct marks marks = expiring_marks(st);
-    int64_t from_ms = span_floor(slot, now_ms - roll(g, roll(g, 2) == 0 ? 3LL * DAY_MS : 400LL * DAY_MS));
-    int64_t to_ms = plan_ceil(slot, from_ms + roll(g, 40LL * DAY_MS));
-    bool may = may_scan(st, slot, from_ms, to_ms);
-    assert_int_equal(may, from_ms >= marks.before_ms[slot] || from_ms == to_ms);
+    enum span resolution = cell + (enum span)roll(g, SPAN_COUNT - (int)cell);
+    struct watermarks watermarks = expiring_watermarks(st);
+    int64_t from_ms =
+        span_floor(resolution, now_ms - roll(g, roll(g, 2) == 0 ? 3LL * DAY_MS : 400LL * DAY_MS));
+    int64_t to_ms = plan_ceil(resolution, from_ms + roll(g, 40LL * DAY_MS));
+    bool may = may_scan(st, resolution, from_ms, to_ms);
+    assert_int_equal(may, from_ms >= watermarks.before_ms[resolution] || from_ms == to_ms);
     if (may)
-        assert_int_equal(world_sum(st, PAGES, slot, world_every_series, from_ms, to_ms, 1),
+        assert_int_equal(world_sum(st, PAGES, resolution, world_every_series, from_ms, to_ms, 1),
                          model_sum(&g->model, PAGES, NULL, NULL, from_ms, to_ms, 1));
 }
 
@@ -252,7 +254,7 @@ static void test_what_is_left_equals_a_naive_recount(void **state)
         now_ms += roll(&g, 12) == 0 ? 5LL * DAY_MS : roll(&g, 6LL * HOUR_MS);
         play_batch(&g, now_ms);
         if (roll(&g, 3) == 0)
-            assert_true(store_tidy(g.world->store, roll(&g, 2) == 0, &e));
+            assert_true(store_housekeep(g.world->store, roll(&g, 2) == 0, &e));
         if (roll(&g, 3) == 0)
             (void)expiring_run(g.world, now_ms + (roll(&g, 6) == 0 ? roll(&g, 40LL * DAY_MS) : 0));
         if (roll(&g, 3) == 0)
@@ -297,7 +299,7 @@ static void check_question(struct world *w, const char *from, const char *step, 
     text_fini(&out);
 }
 
-static void test_questions_are_answered_from_longer_slots(void **state)
+static void test_questions_are_answered_from_longer_buckets(void **state)
 {
     struct world *w = *state;
     expiring_open(w, "minute=48h hour=10d day=62d");
@@ -415,7 +417,7 @@ static void test_file_is_level_once_windows_are_full(void **state)
     expiring_open(w, "minute=48h hour=10d");
     for (int day = 0; day < 70; day++, day_ms += DAY_MS) {
         add_day(&g, day_ms, 24);
-        assert_true(store_tidy(w->store, false, &e));
+        assert_true(store_housekeep(w->store, false, &e));
         (void)expiring_run(w, day_ms + DAY_MS);
         int64_t pages = look(w, "PRAGMA page_count");
         least = day >= 50 && pages < least ? pages : least;
@@ -500,11 +502,11 @@ int main(void)
         cmocka_unit_test(test_texts_that_are_no_keep_are_refused),
     };
     const struct CMUnitTest tests[] = {
-        TEST(test_marks_are_there_before_anything_goes),
-        TEST(test_marks_never_go_back),
+        TEST(test_watermarks_are_there_before_anything_goes),
+        TEST(test_watermarks_never_go_back),
         TEST(test_late_events_count_in_longer_spans),
         TEST(test_what_is_left_equals_a_naive_recount),
-        TEST(test_questions_are_answered_from_longer_slots),
+        TEST(test_questions_are_answered_from_longer_buckets),
         TEST(test_ranking_compares_with_what_is_kept),
         TEST(test_file_is_level_once_windows_are_full),
         TEST(test_pages_are_given_back),

@@ -196,7 +196,7 @@ static void play_round(struct game *g, int round)
     }
     flush(g);
     if (roll(g, 3) == 0)
-        assert_true(store_tidy(g->stores[1], roll(g, 2) == 0, &e));
+        assert_true(store_housekeep(g->stores[1], roll(g, 2) == 0, &e));
 }
 
 /* The recount: of the samples of one range that are wanted. */

@@ -1,4 +1,4 @@
-/* One table says which documents there are: their times, where slots stand in them, and back. */
+/* One table says which documents there are: their times, where buckets stand in them, and back. */
 #include "store/mongo/handle/kind.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"
@@ -41,7 +41,7 @@ static void test_documents_are_those_of_the_drawing(void **state)
 }
 
 /* The row that the keys of a path lead to. */
-static bool find_row(const struct mongo_kind *k, enum span slot, const char *path, size_t *row)
+static bool find_row(const struct mongo_kind *k, enum span resolution, const char *path, size_t *row)
 {
     enum span span = k->span;
     *row = 0;
@@ -51,7 +51,7 @@ static bool find_row(const struct mongo_kind *k, enum span slot, const char *pat
         if (!mongo_row_below(--span, key, row))
             return false;
     }
-    assert_int_equal(span, slot);
+    assert_int_equal(span, resolution);
     return true;
 }
 
@@ -62,13 +62,14 @@ static void test_paths_lead_to_rows_and_rows_to_times(void **state)
     for (int i = 0; i < 20000; i++) {
         struct report r = {.layout = (enum report_layout)dice_roll(&d, 3)};
         int64_t at_ms = dice_roll(&d, CIVIL_END_MS);
-        enum span slot = report_cell(&r) + (enum span)dice_roll(&d, SPAN_COUNT - (int)report_cell(&r));
-        const struct mongo_kind *k = mongo_kind_for(&r, slot);
+        enum span resolution = report_cell(&r) + (enum span)dice_roll(&d, SPAN_COUNT - (int)report_cell(&r));
+        const struct mongo_kind *k = mongo_kind_for(&r, resolution);
         char path[MONGO_PATH_BYTES];
         size_t row;
-        assert_true(find_row(k, slot, mongo_path(k, slot, at_ms, path), &row));
-        assert_true(row < mongo_row_count(k, slot));
-        assert_int_equal(mongo_row_ms(slot, span_floor(k->span, at_ms), row), span_floor(slot, at_ms));
+        assert_true(find_row(k, resolution, mongo_path(k, resolution, at_ms, path), &row));
+        assert_true(row < mongo_row_count(k, resolution));
+        assert_int_equal(mongo_row_ms(resolution, span_floor(k->span, at_ms), row),
+                         span_floor(resolution, at_ms));
         assert_true(
             find_row(&mongo_year, SPAN_MONTH, mongo_path(&mongo_year, SPAN_MONTH, at_ms, path), &row));
         assert_int_equal(mongo_row_ms(SPAN_MONTH, span_floor(SPAN_YEAR, at_ms), row),
@@ -76,7 +77,7 @@ static void test_paths_lead_to_rows_and_rows_to_times(void **state)
     }
 }
 
-static void test_slots_are_read_from_the_fewest_documents(void **state)
+static void test_buckets_are_read_from_the_fewest_documents(void **state)
 {
     (void)state;
     static const enum span wanted[][SPAN_COUNT] = {
@@ -86,8 +87,8 @@ static void test_slots_are_read_from_the_fewest_documents(void **state)
     };
     for (int layout = 0; layout < 3; layout++) {
         struct report r = {.layout = (enum report_layout)layout};
-        for (enum span slot = report_cell(&r); slot < SPAN_COUNT; slot++)
-            assert_int_equal(mongo_kind_for(&r, slot)->span, wanted[layout][slot]);
+        for (enum span resolution = report_cell(&r); resolution < SPAN_COUNT; resolution++)
+            assert_int_equal(mongo_kind_for(&r, resolution)->span, wanted[layout][resolution]);
     }
 }
 
@@ -135,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_documents_are_those_of_the_drawing),
         cmocka_unit_test(test_paths_lead_to_rows_and_rows_to_times),
-        cmocka_unit_test(test_slots_are_read_from_the_fewest_documents),
+        cmocka_unit_test(test_buckets_are_read_from_the_fewest_documents),
         cmocka_unit_test(test_times_are_read_as_they_are_written),
         cmocka_unit_test(test_keys_that_are_none_are_passed_over),
     };

@@ -501,8 +501,8 @@ static void test_seconds_are_answered_where_they_are_counted(void **state)
                            PARAMETERS("report=pages", "from=2015-05-17T23:59:59", "to=2015-05-19T00:00:01"),
                            &out, &e));
     assert_int_equal(last.scan_count, 3);
-    assert_int_equal(last.reads[0].slot, SPAN_SECOND);
-    assert_int_equal(last.reads[1].slot, SPAN_DAY);
+    assert_int_equal(last.reads[0].resolution, SPAN_SECOND);
+    assert_int_equal(last.reads[1].resolution, SPAN_DAY);
     text_fini(&out);
 }
 

@@ -52,7 +52,7 @@ static void fill(struct game *g, struct world *w)
         }
         world_apply(w, 1);
         if (batch == 5)
-            assert_true(store_tidy(w->store, true, &e));
+            assert_true(store_housekeep(w->store, true, &e));
     }
 }
 

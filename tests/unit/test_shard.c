@@ -230,9 +230,9 @@ static void check_equal(struct game *g)
         const struct recount_cells *naive = &g->naive[r].cells, *taken = &g->taken[r].cells;
         for (size_t i = 0; i <= naive->mask; i++) {
             const struct recount_cell *want = recount_cells_at(naive, i);
-            if (want->slot_ms < 0)
+            if (want->bucket_ms < 0)
                 continue;
-            const struct recount_cell *have = recount_cells_find(taken, want->series, want->slot_ms);
+            const struct recount_cell *have = recount_cells_find(taken, want->series, want->bucket_ms);
             assert_non_null(have);
             assert_memory_equal(have->columns, want->columns, reports[r].column_count * sizeof(int64_t));
         }
@@ -462,7 +462,7 @@ static void test_sums_saturate(void **state)
 }
 
 /* Each report has its own mark, which others move; what the filter leaves out was never late. */
-static void test_events_before_the_mark_are_late(void **state)
+static void test_events_before_the_watermark_are_late(void **state)
 {
     _Atomic int64_t late_ms[REPORTS] = {0, 2000, 1001};
     struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms, 0};
@@ -492,7 +492,7 @@ int main(void)
         cmocka_unit_test(test_each_limit_makes_it_full),
         cmocka_unit_test(test_raw_memory),
         cmocka_unit_test(test_sums_saturate),
-        cmocka_unit_test(test_events_before_the_mark_are_late),
+        cmocka_unit_test(test_events_before_the_watermark_are_late),
     };
     return cmocka_run_group_tests(tests, setup_all, teardown_all);
 }

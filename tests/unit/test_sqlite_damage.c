@@ -21,9 +21,9 @@ static bool take_next(void *context, const struct position *p)
     return true;
 }
 
-static void nothing(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void nothing(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
-    (void)context, (void)series, (void)slot_ms, (void)values;
+    (void)context, (void)series, (void)bucket_ms, (void)values;
 }
 
 static bool no_series(void *context, uint32_t series, struct slice key)
@@ -78,7 +78,7 @@ static void write_more(struct store *st)
     next = next >= 0 && next < INT64_MAX - 100 ? next : 0;
     disk_add_batch(b, NULL, 4);
     check_answer(store_apply(st, batcher_seal(b, "access", next, next + 100), &e), &e);
-    check_answer(store_tidy(st, true, &e), &e);
+    check_answer(store_housekeep(st, true, &e), &e);
     batcher_free(b);
 }
 

@@ -36,10 +36,10 @@ static void apply_or_retry(struct store *st, struct batcher *b, int i)
     batcher_clear(b);
 }
 
-static void tidy_or_retry(struct store *st, bool all)
+static void housekeep_or_retry(struct store *st, bool all)
 {
     struct err e = {0};
-    while (!store_tidy(st, all, &e)) {
+    while (!store_housekeep(st, all, &e)) {
         assert_true(fault_vfs.failed > 0);
         check_told(&e);
     }
@@ -57,7 +57,7 @@ static bool play_with_fault(uint64_t fail_at, uint64_t failures, int code)
     for (int i = 0; i < DISK_BATCHES; i++) {
         apply_or_retry(st, b, i);
         if (i % 2 == 1)
-            tidy_or_retry(st, i == 5);
+            housekeep_or_retry(st, i == 5);
     }
     bool has_failed = fault_vfs.failed > 0;
     disk_check_counts(st, DISK_BATCHES);
@@ -147,7 +147,7 @@ static void check_crashed(int acknowledged)
     assert_true(store_positions(st, take_next, &next, &e));
     assert_in_range(next / 100, acknowledged, acknowledged + 1);
     disk_check_counts(st, (int)next / 100);
-    assert_true(store_tidy(st, true, &e));
+    assert_true(store_housekeep(st, true, &e));
     disk_check_counts(st, (int)next / 100);
     store_close(st);
 }
@@ -167,7 +167,7 @@ static void test_crash_within_any_write_leaves_whole_batches(void **state)
         for (int i = 0; i < DISK_BATCHES; i++) {
             apply_or_retry(st, b, i);
             if (i % 2 == 1)
-                tidy_or_retry(st, i == 5);
+                housekeep_or_retry(st, i == 5);
             if (acknowledged < 0 && fault_vfs.calls >= at)
                 acknowledged = i;
         }

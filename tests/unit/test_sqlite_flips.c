@@ -28,10 +28,10 @@ static void add(struct digest *d, const void *bytes, size_t len, uint64_t seed)
     d->sum += XXH3_64bits_withSeed(bytes, len, seed);
 }
 
-static void add_slot(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_slot(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct digest *d = context;
-    uint64_t where = (uint64_t)slot_ms << 8 ^ series;
+    uint64_t where = (uint64_t)bucket_ms << 8 ^ series;
     add(d, values, d->st->reports[d->report].column_count * sizeof *values, where);
 }
 
@@ -65,7 +65,8 @@ static void check_refusal(bool good, const struct err *e)
 static bool ask_report(struct digest *d, struct err *e)
 {
     for (enum span slot = SPAN_MINUTE; slot < SPAN_COUNT; slot++) {
-        struct scan scan = {.report = d->report, .slot = slot, .to_ms = CIVIL_END_MS, .rows_max = UINT64_MAX};
+        struct scan scan = {
+            .report = d->report, .resolution = slot, .to_ms = CIVIL_END_MS, .rows_max = UINT64_MAX};
         struct scan_stats stats = {0};
         for (uint32_t series = 0; series < 6; series++) {
             scan.series = (struct series_set){.kind = series == 0 ? SERIES_ALL : SERIES_ONE, .one = series};

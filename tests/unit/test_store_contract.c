@@ -11,9 +11,9 @@
 #define HITS  0
 #define BYTES 1
 
-static int64_t sum_all(struct world *w, enum span slot, const char *from, const char *to, size_t measure)
+static int64_t sum_all(struct world *w, enum span span, const char *from, const char *to, size_t measure)
 {
-    return world_sum(w->store, PAGES, slot, world_every_series, fixture_ms(from), fixture_ms(to), measure);
+    return world_sum(w->store, PAGES, span, world_every_series, fixture_ms(from), fixture_ms(to), measure);
 }
 
 static bool count_position(void *context, const struct position *p)
@@ -54,7 +54,7 @@ static void test_empty_store_holds_nothing(void **state)
     assert_false(found);
     for (enum span s = report_cell(&w->reports[PAGES]); s < SPAN_COUNT; s++)
         assert_int_equal(sum_all(w, s, "1970-01-01", "2100-01-01", HITS), 0);
-    assert_true(store_tidy(w->store, true, &e));
+    assert_true(store_housekeep(w->store, true, &e));
     assert_int_equal(store_find_report(w->store, slice_text("pages")), PAGES);
     assert_int_equal(store_find_report(w->store, slice_text("page")), -1);
 }
@@ -72,38 +72,38 @@ static void test_empty_batch_moves_the_position_only(void **state)
 }
 
 struct seen {
-    int64_t slots[8], hits[8];
+    int64_t buckets[8], hits[8];
     size_t count;
 };
 
-static void see(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void see(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct seen *seen = context;
     (void)series;
     for (size_t i = 0; i < seen->count; i++) {
-        if (seen->slots[i] == slot_ms) {
+        if (seen->buckets[i] == bucket_ms) {
             seen->hits[i] += values[HITS];
             return;
         }
     }
-    ASSERT(seen->count < COUNT_OF(seen->slots));
-    seen->slots[seen->count] = slot_ms;
+    ASSERT(seen->count < COUNT_OF(seen->buckets));
+    seen->buckets[seen->count] = bucket_ms;
     seen->hits[seen->count++] = values[HITS];
 }
 
-/* `expected`: pairs of slot and hits, NULL at the end. */
-static void check_slots(struct world *w, enum span slot, const char *from, const char *to,
-                        const char *const *expected, const int64_t *hits)
+/* `expected`: pairs of bucket and hits, NULL at the end. */
+static void check_buckets(struct world *w, enum span span, const char *from, const char *to,
+                          const char *const *expected, const int64_t *hits)
 {
     struct err e;
     struct seen seen = {0};
     struct scan_stats stats = {0};
-    struct scan scan = {PAGES, slot, fixture_ms(from), fixture_ms(to), world_every_series, 1000, 0};
+    struct scan scan = {PAGES, span, fixture_ms(from), fixture_ms(to), world_every_series, 1000, 0};
     assert_true(store_scan(w->store, &scan, see, &seen, &stats, &e));
     size_t count = 0;
     for (; expected[count] != NULL; count++) {
         size_t i = 0;
-        while (i < seen.count && seen.slots[i] != fixture_ms(expected[count]))
+        while (i < seen.count && seen.buckets[i] != fixture_ms(expected[count]))
             i++;
         assert_true(i < seen.count);
         assert_int_equal(seen.hits[i], hits[count]);
@@ -123,27 +123,27 @@ static void add_four_hits(struct world *w)
 static void check_four_hits(struct world *w)
 {
     const char *from = "2015-05-01", *to = "2015-07-01";
-    check_slots(w, SPAN_MINUTE, from, to,
-                (const char *const[]){"2015-05-17T10:05", "2015-05-17T23:59", "2015-06-01", NULL},
-                (const int64_t[]){2, 1, 1});
-    check_slots(w, SPAN_HOUR, from, to,
-                (const char *const[]){"2015-05-17T10:00", "2015-05-17T23:00", "2015-06-01", NULL},
-                (const int64_t[]){2, 1, 1});
-    check_slots(w, SPAN_DAY, from, to, (const char *const[]){"2015-05-17", "2015-06-01", NULL},
-                (const int64_t[]){3, 1});
-    check_slots(w, SPAN_MONTH, from, to, (const char *const[]){"2015-05-01", "2015-06-01", NULL},
-                (const int64_t[]){3, 1});
+    check_buckets(w, SPAN_MINUTE, from, to,
+                  (const char *const[]){"2015-05-17T10:05", "2015-05-17T23:59", "2015-06-01", NULL},
+                  (const int64_t[]){2, 1, 1});
+    check_buckets(w, SPAN_HOUR, from, to,
+                  (const char *const[]){"2015-05-17T10:00", "2015-05-17T23:00", "2015-06-01", NULL},
+                  (const int64_t[]){2, 1, 1});
+    check_buckets(w, SPAN_DAY, from, to, (const char *const[]){"2015-05-17", "2015-06-01", NULL},
+                  (const int64_t[]){3, 1});
+    check_buckets(w, SPAN_MONTH, from, to, (const char *const[]){"2015-05-01", "2015-06-01", NULL},
+                  (const int64_t[]){3, 1});
     assert_int_equal(sum_all(w, SPAN_DAY, "2015-05-17", "2015-05-18", BYTES), 111);
 }
 
-static void test_counts_are_found_at_every_slot(void **state)
+static void test_counts_are_found_at_every_bucket(void **state)
 {
     struct world *w = *state;
     struct err e;
     add_four_hits(w);
     world_apply(w, 400);
     check_four_hits(w);
-    assert_true(store_tidy(w->store, true, &e));
+    assert_true(store_housekeep(w->store, true, &e));
     check_four_hits(w);
 }
 
@@ -153,7 +153,7 @@ static void test_range_of_a_scan_ends_before_to(void **state)
     struct err e;
     add_four_hits(w);
     world_apply(w, 400);
-    for (int tidy = 0; tidy < 2; tidy++) {
+    for (int housekeep = 0; housekeep < 2; housekeep++) {
         assert_int_equal(sum_all(w, SPAN_MINUTE, "2015-05-17T10:05", "2015-05-17T10:06", HITS), 2);
         assert_int_equal(sum_all(w, SPAN_MINUTE, "2015-05-17T10:06", "2015-05-17T23:59", HITS), 0);
         assert_int_equal(sum_all(w, SPAN_MINUTE, "2015-05-17T10:04", "2015-05-17T10:05", HITS), 0);
@@ -162,7 +162,7 @@ static void test_range_of_a_scan_ends_before_to(void **state)
         assert_int_equal(sum_all(w, SPAN_HOUR, "2015-05-17T23:00", "2015-05-18T00:00", HITS), 1);
         assert_int_equal(sum_all(w, SPAN_DAY, "2015-05-18", "2015-06-01", HITS), 0);
         assert_int_equal(sum_all(w, SPAN_MONTH, "2015-06-01", "2015-07-01", HITS), 1);
-        assert_true(store_tidy(w->store, true, &e));
+        assert_true(store_housekeep(w->store, true, &e));
     }
 }
 
@@ -177,24 +177,24 @@ static void test_scan_of_one_all_or_some_series(void **state)
     }
     world_apply(w, 300);
     int64_t from = fixture_ms("2015-05-01"), to = fixture_ms("2015-06-01");
-    for (int tidy = 0; tidy < 2; tidy++) {
-        for (enum span slot = report_cell(&w->reports[PAGES]); slot < SPAN_COUNT; slot++) {
-            assert_int_equal(world_sum(w->store, PAGES, slot, world_every_series, from, to, HITS), 300);
+    for (int housekeep = 0; housekeep < 2; housekeep++) {
+        for (enum span span = report_cell(&w->reports[PAGES]); span < SPAN_COUNT; span++) {
+            assert_int_equal(world_sum(w->store, PAGES, span, world_every_series, from, to, HITS), 300);
             struct series_set one = world_one_series(w->store, PAGES, "/213");
-            assert_int_equal(world_sum(w->store, PAGES, slot, one, from, to, BYTES), 1 << (213 % 8));
+            assert_int_equal(world_sum(w->store, PAGES, span, one, from, to, BYTES), 1 << (213 % 8));
 
             uint64_t bits[5] = {0};
             uint32_t other = world_one_series(w->store, PAGES, "/299").one;
             bits[one.one / 64] |= (uint64_t)1 << one.one % 64;
             bits[other / 64] |= (uint64_t)1 << other % 64;
             struct series_set set = {.kind = SERIES_SET, .bits = bits, .bits_max = 301};
-            assert_int_equal(world_sum(w->store, PAGES, slot, set, from, to, HITS), 2);
+            assert_int_equal(world_sum(w->store, PAGES, span, set, from, to, HITS), 2);
             set.bits_max = one.one < other ? other : one.one; /* now without the greater one */
-            assert_int_equal(world_sum(w->store, PAGES, slot, set, from, to, HITS), 1);
+            assert_int_equal(world_sum(w->store, PAGES, span, set, from, to, HITS), 1);
             set.bits_max = 0;
-            assert_int_equal(world_sum(w->store, PAGES, slot, set, from, to, HITS), 0);
+            assert_int_equal(world_sum(w->store, PAGES, span, set, from, to, HITS), 0);
         }
-        assert_true(store_tidy(w->store, true, &e));
+        assert_true(store_housekeep(w->store, true, &e));
     }
 }
 
@@ -206,7 +206,7 @@ static void test_adding_twice_adds_up(void **state)
         add_four_hits(w);
         world_apply(w, 400);
         if (i == 1)
-            assert_true(store_tidy(w->store, true, &e));
+            assert_true(store_housekeep(w->store, true, &e));
     }
     assert_int_equal(sum_all(w, SPAN_MINUTE, "2015-05-17T10:05", "2015-05-17T10:06", HITS), 6);
     assert_int_equal(sum_all(w, SPAN_MONTH, "2015-05-01", "2015-06-01", BYTES), 333);
@@ -442,17 +442,17 @@ static void test_late_minutes_years_apart_each_find_their_place(void **state)
         world_hit(w, PAGES, "/a", times[i], 1); /* a few in a batch of their own, oldest first */
         world_apply(w, 1);
     }
-    for (int tidy = 0; tidy < 2; tidy++) {
+    for (int housekeep = 0; housekeep < 2; housekeep++) {
         for (size_t i = 0; i < count; i++) {
             int64_t minute = fixture_ms(times[i]), expected = i % 2 == 0 ? 2 : 1;
-            for (enum span slot = report_cell(&w->reports[PAGES]); slot < SPAN_COUNT; slot++) {
-                int64_t from = span_floor(slot, minute), to = span_next(slot, from);
-                bool two_in_it = slot == SPAN_MONTH && strncmp(times[i], "2016-02", 7) == 0;
-                assert_int_equal(world_sum(w->store, PAGES, slot, world_every_series, from, to, HITS),
+            for (enum span span = report_cell(&w->reports[PAGES]); span < SPAN_COUNT; span++) {
+                int64_t from = span_floor(span, minute), to = span_next(span, from);
+                bool two_in_it = span == SPAN_MONTH && strncmp(times[i], "2016-02", 7) == 0;
+                assert_int_equal(world_sum(w->store, PAGES, span, world_every_series, from, to, HITS),
                                  two_in_it ? 3 : expected);
             }
         }
-        assert_true(store_tidy(w->store, true, &e));
+        assert_true(store_housekeep(w->store, true, &e));
     }
 }
 
@@ -468,7 +468,7 @@ static void test_sums_stay_at_the_end_of_int64(void **state)
     world_hit(w, PAGES, "/b", "2015-05-17T10:05", 1);
     world_hit(w, PAGES, "/c", "2015-05-17T10:06", (int64_t)1 << 62);
     world_apply(w, 1);
-    for (int tidy = 0; tidy < 2; tidy++) {
+    for (int housekeep = 0; housekeep < 2; housekeep++) {
         int64_t from = fixture_ms("2015-05-17"), to = fixture_ms("2015-05-18");
         for (enum span s = report_cell(&w->reports[PAGES]); s <= SPAN_DAY; s++) {
             struct series_set a = world_one_series(w->store, PAGES, "/a");
@@ -479,7 +479,7 @@ static void test_sums_stay_at_the_end_of_int64(void **state)
             assert_true(world_sum(w->store, PAGES, s, c, from, to, BYTES) == INT64_MAX);
             assert_int_equal(world_sum(w->store, PAGES, s, c, from, to, HITS), 2);
         }
-        assert_true(store_tidy(w->store, true, &e));
+        assert_true(store_housekeep(w->store, true, &e));
     }
 }
 
@@ -572,7 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_empty_store_holds_nothing),
         TEST(test_empty_batch_moves_the_position_only),
-        TEST(test_counts_are_found_at_every_slot),
+        TEST(test_counts_are_found_at_every_bucket),
         TEST(test_range_of_a_scan_ends_before_to),
         TEST(test_scan_of_one_all_or_some_series),
         TEST(test_adding_twice_adds_up),

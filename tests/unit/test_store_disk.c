@@ -12,11 +12,12 @@
 #define PAGES FIXTURE_PAGES
 #define HITS  0
 
-static int64_t hits_of(struct store *st, enum span slot, const char *from, const char *to)
+static int64_t hits_of(struct store *st, enum span resolution, const char *from, const char *to)
 {
     int report = store_find_report(st, slice_text("pages"));
     assert_true(report >= 0);
-    return world_sum(st, (size_t)report, slot, world_every_series, fixture_ms(from), fixture_ms(to), HITS);
+    return world_sum(st, (size_t)report, resolution, world_every_series, fixture_ms(from), fixture_ms(to),
+                     HITS);
 }
 
 /* Two in May, one in June. */
@@ -191,14 +192,14 @@ static void test_what_a_dead_writer_left_is_finished_by_one_that_lives(void **st
     assert_true(store_apply(second, batcher_seal(batcher, "other", 0, 10), &e));
     command(w, "{\"delete\": \"pages.day\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
     mongo_of(w->store)->writer.kept_ms = 1; /* long ago */
-    assert_true(store_tidy(w->store, false, &e));
+    assert_true(store_housekeep(w->store, false, &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 0); /* it lives */
     command(
         w,
         "{\"update\": \"ledger\", \"updates\": [{\"q\": {\"_id\": \"ledger\"}, \"u\": {\"$set\": "
         "{\"writers.w1.host\": \"gone\", \"writers.w1.lease\": {\"$date\": \"2020-01-01T00:00:00Z\"}}}}]}");
     mongo_of(w->store)->writer.kept_ms = 1;
-    assert_true(store_tidy(w->store, false, &e));
+    assert_true(store_housekeep(w->store, false, &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 1);
     batcher_free(batcher);
     store_close(second);
@@ -212,8 +213,8 @@ static void test_seal_that_is_sent_again_counts_once(void **state)
     world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
     const struct batch *batch = batcher_seal(w->batcher, "access", 0, 100);
     assert_true(store_apply(w->store, batch, &e));
-    assert_true(store_tidy(w->store, true, &e));
-    mongo_of(w->store)->batch.step = STEP_SEALING;
+    assert_true(store_housekeep(w->store, true, &e));
+    mongo_of(w->store)->batch.step = STEP_COMMITTING;
     assert_true(store_apply(w->store, batch, &e));
     assert_int_equal(hits_of(w->store, SPAN_DAY, "2015-05-17", "2015-05-18"), 1);
     batcher_clear(w->batcher);
@@ -250,7 +251,7 @@ static void test_reader_sees_what_was_applied_so_far(void **state)
     for (int i = 0; i < 4; i++) {
         apply_three_hits(w);
         if (i == 2)
-            assert_true(store_tidy(w->store, true, &e));
+            assert_true(store_housekeep(w->store, true, &e));
         assert_int_equal(hits_of(reader, SPAN_DAY, "2015-05-01", "2015-06-01"), 2 * (i + 1));
     }
     store_close(reader);

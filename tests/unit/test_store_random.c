@@ -86,23 +86,23 @@ static bool is_wanted(void *context, struct slice key)
 
 struct sums {
     struct game *game;
-    enum span slot;
-    uint32_t series[8192]; /* one entry per (series, slot) that a scan named */
-    int64_t slots[8192], values[8192][MODEL_MEASURES];
+    enum span resolution;
+    uint32_t series[8192]; /* one entry per (series, bucket) that a scan named */
+    int64_t buckets[8192], values[8192][MODEL_MEASURES];
     size_t count;
 };
 
-static void take(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void take(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct sums *sums = context;
     size_t i = 0;
-    assert_int_equal(span_floor(sums->slot, slot_ms), slot_ms);
-    while (i < sums->count && (sums->series[i] != series || sums->slots[i] != slot_ms))
+    assert_int_equal(span_floor(sums->resolution, bucket_ms), bucket_ms);
+    while (i < sums->count && (sums->series[i] != series || sums->buckets[i] != bucket_ms))
         i++;
     if (i == sums->count) {
         assert_true(++sums->count <= COUNT_OF(sums->series));
         sums->series[i] = series;
-        sums->slots[i] = slot_ms;
+        sums->buckets[i] = bucket_ms;
         memset(sums->values[i], 0, sizeof sums->values[i]);
     }
     for (size_t m = 0; m < MODEL_MEASURES; m++)
@@ -135,14 +135,14 @@ static void check_scan(struct game *g, struct store *st, int round)
     struct scan_stats stats = {0};
     struct scan scan = {.report = FIXTURE_PAGES, .rows_max = UINT64_MAX};
     enum span finest = report_cell(&st->reports[FIXTURE_PAGES]);
-    scan.slot = finest + (enum span)roll(g, SPAN_COUNT - (int)finest);
+    scan.resolution = finest + (enum span)roll(g, SPAN_COUNT - (int)finest);
     int64_t length = roll(g, 2) == 0 ? 2LL * HOUR_MS : 50LL * DAY_MS;
     int64_t from = roll(g, 8) == 0 ? 0 : g->base_ms + roll(g, round * 7LL * HOUR_MS + HOUR_MS);
-    scan.from_ms = span_floor(scan.slot, from);
-    scan.to_ms = span_floor(scan.slot, from == 0 ? CIVIL_END_MS : from + roll(g, length));
+    scan.from_ms = span_floor(scan.resolution, from);
+    scan.to_ms = span_floor(scan.resolution, from == 0 ? CIVIL_END_MS : from + roll(g, length));
     roll_set(g, &scan.series, bits);
     sums.game = g;
-    sums.slot = scan.slot;
+    sums.resolution = scan.resolution;
     sums.count = 0;
     assert_true(
         store_series_each(st, FIXTURE_PAGES, look_at, NULL, &e)); /* then all numbers mean something */
@@ -151,7 +151,7 @@ static void check_scan(struct game *g, struct store *st, int round)
     int64_t total = 0;
     for (size_t i = 0; i < sums.count; i++) {
         struct wanted one = {.store = st, .series = sums.series[i]};
-        int64_t slot_from = sums.slots[i], slot_to = span_next(scan.slot, slot_from);
+        int64_t slot_from = sums.buckets[i], slot_to = span_next(scan.resolution, slot_from);
         assert_true(slot_from >= scan.from_ms && slot_to <= scan.to_ms);
         for (size_t m = 0; m < MODEL_MEASURES && i < 50; m++)
             assert_int_equal(sums.values[i][m],
@@ -191,7 +191,7 @@ static void test_random_batches_equal_a_naive_recount(void **state)
     for (int round = 0; round < rounds; round++) {
         play_batch(g, round);
         if (roll(g, 3) == 0)
-            assert_true(store_tidy(g->world->store, roll(g, 2) == 0, &e));
+            assert_true(store_housekeep(g->world->store, roll(g, 2) == 0, &e));
         if (world_kind->on_disk && roll(g, 10) == 0)
             world_reopen(g->world);
         for (int i = 0; i < 6; i++)

@@ -36,19 +36,19 @@ static void test_scan_of_ever_more_series(void **state)
         bytes += i;
         if (i % 23 != 0 && i != 99)
             continue;
-        for (enum span slot = SPAN_MINUTE; slot <= SPAN_DAY; slot++) {
-            assert_int_equal(world_sum(w->store, PAGES, slot, set, from, to, HITS), i + 1);
-            assert_int_equal(world_sum(w->store, PAGES, slot, set, from, to, BYTES), bytes);
+        for (enum span resolution = SPAN_MINUTE; resolution <= SPAN_DAY; resolution++) {
+            assert_int_equal(world_sum(w->store, PAGES, resolution, set, from, to, HITS), i + 1);
+            assert_int_equal(world_sum(w->store, PAGES, resolution, set, from, to, BYTES), bytes);
         }
     }
-    assert_true(store_tidy(w->store, true, &e));
+    assert_true(store_housekeep(w->store, true, &e));
     assert_int_equal(world_sum(w->store, PAGES, SPAN_HOUR, set, from, to, BYTES), bytes);
 }
 
-static void add_both(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void add_both(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     int64_t *sums = context;
-    (void)series, (void)slot_ms;
+    (void)series, (void)bucket_ms;
     sums[HITS] += values[HITS];
     sums[BYTES] += values[BYTES];
 }
@@ -61,12 +61,12 @@ static void test_scan_of_some_measures(void **state)
     world_hit(w, PAGES, "/a", "2015-05-17T10:05:59", 100);
     world_hit(w, PAGES, "/b", "2015-05-17T23:59", 11);
     world_apply(w, 3);
-    for (enum span slot = SPAN_MINUTE; slot <= SPAN_MONTH; slot++) {
+    for (enum span resolution = SPAN_MINUTE; resolution <= SPAN_MONTH; resolution++) {
         for (uint32_t measures = 0; measures < 4; measures++) {
             int64_t sums[2] = {0};
             struct scan_stats stats = {0};
             struct scan scan = {
-                PAGES, slot,    fixture_ms("2015-05-01"), fixture_ms("2015-07-01"), world_every_series,
+                PAGES, resolution, fixture_ms("2015-05-01"), fixture_ms("2015-07-01"), world_every_series,
                 1000,  measures};
             assert_true(store_scan(w->store, &scan, add_both, sums, &stats, &e));
             if (measures == 0 || (measures & 1 << HITS) != 0)

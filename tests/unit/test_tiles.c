@@ -33,11 +33,11 @@ static void check_scan(const struct tiles_scan *scan, uint8_t *times, struct row
     assert_int_equal(scan->from_ms, scan->tiles[0].from_ms);
     assert_int_equal(scan->to_ms, scan->tiles[scan->tile_count - 1].to_ms);
     assert_true(scan->from_ms >= rows.from_ms && scan->to_ms <= rows.to_ms);
-    for (int64_t ms = scan->from_ms; ms < scan->to_ms; ms = span_next(scan->slot, ms)) {
-        assert_int_equal(span_floor(scan->slot, ms), ms);
+    for (int64_t ms = scan->from_ms; ms < scan->to_ms; ms = span_next(scan->resolution, ms)) {
+        assert_int_equal(span_floor(scan->resolution, ms), ms);
         if (!tiles_has(scan, ms))
             continue;
-        for (int64_t at_ms = ms; at_ms < span_next(scan->slot, ms); at_ms += MINUTE_MS)
+        for (int64_t at_ms = ms; at_ms < span_next(scan->resolution, ms); at_ms += MINUTE_MS)
             times[(at_ms - rows.from_ms) / MINUTE_MS]++;
     }
 }
@@ -71,7 +71,7 @@ static void test_every_minute_of_every_row_is_read_once(void **state)
     }
 }
 
-/* How many scans of which slots: "1 hour, 3 minute". */
+/* How many scans of which buckets: "1 hour, 3 minute". */
 static void check_scans(const char *zone, const char *from, const char *to, const char *by,
                         const char *expected)
 {
@@ -87,7 +87,7 @@ static void check_scans(const char *zone, const char *from, const char *to, cons
     add_rows(&tiles, &step, z, asked);
     struct tiles_scan *scans = tiles_scans(&tiles, &count);
     for (size_t i = 0; i < count; i++)
-        counts[scans[i].slot]++;
+        counts[scans[i].resolution]++;
     for (int s = SPAN_COUNT - 1; s >= 0; s--) {
         size_t len = strlen(text);
         if (counts[s] > 0)
@@ -99,7 +99,7 @@ static void check_scans(const char *zone, const char *from, const char *to, cons
     tiles_fini(&tiles);
 }
 
-static void test_rows_of_one_slot_are_one_scan(void **state)
+static void test_rows_of_one_bucket_are_one_scan(void **state)
 {
     (void)state;
     check_scans("UTC", "2015-01-01", "2016-01-01", "month", "1 month");
@@ -133,7 +133,7 @@ static void test_a_gap_longer_than_what_is_behind_it_is_not_read(void **state)
     struct tiles_scan *scans = tiles_scans(&tiles, &count);
     assert_int_equal(count, COUNT_OF(expected));
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(scans[i].slot, expected[i]);
+        assert_int_equal(scans[i].resolution, expected[i]);
     free(scans);
     tiles_fini(&tiles);
 }
@@ -157,7 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_minute_of_every_row_is_read_once),
-        cmocka_unit_test(test_rows_of_one_slot_are_one_scan),
+        cmocka_unit_test(test_rows_of_one_bucket_are_one_scan),
         cmocka_unit_test(test_edges_of_a_zone_are_scans_of_their_own),
         cmocka_unit_test(test_a_gap_longer_than_what_is_behind_it_is_not_read),
         cmocka_unit_test(test_what_is_before_1970_is_not_read),

@@ -128,7 +128,7 @@ static bool scan_moving(struct store *st, const struct scan *scan, scan_fn *fn, 
     return moving.times-- > 0 ? err_set_retryable(e, EX_UNAVAILABLE, "it has just expired") : good;
 }
 
-static void move_marks(struct store *st)
+static void move_watermarks(struct store *st)
 {
     moving.real = st->reader;
     moving.ops = *st->reader;
@@ -145,7 +145,7 @@ static void verify_as(struct desk *k, const char *path)
     FILE *out = open_memstream(&k->said, &k->said_len);
     struct store *st = store_open(k->url, STORE_READ, NULL, 0, &e);
     assert_non_null(st);
-    move_marks(st);
+    move_watermarks(st);
     verify_init(&v, k->config, st, out);
     assert_true(store_positions(st, take_position, &p, &e));
     if (!verify_file(&v, path, fixture_decode(), &p, &e) || !verify_buckets(&v, &e))
@@ -211,7 +211,7 @@ static void change_body(struct desk *k, const char *table, int64_t by)
     body_buffer_fini(&changed);
 }
 
-static void test_marks_that_move_meanwhile_are_no_difference(void **state)
+static void test_watermarks_that_move_meanwhile_are_no_difference(void **state)
 {
     struct desk *k = *state;
     count(k, FIXTURE_COUNT);
@@ -224,13 +224,13 @@ static void test_changed_count_is_found_in_every_level(void **state)
 {
     struct desk *k = *state;
     static const struct {
-        const char *table, *slot;
+        const char *table, *resolution;
     } levels[] = {{"hour_1", "minute"}, {"day_1", "hour"}, {"month_1", "day"}, {"year_1", "month"}};
     count(k, FIXTURE_COUNT);
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
         char words[32];
         change_body(k, levels[i].table, 1);
-        snprintf(words, sizeof words, "by %s: stored ", levels[i].slot);
+        snprintf(words, sizeof words, "by %s: stored ", levels[i].resolution);
         assert_said(k, words);
         assert_non_null(strstr(k->said, "site \"\" hits 2015-0"));
         change_body(k, levels[i].table, -1); /* may leave a slot of zeros, which counts nothing */
@@ -341,7 +341,7 @@ static void test_other_series_take_what_misses(void **state)
     assert_said(k, "by day: stored ");
 }
 
-static void test_every_length_of_slot_sees_a_lost_day(void **state)
+static void test_every_length_of_bucket_sees_a_lost_day(void **state)
 {
     struct desk *k = *state;
     count(k, FIXTURE_COUNT);
@@ -357,7 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_untouched_store_is_all_equal),
-        TEST(test_marks_that_move_meanwhile_are_no_difference),
+        TEST(test_watermarks_that_move_meanwhile_are_no_difference),
         TEST(test_changed_count_is_found_in_every_level),
         TEST(test_missing_and_surplus_rows_are_found),
         TEST(test_changed_key_of_a_series_is_found),
@@ -366,7 +366,7 @@ int main(void)
         TEST(test_many_differences_are_cut_short),
         TEST(test_report_added_later_is_compared_since_then),
         TEST(test_other_series_take_what_misses),
-        TEST(test_every_length_of_slot_sees_a_lost_day),
+        TEST(test_every_length_of_bucket_sees_a_lost_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

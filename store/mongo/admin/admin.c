@@ -6,7 +6,7 @@
 #include "store/mongo/admin/task.h"
 #include "store/mongo/admin/validator.h"
 #include "store/mongo/catalog/catalog.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/raw/place.h"
 
 /* Notes a failure, which mongo_admin() returns at its end. If the server is gone, the walk ends. */

@@ -1,9 +1,9 @@
 /* Copies a database beside its writers: mongo/admin/copy.h says why the copy is whole.
  *
  * Order : 1. the backup is noted in the ledger, so that logs stay; 2. documents, each as it is at its moment;
- *         3. the ledger; 4. the logs of all batches sealed in between; 5. what must not be older than the
+ *         3. the ledger; 4. the logs of all batches committed in between; 5. what must not be older than the
  *         ledger: the reports with their expiry watermarks, and raw events, which are inserted before their
- *         batch is sealed.
+ *         batch is committed.
  * Pages : documents are read in order of `_id`, some at a time; each request continues behind the last one. A
  *         cursor in the order of the disk may miss a document that moves while it is updated.
  */
@@ -64,7 +64,7 @@ struct backing {
 /* ---- writers are told */
 
 /* Notes the backup (`is_new`), or renews the note. `ledger` is the ledger afterwards, acknowledged with the
- * write concern of a seal. */
+ * write concern of a commit. */
 static bool hold(struct backing *g, bool is_new, bson_t *ledger)
 {
     char path[ID_BYTES + 32], owner[64] = "";
@@ -305,8 +305,8 @@ static bool list_logs(struct backing *g, struct logs *l)
     return good;
 }
 
-/* If several writers used a number, the last one sealed it: a writer that takes a slot begins behind all
- * that was sealed in it. */
+/* If several writers used a number, the last one committed it: a writer that takes a slot begins behind all
+ * that was committed in it. */
 static size_t find_log(const struct logs *l, int64_t seq)
 {
     size_t i = l->count;
@@ -325,9 +325,9 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
                              (int)(MONGO_HOLD_MS / MINUTE_MS));
 }
 
-/* Finds the batches that were sealed since documents were copied, the last one first. Batches that were only
- * logged are left out. */
-static bool find_sealed(struct backing *g, const struct logs *l, int i, struct logs *sealed)
+/* Finds the batches that were committed since documents were copied, the last one first. Batches that were
+ * only logged are left out. */
+static bool find_committed(struct backing *g, const struct logs *l, int i, struct logs *committed)
 {
     char path[64];
     snprintf(path, sizeof path, "writers.%s.seq", l->slot);
@@ -336,8 +336,9 @@ static bool find_sealed(struct backing *g, const struct logs *l, int i, struct l
         size_t at = find_log(l, seq);
         if (at == l->count)
             return refuse_log(g, l->slot, seq, "gone");
-        sealed->list = xgrow(sealed->list, &sealed->capacity, sealed->count + 1, sizeof *sealed->list);
-        sealed->list[sealed->count++] = l->list[at];
+        committed->list =
+            xgrow(committed->list, &committed->capacity, committed->count + 1, sizeof *committed->list);
+        committed->list[committed->count++] = l->list[at];
         if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
             return true; /* it was open when copying began */
         if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
@@ -398,14 +399,14 @@ static bool copy_log(struct backing *g, const char *slot, const struct logged *l
 
 static bool copy_logs_of(struct backing *g, int i)
 {
-    struct logs l = {.count = 0}, sealed = {.count = 0};
+    struct logs l = {.count = 0}, committed = {.count = 0};
     snprintf(l.slot, sizeof l.slot, "w%d", i);
-    bool good = list_logs(g, &l) && find_sealed(g, &l, i, &sealed);
-    for (size_t n = sealed.count; good && n > 0; n--)
-        good = goes_on(g, MONGO_BATCHES) && copy_log(g, l.slot, &sealed.list[n - 1]);
-    g->batches += sealed.count;
+    bool good = list_logs(g, &l) && find_committed(g, &l, i, &committed);
+    for (size_t n = committed.count; good && n > 0; n--)
+        good = goes_on(g, MONGO_BATCHES) && copy_log(g, l.slot, &committed.list[n - 1]);
+    g->batches += committed.count;
     free(l.list);
-    free(sealed.list);
+    free(committed.list);
     return good;
 }
 

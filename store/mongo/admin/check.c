@@ -3,9 +3,9 @@
  * the ledger does not know, and new batches with the same numbers pass for applied; or documents lack
  * batches that the ledger calls done.
  *
- * Order : numbers only grow, and a batch is sealed before any document has it. So the ledger is read before
- *         the documents, for the batches that they must have, and again after them, for those that they may
- *         have.
+ * Order : numbers only grow, and a batch is committed before any document has it. So the ledger is read
+ *         before the documents, for the batches that they must have, and again after them, for those that
+ *         they may have.
  */
 #include "store/mongo/admin/check.h"
 
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/wire/field.h"
@@ -242,7 +242,7 @@ static void check_behind(struct checking *g)
 static bool check_fence(struct checking *g, size_t i, struct err *e)
 {
     const struct mongo_collection *c = &g->names[i];
-    struct mongo_stamps stamps = {0};
+    struct mongo_version_stamps stamps = {0};
     for (size_t t = 0; t < MONGO_TARGETS && c->holds == HOLDS_DOCUMENTS; t++) {
         if (c->kind != mongo_targets[t].kind || g->collections[i].fence == 0)
             continue;

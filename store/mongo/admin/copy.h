@@ -2,13 +2,13 @@
  * writers (mongo/ledger/copies.h).
  *
  * Why a backup beside writers is whole (docs/LEDGER.md, "Backup"): documents are copied one after the other,
- * each as it is at its moment; then the ledger; and with it the log of every batch that was sealed since the
- * first document was copied. Restore applies these logs under their guards, as a recovery does. So each
+ * each as it is at its moment; then the ledger; and with it the log of every batch that was committed since
+ * the first document was copied. Restore applies these logs under their guards, as a recovery does. So each
  * document gets all batches that the ledger has, whenever it was copied.
  *
  *   ledger    { …, backups: { ID: { until: ISODate(…), owner: "host 4711" } } }   while backups go on
  *             { …, restoring: { since: ISODate(…) } }   in a copy, until it is restored: nobody counts
- *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had sealed before
+ *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had committed before
  *
  * Logs   : while a backup goes on, writers delete no logs; they ask before they do. At the end the backup
  *          checks by `prev` that it has every log, else it fails.

@@ -461,7 +461,7 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 
 /* ---- the ledger */
 
-/* Frees a slot: its batches are done, and its former writer cannot seal in it any more. */
+/* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
 static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
 {
     static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};
@@ -553,7 +553,7 @@ bool mongo_restore(const struct backup *b, struct text *said, struct err *e)
     if (good)
         text_printf(said,
                     "%s: %" PRIu64 " documents, and %zu batches that were counted while they were copied; "
-                                   "the next run counts again what came after the backup\n",
+                    "the next run counts again what came after the backup\n",
                     mongo_client_name(r.m->client), r.documents, r.batches);
     if (r.m != NULL)
         mongo_free(r.m);

@@ -25,7 +25,7 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
         return false;
     c = (struct mongo_collection){.holds = HOLDS_TOP, .report = report};
     mongo_collection(m, report, MONGO_TOP, c.name);
-    return !mongo_top_is_kept(&m->reports[report]) || fn(context, &c, e);
+    return !mongo_top_is_cached(&m->reports[report]) || fn(context, &c, e);
 }
 
 static bool each_raw(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)

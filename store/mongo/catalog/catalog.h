@@ -10,7 +10,7 @@
  *
  * Validators : what tallyd writes always passes. In writes of others, every counter is checked if the server
  *              supports additionalProperties; else only members with fixed names. Logs and the ledger have
- *              no validator: others have no reason to change logs, and each seal compares its part of the
+ *              no validator: others have no reason to change logs, and each commit compares its part of the
  *              ledger.
  */
 #pragma once

@@ -82,8 +82,8 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
 }
 
 /* Adds the time buckets of a resolution, which are `depth` levels below the document. */
-static void add_slots(const struct schema *s, bson_t *to, const char *name, const struct measure *m,
-                      int depth)
+static void add_buckets(const struct schema *s, bson_t *to, const char *name, const struct measure *m,
+                        int depth)
 {
     bson_t of;
     if (depth == 0) {
@@ -93,20 +93,20 @@ static void add_slots(const struct schema *s, bson_t *to, const char *name, cons
     bson_append_document_begin(to, name, -1, &of);
     BSON_APPEND_UTF8(&of, "bsonType", "object");
     if (s->whole)
-        add_slots(s, &of, "additionalProperties", m, depth - 1);
+        add_buckets(s, &of, "additionalProperties", m, depth - 1);
     bson_append_document_end(to, &of);
 }
 
 static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
 {
     if (s->c->kind == &mongo_week) {
-        add_slots(s, to, mongo_member(SPAN_WEEK), m, 0);
-        add_slots(s, to, mongo_member(SPAN_DAY), m, 1);
+        add_buckets(s, to, mongo_member(SPAN_WEEK), m, 0);
+        add_buckets(s, to, mongo_member(SPAN_DAY), m, 1);
         return;
     }
     int longest = (int)s->c->kind->span - is_rolled(s); /* years have no sum */
     for (int span = longest; span >= (int)s->c->kind->finest; span--)
-        add_slots(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
+        add_buckets(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
 }
 
 static void add_measures(const struct schema *s, bson_t *to)

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/doc/read.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 struct months {
     struct mongo_store *m;
     const struct scan *scan;
-    const struct mongo_stamps *stamps;
+    const struct mongo_version_stamps *stamps;
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
@@ -30,11 +30,11 @@ static bool is_rolled(const struct months *s, int64_t month_ms)
 }
 
 /* A year may still have an old value of a month that is not rolled up now. */
-static void see_rolled(void *context, uint32_t series, int64_t slot_ms, const int64_t *values)
+static void see_rolled(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     const struct months *s = context;
-    if (is_rolled(s, slot_ms))
-        s->fn(s->context, series, slot_ms, values);
+    if (is_rolled(s, bucket_ms))
+        s->fn(s->context, series, bucket_ms, values);
 }
 
 static bool scan_part(struct months *s, const struct mongo_kind *kind, int64_t from_ms, int64_t to_ms,
@@ -67,9 +67,9 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
 }
 
 /* Returns NULL if they could not be read. */
-static const struct mongo_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
+static const struct mongo_version_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
 {
-    struct mongo_stamps **seen = &m->more[report].rolled;
+    struct mongo_version_stamps **seen = &m->more[report].rolled;
     if (*seen != NULL && clock_mono_ms(m->store.clock) - (*seen)->read_ms < SEEN_MS)
         return *seen;
     if (*seen == NULL)

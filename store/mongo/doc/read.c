@@ -50,7 +50,7 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
                       const bson_iter_t *value)
 {
     bson_iter_t at;
-    if (span == g->scan->slot) {
+    if (span == g->scan->resolution) {
         take_row(g, measure, row, value);
         return;
     }
@@ -65,18 +65,18 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
 }
 
 /* Reads all time buckets of a document into m->reader.rows. */
-static void read_slots(const struct reading *g, const bson_t *document)
+static void read_buckets(const struct reading *g, const bson_t *document)
 {
     const struct scan *scan = g->scan;
     const struct report *r = &g->m->reports[scan->report];
     const struct mongo_report *more = &g->m->more[scan->report];
-    memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->slot));
+    memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->resolution));
     for (size_t i = 0; i < r->measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
         bson_iter_t it, value;
         if ((g->measures >> i & 1) == 0)
             continue;
-        snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->slot));
+        snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->resolution));
         if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
             take_rows(g, i, g->kind->span, 0, &value);
     }
@@ -86,8 +86,9 @@ static void read_slots(const struct reading *g, const bson_t *document)
 static size_t first_row(const struct reading *g, int64_t date_ms)
 {
     int64_t ahead_ms = g->scan->from_ms - date_ms;
-    return g->scan->slot == g->kind->span || ahead_ms < 0 ? 0
-                                                          : (size_t)(ahead_ms / span_next(g->scan->slot, 0));
+    return g->scan->resolution == g->kind->span || ahead_ms < 0
+               ? 0
+               : (size_t)(ahead_ms / span_next(g->scan->resolution, 0));
 }
 
 /* A bucket of zeros in a preallocated document: the report has a count, and it is 0. */
@@ -112,7 +113,7 @@ static bool find_series(struct reading *g, const bson_t *document, uint32_t *ser
     return true;
 }
 
-static bool tell_slot(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
+static bool tell_bucket(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
 {
     const struct slice key = text_slice(&g->key);
     if (g->key_fn != NULL)
@@ -136,14 +137,14 @@ static bool see_document(void *context, const bson_t *document)
     g->stats->bytes += document->len;
     if (!mongo_date_of(document, &date_ms) || !find_series(g, document, &series))
         return true;
-    read_slots(g, document);
-    for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->slot); row++) {
+    read_buckets(g, document);
+    for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->resolution); row++) {
         if (!g->m->reader.row_is_there[row] || is_made_ahead(g, &g->m->reader.rows[row * columns]))
             continue;
-        int64_t at_ms = mongo_row_ms(scan->slot, date_ms, row);
+        int64_t at_ms = mongo_row_ms(scan->resolution, date_ms, row);
         if (at_ms >= scan->to_ms)
             break;
-        if (at_ms >= scan->from_ms && !tell_slot(g, series, at_ms, &g->m->reader.rows[row * columns]))
+        if (at_ms >= scan->from_ms && !tell_bucket(g, series, at_ms, &g->m->reader.rows[row * columns]))
             return false;
     }
     return true;
@@ -157,10 +158,10 @@ static bool takes_keys(const struct reading *g)
 {
     const struct scan *scan = g->scan;
     enum span whole = g->kind->span, below = (enum span)(whole - 1);
-    if (scan->slot == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1) ||
+    if (scan->resolution == whole || span_floor(whole, scan->from_ms) != span_floor(whole, scan->to_ms - 1) ||
         scan->to_ms == span_next(whole, scan->from_ms))
         return false;
-    return scan->slot < below || scan->to_ms <= scan->from_ms + KEYS_MAX * span_next(below, 0);
+    return scan->resolution < below || scan->to_ms <= scan->from_ms + KEYS_MAX * span_next(below, 0);
 }
 
 typedef void path_fn(bson_t *to, const char *path);
@@ -172,7 +173,7 @@ static void add_paths(const struct reading *g, size_t measure, path_fn *add, bso
     enum span below = (enum span)(g->kind->span - 1);
     char path[128];
     int len = snprintf(path, sizeof path, "%s%s", g->m->more[scan->report].fields[measure],
-                       mongo_member(scan->slot));
+                       mongo_member(scan->resolution));
     if (!takes_keys(g)) {
         add(to, path);
         return;

@@ -8,6 +8,6 @@ bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e);
 /* Reads the buckets of all series, by key (NULL: the series `other`). The handle adds no names. Each series
  * has a bucket once. If `fn` returns false, the scan ends, which is no failure. */
-typedef bool mongo_key_fn(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values);
+typedef bool mongo_key_fn(void *context, const struct slice *key, int64_t bucket_ms, const int64_t *values);
 bool mongo_read_keys(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
                      mongo_key_fn *fn, void *context, struct scan_stats *stats, struct err *e);

@@ -5,7 +5,7 @@
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e);
-enum span mongo_copy(const struct store *st, size_t report, enum span slot, size_t n);
+enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n);
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e);
 /* Scans all series, by their keys. */

@@ -14,7 +14,7 @@ bool mongo_top_ranks(const struct measure *m)
     return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM;
 }
 
-bool mongo_top_is_kept(const struct report *r)
+bool mongo_top_is_cached(const struct report *r)
 {
     size_t i = 0;
     while (i < r->measure_count && !mongo_top_ranks(&r->measures[i]))
@@ -165,7 +165,7 @@ bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void
     while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
         i++;
     *found = false;
-    if (i == MONGO_TOP_SPANS || !mongo_top_is_kept(r) || !mongo_top_ranks(&r->measures[what->measure]))
+    if (i == MONGO_TOP_SPANS || !mongo_top_is_cached(r) || !mongo_top_ranks(&r->measures[what->measure]))
         return true;
     snprintf(g.measure, sizeof g.measure, "measures.%s", r->measures[what->measure].name);
     uint64_t wanted = write_filter(what, &filter);

@@ -34,7 +34,7 @@
 #define MONGO_TOP_SPANS 3
 extern const enum span mongo_top_spans[MONGO_TOP_SPANS];
 
-bool mongo_top_is_kept(const struct report *r);
+bool mongo_top_is_cached(const struct report *r);
 bool mongo_top_ranks(const struct measure *m);
 /* The `_id` of a ranking: "day/20101010". */
 #define MONGO_TOP_ID_BYTES (MONGO_TIME_BYTES + 8)

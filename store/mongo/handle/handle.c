@@ -46,7 +46,7 @@ bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **cli
     if (i > 0 && m->others[i - 1] == NULL)
         m->others[i - 1] = mongo_client_open(m->uri, true, e);
     if (i > 0 && m->others[i - 1] == NULL)
-        e->retryable = true; /* the first connection could be made, and a sealed batch must be applied */
+        e->retryable = true; /* the first connection could be made, and a committed batch must be applied */
     *client = i > 0 ? m->others[i - 1] : m->client;
     return *client != NULL;
 }
@@ -111,8 +111,8 @@ void mongo_free(struct mongo_store *m)
     free_raws(m);
     free(m->uri);
     mongo_log_fini(&m->batch.log);
-    bson_destroy(m->batch.seal_filter);
-    bson_destroy(m->batch.seal_update);
+    bson_destroy(m->batch.commit_filter);
+    bson_destroy(m->batch.commit_update);
     text_fini(&m->id);
     free(m->batch.ranges);
     free(m->reports);

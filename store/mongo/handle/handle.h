@@ -25,7 +25,7 @@
 #define MONGO_SCHEMA         1
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
-/* A partition whose events this handle may seal. */
+/* A partition whose events this handle may commit. */
 struct mongo_partition {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
     char *key;       /* its key in the ledger's `partitions` */
@@ -35,7 +35,7 @@ struct mongo_partition {
     int64_t *until; /* offset up to which each report counts it; -1: not counted yet */
 };
 
-/* A batch that is sealed and not applied yet, of this slot or another's. */
+/* A batch that is committed and not applied yet, of this slot or another's. */
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
     int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
@@ -49,7 +49,7 @@ struct mongo_ahead {
     int64_t date_ms;
 };
 
-/* Starts of months or weeks that a batch has counts of: mongo/doc/stamps.h. */
+/* Starts of months or weeks that a batch has counts of: mongo/doc/version_stamps.h. */
 struct mongo_written {
     int64_t *starts;
     size_t count, capacity;
@@ -79,29 +79,29 @@ struct mongo_writer {
     struct store_writer who;
     char identity[MONGO_IDENTITY_BYTES]; /* of its database; "": none seen yet */
     int64_t epoch;                       /* of its database; a restore raises it: mongo/ledger/identity.c */
-    struct err refused;          /* code 0: none; else the database is not the same, and calls return it */
-    int64_t since_ms;            /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
-    char slot[MONGO_SLOT_BYTES]; /* "": no slot yet, or it was lost */
-    int64_t inc, sealed, number; /* incarnation; number of the last sealed batch; last number used */
-    int64_t before;              /* number of the batch that was sealed before the batch under way */
-    bool is_done;                /* the ledger has no open batch of the slot */
-    int64_t applied_at_ms;       /* when the last batch was applied, by the monotonic clock */
-    int64_t kept_ms;             /* when the lease was renewed last, by the monotonic clock */
-    int64_t logs_deleted;        /* logs of batches before this number are deleted */
-    int batches_to_ask;          /* batches that mongo/writer/torn.c has yet to check */
+    struct err refused;             /* code 0: none; else the database is not the same, and calls return it */
+    int64_t since_ms;               /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
+    char slot[MONGO_SLOT_BYTES];    /* "": no slot yet, or it was lost */
+    int64_t inc, committed, number; /* incarnation; number of the last committed batch; last number used */
+    int64_t before;                 /* number of the batch that was committed before the batch under way */
+    bool is_done;                   /* the ledger has no open batch of the slot */
+    int64_t applied_at_ms;          /* when the last batch was applied, by the monotonic clock */
+    int64_t kept_ms;                /* when the lease was renewed last, by the monotonic clock */
+    int64_t logs_deleted;           /* logs of batches before this number are deleted */
+    int batches_to_ask;             /* batches that mongo/writer/torn.c has yet to check */
     struct mongo_partition *partitions; /* every partition that it ever claimed */
     size_t partition_count, partition_capacity;
     struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */
 };
 
-/* LOGGING: nothing is sealed yet, and the batch may still be dropped. */
-enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_SEALING, STEP_APPLYING };
+/* LOGGING: nothing is committed yet, and the batch may still be dropped. */
+enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_COMMITTING, STEP_APPLYING };
 
 /* The batch under way. */
 struct mongo_batch {
     enum mongo_step step;
     struct mongo_log log;
-    bson_t *seal_filter, *seal_update; /* kept for a retry */
+    bson_t *commit_filter, *commit_update; /* kept for a retry */
     struct range *ranges;
     size_t range_count;
 };

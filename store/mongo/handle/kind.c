@@ -49,23 +49,24 @@ const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
     return l->kinds;
 }
 
-const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot)
+const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolution)
 {
     size_t count;
     const struct mongo_kind *all = mongo_kinds(r, &count), *k = all + count - 1;
-    while (k > all && k->finest > slot)
+    while (k > all && k->finest > resolution)
         k--;
-    ASSERT(k->finest <= slot && slot <= k->span);
+    ASSERT(k->finest <= resolution && resolution <= k->span);
     return k;
 }
 
-const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n)
+const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span resolution, size_t n)
 {
     size_t count;
-    const struct mongo_kind *all = mongo_kinds(r, &count), *read = mongo_kind_for(r, slot);
+    const struct mongo_kind *all = mongo_kinds(r, &count), *read = mongo_kind_for(r, resolution);
     for (size_t i = 0; i < count; i++) {
         const struct mongo_kind *k = &all[i];
-        if (k->finest <= slot && slot <= k->span && (k != read || slot == SPAN_MONTH) && n-- == 0)
+        if (k->finest <= resolution && resolution <= k->span && (k != read || resolution == SPAN_MONTH) &&
+            n-- == 0)
             return k;
     }
     return NULL;
@@ -124,20 +125,21 @@ int mongo_key_in(enum span span, int64_t ms)
     return key_of(span, &c);
 }
 
-const char *mongo_path(const struct mongo_kind *k, enum span slot, int64_t ms, char buf[MONGO_PATH_BYTES])
+const char *mongo_path(const struct mongo_kind *k, enum span resolution, int64_t ms,
+                       char buf[MONGO_PATH_BYTES])
 {
     struct civil c = civil_from_ms(ms);
-    int len = snprintf(buf, MONGO_PATH_BYTES, "%s", levels[slot].member);
-    for (int s = (int)k->span - 1; s >= (int)slot; s--)
+    int len = snprintf(buf, MONGO_PATH_BYTES, "%s", levels[resolution].member);
+    for (int s = (int)k->span - 1; s >= (int)resolution; s--)
         len += snprintf(buf + len, MONGO_PATH_BYTES - (size_t)len, ".%d", key_of((enum span)s, &c));
     ASSERT(len < MONGO_PATH_BYTES);
     return buf;
 }
 
-size_t mongo_row_count(const struct mongo_kind *k, enum span slot)
+size_t mongo_row_count(const struct mongo_kind *k, enum span resolution)
 {
     size_t count = 1;
-    for (int s = (int)slot; s < (int)k->span; s++)
+    for (int s = (int)resolution; s < (int)k->span; s++)
         count *= (size_t)levels[s].count;
     ASSERT(count <= MONGO_ROWS_MAX);
     return count;
@@ -152,9 +154,9 @@ bool mongo_row_below(enum span span, const char *key, size_t *row)
     return true;
 }
 
-int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row)
+int64_t mongo_row_ms(enum span resolution, int64_t document_ms, size_t row)
 {
-    if (slot == SPAN_MONTH)
+    if (resolution == SPAN_MONTH)
         return civil_month_start(civil_month_index(document_ms) + (int64_t)row);
-    return row == 0 ? document_ms : document_ms + (int64_t)row * span_next(slot, 0);
+    return row == 0 ? document_ms : document_ms + (int64_t)row * span_next(resolution, 0);
 }

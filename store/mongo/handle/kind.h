@@ -32,11 +32,11 @@ struct mongo_kind {
 /* The kinds that batches write, from the shortest to the longest. If several kinds hold a time bucket, read
  * the last one: it needs the fewest documents. */
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
-/* The kind from which buckets of `slot` are read: the last of mongo_kinds() that holds them. */
-const struct mongo_kind *mongo_kind_for(const struct report *r, enum span slot);
+/* The kind from which buckets of `resolution` are read: the last of mongo_kinds() that holds them. */
+const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolution);
 /* The n-th kind, from 0, that holds the same buckets again, such as documents of their own length. NULL:
  * none. Months are read from documents of years if these are rolled up, so documents of months are a copy. */
-const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span slot, size_t n);
+const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span resolution, size_t n);
 /* The kinds that are rolled up from documents of months. */
 extern const struct mongo_kind mongo_year, mongo_week;
 struct mongo_target {
@@ -65,11 +65,12 @@ const char *mongo_member(enum span span);
 int mongo_key_in(enum span span, int64_t ms);
 /* The path of a bucket: "minute.13.37"; "daily" for the document's own period. */
 #define MONGO_PATH_BYTES 32
-const char *mongo_path(const struct mongo_kind *k, enum span slot, int64_t ms, char buf[MONGO_PATH_BYTES]);
+const char *mongo_path(const struct mongo_kind *k, enum span resolution, int64_t ms,
+                       char buf[MONGO_PATH_BYTES]);
 
 /* Time buckets of a document as rows, in order: the number of rows; the row of `key` below the row of the
  * next longer bucket (false: none); the start of a row. */
 #define MONGO_ROWS_MAX 1440
-size_t mongo_row_count(const struct mongo_kind *k, enum span slot);
+size_t mongo_row_count(const struct mongo_kind *k, enum span resolution);
 bool mongo_row_below(enum span span, const char *key, size_t *row);
-int64_t mongo_row_ms(enum span slot, int64_t document_ms, size_t row);
+int64_t mongo_row_ms(enum span resolution, int64_t document_ms, size_t row);

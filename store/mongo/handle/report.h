@@ -17,21 +17,21 @@ struct mongo_ttl {
     int64_t since_ms;           /* last change of an index, by the server's clock; 0: never */
 };
 
-/* The version stamps of a month or week: mongo/doc/stamps.h. */
-struct mongo_stamp {
+/* The version stamps of a month or week: mongo/doc/version_stamps.h. */
+struct mongo_version_stamp {
     int64_t start_ms; /* of the month or week */
     int64_t written, rolled;
 };
 
-struct mongo_stamps {
+struct mongo_version_stamps {
     int64_t read_ms; /* when they were read, by the monotonic clock */
     bool has_begun;  /* all periods with counts are stamped */
-    bool is_stale;   /* `stale` of mongo/doc/stamps.h */
+    bool is_stale;   /* `stale` of mongo/doc/version_stamps.h */
     char start[16];  /* first day of weeks, a weekday's name, or "" */
     int64_t fence;
     int64_t last_run_ms, until_ms; /* last run of the job; end of the lease */
     char owner[MONGO_OWNER_BYTES];
-    struct mongo_stamp *list; /* sorted by time */
+    struct mongo_version_stamp *list; /* sorted by time */
     size_t count, capacity;
 };
 
@@ -47,16 +47,16 @@ struct mongo_report {
     bool has_all_names;   /* `names` has every series of the database */
     bool has_zeros;       /* documents may hold buckets of zeros in which nothing was counted */
     uint32_t first_written[MONGO_KINDS_MAX]; /* first bucket written, as in mongo_name.written */
-    struct marks marks;                      /* known watermarks; updates leave out buckets before them */
-    int64_t known_ms;                        /* when `marks` last changed, by the monotonic clock */
+    struct watermarks watermarks;            /* known watermarks; updates leave out buckets before them */
+    int64_t known_ms;                        /* when `watermarks` last changed, by the monotonic clock */
     int64_t asked_ms;                        /* when they were last read, by the monotonic clock; 0: never */
-    struct mongo_stamps *rolled;             /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
+    struct mongo_version_stamps *rolled;     /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
     struct mongo_top_look *top_looks;        /* rankings that wait, of a worker: mongo/job/top_job.c */
     size_t top_look_count;
-    struct mongo_ttl ttl; /* `ttl` of the database when the watermarks were read */
-    bool ttl_waits;       /* writer: `ttl` may have to change when time has passed */
-    bool ttl_is_told;     /* the operator was warned that the server leaves documents */
-    struct marks swept;   /* before these, documents hold no expired buckets, except stragglers' */
+    struct mongo_ttl ttl;    /* `ttl` of the database when the watermarks were read */
+    bool ttl_waits;          /* writer: `ttl` may have to change when time has passed */
+    bool ttl_is_told;        /* the operator was warned that the server leaves documents */
+    struct watermarks swept; /* before these, documents hold no expired buckets, except stragglers' */
     /* by kind and target, the last `_id` that a sweep has done; empty: it begins */
     struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
 };

@@ -16,9 +16,9 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/page.h"
@@ -35,30 +35,30 @@
 /* Documents per request: 50 ms with SecantusDB, 4 ms with FerretDB, measured. */
 #define PAGE 100
 
-static bool move_marks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
+static bool move_watermarks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
 {
     const struct report *r = &m->reports[report];
-    struct marks *known = &m->more[report].marks, marks = *known;
-    if (!store_move_marks(&m->store, r, r->keep_ms, now_ms, &marks))
+    struct watermarks *known = &m->more[report].watermarks, watermarks = *known;
+    if (!store_move_watermarks(&m->store, r, r->keep_ms, now_ms, &watermarks))
         return true;
     m->worker.expire_clean = 0;
-    failpoint(FAILPOINT_EXPIRE_BEFORE_MARK);
-    if (!mongo_put_dates(m, report, "expired", known, &marks, e))
+    failpoint(FAILPOINT_EXPIRE_BEFORE_WATERMARK);
+    if (!mongo_put_dates(m, report, "expired", known, &watermarks, e))
         return false;
-    mongo_know_marks(m, report, &marks); /* from here on nobody reads earlier buckets */
-    failpoint(FAILPOINT_EXPIRE_MARKED);
+    mongo_know_watermarks(m, report, &watermarks); /* from here on nobody reads earlier buckets */
+    failpoint(FAILPOINT_EXPIRE_WATERMARK_MOVED);
     return true;
 }
 
 /* Documents before this time may exist, or may still come from daemons that let events in by the old
  * watermarks. It also uses the server's clock, since ours may be behind. */
-static bool find_safe(struct mongo_store *m, size_t report, const struct marks *marks, int64_t *safe_ms,
-                      struct err *e)
+static bool find_safe(struct mongo_store *m, size_t report, const struct watermarks *watermarks,
+                      int64_t *safe_ms, struct err *e)
 {
-    int64_t before_ms = marks->before_ms[report_cell(&m->reports[report])];
+    int64_t before_ms = watermarks->before_ms[report_cell(&m->reports[report])];
     int64_t times_ms[4] = {clock_wall_ms(m->store.clock)};
     if (!mongo_ttl_read_clock(m, &times_ms[1], e) ||
-        !store_newest_end(&m->store, report, marks, before_ms, &times_ms[2], e) ||
+        !store_newest_end(&m->store, report, watermarks, before_ms, &times_ms[2], e) ||
         !mongo_documents_end(m, report, before_ms, &times_ms[3], e))
         return false;
     *safe_ms = 0;
@@ -69,22 +69,22 @@ static bool find_safe(struct mongo_store *m, size_t report, const struct marks *
 }
 
 /* Lowers watermarks and `swept`, if the watermarks are still as they were read. */
-static bool put_lower(struct mongo_store *m, size_t report, const struct marks *before,
-                      const struct marks *marks, bool *matched, struct err *e)
+static bool put_lower(struct mongo_store *m, size_t report, const struct watermarks *before,
+                      const struct watermarks *watermarks, bool *matched, struct err *e)
 {
     bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
     BSON_APPEND_UTF8(&filter, "_id", m->more[report].key);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
-        if (marks->before_ms[s] >= before->before_ms[s])
+        if (watermarks->before_ms[s] >= before->before_ms[s])
             continue;
         snprintf(path, sizeof path, "expired.%s", span_name((enum span)s));
         BSON_APPEND_DATE_TIME(&filter, path, before->before_ms[s]);
-        BSON_APPEND_DATE_TIME(&set, path, marks->before_ms[s]);
+        BSON_APPEND_DATE_TIME(&set, path, watermarks->before_ms[s]);
         snprintf(path, sizeof path, "swept.%s", span_name((enum span)s));
-        if (m->more[report].swept.before_ms[s] > marks->before_ms[s])
-            BSON_APPEND_DATE_TIME(&set, path, marks->before_ms[s]);
+        if (m->more[report].swept.before_ms[s] > watermarks->before_ms[s])
+            BSON_APPEND_DATE_TIME(&set, path, watermarks->before_ms[s]);
     }
     bson_append_document_end(&update, &set);
     bool good = mongo_update_one(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
@@ -98,17 +98,17 @@ bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err
     struct mongo_store *m = mongo_of(st);
     int64_t safe_ms;
     bool matched;
-    if (!mongo_refresh_marks(m, e))
+    if (!mongo_refresh_watermarks(m, e))
         return false;
-    const struct marks before = m->more[report].marks;
-    struct marks marks = before;
+    const struct watermarks before = m->more[report].watermarks;
+    struct watermarks watermarks = before;
     if (!find_safe(m, report, &before, &safe_ms, e))
         return false;
-    if (!store_lower_marks(st, &m->reports[report], safe_ms, now_ms, &marks))
+    if (!store_lower_watermarks(st, &m->reports[report], safe_ms, now_ms, &watermarks))
         return true;
-    if (!put_lower(m, report, &before, &marks, &matched, e))
+    if (!put_lower(m, report, &before, &watermarks, &matched, e))
         return false;
-    return mongo_refresh_marks(m, e); /* if it did not match, another daemon moved them */
+    return mongo_refresh_watermarks(m, e); /* if it did not match, another daemon moved them */
 }
 
 static bool delete_page(struct mongo_store *m, const struct mongo_range *range, const struct mongo_page *p,
@@ -206,9 +206,9 @@ static bool delete_before(struct expiring *x, const char *from, const char *to, 
 static bool delete_documents(struct expiring *x, struct err *e)
 {
     struct mongo_report *more = &x->m->more[x->report];
-    int64_t mark_ms = more->marks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)],
+    int64_t watermark_ms = more->watermarks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)],
             left_ms = mongo_ttl_left(x->m, x->report, x->kind, x->now_ms),
-            to_ms = mark_ms < left_ms ? mark_ms : left_ms;
+            to_ms = watermark_ms < left_ms ? watermark_ms : left_ms;
     uint64_t rows = x->expired->rows;
     char time[MONGO_TIME_BYTES];
     bool good = to_ms <= 0 || delete_before(x, "", mongo_time(x->kind->span, to_ms, time), e);
@@ -228,7 +228,7 @@ static int64_t sweep_from(const struct expiring *x, enum span span)
 {
     const struct mongo_report *more = &x->m->more[x->report];
     int64_t swept_ms = more->swept.before_ms[span];
-    int64_t deleted_ms = more->marks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)];
+    int64_t deleted_ms = more->watermarks.before_ms[mongo_longest(&x->m->reports[x->report], x->kind)];
     int64_t from_ms = swept_ms > 0 ? span_floor(x->kind->span, swept_ms - 1) : 0;
     return from_ms > deleted_ms ? from_ms : deleted_ms;
 }
@@ -236,8 +236,8 @@ static int64_t sweep_from(const struct expiring *x, enum span span)
 static bool end_sweep(struct expiring *x, enum span span, struct err *e)
 {
     struct mongo_report *more = &x->m->more[x->report];
-    struct marks swept = more->swept;
-    swept.before_ms[span] = more->marks.before_ms[span];
+    struct watermarks swept = more->swept;
+    swept.before_ms[span] = more->watermarks.before_ms[span];
     text_clear(x->sweep_at);
     if (!mongo_put_dates(x->m, x->report, "swept", &more->swept, &swept, e))
         return false;
@@ -254,7 +254,7 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
     bool goes_on = x->sweep_at->len > 0;
     if (from_ms > 0)
         mongo_time(x->kind->span, from_ms, from);
-    mongo_time(x->kind->span, more->marks.before_ms[span], to);
+    mongo_time(x->kind->span, more->watermarks.before_ms[span], to);
     const struct mongo_range range = {x->collection, goes_on ? x->sweep_at->ptr : from, to, goes_on, NULL};
     bool good = mongo_page_find(x->m->client, &range, PAGE, &p, e);
     bool goes = good && p.count > 0 && is_known(x);
@@ -275,7 +275,7 @@ static bool unset_spans(struct expiring *x, struct err *e)
     const struct mongo_report *more = &x->m->more[x->report];
     enum span span = x->kind->finest;
     bool is_last = span == mongo_longest(&x->m->reports[x->report], x->kind) ||
-                   more->marks.before_ms[span] <= more->swept.before_ms[span];
+                   more->watermarks.before_ms[span] <= more->swept.before_ms[span];
     while (!is_last && is_known(x)) {
         if (!sweep_page(x, span, &is_last, e) || (is_last && !end_sweep(x, span, e)))
             return false;
@@ -294,8 +294,8 @@ static bool delete_tops(struct expiring *x, struct err *e)
         enum span span = mongo_top_spans[i];
         char from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
         snprintf(from, sizeof from, "%s/", span_name(span));
-        mongo_top_id(span, m->more[x->report].marks.before_ms[span], to);
-        if (m->more[x->report].marks.before_ms[span] > 0 && !delete_before(x, from, to, e))
+        mongo_top_id(span, m->more[x->report].watermarks.before_ms[span], to);
+        if (m->more[x->report].watermarks.before_ms[span] > 0 && !delete_before(x, from, to, e))
             return false;
     }
     return true;
@@ -334,10 +334,10 @@ static bool expire_next(struct mongo_store *m, int64_t now_ms, int64_t end_ms, s
 static bool expire_reports(struct mongo_store *m, int64_t now_ms, struct expired *expired, struct err *e)
 {
     const size_t count = m->store.report_count;
-    if (!mongo_refresh_marks(m, e))
+    if (!mongo_refresh_watermarks(m, e))
         return false;
     for (size_t r = 0; r < count; r++) {
-        if (!mongo_ttl_settle(m, r, e) || !move_marks(m, r, now_ms, e))
+        if (!mongo_ttl_settle(m, r, e) || !move_watermarks(m, r, now_ms, e))
             return false;
     }
     int64_t end_ms = clock_mono_ms(m->store.clock) + STORE_EXPIRE_MS;

@@ -79,7 +79,7 @@ static const char *field_to(const struct mongo_merge *g, size_t measure, int64_t
 static bool open_source(struct mongo_merge *g, struct mongo_source *source, struct err *e)
 {
     const struct report *report = &g->m->reports[g->report];
-    enum span slot = g->target->kind->finest;
+    enum span resolution = g->target->kind->finest;
     char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
     bson_t options, part;
     mongo_time(SPAN_MONTH, source->from_ms, from);
@@ -94,7 +94,7 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
-        for (int64_t ms = source->from_ms; ms < source->to_ms; ms = span_next(slot, ms))
+        for (int64_t ms = source->from_ms; ms < source->to_ms; ms = span_next(resolution, ms))
             BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
     }
     bson_append_document_end(&options, &part);
@@ -110,7 +110,7 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 /* The update of one series. */
 struct row {
     bson_t set;
-    bool has_slots;
+    bool has_buckets;
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
 };
@@ -153,7 +153,7 @@ static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int6
 }
 
 /* Copies the values of a bucket. */
-static void add_slot(const struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row)
+static void add_bucket(const struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row)
 {
     const struct report *report = &g->m->reports[g->report];
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
@@ -172,7 +172,7 @@ static void add_slot(const struct mongo_merge *g, const bson_t *document, int64_
             add_mean(g, measure, field, &value, own, &row->set);
         else
             bson_append_iter(&row->set, field, -1, &value);
-        row->is_in_sum[i] = row->has_slots = true;
+        row->is_in_sum[i] = row->has_buckets = true;
     }
     report_merge(report, row->sum, columns);
 }
@@ -238,17 +238,17 @@ static void log_update(struct mongo_merge *g, const struct mongo_source *first, 
  * these months on to their next document. */
 static bool add_update(struct mongo_merge *g, const struct mongo_source *first, struct err *e)
 {
-    struct row row = {.has_slots = false};
-    enum span slot = g->target->kind->finest;
+    struct row row = {.has_buckets = false};
+    enum span resolution = g->target->kind->finest;
     bool good = true, is_of[MONGO_SOURCES_MAX] = {false};
     bson_init(&row.set);
     for (size_t i = 0; i < g->count; i++) {
         const struct mongo_source *source = &g->sources[i];
         is_of[i] = source->document != NULL && strcmp(source->rest, first->rest) == 0;
-        for (int64_t ms = source->from_ms; is_of[i] && ms < source->to_ms; ms = span_next(slot, ms))
-            add_slot(g, source->document, ms, &row);
+        for (int64_t ms = source->from_ms; is_of[i] && ms < source->to_ms; ms = span_next(resolution, ms))
+            add_bucket(g, source->document, ms, &row);
     }
-    if (row.has_slots) {
+    if (row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
         BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo/doc/marks.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/lease.h"
 #include "store/mongo/job/merge.h"
 #include "store/mongo/job/stamping.h"
@@ -38,8 +38,8 @@ struct rolling {
     const struct store_roll *what;
     const struct mongo_target *target;
     size_t report;
-    int64_t fence;                        /* fence of the lease; 0: not taken */
-    struct mongo_stamp stamps[GROUP_MAX]; /* stamps of one year, or of some weeks */
+    int64_t fence;                                /* fence of the lease; 0: not taken */
+    struct mongo_version_stamp stamps[GROUP_MAX]; /* stamps of one year, or of some weeks */
     size_t count;
     struct done done[DONE_MAX];
     size_t done_count;
@@ -132,7 +132,7 @@ static int64_t week_of(const struct rolling *r, int64_t ms)
 }
 
 /* The end of the last week that a stamp leads to. */
-static int64_t weeks_end(const struct rolling *r, const struct mongo_stamp *stamp)
+static int64_t weeks_end(const struct rolling *r, const struct mongo_version_stamp *stamp)
 {
     return week_of(r, stamp->start_ms + WEEK_MS - 1) + WEEK_MS;
 }
@@ -140,9 +140,9 @@ static int64_t weeks_end(const struct rolling *r, const struct mongo_stamp *stam
 /* Rolls up the weeks that still have all their days. Others have expired, or are about to. */
 static bool roll_weeks(struct rolling *r)
 {
-    struct marks gone;
+    struct watermarks gone;
     int64_t at_ms = INT64_MIN;
-    bool good = mongo_marks(&r->m->store, r->report, &gone, r->e);
+    bool good = mongo_watermarks(&r->m->store, r->report, &gone, r->e);
     for (size_t i = 0; good && i < r->count; i++) {
         int64_t first_ms = week_of(r, r->stamps[i].start_ms), end_ms = weeks_end(r, &r->stamps[i]);
         for (at_ms = at_ms > first_ms ? at_ms : first_ms; good && at_ms < end_ms; at_ms += WEEK_MS) {
@@ -179,7 +179,7 @@ static struct mongo_look *find_look(const struct rolling *r, int64_t start_ms)
 }
 
 /* Is something still being written to the period? */
-static bool must_wait(const struct rolling *r, const struct mongo_stamp *stamp)
+static bool must_wait(const struct rolling *r, const struct mongo_version_stamp *stamp)
 {
     struct mongo_store *m = r->m;
     int64_t now_ms = clock_mono_ms(m->store.clock);
@@ -204,7 +204,7 @@ static void forget_look(const struct rolling *r, int64_t start_ms)
         *look = r->m->worker.looks[--r->m->worker.look_count];
 }
 
-static bool is_due(const struct rolling *r, const struct mongo_stamp *stamp)
+static bool is_due(const struct rolling *r, const struct mongo_version_stamp *stamp)
 {
     int64_t end_ms =
         r->target->kind == &mongo_week ? weeks_end(r, stamp) : span_next(SPAN_MONTH, stamp->start_ms);
@@ -223,7 +223,7 @@ static void tell_held(const struct rolling *r)
         r->what->held(r->what->context, r->m->reports[r->report].name, r->owner);
 }
 
-static bool is_of_our_day(const struct rolling *r, const struct mongo_stamps *stamps)
+static bool is_of_our_day(const struct rolling *r, const struct mongo_version_stamps *stamps)
 {
     return r->target->kind != &mongo_week ||
            (!stamps->is_stale && strcmp(stamps->start, civil_weekdays[r->what->week_start]) == 0);
@@ -232,7 +232,7 @@ static bool is_of_our_day(const struct rolling *r, const struct mongo_stamps *st
 /* Takes the lease, and keeps those of r->stamps that still wait. *taken false: another holds it. */
 static bool take_group(struct rolling *r, bool *taken)
 {
-    struct mongo_stamps stamps;
+    struct mongo_version_stamps stamps;
     size_t wanted = r->count;
     r->kept_ms = clock_mono_ms(r->m->store.clock);
     bool good = mongo_take_lease(r->m, r->target, r->report, r->fence, taken, &stamps, r->e);
@@ -242,7 +242,7 @@ static bool take_group(struct rolling *r, bool *taken)
     if (good && *taken && !is_of_our_day(r, &stamps))
         wanted = 0; /* the first day of weeks changed while this process was stopped */
     for (size_t i = 0, k = 0; good && *taken && i < stamps.count && k < wanted; i++) {
-        const struct mongo_stamp *stamp = &stamps.list[i];
+        const struct mongo_version_stamp *stamp = &stamps.list[i];
         while (k < wanted && r->stamps[k].start_ms < stamp->start_ms)
             k++;
         if (k < wanted && r->stamps[k].start_ms == stamp->start_ms && stamp->written != stamp->rolled)
@@ -292,7 +292,7 @@ static bool is_together(const struct rolling *r, int64_t first_ms, int64_t start
            span_floor(SPAN_YEAR, first_ms) == span_floor(SPAN_YEAR, start_ms);
 }
 
-static bool roll_due(struct rolling *r, const struct mongo_stamps *found)
+static bool roll_due(struct rolling *r, const struct mongo_version_stamps *found)
 {
     bool good = true;
     for (size_t i = 0; good && !is_stopped(r) && i < found->count;) {
@@ -314,10 +314,10 @@ static bool roll_due(struct rolling *r, const struct mongo_stamps *found)
 
 /* Deletes the weeks of another first day before any week is set; the holder of the lease does it. A rebuild
  * always looks for them. */
-static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
+static bool clear_weeks(struct rolling *r, const struct mongo_version_stamps *found)
 {
     bool taken, is_new = strcmp(found->start, civil_weekdays[r->what->week_start]) != 0;
-    struct mongo_stamps stamps;
+    struct mongo_version_stamps stamps;
     if (is_of_our_day(r, found) && r->what->from_ms < 0)
         return true;
     if (is_new && r->what->from_ms < 0)
@@ -349,7 +349,7 @@ static bool clear_weeks(struct rolling *r, const struct mongo_stamps *found)
     return good || !r->goes_on;
 }
 
-static bool read_again(struct rolling *r, struct mongo_stamps *found)
+static bool read_again(struct rolling *r, struct mongo_version_stamps *found)
 {
     free(found->list);
     found->list = NULL;
@@ -358,7 +358,7 @@ static bool read_again(struct rolling *r, struct mongo_stamps *found)
 
 /* Finds the stamps that wait. Also makes stamps for counts from before there were stamps, and raises those
  * that must be rolled up again. */
-static bool find_stamps(struct rolling *r, struct mongo_stamps *found)
+static bool find_stamps(struct rolling *r, struct mongo_version_stamps *found)
 {
     const struct store_roll *what = r->what;
     bool good = mongo_read_stamps(r->m, r->target, r->report, found, r->e);
@@ -392,7 +392,7 @@ static bool roll_one(struct mongo_store *m, const struct store_roll *what, size_
                      const struct mongo_target *target, struct err *e)
 {
     struct rolling r = {.m = m, .what = what, .target = target, .report = report, .e = e, .goes_on = true};
-    struct mongo_stamps found = {0};
+    struct mongo_version_stamps found = {0};
     bool good = find_stamps(&r, &found) && (!r.goes_on || roll_due(&r, &found));
     free(found.list);
     return give_lease(&r, good);
@@ -417,12 +417,12 @@ bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e)
 static bool tell_job(struct mongo_store *m, size_t report, const struct mongo_target *target, job_fn *fn,
                      void *context, struct err *e)
 {
-    struct mongo_stamps stamps;
+    struct mongo_version_stamps stamps;
     int64_t now_ms = clock_wall_ms(m->store.clock);
     struct store_job job = {.name = target->job, .report = m->reports[report].name, .owner = ""};
     bool good = mongo_read_stamps(m, target, report, &stamps, e);
     for (size_t i = 0; good && i < stamps.count; i++) {
-        const struct mongo_stamp *stamp = &stamps.list[i];
+        const struct mongo_version_stamp *stamp = &stamps.list[i];
         job.waiting +=
             stamp->written != stamp->rolled && span_next(target->stamped, stamp->start_ms) <= now_ms;
     }

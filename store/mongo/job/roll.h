@@ -9,7 +9,7 @@
  * Exact  : values are set, never added. The job reads a month's stamp, waits for every open batch, then reads
  *          R.month: so it reads all that the stamp counts. A batch that comes meanwhile raises the stamp, and
  *          the month is rolled up again. mongo/job/merge.h shows how documents are set.
- * Lease  : one for each report and target, which anybody may take: mongo/doc/stamps.h.
+ * Lease  : one for each report and target, which anybody may take: mongo/doc/version_stamps.h.
  * Pace   : a month or week that is over is rolled up when nothing was written to it for store_roll.quiet_ms,
  *          but at the latest after MONGO_ROLL_WAIT_MS.
  * Cost   : the months of a year that wait are rolled up together: one pass over their documents, and one

@@ -3,7 +3,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/doc/walk.h"
 #include "store/mongo/job/lease.h"
 
@@ -107,7 +107,7 @@ bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size
 /* ---- the lease */
 
 bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *taken, struct mongo_stamps *stamps, struct err *e)
+                      bool *taken, struct mongo_version_stamps *stamps, struct err *e)
 {
     bson_t after;
     mongo_stamp_id(m, t, report, &m->id);
@@ -132,7 +132,7 @@ bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_
 }
 
 bool mongo_stamp_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                        const struct mongo_stamp *stamps, size_t count, bool *held, struct err *e)
+                        const struct mongo_version_stamp *stamps, size_t count, bool *held, struct err *e)
 {
     char path[MONGO_STAMP_BYTES];
     bson_t set = BSON_INITIALIZER;

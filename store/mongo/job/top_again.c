@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/walk.h"
+#include "store/mongo/doc/watermarks.h"
 
 /* Raises the stamp of a ranking as a batch does, except for `applied`. */
 static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
@@ -27,7 +27,7 @@ struct again {
     struct mongo_store *m;
     size_t report;
     int64_t from_ms, to_ms;
-    struct marks gone;
+    struct watermarks gone;
 };
 
 /* Raises the stamps of the month's periods that are within the range and not expired. */
@@ -71,7 +71,7 @@ bool mongo_top_again(struct mongo_store *m, size_t report, int64_t from_ms, int6
 {
     int64_t end_ms = clock_wall_ms(m->store.clock) + 1;
     struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
-    bool good = mongo_marks(&m->store, report, &a.gone, e);
+    bool good = mongo_watermarks(&m->store, report, &a.gone, e);
     for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)
         good = mark_kept(&a, mongo_top_spans[s], e);
     return good && mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);

@@ -14,10 +14,10 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/marks.h"
 #include "store/mongo/doc/scan.h"
-#include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/lease.h"
 #include "store/mongo/job/top_again.h"
 #include "store/mongo/job/top_list.h"
@@ -30,7 +30,7 @@
 #define LISTS_MAX     32
 #define LEASE_KEEP_MS 10000
 #define WAIT_MAX_MS   (15 * MINUTE_MS) /* longest wait for a period to be quiet */
-#define SEEN_SLOTS    4096             /* buckets between two checks whether to go on */
+#define SEEN_BUCKETS  4096             /* buckets between two checks whether to go on */
 #define ID_BYTES      (MONGO_NAME_BYTES + 8)
 
 /* A period that waits to be ranked, as last seen. */
@@ -186,15 +186,16 @@ static void wait_anew(const struct ranking *r, const struct mongo_top_look *refu
     }
 }
 
-static bool is_gone(const struct mongo_top_look *look, const struct marks *marks)
+static bool is_gone(const struct mongo_top_look *look, const struct watermarks *watermarks)
 {
-    return look->start_ms < marks->before_ms[look->span]; /* its document is deleted soon */
+    return look->start_ms < watermarks->before_ms[look->span]; /* its document is deleted soon */
 }
 
-static bool is_due(const struct ranking *r, const struct mongo_top_look *look, const struct marks *marks)
+static bool is_due(const struct ranking *r, const struct mongo_top_look *look,
+                   const struct watermarks *watermarks)
 {
     int64_t now_ms = clock_mono_ms(r->m->store.clock);
-    if (is_gone(look, marks))
+    if (is_gone(look, watermarks))
         return false;
     if (r->what->now)
         return true;
@@ -205,14 +206,15 @@ static bool is_due(const struct ranking *r, const struct mongo_top_look *look, c
 /* Finds the periods that are due, in order. */
 static bool find_due(const struct ranking *r, struct looks *looks)
 {
-    struct marks marks;
+    struct watermarks watermarks;
     size_t count = 0;
     *looks = (struct looks){0};
-    if (!mongo_marks(&r->m->store, r->report, &marks, r->e) || !read_waiting(r->m, r->report, looks, r->e))
+    if (!mongo_watermarks(&r->m->store, r->report, &watermarks, r->e) ||
+        !read_waiting(r->m, r->report, looks, r->e))
         return false;
     keep_looks(r->m, r->report, looks);
     for (size_t i = 0; i < looks->count; i++) {
-        if (is_due(r, &looks->list[i], &marks))
+        if (is_due(r, &looks->list[i], &watermarks))
             looks->list[count++] = looks->list[i];
     }
     looks->count = count;
@@ -229,8 +231,8 @@ static struct period *find_period(struct ranking *r, int64_t start_ms)
     return i < r->count ? &r->periods[i] : NULL;
 }
 
-static void rank_slot(const struct report *report, struct period *p, const struct slice *key,
-                      const int64_t *values)
+static void rank_bucket(const struct report *report, struct period *p, const struct slice *key,
+                        const int64_t *values)
 {
     for (size_t i = 0; i < report->measure_count; i++) {
         const struct measure *m = &report->measures[i];
@@ -248,13 +250,13 @@ static void rank_slot(const struct report *report, struct period *p, const struc
     }
 }
 
-static bool see_slot(void *context, const struct slice *key, int64_t slot_ms, const int64_t *values)
+static bool see_bucket(void *context, const struct slice *key, int64_t bucket_ms, const int64_t *values)
 {
     struct ranking *r = context;
-    struct period *p = find_period(r, slot_ms);
+    struct period *p = find_period(r, bucket_ms);
     if (p != NULL) /* else the period lies between two that wait */
-        rank_slot(&r->m->reports[r->report], p, key, values);
-    r->was_cut = ++r->seen % SEEN_SLOTS == 0 && !keep_on(r);
+        rank_bucket(&r->m->reports[r->report], p, key, values);
+    r->was_cut = ++r->seen % SEEN_BUCKETS == 0 && !keep_on(r);
     return !r->was_cut;
 }
 
@@ -386,13 +388,13 @@ static bool rank_periods(struct ranking *r)
     size_t lists;
     struct scan_stats stats = {0};
     struct scan scan = {.report = r->report,
-                        .slot = first->span,
+                        .resolution = first->span,
                         .from_ms = first->start_ms,
                         .to_ms = span_next(last->span, last->start_ms),
                         .series = {.kind = SERIES_ALL},
                         .rows_max = UINT64_MAX,
                         .measures = ranked_measures(&r->m->reports[r->report], &lists)};
-    bool good = mongo_scan_keys(r->m, &scan, see_slot, r, &stats, r->e);
+    bool good = mongo_scan_keys(r->m, &scan, see_bucket, r, &stats, r->e);
     if (r->was_cut)
         return !r->goes_on;
     for (size_t i = 0; good && i < r->count; i++)
@@ -513,7 +515,7 @@ bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e)
     struct ranking *r = xcalloc(1, sizeof *r);
     for (size_t report = 0; goes_on && report < st->report_count; report++) {
         struct err own = {0};
-        if (!mongo_top_is_kept(&st->reports[report]))
+        if (!mongo_top_is_cached(&st->reports[report]))
             continue;
         *r = (struct ranking){.m = mongo_of(st), .what = what, .report = report, .goes_on = true, .e = &own};
         bool good = rank_report(r);
@@ -530,17 +532,17 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
 {
     struct store_job job = {.name = "top", .report = m->reports[report].name, .owner = ""};
     struct ranking r = {.m = m, .report = report};
-    struct marks marks;
+    struct watermarks watermarks;
     char owner[MONGO_OWNER_BYTES];
     struct looks looks = {0};
     bson_t lease = BSON_INITIALIZER;
-    if (!mongo_top_is_kept(&m->reports[report]))
+    if (!mongo_top_is_cached(&m->reports[report]))
         return true;
     begin(&r);
-    bool good = mongo_marks(&m->store, report, &marks, e) && read_waiting(m, report, &looks, e) &&
+    bool good = mongo_watermarks(&m->store, report, &watermarks, e) && read_waiting(m, report, &looks, e) &&
                 mongo_read_document(m->client, MONGO_JOBS, r.id, &lease, e);
     for (size_t i = 0; i < looks.count; i++)
-        job.waiting += is_over(m, &looks.list[i]) && !is_gone(&looks.list[i], &marks);
+        job.waiting += is_over(m, &looks.list[i]) && !is_gone(&looks.list[i], &watermarks);
     job.last_run_ms = mongo_lease_last_run(&lease);
     mongo_lease_owner(&lease, owner);
     if (mongo_lease_until(&lease) > clock_wall_ms(m->store.clock))

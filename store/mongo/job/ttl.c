@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/mongo/catalog/catalog.h"
-#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 #include "store/watermarks.h"
@@ -260,7 +260,7 @@ bool mongo_ttl_open(struct mongo_store *m, struct err *e)
 {
     struct opening o = {.m = m};
     bool any = false;
-    if (!mongo_refresh_marks(m, e))
+    if (!mongo_refresh_watermarks(m, e))
         return false;
     for (size_t r = 0; r < m->store.report_count; r++) {
         int64_t age_ms[SPAN_COUNT];
@@ -272,7 +272,7 @@ bool mongo_ttl_open(struct mongo_store *m, struct err *e)
     }
     if (!any)
         return true;
-    if (!mongo_refresh_marks(m, e))
+    if (!mongo_refresh_watermarks(m, e))
         return false;
     for (size_t r = 0; r < m->store.report_count; r++)
         o.told_ms = m->more[r].ttl.since_ms > o.told_ms ? m->more[r].ttl.since_ms : o.told_ms;
@@ -320,12 +320,12 @@ static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl 
                    struct err *e)
 {
     struct mongo_report *more = &m->more[report];
-    const struct marks none = {0};
-    struct marks marks = none;
+    const struct watermarks none = {0};
+    struct watermarks watermarks = none;
     bson_t update = BSON_INITIALIZER;
     bool matched;
-    (void)store_move_marks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &marks);
-    mongo_append_dates(&update, "expired", &none, &marks);
+    (void)store_move_watermarks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &watermarks);
+    mongo_append_dates(&update, "expired", &none, &watermarks);
     append_ttl(&update, wanted);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);

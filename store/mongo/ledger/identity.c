@@ -125,14 +125,14 @@ static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *
     if (inc < m->writer.inc)
         return mongo_refuse(m, e, "slot %s of its ledger is in the state before this tallyd took it",
                             m->writer.slot);
-    if (seq < m->writer.sealed)
+    if (seq < m->writer.committed)
         return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64,
-                            m->writer.slot, m->writer.sealed, seq);
-    if (inc == m->writer.inc && seq != m->writer.sealed &&
-        (m->batch.step != STEP_SEALING || seq != m->writer.number))
+                            m->writer.slot, m->writer.committed, seq);
+    if (inc == m->writer.inc && seq != m->writer.committed &&
+        (m->batch.step != STEP_COMMITTING || seq != m->writer.number))
         return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written", seq,
                             m->writer.slot);
-    if (inc == m->writer.inc && seq == m->writer.sealed && m->writer.is_done &&
+    if (inc == m->writer.inc && seq == m->writer.committed && m->writer.is_done &&
         mongo_open_of(ledger, m->writer.slot, &open))
         return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", seq,
                             m->writer.slot);

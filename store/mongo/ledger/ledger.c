@@ -18,7 +18,7 @@ bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
     return mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
 }
 
-/* The open batch of a slot: sealed, and not done. */
+/* The open batch of a slot: committed, and not done. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 {
     char path[64];

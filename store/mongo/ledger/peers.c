@@ -136,7 +136,7 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
     bson_destroy(filter);
     bson_destroy(update);
     if (good)
-        m->writer.since_ms = now_ms; /* if it was not found, the next seal says so */
+        m->writer.since_ms = now_ms; /* if it was not found, the next commit says so */
     return good;
 }
 

@@ -1,15 +1,16 @@
 /* mongo/raw/raw.h - raw events: each is a document (raw_document.h), beside what is counted. A writer stores
- * those of a batch before it logs and seals the batch.
+ * those of a batch before it logs and commits the batch.
  *
  *   raw.access             raw_growth: forever, ttl or capped
  *   raw.access.20101010    a collection for each day; for weeks, with the Monday
  *   raw.access.201010      a collection for each month
  *   DATABASE_raw_access_201010.raw.access    a database for each month
  *
- * Exact  : the documents of a batch are inserted, with their own write concern, before the batch is sealed.
+ * Exact  : the documents of a batch are inserted, with their own write concern, before the batch is
+ *          committed.
  *          Their `_id` names the event's place in its source. So a batch that is repeated inserts the same
  *          documents again, and those that exist count as inserted. They are also inserted again if the log
- *          or the seal failed, since another primary may lack what the last one alone had. Without
+ *          or the commit failed, since another primary may lack what the last one alone had. Without
  *          w: majority they may be lost if the caller then brings another batch, or if the primary changes
  *          unnoticed. With w: 0 nothing is known.
  * Refused: a document that the server refuses for good (a validator, somebody's unique index, its size) is

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* A seal that was read may be lost with the primary that had it. This write changes nothing, but it is
+/* A commit that was read may be lost with the primary that had it. This write changes nothing, but it is
  * acknowledged only when everything before it stays. If it matches nothing, somebody else was quicker. */
 static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
 {

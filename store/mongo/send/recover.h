@@ -1,4 +1,5 @@
-/* mongo/send/recover.h - recovers a batch: applies an open batch from its log, whichever writer sealed it. */
+/* mongo/send/recover.h - recovers a batch: applies an open batch from its log, whichever writer committed it.
+ * */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

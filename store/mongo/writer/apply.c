@@ -1,4 +1,4 @@
-/* Applies one batch: log, seal, apply, done (docs/LEDGER.md). The handle keeps the batch under way, so a
+/* Applies one batch: log, commit, apply, done (docs/LEDGER.md). The handle keeps the batch under way, so a
  * call that failed resumes when it is made again. */
 #include "store/mongo/writer/apply.h"
 
@@ -11,8 +11,8 @@
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/partition.h"
-#include "store/mongo/writer/seal.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
 #include "store/mongo/writer/update.h"
@@ -30,8 +30,8 @@ static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
     return o;
 }
 
-/* Deletes our slot's logs of batches that are done. A backup needs the logs of batches sealed since it
- * began. All batches here were sealed before the ledger is asked whether a backup has begun. */
+/* Deletes our slot's logs of batches that are done. A backup needs the logs of batches committed since it
+ * began. All batches here were committed before the ledger is asked whether a backup has begun. */
 static bool delete_logs(struct mongo_store *m, struct err *e)
 {
     bool holds;
@@ -39,7 +39,8 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
         return false;
     if (holds)
         return true; /* they are deleted with later ones */
-    const struct mongo_open last = own_open(m, m->writer.is_done ? m->writer.sealed + 1 : m->writer.sealed);
+    const struct mongo_open last =
+        own_open(m, m->writer.is_done ? m->writer.committed + 1 : m->writer.committed);
     return mongo_delete_logs(m, &last, e);
 }
 
@@ -74,14 +75,14 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
-/* Gives the batch a number that is never used again: a late seal must not find another batch under its
+/* Gives the batch a number that is never used again: a late commit must not find another batch under its
  * number. */
 static bool prepare(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     if (!mongo_resolve(m, batch, e))
         return false;
     m->writer.number++;
-    m->writer.before = m->writer.sealed;
+    m->writer.before = m->writer.committed;
     mongo_write_updates(m, batch, &m->batch.log);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
     memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
@@ -94,7 +95,7 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
  * again, too: another primary may lack what only the last one had acknowledged. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    ASSERT(m->batch.step <= STEP_LOGGING); /* no sealed batch is left behind */
+    ASSERT(m->batch.step <= STEP_LOGGING); /* no committed batch is left behind */
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
         (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
         (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)))
@@ -103,16 +104,16 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_LOGGED);
-    mongo_prepare_seal(m, m->writer.number);
-    m->batch.step = STEP_SEALING;
+    mongo_prepare_commit(m, m->writer.number);
+    m->batch.step = STEP_COMMITTING;
     return true;
 }
 
 /* Notes what the ledger has of the partitions now. */
-static void note_sealed(struct mongo_store *m)
+static void note_committed(struct mongo_store *m)
 {
     m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
-    m->writer.sealed = m->writer.number;
+    m->writer.committed = m->writer.number;
     m->writer.is_done = false;
     for (size_t i = 0; i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
@@ -125,19 +126,19 @@ static void note_sealed(struct mongo_store *m)
 
 static bool go_on(struct mongo_store *m, struct err *e)
 {
-    ASSERT(m->batch.step >= STEP_SEALING);
-    if (m->batch.step == STEP_SEALING) {
-        bool sealed;
-        if (!mongo_seal(m, &sealed, e))
+    ASSERT(m->batch.step >= STEP_COMMITTING);
+    if (m->batch.step == STEP_COMMITTING) {
+        bool committed;
+        if (!mongo_commit(m, &committed, e))
             return false;
-        if (!sealed) { /* dropped; the caller reads the ledger before it goes on */
+        if (!committed) { /* dropped; the caller reads the ledger before it goes on */
             m->batch.step = STEP_NONE;
             mongo_forget_partitions(m);
             return false;
         }
-        note_sealed(m);
+        note_committed(m);
         m->batch.step = STEP_APPLYING;
-        failpoint(FAILPOINT_MONGO_SEALED);
+        failpoint(FAILPOINT_MONGO_COMMITTED);
     }
     const struct mongo_open o = own_open(m, m->writer.number);
     if (!mongo_send(m, &o, text_slice(&m->batch.log.packed), e))
@@ -151,10 +152,10 @@ static bool go_on(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* After a seal that failed, raw events are inserted again, for the same reason as in begin(). */
+/* After a commit that failed, raw events are inserted again, for the same reason as in begin(). */
 static bool store_raw_again(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    return m->batch.step != STEP_SEALING || mongo_raw_store(m, batch, e);
+    return m->batch.step != STEP_COMMITTING || mongo_raw_store(m, batch, e);
 }
 
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
@@ -170,7 +171,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     return begin(m, batch, e) && go_on(m, e);
 }
 
-bool mongo_tidy(struct store *st, bool all, struct err *e)
+bool mongo_housekeep(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_idle = clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= IDLE_MS;
@@ -179,16 +180,16 @@ bool mongo_tidy(struct store *st, bool all, struct err *e)
     if (!mongo_keep_slot(m, e))
         return false;
     if (!m->writer.is_done && (all || is_idle)) {
-        const struct mongo_open o = own_open(m, m->writer.sealed);
+        const struct mongo_open o = own_open(m, m->writer.committed);
         if (!mongo_done(m, &o, e))
             return false;
         m->writer.is_done = true;
         failpoint(FAILPOINT_MONGO_DONE);
-    } else if (m->writer.sealed - m->writer.logs_deleted < LOGS_KEPT) {
+    } else if (m->writer.committed - m->writer.logs_deleted < LOGS_KEPT) {
         return true;
     }
-    if (m->writer.logs_deleted == m->writer.sealed + m->writer.is_done)
+    if (m->writer.logs_deleted == m->writer.committed + m->writer.is_done)
         return true;
-    m->writer.logs_deleted = m->writer.sealed + m->writer.is_done;
+    m->writer.logs_deleted = m->writer.committed + m->writer.is_done;
     return delete_logs(m, e);
 }

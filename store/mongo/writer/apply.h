@@ -1,8 +1,8 @@
-/* mongo/writer/apply.h - applies one batch: log, seal, apply, done. After a failure, the same call
+/* mongo/writer/apply.h - applies one batch: log, commit, apply, done. After a failure, the same call
  * resumes. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e);
-bool mongo_tidy(struct store *st, bool all, struct err *e);
+bool mongo_housekeep(struct store *st, bool all, struct err *e);

@@ -80,13 +80,13 @@ static void add_zero(bson_t *to, const char *name, const struct measure *m)
     bson_append_document_end(to, &of);
 }
 
-/* Adds zeros for all `slot` buckets of the `span` bucket that begins at from_ms. */
-static void add_zeros(bson_t *to, const char *name, const struct measure *m, enum span slot, enum span span,
-                      int64_t from_ms)
+/* Adds zeros for all `resolution` buckets of the `span` bucket that begins at from_ms. */
+static void add_zeros(bson_t *to, const char *name, const struct measure *m, enum span resolution,
+                      enum span span, int64_t from_ms)
 {
     bson_t of;
     char key[16];
-    if (slot == span) {
+    if (resolution == span) {
         add_zero(to, name, m);
         return;
     }
@@ -94,7 +94,7 @@ static void add_zeros(bson_t *to, const char *name, const struct measure *m, enu
     bson_append_document_begin(to, name, -1, &of);
     for (int64_t at = from_ms; at < span_next(span, from_ms); at = span_next(below, at)) {
         snprintf(key, sizeof key, "%d", mongo_key_in(below, at));
-        add_zeros(&of, key, m, slot, below, at);
+        add_zeros(&of, key, m, resolution, below, at);
     }
     bson_append_document_end(to, &of);
 }

@@ -30,10 +30,10 @@ static int64_t fresh(const struct mongo_store *m, int64_t last)
 static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
 {
     char path[64];
-    m->writer.sealed = mongo_seq_of(ledger, m->writer.slot);
+    m->writer.committed = mongo_seq_of(ledger, m->writer.slot);
     snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
-    mongo_match_number(query, path, m->writer.sealed, m->writer.sealed > 0);
-    return fresh(m, m->writer.sealed);
+    mongo_match_number(query, path, m->writer.committed, m->writer.committed > 0);
+    return fresh(m, m->writer.committed);
 }
 
 /* If several writers come at once, the one that takes its slot last sees the others. It gives the slot back
@@ -63,7 +63,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_INT64(&set, inc, fresh(m, m->writer.inc + 1));
     snprintf(path, sizeof path, "writers.%s.gap.after", m->writer.slot);
-    BSON_APPEND_INT64(&set, path, m->writer.sealed);
+    BSON_APPEND_INT64(&set, path, m->writer.committed);
     snprintf(path, sizeof path, "writers.%s.gap.before", m->writer.slot);
     BSON_APPEND_INT64(&set, path, m->writer.number + 1);
     snprintf(path, sizeof path, "writers.%s.host", m->writer.slot);
@@ -128,7 +128,7 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
     bson_append_document_end(&update, &set);
-    /* If not found, the next seal says so. */
+    /* If not found, the next commit says so. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
     bson_destroy(&update);
     bson_destroy(&query);

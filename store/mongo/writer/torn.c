@@ -142,7 +142,7 @@ static bool ask_all(struct asking *a, struct slice packed)
     return good && (!is_begun || ask(a, &ids, &filter));
 }
 
-/* Others count meanwhile: the ledger has by now what they had sealed when a document was found. */
+/* Others count meanwhile: the ledger has by now what they had committed when a document was found. */
 static bool check_most(struct asking *a)
 {
     bson_t ledger;

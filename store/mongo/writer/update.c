@@ -8,8 +8,8 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/periods.h"
 #include "store/mongo/doc/series.h"
-#include "store/mongo/doc/stamps.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
 #include "store/watermarks.h"
@@ -101,7 +101,7 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
-    mongo_add_guard(&f, applied, m->writer.sealed + 1);
+    mongo_add_guard(&f, applied, m->writer.committed + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);
@@ -200,7 +200,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
     struct mongo_store *m = u->m;
     const struct report *r = &m->reports[u->report];
     int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
-    const struct marks *marks = &m->more[u->report].marks;
+    const struct watermarks *watermarks = &m->more[u->report].watermarks;
     const enum span longest = mongo_longest(r, k);
     uint32_t series = series_at(m, i);
     int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
@@ -214,7 +214,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
         for (enum span s = k->finest; s < k->span; s++) {
             if (goes_on && span_floor(s, ms_at(u, i)) == span_floor(s, at_ms))
                 break;
-            if (s > longest || at_ms >= marks->before_ms[s])
+            if (s > longest || at_ms >= watermarks->before_ms[s])
                 add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
             report_merge(r, sums[s + 1], sums[s]);
             memset(sums[s], 0, sizeof sums[s]);
@@ -278,7 +278,7 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
 static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
 {
     enum span longest = mongo_longest(&u->m->reports[u->report], k);
-    return longest == SPAN_MONTH ? 0 : u->m->more[u->report].marks.before_ms[longest];
+    return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
 /* Writes alike documents one behind the other, so that they are sent together. Documents that may be new
@@ -350,7 +350,7 @@ static void write_tops(struct update *u, size_t cell_count)
     struct mongo_store *m = u->m;
     struct mongo_periods *p = &m->sorting.periods;
     char name[MONGO_NAME_BYTES];
-    if (!mongo_top_is_kept(&m->reports[u->report]))
+    if (!mongo_top_is_cached(&m->reports[u->report]))
         return;
     u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
     mongo_periods_clear(p);
@@ -360,7 +360,7 @@ static void write_tops(struct update *u, size_t cell_count)
         enum span span = mongo_top_spans[s];
         mongo_periods_floor(p, span);
         for (size_t i = 0; i < p->count; i++) {
-            if (p->starts[i] >= m->more[u->report].marks.before_ms[span])
+            if (p->starts[i] >= m->more[u->report].watermarks.before_ms[span])
                 write_top(u, span, p->starts[i]);
         }
     }
@@ -479,7 +479,7 @@ static void write_report_books(struct update *u, const struct batch *batch, int6
     const char *key = u->m->more[u->report].key;
     int64_t late[SPAN_COUNT];
     bson_t filter;
-    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].marks, batch, late) && other == 0)
+    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].watermarks, batch, late) && other == 0)
         return;
     bson_init(&filter);
     begin(u);

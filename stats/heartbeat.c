@@ -1,26 +1,26 @@
-#include "stats/beat.h"
+#include "stats/heartbeat.h"
 
 #include "base/check.h"
 
-void beats_init(struct beats *bs, const struct clock *clock)
+void heartbeats_init(struct heartbeats *bs, const struct clock *clock)
 {
     bs->clock = clock;
     bs->count = 0;
 }
 
-struct beat *beats_add(struct beats *bs, const char *name)
+struct heartbeat *heartbeats_add(struct heartbeats *bs, const char *name)
 {
-    ASSERT(bs->count < BEATS_MAX);
-    struct beat *b = &bs->list[bs->count++];
+    ASSERT(bs->count < HEARTBEATS_MAX);
+    struct heartbeat *b = &bs->list[bs->count++];
     b->name = name;
     b->clock = bs->clock;
-    beat_rest(b);
+    heartbeat_rest(b);
     return b;
 }
 
-const struct beat *beats_stuck(const struct beats *bs, int64_t for_ms)
+const struct heartbeat *heartbeats_stuck(const struct heartbeats *bs, int64_t for_ms)
 {
-    const struct beat *found = NULL;
+    const struct heartbeat *found = NULL;
     int64_t before_ms = clock_mono_ms(bs->clock) - for_ms;
     for (size_t i = 0; i < bs->count; i++) {
         int64_t turned_ms = atomic_load_explicit(&bs->list[i].turned_ms, memory_order_relaxed);

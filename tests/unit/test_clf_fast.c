@@ -1,7 +1,7 @@
 /* Of both readers of log lines, the one for usual lines and the one for any, that they read alike. */
 #include "base/text.h"
 #include "ingest/decode/clf.h"
-#include "ingest/decode/clf_usual.h"
+#include "ingest/decode/clf_fast.h"
 #include "tests/support/dice.h"
 
 #include <inttypes.h>
@@ -22,11 +22,11 @@ static size_t roll(size_t below)
     return (size_t)dice_roll(&dice, (int64_t)below);
 }
 
-/* Lines that clf_usual.h must not leave to others, in formats that may have them. */
+/* Lines that clf_fast.h must not leave to others, in formats that may have them. */
 static const struct {
     enum clf_format format;
     const char *host, *rest;
-} usual_lines[] = {
+} fast_lines[] = {
     {CLF_AUTO, "10.0.0.1 - - ", "\"GET /a?b HTTP/1.1\" 200 2326 \"-\" \"Mozilla/5.0 (X11; Linux)\""},
     {CLF_COMBINED, "1.1.1.1 - - ", "\"GET / HTTP/1.1\" 404 1 \"-\" \"-\""},
     {CLF_AUTO, "2001:db8::1 - - ", "\"HEAD /a HTTP/1.0\" 304 - \"http://a.example/?q=b\" \"curl/8.5.0\"\r"},
@@ -46,11 +46,11 @@ static const struct {
     {CLF_FORMAT_COUNT, "[::1] - - ", "\"GET /a HTTP/1.1\" 200 1 \"-\" \"curl/8.5.0\""},
 };
 
-static void make_usual(size_t i, struct text *line)
+static void make_fast(size_t i, struct text *line)
 {
     text_clear(line);
-    text_printf(line, "%s[05/Jan/2026:10:%02zu:%02zu +0100] %s", usual_lines[i].host, roll(2), roll(60),
-                usual_lines[i].rest);
+    text_printf(line, "%s[05/Jan/2026:10:%02zu:%02zu +0100] %s", fast_lines[i].host, roll(2), roll(60),
+                fast_lines[i].rest);
 }
 
 /* Both say the same, or fail alike. */
@@ -96,21 +96,21 @@ static void check_line(struct clf *c, struct slice line)
     free(copy);
 }
 
-static void test_clf_usual_lines_are_not_left_to_others(void **state)
+static void test_clf_fast_lines_are_not_left_to_others(void **state)
 {
     (void)state;
-    if (!clf_usual_can_run())
+    if (!clf_fast_can_run())
         skip();
-    for (size_t i = 0; usual_lines[i].format != CLF_FORMAT_COUNT; i++) {
+    for (size_t i = 0; fast_lines[i].format != CLF_FORMAT_COUNT; i++) {
         struct clf c;
         struct text line = {0};
-        clf_init(&c, usual_lines[i].format);
+        clf_init(&c, fast_lines[i].format);
         for (int round = 0; round < 50; round++) {
-            make_usual(i, &line);
+            make_fast(i, &line);
             check_line(&c, text_slice(&line));
         }
-        if (c.unusual_count > 2) /* one for each minute */
-            fail_msg("%" PRIu64 " times unusual: %s", c.unusual_count, line.ptr);
+        if (c.slow_count > 2) /* one for each minute */
+            fail_msg("%" PRIu64 " times unusual: %s", c.slow_count, line.ptr);
         text_fini(&line);
     }
 }
@@ -118,7 +118,7 @@ static void test_clf_usual_lines_are_not_left_to_others(void **state)
 /* A byte changed, or some bytes cut out or written twice, which moves all that is behind them. */
 static void mutate(struct text *line)
 {
-    static const char marks[] = "\"\"\"\\   -::?[]]0169/.AzH\t\x7F\x80\xFF\r";
+    static const char watermarks[] = "\"\"\"\\   -::?[]]0169/.AzH\t\x7F\x80\xFF\r";
     struct text changed = {0};
     size_t at = roll(line->len), rest = line->len - at;
     size_t some = roll(8) == 0 ? roll(140) : roll(4);
@@ -126,7 +126,7 @@ static void mutate(struct text *line)
     text_add(&changed, line->ptr, at);
     switch (roll(3)) {
     case 0:
-        text_putc(&changed, marks[roll(sizeof marks - 1)]);
+        text_putc(&changed, watermarks[roll(sizeof watermarks - 1)]);
         text_add(&changed, line->ptr + at + 1, rest - 1);
         break;
     case 1:
@@ -141,7 +141,7 @@ static void mutate(struct text *line)
 }
 
 /* What is almost usual. */
-static void test_clf_usual_lines_mutated_are_read_alike(void **state)
+static void test_clf_fast_lines_mutated_are_read_alike(void **state)
 {
     (void)state;
     struct clf kept[CLF_FORMAT_COUNT];
@@ -149,7 +149,7 @@ static void test_clf_usual_lines_mutated_are_read_alike(void **state)
         clf_init(&kept[i], (enum clf_format)i);
     for (int round = 0; round < ROUNDS; round++) {
         struct text line = {0};
-        make_usual(roll(COUNT_OF(usual_lines)), &line);
+        make_fast(roll(COUNT_OF(fast_lines)), &line);
         for (size_t n = roll(4); n > 0 && line.len > 0; n--)
             mutate(&line);
         check_line(&kept[roll(CLF_FORMAT_COUNT)], text_slice(&line));
@@ -160,9 +160,9 @@ static void test_clf_usual_lines_mutated_are_read_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clf_usual_lines_are_not_left_to_others),
-        cmocka_unit_test(test_clf_usual_lines_mutated_are_read_alike),
+        cmocka_unit_test(test_clf_fast_lines_are_not_left_to_others),
+        cmocka_unit_test(test_clf_fast_lines_mutated_are_read_alike),
     };
-    dice = dice_new("test_clf_usual");
+    dice = dice_new("test_clf_fast");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

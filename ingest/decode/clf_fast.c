@@ -6,18 +6,18 @@
  *
  * Source: classifying bytes by a shuffle, and the walk over bits, are simdjson's (Geoff Langdale and Daniel
  * Lemire, "Parsing Gigabytes of JSON per Second", 2019). */
-#include "ingest/decode/clf_usual.h"
+#include "ingest/decode/clf_fast.h"
 
 #include "base/check.h"
 
 #ifndef __x86_64__
 
-bool clf_usual_can_run(void)
+bool clf_fast_can_run(void)
 {
     return false;
 }
 
-bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     return clf_decode_any(d, line, ev, why);
 }
@@ -38,7 +38,7 @@ bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, st
 #define PROTOCOL_BYTES 9                     /* " HTTP/1.1" */
 #define NUMBERS_BYTES  14                    /* "\" 200 12345678" */
 #define BIT(f)         (1u << FIELD_##f)
-#define USUAL_FIELDS                                                                                  \
+#define FAST_FIELDS                                                                                   \
     (BIT(HOST) | BIT(REQUEST) | BIT(METHOD) | BIT(TARGET) | BIT(PATH) | BIT(PROTOCOL) | BIT(STATUS) | \
      BIT(BYTES) | BIT(REFERRER) | BIT(AGENT))
 
@@ -360,12 +360,12 @@ static HOT bool take_agent(struct reading *r, const char *p)
     return tail == 0;
 }
 
-bool clf_usual_can_run(void)
+bool clf_fast_can_run(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 
-static HOT bool read_usual(const struct clf *c, struct slice line, struct event *ev)
+static HOT bool read_fast(const struct clf *c, struct slice line, struct event *ev)
 {
     const char *p = line.ptr, *end = p + line.len;
     if (UNLIKELY(line.len < LINE_MIN))
@@ -375,7 +375,7 @@ static HOT bool read_usual(const struct clf *c, struct slice line, struct event 
     const char *last = end - WINDOW;
     const struct tables *t = &all_tables;
     __asm__("" : "+r"(last), "+r"(t)); /* stops the compiler from recomputing both at each use */
-    struct reading r = {c, last, ev, USUAL_FIELDS, t, load256(t->space), load256(t->quoted)};
+    struct reading r = {c, last, ev, FAST_FIELDS, t, load256(t->space), load256(t->quoted)};
     if ((p = take_host(&r, p)) == NULL || (p = take_time(&r, p)) == NULL)
         return false;
     if ((p = take_request(&r, p)) == NULL || (p = take_numbers(&r, p)) == NULL)
@@ -387,12 +387,12 @@ static HOT bool read_usual(const struct clf *c, struct slice line, struct event 
     return true;
 }
 
-AVX2 bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+AVX2 bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct clf *c = (struct clf *)d;
-    if (LIKELY(read_usual(c, line, ev)))
+    if (LIKELY(read_fast(c, line, ev)))
         return true;
-    c->unusual_count++;
+    c->slow_count++;
     return clf_decode_any(d, line, ev, why);
 }
 

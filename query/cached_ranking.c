@@ -1,7 +1,7 @@
-#include "query/kept.h"
+#include "query/cached_ranking.h"
 
 /* Counts and sums only: other measures cannot be totalled over the series that are not listed. */
-static bool is_kept(const struct answer *a)
+static bool is_cached(const struct answer *a)
 {
     const struct measure *m = &a->report->measures[a->measures[0]];
     return a->measure_count == 1 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM);
@@ -11,26 +11,27 @@ static struct store_top top_of(const struct bound *b, const struct plan_tile *ti
 {
     return (struct store_top){.report = b->report,
                               .measure = b->answer.measures[0],
-                              .span = tile->slot,
+                              .span = tile->resolution,
                               .from_ms = tile->from_ms,
                               .to_ms = tile->to_ms,
                               .limit = limit};
 }
 
-bool kept_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
-                 void *context, int64_t *total, struct query_stats *stats, bool *found, struct err *e)
+bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
+                           void *context, int64_t *total, struct query_stats *stats, bool *found,
+                           struct err *e)
 {
     const struct answer *a = &b->answer;
     *found = false;
-    if (set->kind != SERIES_ALL || !is_kept(a))
+    if (set->kind != SERIES_ALL || !is_cached(a))
         return true;
     struct plan plan = plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
     const struct plan_tile *tile = &plan.tiles[0];
-    if (plan.tile_count != 1 || span_next(tile->slot, tile->from_ms) != tile->to_ms ||
-        tile->from_ms < b->marks.before_ms[tile->slot])
+    if (plan.tile_count != 1 || span_next(tile->resolution, tile->from_ms) != tile->to_ms ||
+        tile->from_ms < b->watermarks.before_ms[tile->resolution])
         return true;
     const struct store_top top = top_of(b, tile, limit);
-    struct query_read read = {tile->slot, tile->from_ms, tile->to_ms, {0}};
+    struct query_read read = {tile->resolution, tile->from_ms, tile->to_ms, {0}};
     if (!store_top(b->store, &top, fn, context, total, &read.stats, found, e))
         return false;
     if (*found) {
@@ -40,12 +41,12 @@ bool kept_series(const struct bound *b, const struct series_set *set, uint64_t l
     return true;
 }
 
-bool kept_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,
-                struct err *e)
+bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,
+                          struct err *e)
 {
     const struct plan plan = plan_sum(report_cell(b->answer.report), from_ms, to_ms);
     struct scan_stats stats = {0};
-    *found = is_kept(&b->answer);
+    *found = is_cached(&b->answer);
     for (size_t i = 0; *found && i < plan.tile_count; i++) {
         const struct store_top top = top_of(b, &plan.tiles[i], 0);
         if (!store_top(b->store, &top, NULL, NULL, total, &stats, found, e))

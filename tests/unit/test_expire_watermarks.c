@@ -54,14 +54,15 @@ static void hit_until(struct world *w, int64_t now_ms)
     world_apply(w, 1);
 }
 
-static struct marks marks_by(struct writer *w, const char *wall, int64_t mono_ms, struct clock *clock)
+static struct watermarks watermarks_by(struct writer *w, const char *wall, int64_t mono_ms,
+                                       struct clock *clock)
 {
     struct err e;
     clock->fake_wall_ms = fixture_ms(wall);
     clock->fake_mono_ms = mono_ms;
     if (!writer_expire(w, &e))
         fail_msg("%s", e.text);
-    return expiring_marks(w->store);
+    return expiring_watermarks(w->store);
 }
 
 /* Events agree with it each time, as those of a machine of its own do. */
@@ -89,11 +90,11 @@ static void test_clock_that_leaps_is_believed_later(void **state)
         w = *state;
         expiring_open(w, "minute=48h hour=10d day=62d");
         struct writer writer = {.store = w->store, .clock = &clock, .trust_at_ms = trust_ms};
-        struct marks before = {0};
+        struct watermarks before = {0};
         for (size_t k = 0; k <= i; k++) {
             if (rows[k].moves || k == i) /* else they would be the newest ones from then on */
                 hit_until(w, fixture_ms(rows[k].wall));
-            struct marks after = marks_by(&writer, rows[k].wall, rows[k].mono_ms, &clock);
+            struct watermarks after = watermarks_by(&writer, rows[k].wall, rows[k].mono_ms, &clock);
             if (rows[k].moves)
                 assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, rows[k].wall));
             else
@@ -144,10 +145,10 @@ static void test_events_that_are_alone_confirm_no_clock(void **state)
     hit_until(w, fixture_ms("2026-03-17T10:06"));
     world_hit(w, PAGES, "/b", "2026-03-23T10:05", 1);
     world_apply(w, 1);
-    for (int tidy = 0; tidy < 2; tidy++) {
+    for (int housekeep = 0; housekeep < 2; housekeep++) {
         assert_int_equal(now_by(w, "2026-03-23T10:20"), bucket_of("2026-03-17T10:05"));
         assert_int_equal(now_by(w, "2026-03-17T10:20"), fixture_ms("2026-03-17T10:20"));
-        assert_true(store_tidy(w->store, true, &e));
+        assert_true(store_housekeep(w->store, true, &e));
     }
     hit_until(w, fixture_ms("2026-03-23T10:05")); /* of hours one behind the other */
     assert_int_equal(now_by(w, "2026-03-23T10:20"), fixture_ms("2026-03-23T10:20"));
@@ -163,10 +164,10 @@ static void test_broker_knows_the_time(void **state)
     hit_until(w, fixture_ms("2026-03-17T10:05"));
     hit_until(w, fixture_ms("2026-03-23T10:05"));
     struct writer writer = {.store = w->store, .clock = &clock, .broker_ms = &broker_ms};
-    struct marks after = marks_by(&writer, "2026-03-23T10:20", 0, &clock);
+    struct watermarks after = watermarks_by(&writer, "2026-03-23T10:20", 0, &clock);
     assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-17T10:20"));
     atomic_store(&broker_ms, INT64_MAX); /* not all say it */
-    after = marks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
+    after = watermarks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
     assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-23T10:20"));
     writer_fini(&writer);
 }
@@ -181,31 +182,31 @@ static void test_watermark_that_is_ahead_moves_back(void **state)
     hit_until(w, fixture_ms("2026-03-17T10:05"));
     (void)expiring_run(w, fixture_ms("2026-03-23T10:20"));
     hit_until(w, fixture_ms("2026-03-17T10:25")); /* left out of minutes */
-    assert_true(store_tidy(w->store, true, &e));
+    assert_true(store_housekeep(w->store, true, &e));
     if (world_kind->on_disk)
         world_reopen(w);
-    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE],
+    assert_int_equal(expiring_watermarks(w->store).before_ms[SPAN_MINUTE],
                      expiring_minutes_from(w, "2026-03-23T10:20"));
     struct writer writer = {.store = w->store, .clock = &clock};
-    struct marks after = marks_by(&writer, "2026-03-17T10:30", 0, &clock);
+    struct watermarks after = watermarks_by(&writer, "2026-03-17T10:30", 0, &clock);
     if (world_is_in_server()) { /* whose clock is the real one: not before what it says */
-        assert_true(writer.mark_is_ahead);
+        assert_true(writer.watermark_is_ahead);
         assert_int_equal(after.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-23T10:20"));
     } else {
-        assert_false(writer.mark_is_ahead);
+        assert_false(writer.watermark_is_ahead);
         assert_int_equal(after.before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T11:00"));
         assert_int_equal(after.before_ms[SPAN_HOUR], fixture_ms("2026-03-13"));
         world_hit(w, PAGES, "/a", "2026-03-17T11:00", 1);
         world_hit(w, PAGES, "/a", "2026-03-17T12:05", 1);
         world_apply(w, 2);
-        for (int tidy = 0; tidy < 2; tidy++) {
+        for (int housekeep = 0; housekeep < 2; housekeep++) {
             assert_int_equal(world_sum(w->store, PAGES, SPAN_MINUTE, world_every_series,
                                        fixture_ms("2026-03-17T11:00"), fixture_ms("2026-04-01"), 0),
                              2);
             assert_int_equal(world_sum(w->store, PAGES, SPAN_HOUR, world_every_series,
                                        fixture_ms("2026-03-13"), fixture_ms("2026-04-01"), 0),
                              10);
-            assert_true(store_tidy(w->store, true, &e));
+            assert_true(store_housekeep(w->store, true, &e));
         }
     }
     writer_fini(&writer);
@@ -218,15 +219,15 @@ static void test_wrong_clock_expires_nothing(void **state)
     expiring_open(w, "minute=48h hour=10d day=62d");
     hit_until(w, fixture_ms("2026-03-17T10:05"));
     struct writer writer = {.store = w->store, .clock = &clock, .retry = true};
-    struct marks before = marks_by(&writer, "2026-03-17T10:20", 0, &clock);
-    struct marks after = marks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
+    struct watermarks before = watermarks_by(&writer, "2026-03-17T10:20", 0, &clock);
+    struct watermarks after = watermarks_by(&writer, "2026-03-23T10:20", WRITER_EXPIRE_MS, &clock);
     assert_int_equal(before.before_ms[SPAN_MINUTE], expiring_minutes_from(w, "2026-03-17T10:20"));
     assert_memory_equal(&before, &after, sizeof before);
     assert_true(writer.clock_is_ahead); /* and that was said */
     assert_int_equal(world_sum(w->store, PAGES, SPAN_MINUTE, world_every_series, after.before_ms[SPAN_MINUTE],
                                fixture_ms("2026-04-01"), 0),
                      4);
-    (void)marks_by(&writer, "2026-03-17T10:21", 2 * WRITER_EXPIRE_MS, &clock);
+    (void)watermarks_by(&writer, "2026-03-17T10:21", 2 * WRITER_EXPIRE_MS, &clock);
     assert_false(writer.clock_is_ahead);
     writer_fini(&writer);
 }
@@ -246,7 +247,7 @@ static bool fail_expire(struct store *st, int64_t now_ms, bool trusts_clock, str
     return e->code == 0;
 }
 
-static bool tidy_well(struct store *st, bool all, struct err *e)
+static bool housekeep_well(struct store *st, bool all, struct err *e)
 {
     (void)st, (void)all, (void)e;
     return true;
@@ -265,7 +266,7 @@ static bool expires_by(struct writer *w, int code)
 
 static void test_failure_to_let_go_ends_no_counting(void **state)
 {
-    static const struct store_writer_ops ops = {.expire = fail_expire, .tidy = tidy_well};
+    static const struct store_writer_ops ops = {.expire = fail_expire, .housekeep = housekeep_well};
     struct failing f = {.store = {.writer = &ops}};
     struct clock clock = clock_fake(fixture_ms("2026-03-17"));
     struct writer w = {.store = &f.store, .clock = &clock};
@@ -273,7 +274,7 @@ static void test_failure_to_let_go_ends_no_counting(void **state)
     (void)state;
     assert_true(expires_by(&w, EX_IOERR));
     assert_true(w.expire_is_failing);
-    assert_true(writer_tidy(&w, &e));
+    assert_true(writer_housekeep(&w, &e));
     assert_true(w.expire_is_failing); /* so that it is not said again */
     assert_true(expires_by(&w, 0));
     assert_false(w.expire_is_failing);
@@ -296,17 +297,17 @@ static void change(struct world *w, const char *sql)
     sqlite3_close(db);
 }
 
-static void test_mark_that_is_no_start_of_a_slot_is_damage(void **state)
+static void test_watermark_that_is_no_start_of_a_bucket_is_damage(void **state)
 {
     struct world *w = *state;
-    struct marks marks;
+    struct watermarks watermarks;
     struct err e = {0};
     if (!is_sqlite())
         return;
     expiring_open(w, "minute=48h");
     (void)expiring_run(w, fixture_ms("2026-03-17T10:20"));
     change(w, "UPDATE book SET value = value + 1024 WHERE entry = 'expired.minute'");
-    assert_false(store_marks(w->store, PAGES, &marks, &e));
+    assert_false(store_watermarks(w->store, PAGES, &watermarks, &e));
     assert_int_equal(e.code, EX_DATAERR);
 }
 
@@ -320,7 +321,7 @@ static void test_rows_that_stay_are_damage(void **state)
     expiring_open(w, "minute=48h");
     world_hit(w, PAGES, "/a", "2026-03-14T10:05", 1);
     world_apply(w, 1);
-    assert_true(store_tidy(w->store, true, &e));
+    assert_true(store_housekeep(w->store, true, &e));
     change(w, "CREATE TRIGGER stay BEFORE DELETE ON hour_2 BEGIN SELECT RAISE(IGNORE); END");
     expiring_open(w, "minute=48h");
     bool good = true;
@@ -332,7 +333,7 @@ static void test_rows_that_stay_are_damage(void **state)
 
 /* ---- the documents of a server */
 
-static void set_mark(struct world *w, const char *span, const char *at, int64_t ms)
+static void set_watermark(struct world *w, const char *span, const char *at, int64_t ms)
 {
     struct err e;
     char path[32];
@@ -348,16 +349,16 @@ static void set_mark(struct world *w, const char *span, const char *at, int64_t 
     mongo_client_close(client);
 }
 
-static void test_mark_by_another_hand_is_of_whole_slots(void **state)
+static void test_watermark_by_another_hand_is_of_whole_buckets(void **state)
 {
     struct world *w = *state;
     if (!world_is_in_server())
         return;
-    set_mark(w, "minute", "2026-03-17T10:20", 1024);
-    set_mark(w, "day", "2026-02-17T10:20", 1024);
+    set_watermark(w, "minute", "2026-03-17T10:20", 1024);
+    set_watermark(w, "day", "2026-02-17T10:20", 1024);
     world_reopen(w);
-    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T10:20"));
-    assert_int_equal(expiring_marks(w->store).before_ms[SPAN_DAY], fixture_ms("2026-02-17"));
+    assert_int_equal(expiring_watermarks(w->store).before_ms[SPAN_MINUTE], fixture_ms("2026-03-17T10:20"));
+    assert_int_equal(expiring_watermarks(w->store).before_ms[SPAN_DAY], fixture_ms("2026-02-17"));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -372,9 +373,9 @@ int main(void)
         TEST(test_wrong_clock_expires_nothing),
         TEST(test_broker_knows_the_time),
         TEST(test_watermark_that_is_ahead_moves_back),
-        TEST(test_mark_that_is_no_start_of_a_slot_is_damage),
+        TEST(test_watermark_that_is_no_start_of_a_bucket_is_damage),
         TEST(test_rows_that_stay_are_damage),
-        TEST(test_mark_by_another_hand_is_of_whole_slots),
+        TEST(test_watermark_by_another_hand_is_of_whole_buckets),
     };
     const struct CMUnitTest failures[] = {cmocka_unit_test(test_failure_to_let_go_ends_no_counting)};
     int failed = cmocka_run_group_tests_name("failures", failures, NULL, NULL);

@@ -1,10 +1,10 @@
-#include "query/advice.h"
+#include "query/hint.h"
 
 #include "query/tiles.h"
 
 static const char *const names[] = {"minute", "5m", "15m", "hour", "6h", "day", "week", "month", "year"};
 
-const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t rows_max)
+const char *hint_step(const struct answer *a, int64_t longer_than_ms, uint64_t rows_max)
 {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct step step;
@@ -19,7 +19,7 @@ const char *advice_step(const struct answer *a, int64_t longer_than_ms, uint64_t
 
 /* Can the store answer all rows of the step, without expired time buckets? */
 static bool is_kept(const struct answer *a, const struct zone *zone, const struct step *step,
-                    const struct marks *marks, uint64_t rows_max)
+                    const struct watermarks *watermarks, uint64_t rows_max)
 {
     struct tiles tiles = {0};
     int64_t cell_ms = report_cell_ms(a->report), at_ms = step_floor(step, zone, a->from_ms);
@@ -32,32 +32,32 @@ static bool is_kept(const struct answer *a, const struct zone *zone, const struc
             tiles_add(&tiles, report_cell(a->report), at_ms, next_ms);
         at_ms = next_ms;
     }
-    good = good && tiles_find_gone(&tiles, marks->before_ms) == NULL;
+    good = good && tiles_find_gone(&tiles, watermarks->before_ms) == NULL;
     tiles_fini(&tiles);
     return good;
 }
 
-const char *advice_kept_step(const struct answer *a, const struct marks *marks, uint64_t rows_max)
+const char *hint_kept_step(const struct answer *a, const struct watermarks *watermarks, uint64_t rows_max)
 {
     for (size_t i = 0; a->has_step && i < COUNT_OF(names); i++) {
         struct step step;
         ASSERT(step_parse(slice_text(names[i]), &step));
         step.week_start = a->step.week_start;
-        if (step_ms(&step) > step_ms(&a->step) && is_kept(a, a->zone, &step, marks, rows_max))
+        if (step_ms(&step) > step_ms(&a->step) && is_kept(a, a->zone, &step, watermarks, rows_max))
             return names[i];
     }
     return NULL;
 }
 
-bool advice_is_kept_in_utc(const struct answer *a, const struct marks *marks, uint64_t rows_max)
+bool hint_is_kept_in_utc(const struct answer *a, const struct watermarks *watermarks, uint64_t rows_max)
 {
-    return a->has_step && a->zone != &zone_utc && is_kept(a, &zone_utc, &a->step, marks, rows_max);
+    return a->has_step && a->zone != &zone_utc && is_kept(a, &zone_utc, &a->step, watermarks, rows_max);
 }
 
-enum span advice_kept_span(const struct report *r, const struct marks *marks, int64_t from_ms)
+enum span hint_kept_span(const struct report *r, const struct watermarks *watermarks, int64_t from_ms)
 {
     int span = (int)report_cell(r);
-    while (span < SPAN_COUNT && from_ms < marks->before_ms[span])
+    while (span < SPAN_COUNT && from_ms < watermarks->before_ms[span])
         span++;
     return (enum span)span;
 }
@@ -99,7 +99,7 @@ static bool has_dimensions(const struct report *r, const struct answer *a, const
     return true;
 }
 
-const char *advice_report(const struct store *st, const struct answer *a, const struct slice *values)
+const char *hint_report(const struct store *st, const struct answer *a, const struct slice *values)
 {
     const struct report *best = a->report;
     for (size_t i = 0; i < st->report_count; i++) {

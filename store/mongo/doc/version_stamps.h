@@ -1,6 +1,6 @@
-/* mongo/doc/stamps.h - the version stamps of months and weeks: which months are in the documents of years,
- * which weeks are in documents of weeks, and who rolls them up. Batches raise them, mongo/job/roll.c and
- * mongo/doc/months.c read them.
+/* mongo/doc/version_stamps.h - the version stamps of months and weeks: which months are in the documents of
+ * years, which weeks are in documents of weeks, and who rolls them up. Batches raise them, mongo/job/roll.c
+ * and mongo/doc/months.c read them.
  *
  * Shape  : for each report and each target of a roll-up (mongo_targets), a document of `jobs`:
  *
@@ -36,12 +36,13 @@ void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES]);
 
 /* Reads the stamps of a report. The caller frees the list; it is empty if there is no document. */
 bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
-                       struct mongo_stamps *stamps, struct err *e);
+                       struct mongo_version_stamps *stamps, struct err *e);
 /* False if the period has no stamp: read it from its own documents. */
-bool mongo_is_rolled(const struct mongo_stamps *stamps, int64_t start_ms);
+bool mongo_is_rolled(const struct mongo_version_stamps *stamps, int64_t start_ms);
 
 /* Reads the stamps in a document of `jobs`; the caller frees the list. */
-void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, struct mongo_stamps *stamps);
+void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,
+                       struct mongo_version_stamps *stamps);
 /* The path of a stamp: "written.20261102". */
 #define MONGO_STAMP_BYTES 32
 const char *mongo_stamp_path(const char *member, const struct mongo_target *t, int64_t start_ms,

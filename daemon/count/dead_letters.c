@@ -1,4 +1,4 @@
-#include "daemon/count/letters.h"
+#include "daemon/count/dead_letters.h"
 
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -9,19 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LETTER_HEADERS   6
+#define DEAD_LETTER_HEADERS   6
 /* Bytes left of a dead letter that is larger than its topic allows. */
-#define LETTER_CUT_BYTES ((size_t)64 << 10)
-#define LETTER_NUMBER    24
+#define DEAD_LETTER_CUT_BYTES ((size_t)64 << 10)
+#define DEAD_LETTER_NUMBER    24
 
-struct letter_box {
+struct dead_letter_queue {
     struct kafka_producer *producer; /* NULL: dead letters go to the file */
     struct rejects_file file;        /* open if `producer` is NULL */
     struct text lines;               /* lines for the file, before they are written */
 };
 
 /* Header of a dead letter, before its bytes: topic, key, value. */
-struct letter {
+struct dead_letter {
     struct reject why;
     int32_t partition;
     int64_t offset;
@@ -29,15 +29,15 @@ struct letter {
     bool has_key;
 };
 
-void letters_add(struct letters *l, const struct record *r, struct slice bytes, struct reject why)
+void dead_letters_add(struct dead_letters *l, const struct record *r, struct slice bytes, struct reject why)
 {
-    struct letter letter = {.why = why,
-                            .partition = r->partition,
-                            .offset = r->offset,
-                            .topic_len = r->topic.len,
-                            .key_len = r->key.len,
-                            .value_len = bytes.len,
-                            .has_key = r->key.ptr != NULL};
+    struct dead_letter letter = {.why = why,
+                                 .partition = r->partition,
+                                 .offset = r->offset,
+                                 .topic_len = r->topic.len,
+                                 .key_len = r->key.len,
+                                 .value_len = bytes.len,
+                                 .has_key = r->key.ptr != NULL};
     text_add(&l->bytes, (const char *)&letter, sizeof letter);
     text_add(&l->bytes, r->topic.ptr, r->topic.len);
     if (r->key.len > 0)
@@ -47,22 +47,22 @@ void letters_add(struct letters *l, const struct record *r, struct slice bytes, 
     l->count++;
 }
 
-void letters_clear(struct letters *l)
+void dead_letters_clear(struct dead_letters *l)
 {
     text_clear(&l->bytes);
     l->count = 0;
 }
 
-void letters_fini(struct letters *l)
+void dead_letters_fini(struct dead_letters *l)
 {
     text_fini(&l->bytes);
 }
 
 /* Read the dead letter at *at, and find its bytes; *at moves behind it. */
-static struct letter take_letter(const struct letters *l, size_t *at, struct slice *topic, struct slice *key,
-                                 struct slice *value)
+static struct dead_letter take_dead_letter(const struct dead_letters *l, size_t *at, struct slice *topic,
+                                           struct slice *key, struct slice *value)
 {
-    struct letter letter;
+    struct dead_letter letter;
     const char *p = l->bytes.ptr + *at;
     memcpy(&letter, p, sizeof letter);
     p += sizeof letter;
@@ -73,13 +73,13 @@ static struct letter take_letter(const struct letters *l, size_t *at, struct sli
     return letter;
 }
 
-bool letter_box_open(struct letter_box **box, const struct config *c, const struct kafka_options *options,
-                     struct err *e)
+bool dead_letter_queue_open(struct dead_letter_queue **box, const struct config *c,
+                            const struct kafka_options *options, struct err *e)
 {
     *box = NULL;
     if (c->rejects.topic == NULL && c->rejects.file == NULL)
         return true;
-    struct letter_box *b = xcalloc(1, sizeof *b);
+    struct dead_letter_queue *b = xcalloc(1, sizeof *b);
     b->file.fd = -1;
     bool good = true;
     if (c->rejects.topic != NULL) {
@@ -89,14 +89,14 @@ bool letter_box_open(struct letter_box **box, const struct config *c, const stru
         good = rejects_file_open(&b->file, c->rejects.file, e);
     }
     if (!good) {
-        letter_box_close(b);
+        dead_letter_queue_close(b);
         return false;
     }
     *box = b;
     return true;
 }
 
-void letter_box_close(struct letter_box *box)
+void dead_letter_queue_close(struct dead_letter_queue *box)
 {
     if (box == NULL)
         return;
@@ -106,10 +106,11 @@ void letter_box_close(struct letter_box *box)
     free(box);
 }
 
-static bool produce(struct letter_box *box, const struct letter *letter, struct slice topic, struct slice key,
-                    struct slice value, size_t value_max, struct err *e)
+static bool produce(struct dead_letter_queue *box, const struct dead_letter *letter, struct slice topic,
+                    struct slice key, struct slice value, size_t value_max, struct err *e)
 {
-    char column[LETTER_NUMBER], partition[LETTER_NUMBER], offset[LETTER_NUMBER], bytes[LETTER_NUMBER];
+    char column[DEAD_LETTER_NUMBER], partition[DEAD_LETTER_NUMBER], offset[DEAD_LETTER_NUMBER],
+        bytes[DEAD_LETTER_NUMBER];
     bool is_cut = value.len > value_max;
     snprintf(column, sizeof column, "%zu", letter->why.column);
     partition[0] = '\0';
@@ -117,7 +118,7 @@ static bool produce(struct letter_box *box, const struct letter *letter, struct 
         snprintf(partition, sizeof partition, "%d", letter->partition);
     snprintf(offset, sizeof offset, "%" PRId64, letter->offset);
     snprintf(bytes, sizeof bytes, "%zu", value.len);
-    const struct kafka_header headers[LETTER_HEADERS] = {
+    const struct kafka_header headers[DEAD_LETTER_HEADERS] = {
         {"tallyd.reason", slice_text(reject_name(letter->why.reason))},
         {"tallyd.column", slice_text(column)},
         {"tallyd.topic", topic},
@@ -127,10 +128,11 @@ static bool produce(struct letter_box *box, const struct letter *letter, struct 
     };
     if (is_cut)
         value.len = value_max;
-    return kafka_produce(box->producer, key, value, headers, LETTER_HEADERS - !is_cut, e);
+    return kafka_produce(box->producer, key, value, headers, DEAD_LETTER_HEADERS - !is_cut, e);
 }
 
-static void add_line(struct text *lines, const struct letter *letter, struct slice topic, struct slice value)
+static void add_line(struct text *lines, const struct dead_letter *letter, struct slice topic,
+                     struct slice value)
 {
     text_add(lines, topic.ptr, topic.len);
     if (letter->partition != RECORD_NO_PARTITION)
@@ -150,29 +152,30 @@ static void add_line(struct text *lines, const struct letter *letter, struct sli
     text_putc(lines, '\n');
 }
 
-static bool write_topic(struct letter_box *box, const struct letters *l, size_t value_max, struct err *e)
+static bool write_topic(struct dead_letter_queue *box, const struct dead_letters *l, size_t value_max,
+                        struct err *e)
 {
     struct slice topic, key, value;
     for (size_t at = 0; at < l->bytes.len;) {
-        struct letter letter = take_letter(l, &at, &topic, &key, &value);
+        struct dead_letter letter = take_dead_letter(l, &at, &topic, &key, &value);
         if (!produce(box, &letter, topic, key, value, value_max, e))
             return false;
     }
     return kafka_flush(box->producer, e);
 }
 
-static bool write_lines(struct letter_box *box, const struct letters *l, struct err *e)
+static bool write_lines(struct dead_letter_queue *box, const struct dead_letters *l, struct err *e)
 {
     struct slice topic, key, value;
     text_clear(&box->lines);
     for (size_t at = 0; at < l->bytes.len;) {
-        struct letter letter = take_letter(l, &at, &topic, &key, &value);
+        struct dead_letter letter = take_dead_letter(l, &at, &topic, &key, &value);
         add_line(&box->lines, &letter, topic, value);
     }
     return rejects_file_append(&box->file, text_slice(&box->lines), e);
 }
 
-bool letter_box_write(struct letter_box *box, const struct letters *l, struct err *e)
+bool dead_letter_queue_write(struct dead_letter_queue *box, const struct dead_letters *l, struct err *e)
 {
     if (box == NULL || l->count == 0)
         return true;
@@ -180,7 +183,7 @@ bool letter_box_write(struct letter_box *box, const struct letters *l, struct er
     bool good = box->producer == NULL ? write_lines(box, l, e) : write_topic(box, l, SIZE_MAX, e);
     /* A dead letter that is too large for its topic must not stop the counting. */
     if (!good && box->producer != NULL && kafka_was_too_large(box->producer))
-        good = write_topic(box, l, LETTER_CUT_BYTES, e) ||
+        good = write_topic(box, l, DEAD_LETTER_CUT_BYTES, e) ||
                (kafka_was_too_large(box->producer) && write_topic(box, l, 0, e));
     if (good)
         failpoint(FAILPOINT_REJECTS_AFTER);

@@ -1,5 +1,5 @@
 /* Seals a batch: one compare-and-set of the ledger (docs/LEDGER.md). */
-#include "store/mongo/writer/seal.h"
+#include "store/mongo/writer/commit.h"
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -58,7 +58,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     snprintf(path, sizeof path, "writers.%s.open", m->writer.slot);
     BSON_APPEND_DOCUMENT_BEGIN(set, path, &open);
     BSON_APPEND_INT64(&open, "seq", seq);
-    BSON_APPEND_INT64(&open, "prev", m->writer.sealed);
+    BSON_APPEND_INT64(&open, "prev", m->writer.committed);
     BSON_APPEND_INT64(&open, "inc", m->writer.inc);
     BSON_APPEND_INT64(&open, "bytes", (int64_t)m->batch.log.packed.len);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
@@ -82,18 +82,18 @@ static void add_nothing_open(const struct mongo_store *m, bson_t *query)
     mongo_match_nothing(query, path);
 }
 
-void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
+void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
 {
     char path[64];
     bson_t set;
-    bson_destroy(m->batch.seal_filter);
-    bson_destroy(m->batch.seal_update);
-    bson_t *query = m->batch.seal_filter = bson_new();
+    bson_destroy(m->batch.commit_filter);
+    bson_destroy(m->batch.commit_update);
+    bson_t *query = m->batch.commit_filter = bson_new();
     mongo_add_ledger(m, query);
     snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
     BSON_APPEND_INT64(query, path, m->writer.inc);
     snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
-    mongo_match_number(query, path, m->writer.sealed, m->writer.sealed > 0);
+    mongo_match_number(query, path, m->writer.committed, m->writer.committed > 0);
     if (m->writer.is_done)
         add_nothing_open(m, query);
     bson_init(&set);
@@ -103,12 +103,12 @@ void mongo_prepare_seal(struct mongo_store *m, int64_t seq)
     for (size_t i = 0; i < m->batch.range_count; i++)
         add_range(m, &m->batch.ranges[i], query, &set);
     add_open(m, seq, &set);
-    m->batch.seal_update = bson_new();
-    BSON_APPEND_DOCUMENT(m->batch.seal_update, "$set", &set);
+    m->batch.commit_update = bson_new();
+    BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
     bson_destroy(&set);
 }
 
-/* Sets *e to the reason why the ledger refused a seal. */
+/* Sets *e to the reason why the ledger refused a commit. */
 static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];
@@ -132,21 +132,22 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
 
 /* The slot in the ledger decides: a reply may have been lost, and another may have recovered the batch
  * since. */
-bool mongo_seal(struct mongo_store *m, bool *sealed, struct err *e)
+bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e)
 {
     char path[64];
     bson_t ledger;
-    if (!mongo_update_one(m->client, MONGO_LEDGER, m->batch.seal_filter, m->batch.seal_update, false, sealed,
-                          e))
+    if (!mongo_update_one(m->client, MONGO_LEDGER, m->batch.commit_filter, m->batch.commit_update, false,
+                          committed, e))
         return false;
-    if (*sealed)
+    if (*committed)
         return true;
     bool good = mongo_read_ledger(m, &ledger, e);
     if (good) {
         snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-        *sealed = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, path, -1) == m->writer.inc &&
-                  mongo_seq_of(&ledger, m->writer.slot) == m->writer.number;
-        if (!*sealed)
+        *committed = mongo_is_same_ledger(m, &ledger) &&
+                     mongo_number_at(&ledger, path, -1) == m->writer.inc &&
+                     mongo_seq_of(&ledger, m->writer.slot) == m->writer.number;
+        if (!*committed)
             (void)!explain(m, &ledger, e);
     }
     bson_destroy(&ledger);

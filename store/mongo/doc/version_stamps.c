@@ -1,4 +1,4 @@
-#include "store/mongo/doc/stamps.h"
+#include "store/mongo/doc/version_stamps.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -45,18 +45,19 @@ void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES])
 
 static int compare_stamps(const void *a, const void *b)
 {
-    int64_t left = ((const struct mongo_stamp *)a)->start_ms,
-            right = ((const struct mongo_stamp *)b)->start_ms;
+    int64_t left = ((const struct mongo_version_stamp *)a)->start_ms,
+            right = ((const struct mongo_version_stamp *)b)->start_ms;
     return (left > right) - (left < right);
 }
 
-void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, struct mongo_stamps *stamps)
+void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,
+                       struct mongo_version_stamps *stamps)
 {
     bson_iter_t it, at;
-    *stamps = (struct mongo_stamps){.has_begun = bson_has_field(document, "since"),
-                                    .fence = mongo_number_at(document, "fence", 0),
-                                    .until_ms = mongo_lease_until(document),
-                                    .last_run_ms = mongo_lease_last_run(document)};
+    *stamps = (struct mongo_version_stamps){.has_begun = bson_has_field(document, "since"),
+                                            .fence = mongo_number_at(document, "fence", 0),
+                                            .until_ms = mongo_lease_until(document),
+                                            .last_run_ms = mongo_lease_last_run(document)};
     mongo_lease_owner(document, stamps->owner);
     stamps->is_stale = bson_iter_init_find(&it, document, "stale") && bson_iter_as_bool(&it);
     if (bson_iter_init_find(&it, document, "start") && BSON_ITER_HOLDS_UTF8(&it))
@@ -66,7 +67,7 @@ void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, str
         return;
     while (bson_iter_next(&at)) {
         char path[MONGO_STAMP_BYTES];
-        struct mongo_stamp stamp = {.written = bson_iter_as_int64(&at)};
+        struct mongo_version_stamp stamp = {.written = bson_iter_as_int64(&at)};
         if (!mongo_parse_time(t->stamped, bson_iter_key(&at), &stamp.start_ms))
             continue; /* damage by others */
         stamp.rolled = mongo_number_at(document, mongo_stamp_path("rolled", t, stamp.start_ms, path), 0);
@@ -78,7 +79,7 @@ void mongo_take_stamps(const struct mongo_target *t, const bson_t *document, str
 }
 
 bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
-                       struct mongo_stamps *stamps, struct err *e)
+                       struct mongo_version_stamps *stamps, struct err *e)
 {
     bson_t document;
     int64_t now_ms = clock_mono_ms(m->store.clock);
@@ -90,12 +91,13 @@ bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size
     return good;
 }
 
-bool mongo_is_rolled(const struct mongo_stamps *stamps, int64_t start_ms)
+bool mongo_is_rolled(const struct mongo_version_stamps *stamps, int64_t start_ms)
 {
-    const struct mongo_stamp wanted = {.start_ms = start_ms};
-    const struct mongo_stamp *found = stamps->count > 0 ? bsearch(&wanted, stamps->list, stamps->count,
-                                                                  sizeof *stamps->list, compare_stamps)
-                                                        : NULL;
+    const struct mongo_version_stamp wanted = {.start_ms = start_ms};
+    const struct mongo_version_stamp *found =
+        stamps->count > 0
+            ? bsearch(&wanted, stamps->list, stamps->count, sizeof *stamps->list, compare_stamps)
+            : NULL;
     return stamps->has_begun && found != NULL && found->written == found->rolled;
 }
 

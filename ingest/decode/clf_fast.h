@@ -1,4 +1,4 @@
-/* clf_usual.h - the fast path of decoding lines, for CPUs with AVX2: usual lines at half the cost. clf.c
+/* clf_fast.h - the fast path of decoding lines, for CPUs with AVX2: usual lines at half the cost. clf.c
  * calls it.
  *
  *   host - - [the cached minute] "GET /a?b HTTP/1.1" 200 2326 "referrer" "user agent"
@@ -15,7 +15,7 @@
 #include "ingest/decode/clf_any.h"
 
 /* Does this CPU have the instructions? */
-bool clf_usual_can_run(void);
+bool clf_fast_can_run(void);
 
-/* Decodes any line; the format is not CLF_COMMON. Pre: clf_usual_can_run(). */
-bool clf_usual_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why);
+/* Decodes any line; the format is not CLF_COMMON. Pre: clf_fast_can_run(). */
+bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why);

@@ -1,4 +1,4 @@
-#include "store/mongo/doc/marks.h"
+#include "store/mongo/doc/watermarks.h"
 
 #include "base/check.h"
 #include "base/civil.h"
@@ -12,7 +12,7 @@
  * (MONGO_KNOWN_MS). So scans need no further round trip, and notice every deletion. */
 #define SEEN_MS 1000
 
-static void take_dates(const bson_t *document, const char *member, struct marks *marks)
+static void take_dates(const bson_t *document, const char *member, struct watermarks *watermarks)
 {
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
@@ -21,7 +21,7 @@ static void take_dates(const bson_t *document, const char *member, struct marks 
         bool found = mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_DATE_TIME(&it);
         int64_t at_ms = found ? bson_iter_date_time(&it) : 0;
         bool may_be = at_ms > 0 && at_ms <= CIVIL_END_MS; /* other dates are damage by others */
-        marks->before_ms[s] = may_be ? span_floor((enum span)s, at_ms) : 0;
+        watermarks->before_ms[s] = may_be ? span_floor((enum span)s, at_ms) : 0;
     }
 }
 
@@ -42,54 +42,54 @@ static void take_ttl(const bson_t *document, struct mongo_ttl *ttl)
 struct asking {
     const struct mongo_store *m;
     const struct report *report;
-    struct marks *marks;
+    struct watermarks *watermarks;
 };
 
-static bool take_marks(void *context, const bson_t *document)
+static bool take_watermarks(void *context, const bson_t *document)
 {
     struct asking *a = context;
     struct mongo_ttl ttl;
-    take_dates(document, "expired", a->marks);
+    take_dates(document, "expired", a->watermarks);
     take_ttl(document, &ttl);
     if (a->m->goes_by_clock)
-        (void)store_move_marks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(a->m->store.clock),
-                               a->marks);
+        (void)store_move_watermarks(&a->m->store, a->report, ttl.age_ms, clock_wall_ms(a->m->store.clock),
+                                    a->watermarks);
     return true;
 }
 
-static bool has_lower(const struct marks *marks, const struct marks *before)
+static bool has_lower(const struct watermarks *watermarks, const struct watermarks *before)
 {
     bool has = false;
     for (int s = 0; s < SPAN_COUNT; s++)
-        has |= marks->before_ms[s] < before->before_ms[s];
+        has |= watermarks->before_ms[s] < before->before_ms[s];
     return has;
 }
 
-void mongo_know_marks(struct mongo_store *m, size_t report, const struct marks *marks)
+void mongo_know_watermarks(struct mongo_store *m, size_t report, const struct watermarks *watermarks)
 {
     struct mongo_report *more = &m->more[report];
-    for (size_t k = 0; k < COUNT_OF(more->sweep_at) && has_lower(marks, &more->marks); k++)
+    for (size_t k = 0; k < COUNT_OF(more->sweep_at) && has_lower(watermarks, &more->watermarks); k++)
         text_clear(&more->sweep_at[k]);
-    if (memcmp(&more->marks, marks, sizeof *marks) != 0)
+    if (memcmp(&more->watermarks, watermarks, sizeof *watermarks) != 0)
         more->known_ms = clock_mono_ms(m->store.clock);
-    more->marks = *marks;
+    more->watermarks = *watermarks;
 }
 
-bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct err *e)
+bool mongo_watermarks(struct store *st, size_t report, struct watermarks *watermarks, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     struct mongo_report *more = &m->more[report];
     int64_t now_ms = clock_mono_ms(m->store.clock);
-    *marks = more->marks;
+    *watermarks = more->watermarks;
     if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
         return true;
-    *marks = (struct marks){0};
-    struct asking a = {m, &m->reports[report], marks};
+    *watermarks = (struct watermarks){0};
+    struct asking a = {m, &m->reports[report], watermarks};
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_marks, &a, e);
+    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_watermarks, &a, e);
     if (good) {
-        mongo_know_marks(m, report, marks);
+        mongo_know_watermarks(m, report, watermarks);
         more->asked_ms = now_ms;
     }
     bson_destroy(filter);
@@ -97,7 +97,7 @@ bool mongo_marks(struct store *st, size_t report, struct marks *marks, struct er
     return good;
 }
 
-static bool see_marks(void *context, const bson_t *document)
+static bool see_watermarks(void *context, const bson_t *document)
 {
     struct mongo_store *m = context;
     bson_iter_t id;
@@ -107,22 +107,22 @@ static bool see_marks(void *context, const bson_t *document)
         struct mongo_report *more = &m->more[r];
         if (strcmp(bson_iter_utf8(&id, NULL), more->key) != 0)
             continue;
-        struct marks marks;
-        take_dates(document, "expired", &marks);
+        struct watermarks watermarks;
+        take_dates(document, "expired", &watermarks);
         take_dates(document, "swept", &more->swept);
         take_ttl(document, &more->ttl);
-        mongo_know_marks(m, r, &marks);
+        mongo_know_watermarks(m, r, &watermarks);
     }
     return true;
 }
 
-bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
+bool mongo_refresh_watermarks(struct mongo_store *m, struct err *e)
 {
     bson_t all = BSON_INITIALIZER;
     int64_t now_ms = clock_mono_ms(m->store.clock);
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "ttl",
                                BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_marks, m, e);
+    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_watermarks, m, e);
     for (size_t r = 0; good && r < m->store.report_count; r++)
         m->more[r].asked_ms = now_ms;
     bson_destroy(options);
@@ -130,28 +130,28 @@ bool mongo_refresh_marks(struct mongo_store *m, struct err *e)
     return good;
 }
 
-void mongo_append_dates(bson_t *update, const char *member, const struct marks *before,
-                        const struct marks *marks)
+void mongo_append_dates(bson_t *update, const char *member, const struct watermarks *before,
+                        const struct watermarks *watermarks)
 {
     bson_t max = BSON_INITIALIZER;
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
         snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
-        if (marks->before_ms[s] > before->before_ms[s])
-            BSON_APPEND_DATE_TIME(&max, path, marks->before_ms[s]);
+        if (watermarks->before_ms[s] > before->before_ms[s])
+            BSON_APPEND_DATE_TIME(&max, path, watermarks->before_ms[s]);
     }
     if (!bson_empty(&max)) /* servers refuse an empty $max */
         BSON_APPEND_DOCUMENT(update, "$max", &max);
     bson_destroy(&max);
 }
 
-bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member, const struct marks *before,
-                     const struct marks *marks, struct err *e)
+bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member,
+                     const struct watermarks *before, const struct watermarks *watermarks, struct err *e)
 {
     bson_t update = BSON_INITIALIZER;
     bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    mongo_append_dates(&update, member, before, marks);
+    mongo_append_dates(&update, member, before, watermarks);
     ASSERT(!bson_empty(&update)); /* an empty update would replace the document */
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
     if (good && !matched)
