@@ -98,9 +98,10 @@ bool feed_seal_if_due(struct feed *f, int64_t now_ms)
 {
     if (f->open.range_count == 0)
         return true;
-    bool is_full = shard_is_full(f->lane.shard) || feed_is_full(f);
-    bool is_over = now_ms - f->begun_ms >= atomic_load(&f->shared->flush_ms);
-    if (!is_full && !(is_over && lane_is_free(&f->lane)))
+    int64_t flush_ms = atomic_load(&f->shared->flush_ms), age_ms = now_ms - f->begun_ms;
+    bool must_wait = shard_is_full(f->lane.shard) || feed_is_full(f) ||
+                     (f->grow_max > 0 && age_ms >= f->grow_max * flush_ms);
+    if (!must_wait && !(age_ms >= flush_ms && lane_is_free(&f->lane)))
         return true;
     if (!lane_take_back(&f->lane, LANE_FOREVER_MS))
         return false;

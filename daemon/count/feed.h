@@ -4,7 +4,7 @@
  *
  * Batch  : is sealed after flush_ms, or when the shard or the dead letters are full, and handed over. The
  *          next one fills meanwhile. While the writer still has the previous one, the open batch grows until
- *          it is full. Only then does the thread wait.
+ *          it is full, or grow_max times as old as flush_ms. Only then does the thread wait.
  * Books  : one for each range. The feed takes them from the shard whenever the range changes
  *          (shard_take_books()).
  * Threads: as lane.h. `sealed` belongs to the writer as the sealed part does.
@@ -39,6 +39,9 @@ struct feed {
     struct lane lane;
     struct feeds *shared;
     struct delivery open, sealed;
+    /* Lines have no time of their own by which those of an old batch could be judged, and a crash loses what
+     * was read from a pipe. 0: a batch may grow for any time. */
+    int64_t grow_max;
     int64_t begun_ms;              /* monotonic time of the open batch's first records */
     void (*before_seal)(void *of); /* NULL, or called before the open batch is sealed, with lane.context */
     _Atomic int64_t bytes;         /* bytes of the shard, for other threads */

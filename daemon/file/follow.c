@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define GROW_MAX        4   /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
 #define LOOK_MS         250 /* between two attempts to open a file */
 #define WAIT_MS         50  /* for more lines */
 #define BLOCKS_IN_A_ROW 16  /* of one file, while others wait */
@@ -497,6 +498,7 @@ struct follow *follow_start(struct engine *en, struct err *e)
     feed_init(&fo->feed, &en->feeds, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0), &fo->abandon,
               heartbeats_add(&en->options.service->notify.heartbeats, "ingest"), note_reject, finish_ranges,
               fo);
+    fo->feed.grow_max = GROW_MAX;
     block_init(&fo->block, en->feeds.line_max);
     fo->list = xcalloc(setup_count_files(c), sizeof *fo->list);
     for (size_t i = 0; i < c->source_count; i++) {

@@ -21,8 +21,7 @@ static void print_validator(struct mongo_admin_run *r, const struct mongo_collec
     static const char *const why[] = {[VALIDATION_OFF] = "no validator",
                                       [VALIDATION_WARN] = "the server logs what other programs write wrongly",
                                       [VALIDATION_ERROR] =
-                                          "the server refuses what other programs write wrongly, except to "
-                                          "documents that are damaged already"};
+                                          "the server refuses wrong writes, except to damaged documents"};
     enum store_validation v = r->task->validation;
     bson_t command;
     text_printf(r->out, "\n// %s: %s", c->name, why[v]);
