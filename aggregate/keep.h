@@ -26,8 +26,8 @@ const char *keep_text(int64_t keep_ms, char buf[KEEP_BYTES]);
 /* Does any resolution of the report expire? */
 bool keep_is_limited(const struct report *r);
 
-/* Time buckets of the span that begin before this may expire at `now_ms`. It is a start of the next longer
- * span (of a year for months); 0: all are kept. */
+/* Time buckets of the span that begin before this may expire at `now_ms`. The result is the start of a
+ * bucket of the next longer span (of a year for months); 0: all are kept. */
 int64_t keep_from(const struct report *r, enum span span, int64_t now_ms);
 /* As keep_from(), for buckets that are kept for keep_ms; 0: for ever. */
 int64_t keep_edge(int64_t keep_ms, enum span span, int64_t now_ms);

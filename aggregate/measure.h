@@ -4,7 +4,7 @@
  *   count     one column   the number of events
  *   sum(F)    one          F is status or bytes: the sum, saturated at the ends of int64
  *             two          F is a decimal fraction: the sum in whole units, rounded down; and the rest, in
- *                          units of 1/EVENT_SCALE, so that both kinds of sum have as much room
+ *                          units of 1/EVENT_SCALE. So it has the range of a sum of whole numbers
  *   mean(F)   one more     the columns of the sum, and the number of events that have F
  *   min(F)    one          the number, plus one if it is not negative; 0: none
  *   max(F)    one          as min(F)

@@ -2,8 +2,8 @@
  *
  * A topic's offsets begin at 0 again when it is deleted and created. A broker that lost the end of its log
  * assigns the same offsets twice. So the position of a partition holds offsets and hashes of some counted
- * records: the last ones, and older ones at about doubling distances. Then compaction or a transaction's
- * marker leaves at least one to compare.
+ * records: the last ones, and older ones at about doubling distances. Compaction may take some of them;
+ * the others can still be compared (daemon/topic/compare.h).
  *
  * Stored : WITNESS_BYTES each, oldest first: offset, then hash, both 8 bytes, little-endian.
  * Threads: plain values, used by their owner's thread.

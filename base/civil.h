@@ -24,8 +24,8 @@ struct civil {
     int hour, minute, second, ms;
 };
 
-/* Resolution: the length of a time bucket; months and years vary in length. Years and weeks are document
- * lengths only; queries never use them as buckets. */
+/* Resolution: the length of a time bucket; months and years vary in length. A year and a
+ * week are only lengths of MongoDB documents; queries never read them as buckets. */
 enum span {
     SPAN_SECOND,
     SPAN_MINUTE,
@@ -77,5 +77,6 @@ char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES]);
 /* Parses a time as users write it: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if
  * absent); epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
 bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms);
-/* As civil_parse(). *is_local: the text has no offset, so *ms is a local time, in UTC or in any zone. */
+/* As civil_parse(). *is_local: the text has no offset. *ms was read as UTC then; the caller may
+ * read it as the local time of a zone. */
 bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local);

@@ -43,7 +43,7 @@ struct log_limit {
     unsigned kept;    /* lines suppressed in the interval */
 };
 
-/* Intervals are those of the operator who reads the log, so they go by the system's clock in all parts. */
+/* The time by which lines are limited. A person reads the log in real time, so no other clock is given. */
 static inline int64_t log_now_ms(void)
 {
     return clock_mono_ms(&clock_system);

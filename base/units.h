@@ -1,7 +1,7 @@
 /* units.h - numbers as people read and write them: with commas, or with a unit.
  *
  * A unit follows its number at once: 64MiB, 36h. A table lists units from the smallest on; its last name is
- * NULL. Parsing a printed number gives the same number.
+ * NULL. A number printed with its unit reads back as the same number.
  */
 #pragma once
 

@@ -11,5 +11,6 @@ bool address_is_brokers(struct slice text);
 bool address_is_topic(struct slice text);
 /* "sqlite:PATH", "mongodb://…" or "mem:" */
 bool address_is_store(struct slice text);
-/* The part of a URL that can be shown, since it holds no password: "mongodb:"; all of it if it has none. */
+/* The scheme of a URL, "mongodb:", which can be shown since it holds no password. All of the text, if it has
+ * no scheme. */
 struct slice address_scheme(struct slice url);

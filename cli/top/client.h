@@ -7,8 +7,8 @@
  * TLS    : the certificate must match the host, and be signed by an authority that the system or `cacert`
  *          trusts.
  * Limits : CLIENT_CONNECT_MS to connect, timeout_ms in total, CLIENT_ANSWER_BYTES_MAX.
- * Errors : EX_UNAVAILABLE: not reachable or not trusted, or the answer exceeds a limit (the daemon's, or one
- *          above); EX_USAGE: the query is wrong; EX_NOINPUT: no such path, or `cacert` cannot be read;
+ * Errors : EX_UNAVAILABLE: not reachable or not trusted, or the answer exceeds a limit of the daemon or of
+ *          this client; EX_USAGE: the query is wrong; EX_NOINPUT: no such path, or `cacert` cannot be read;
  *          EX_NOPERM: refused, as without the token; EX_TEMPFAIL: retry later; EX_IOERR: another error of the
  *          daemon; EX_PROTOCOL: the answer is not tallyd's.
  */

@@ -1,4 +1,4 @@
-/* account.h - tells the operator what a run did: its progress while it lasts, and its books at the end. */
+/* account.h - prints what an import did: its progress while it lasts, and its books at the end (books.h). */
 #pragma once
 
 #include "daemon/count/pipeline.h"

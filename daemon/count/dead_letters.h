@@ -1,15 +1,15 @@
 /* dead_letters.h - dead letters: records that cannot be counted go to a topic, to a file, or nowhere, as
  * configured.
  *
- *   topic  the message as it came if decoders unwrap it, else each rejected line or element; under its key,
- *          with the headers tallyd.reason, tallyd.column, tallyd.topic, tallyd.partition, tallyd.offset; of a
- *          line of a file the topic is its path, and the partition is empty
- *   file   TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES, a line each; a line feed becomes \n;
- *          PATH:OFFSET of the line of a file
+ *   topic  a message under the record's key. Its value is the whole record if decoders unwrap it, else the
+ *          rejected line or element. The headers tallyd.reason, tallyd.column, tallyd.topic,
+ *          tallyd.partition and tallyd.offset say why, and where it came from. If it came from a file,
+ *          tallyd.topic is the path, and tallyd.partition is empty
+ *   file   a line: TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES. A line feed becomes \n. If the
+ *          record came from a file, the line begins with PATH:OFFSET
  *
- * If the topic refuses a dead letter as too large, its value is cut to DEAD_LETTER_CUT_BYTES, or else to
- * nothing.
- * The header tallyd.bytes then gives its original length.
+ * If the topic refuses a dead letter as too large, its value is cut to 64 KiB, or else to nothing. The header
+ * tallyd.bytes then gives its original length.
  *
  * Durable : dead_letter_queue_write() returns when they are on disk (file) or acknowledged by the brokers
  *           (topic).

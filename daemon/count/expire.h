@@ -23,7 +23,8 @@ bool expire_has_limits(const struct store *st, const struct watermarks *watermar
 bool expire_all(struct store *st, bool by_clock, const atomic_bool *stop, bool quiet, uint64_t *rows,
                 struct err *e);
 
-/* Count the expiry watermarks of a report that would move. `r` gives `keep`. */
+/* Count how many expiry watermarks of a report would move if it kept what `r` says. The newest events
+ * and the computer's clock give the time. */
 bool expire_count(struct store *st, const struct report *r, uint64_t *moving, struct err *e);
 /* Print a line for each watermark of these reports: where it is and where it will be. *count: lines printed.
  */
