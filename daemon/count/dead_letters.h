@@ -5,16 +5,15 @@
  *          rejected line or element. The headers tallyd.reason, tallyd.column, tallyd.topic,
  *          tallyd.partition and tallyd.offset say why, and where it came from. If it came from a file,
  *          tallyd.topic is the path, and tallyd.partition is empty
- *   file   a line: TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES. A line feed becomes \n. If the
- *          record came from a file, the line begins with PATH:OFFSET
+ *   file   a line: TOPIC/PARTITION/OFFSET <tab> REASON <tab> COLUMN <tab> BYTES. A line feed becomes \n. If
+ *          the record came from a file, the line begins with PATH:OFFSET
  *
  * If the topic refuses a dead letter as too large, its value is cut to 64 KiB, or else to nothing. The header
  * tallyd.bytes then gives its original length.
  *
  * Durable : dead_letter_queue_write() returns when they are on disk (file) or acknowledged by the brokers
- *           (topic).
- *           Only then is their batch applied. After a crash in between they are written again: the *count* of
- *           rejected records is exact, but a dead letter may repeat. A tombstone is no dead letter.
+ *           (topic). Only then is their batch applied. After a crash in between they are written again: the
+ *           *count* of rejected records is exact, but a dead letter may repeat. A tombstone is not one.
  * Memory  : struct dead_letters holds the dead letters of one batch, in order. The ingest thread that fills
  *           it seals at DEAD_LETTERS_BYTES_MAX.
  * Threads : a struct dead_letters belongs to one thread at a time; struct dead_letter_queue belongs to the

@@ -4,8 +4,7 @@
  *   EXTEND_TIMEOUT_USEC            until then, every NOTIFY_EXTEND_MS: systemd's TimeoutStartSec does not end
  *                                  a daemon that waits for its store or its cluster
  *   STATUS=                        rate and lag, every NOTIFY_STATUS_MS if they changed
- *   WATCHDOG=1                     several times in WATCHDOG_USEC, while no watched thread is stuck
- *   (heartbeat.h)
+ *   WATCHDOG=1                     several times in WATCHDOG_USEC, while no thread is stuck (heartbeat.h)
  *   RELOADING=1, READY=1           around a reload
  *   STOPPING=1, EXTEND_TIMEOUT_USEC  while draining
  *

@@ -7,10 +7,9 @@
  *   DATABASE_raw_access_201010.raw.access    a database for each month
  *
  * Exact  : the documents of a batch are inserted, with their own write concern, before the batch is
- *          committed.
- *          Their `_id` names the event's place in its source. So a batch that is repeated inserts the same
- *          documents again, and those that exist count as inserted. They are also inserted again if the log
- *          or the commit failed, since another primary may lack what the last one alone had. Without
+ *          committed. Their `_id` names the event's place in its source. So a batch that is repeated inserts
+ *          the same documents again, and those that exist count as inserted. They are also inserted again if
+ *          the log or the commit failed, since another primary may lack what the last one alone had. Without
  *          w: majority they may be lost if the caller then brings another batch, or if the primary changes
  *          unnoticed. With w: 0 nothing is known.
  * Refused: a document that the server refuses for good (a validator, somebody's unique index, its size) is
