@@ -10,8 +10,8 @@
  * Series : a shard numbers its series from 0 in order of first sight. The store keeps a map from (shard,
  *          epoch, number) to its own name for the series; a new epoch empties the map.
  * Raw    : if a source has `raw`, its events are also here as documents (raw_document.h), in their order.
- * Ranges : one for a file; one per partition that an ingest thread consumed from. Each has books of its own.
- * Owner  : the pipeline; a store only reads. Keys live until the part is given back to its shard.
+ * Ranges : one per file or partition that an ingest thread counted. Each has books of its own.
+ * Owner  : the writer; a store only reads. Keys live until the part is given back to its shard.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* setup.h - turns the configuration into the options of pipeline, store and Kafka client. */
+/* setup.h - turns the configuration into the options of engine, pipeline, store and Kafka client. */
 #pragma once
 
 #include "config/config.h"

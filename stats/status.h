@@ -39,20 +39,20 @@ extern const int64_t status_latencies_ms[STATUS_LATENCIES];
 enum status_state {
     STATUS_OPENING,  /* the daemon waits for the store, or opens it */
     STATUS_STARTING, /* not consuming yet: no partition is assigned */
-    STATUS_WAITING,  /* the source is still empty */
+    STATUS_WAITING,  /* no file has a line yet */
     STATUS_COUNTING, /* counting, or waiting for more */
-    STATUS_ENDED,    /* the source has ended; queries are still answered */
+    STATUS_ENDED,    /* standard input has ended, and there is no other source; queries are still answered */
     STATUS_STOPPING  /* draining */
 };
 
 struct status_figures {
     enum status_state state;
     const struct books *books;      /* books of all sources since the start; copied */
-    int64_t messages;               /* consumed since the start; lines if the source has no messages */
+    int64_t messages;               /* consumed since the start; lines of files are included */
     int64_t dead_letters;           /* written since the start */
     int64_t partitions, rebalances; /* consumed here; times that a group assigned some, since the start */
     int64_t unproven;               /* times that counting went on though no witness could be compared */
-    int64_t offset, stored;         /* of a file: bytes read; bytes that are durable in the store */
+    int64_t offset, stored;         /* sums over files: bytes read; bytes that are durable in the store */
     int64_t shard_bytes;            /* memory of the ingest threads' shards */
     int64_t queue_bytes;            /* memory of messages fetched ahead for the ingest threads */
     int64_t memory_budget_bytes;    /* limit of shards and queues together; 0: none */

@@ -1,6 +1,6 @@
 /* lane.h - the way of one ingest thread's records to the writer: it decodes them, adds their events to its
- * shard, hands the sealed part to the writer, and takes it back. A worker of a file and an intake of Kafka
- * each have one, and differ in where records come from and when a part is sealed.
+ * shard, hands the sealed part to the writer, and takes it back. Each worker of an import and
+ * each feed of a daemon has one; they differ in where records come from and when a part is sealed.
  *
  *   lane_line(), lane_record() → events → shard → lane_hand_over() → part → writer: lane_note_applied()
  *                                           └──────── lane_take_back() ◀───────────┘

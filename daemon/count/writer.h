@@ -1,5 +1,6 @@
 /* writer.h - how a writer uses the store: it applies batches with retries; between batches it runs
- * housekeeping and expiry. The pipeline and topic sessions call it from their writer thread.
+ * housekeeping and expiry. The engine of a daemon and the pipeline of an import call it
+ * from their writer thread.
  *
  * Retry   : a retryable error (a full disk, a locked file, a broker that is away) is retried with backoff for
  *           ever. It is logged once, and noted in the status. The queue stays as it is meanwhile.

@@ -1,5 +1,5 @@
 /* chain.h - the chain of decoders of a source, for one thread: a record or line in, events and rejects out,
- * one by one. Intakes, workers and the judge call it.
+ * one by one. Lanes and the judge call it.
  *
  *   chain_start(c, &record);
  *   while ((what = chain_next(c, &ev, &why, &bytes)) != CHAIN_END)

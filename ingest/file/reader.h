@@ -1,4 +1,5 @@
-/* reader.h - cuts an input into blocks of whole lines with their exact offsets. The pipeline calls it.
+/* reader.h - cuts an input into blocks of whole lines with their exact offsets. The pipeline of an
+ * import and the follower of a daemon call it.
  *
  *   input bytes  … GET /a …\n… GET /b …\n… GET /c     →  block [from, to)  + a rest kept for the next
  *
@@ -10,7 +11,7 @@
  *          it is a whole combined line, or by LAST_LINE_TAKE. Otherwise it is left for later (reader_left()),
  *          also in a packed file: that cannot grow, but may be a copy of a file that does.
  * Owner  : the caller owns input and block; the reader copies what it keeps.
- * Threads: one at a time (the pipeline calls it under a lock).
+ * Threads: one at a time: the follower's, or a worker of the pipeline under a lock.
  */
 #pragma once
 
