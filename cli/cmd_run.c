@@ -188,19 +188,22 @@ static bool start_jobs(struct run *run, struct err *e)
 }
 
 /* Count until the stop: topics, and files beside them. */
-static bool count(struct run *run, struct engine *en, struct err *e)
+static bool count(const struct run *run, struct engine *en, struct err *e)
 {
-    struct follow *files = NULL;
-    bool good = true;
-    if (setup_count_files(run->config) > 0)
-        good = (files = follow_start(en, e)) != NULL;
-    if (good && setup_has_topics(run->config)) {
-        run->topics.engine = en;
-        run->topics.files = files;
-        good = consume_run(&run->topics, e);
-    }
-    good = good && follow_run(files, e);
-    follow_free(files);
+    struct consume_options topics = run->topics;
+    struct err later;
+    topics.engine = en;
+    /* first of all, so that the shards know the watermarks before the first event */
+    bool good = writer_expire(&en->writer, e);
+    if (good && setup_count_files(run->config) > 0)
+        good = (topics.files = follow_start(en, e)) != NULL;
+    if (good && setup_has_topics(run->config))
+        good = consume_run(&topics, e);
+    if (good)
+        good = follow_run(topics.files, e);
+    else if (!en->has_failed) /* a pipe's lines cannot be read again: store them even now */
+        (void)!follow_finish(topics.files, &later);
+    follow_free(topics.files);
     engine_note(en);
     failpoint(FAILPOINT_STOP_DRAINED);
     if (good)

@@ -104,7 +104,7 @@ static const char *why_not_given(const struct range *r)
         return "its topic is not in the configuration";
     if (r->label[0] == '/' && stat(r->label, &status) != 0 && errno == ENOENT)
         return "it no longer exists";
-    return "it is not among the FILEs";
+    return "it is neither among the FILEs nor in the configuration";
 }
 
 /* Sources that were not recounted: note which events only their books have. */

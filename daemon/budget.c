@@ -9,6 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define INPUT_BYTES ((int64_t)64 << 10) /* buffers of an input */
+
+#define INPUT_BYTES ((int64_t)64 << 10) /* buffers of an input */
+
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 
@@ -32,7 +36,7 @@ struct budget budget_of(const struct config *c)
     struct budget b = {0};
     b.shards_bytes = threads * (int64_t)shard_bytes_max(c->reports, c->report_count, &options.shard);
     /* A block, and each reader's rest; and a record's text without escapes. */
-    b.input_bytes = topic_threads * c->limits.line_max + (files > 0) * c->limits.line_max +
+    b.input_bytes = topic_threads * c->limits.line_max + files * (c->limits.line_max + INPUT_BYTES) +
                     (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));

@@ -120,8 +120,10 @@ bool engine_apply(struct engine *en, struct feed *f, struct err *e)
     struct delivery *d = &f->sealed;
     struct dead_letters_to_write dead_letters = {en->dead_letter_queue, &d->dead_letters};
     struct batch batch = feed_batch(f, &part);
-    if (!writer_apply(&en->writer, &batch, write_dead_letters, &dead_letters, e))
+    if (!writer_apply(&en->writer, &batch, write_dead_letters, &dead_letters, e)) {
+        en->has_failed = true;
         return false;
+    }
     for (size_t i = 0; i < d->range_count; i++)
         books_add(&en->books, &d->books[i]);
     en->messages += d->messages;
@@ -138,8 +140,10 @@ void engine_release(struct engine *en, struct feed *f)
 
 bool engine_turn(struct engine *en, struct err *e)
 {
-    if (!writer_housekeep(&en->writer, e) || !writer_expire(&en->writer, e))
+    if (!writer_housekeep(&en->writer, e) || !writer_expire(&en->writer, e)) {
+        en->has_failed = true;
         return false;
+    }
     writer_turn(&en->writer);
     return true;
 }

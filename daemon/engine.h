@@ -38,6 +38,7 @@ struct engine {
     struct books books;                          /* of all sources since the start */
     int64_t messages, dead_letters;
     _Atomic int64_t broker_ms; /* newest timestamp of records read; 0: none, INT64_MAX: a record had none */
+    bool has_failed;           /* the store has failed for good */
     int64_t budget_bytes;      /* memory budget of shards and queues */
     struct {
         engine_note_fn *note;

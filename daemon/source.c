@@ -3,18 +3,45 @@
 #include "base/check.h"
 #include "ingest/file/identity.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The store's positions that may be this file. */
 struct search {
     struct slice head;
     const char *path, *source_id;
-    struct range match; /* the longest identity that matches */
-    uint32_t match_len; /* length of that identity; 0: none matches yet */
-    bool path_known;    /* another content was counted under this path */
+    const char *const *others; /* NULL, or as in struct source_options */
+    struct range match;        /* the longest identity that matches */
+    uint32_t match_len;        /* length of that identity; 0: none matches yet */
+    bool path_known;           /* another content was counted under this path */
 };
+
+/* Does the file at a path begin as this identity says? */
+static bool begins_so(const char *path, struct identity id)
+{
+    char head[IDENTITY_PREFIX_BYTES_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && identity_matches(id, slice_of(head, (size_t)n));
+}
+
+/* Is it the position of another source, whose file begins as this one does? The first bytes of a young log may
+ * be those of another: two virtual hosts log the same request. */
+static bool is_of_another(const struct search *s, const struct range *r, struct identity id)
+{
+    char full[PATH_MAX];
+    bool is = false;
+    if (s->others == NULL || id.len == IDENTITY_PREFIX_BYTES_MAX || strcmp(r->label, s->path) == 0)
+        return false;
+    for (const char *const *other = s->others; *other != NULL && !is; other++)
+        is = realpath(*other, full) != NULL && strcmp(full, r->label) == 0 && begins_so(full, id);
+    return is;
+}
 
 static bool look_at_position(void *context, const struct position *position)
 {
@@ -30,7 +57,7 @@ static bool look_at_position(void *context, const struct position *position)
     }
     if (!identity_parse(slice_text(r->source), &id))
         return true;
-    if (identity_matches(id, s->head)) {
+    if (identity_matches(id, s->head) && !is_of_another(s, r, id)) {
         if (id.len >= s->match_len) {
             s->match = *r;
             s->match_len = id.len;
@@ -107,7 +134,8 @@ bool source_open(struct source *src, const char *path, struct store *positions,
 {
     char full[PATH_MAX], id[RANGE_SOURCE_BYTES];
     *src = (struct source){0};
-    struct search search = {.path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
+    struct search search = {.others = options->others,
+                            .path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
     if (options->source_id != NULL) {
         int n = snprintf(id, sizeof id, "id:%s", options->source_id);
         if (n < 0 || (size_t)n >= sizeof id || options->source_id[0] == '\0')

@@ -23,8 +23,11 @@ struct source {
 struct source_options {
     size_t line_max;
     enum last_line last_line;
-    const char *source_id;         /* NULL: by content */
-    const struct input *before;    /* NULL, or the previous file at this path, which it replaced */
+    const char *source_id;      /* NULL: by content */
+    const struct input *before; /* NULL, or the previous file at this path, which it replaced */
+    /* NULL, or paths of other sources, then NULL: a position of one of them is not this file's, although both
+     * begin alike */
+    const char *const *others;
     const atomic_bool *stop;       /* NULL, or a flag that interrupts a read */
     struct store *later_positions; /* NULL, or the store of a dry run, whose positions are newer */
 };

@@ -35,6 +35,7 @@ struct followed {
     struct range range;        /* of the source; `to`: end of what was added to a batch */
     size_t index;              /* of its range in the open batch, if that has one of this source */
     bool is_in_batch;          /* the open batch has a range of it */
+    bool was_found;            /* it was there once, if only empty */
     bool has_caught_up;        /* the log has told that its end was reached */
     bool has_told_end;         /* the log has told that standard input ended */
     int64_t consumed;          /* lines since it was opened */
@@ -53,13 +54,14 @@ struct follow {
     struct feed feed;
     struct followed *list;
     size_t count;
+    const char **paths;               /* paths of all files, and NULL */
     struct followed *current;         /* its rejects are being noted */
     struct followed **open, **sealed; /* by range of the feed's deliveries */
     size_t open_capacity, sealed_capacity;
     struct block block;
     pthread_t thread;
     bool has_thread;
-    atomic_bool abandon;
+    atomic_bool abandon, end;
     bool has_ended;   /* the thread; under lanes.lock */
     bool read_failed; /* `error` says why the thread ended; under lanes.lock */
     struct err error;
@@ -185,10 +187,16 @@ static void leave(struct follow *fo, struct followed *f, int64_t at_ms, enum fol
 
 static void tell_caught_up(struct followed *f)
 {
+    char label[LOG_QUOTE_BYTES];
     if (!f->has_caught_up)
-        log_info("caught_up", "offset=%" PRId64 " consumed=%" PRId64, reader_offset(f->source.reader),
-                 f->consumed);
+        log_info("caught_up", "source=%s offset=%" PRId64 " consumed=%" PRId64,
+                 log_quote(f->range.label, label), reader_offset(f->source.reader), f->consumed);
     f->has_caught_up = true;
+}
+
+static bool is_ending(const struct follow *fo)
+{
+    return engine_is_stopping(fo->engine) || atomic_load(&fo->end) || atomic_load(&fo->abandon);
 }
 
 /* Standard input alone is waited for by its reader, so that its lines are taken at once. */
@@ -220,6 +228,8 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
                 tell_caught_up(f);
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_FAILED:
+            if (e.retryable && is_ending(fo)) /* the stop interrupted it */
+                return true;
             pthread_mutex_lock(&fo->feed.lane.lanes->lock);
             fo->error = e;
             fo->read_failed = true;
@@ -228,7 +238,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
         }
         if (!feed_seal_if_due(&fo->feed, at_ms))
             return false;
-        if (engine_is_stopping(fo->engine))
+        if (is_ending(fo))
             break;
     }
     return true;
@@ -248,7 +258,7 @@ static bool turn(struct follow *fo)
 {
     bool read = false;
     heartbeat_turn(fo->feed.lane.heartbeat);
-    for (size_t i = 0; i < fo->count; i++) {
+    for (size_t i = 0; i < fo->count && !is_ending(fo); i++) {
         if (is_open(fo, &fo->list[i]) && !read_file(fo, &fo->list[i], &read))
             return false;
     }
@@ -261,7 +271,7 @@ static void *run(void *context)
 {
     struct follow *fo = context;
     struct lanes *ls = fo->feed.lane.lanes;
-    while (!engine_is_stopping(fo->engine) && !atomic_load(&fo->abandon) && turn(fo))
+    while (!is_ending(fo) && turn(fo))
         continue;
     (void)!feed_drain(&fo->feed, LANE_FOREVER_MS);
     heartbeat_rest(fo->feed.lane.heartbeat);
@@ -294,6 +304,7 @@ static bool open_stream(struct follow *fo, struct source *src, const struct sour
     src->in = input_open("-", e);
     if (src->in == NULL)
         return false;
+    input_stop_by(src->in, options->stop);
     src->reader = reader_new(src->in, options->line_max, options->last_line);
     snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64,
              clock_wall_ms(fo->feed.shared->lanes.clock));
@@ -301,19 +312,30 @@ static bool open_stream(struct follow *fo, struct source *src, const struct sour
     return true;
 }
 
-/* Two open files with one identity would have one position in the store. */
-static bool is_alone(const struct follow *fo, const struct followed *f, struct err *e)
+/* The other open file with this identity; NULL: there is none. Two would have one position in the store. */
+static const struct followed *find_alike(const struct follow *fo, const struct followed *f)
 {
     for (size_t i = 0; i < fo->count; i++) {
         const struct followed *other = &fo->list[i];
         if (other != f && other->source.reader != NULL &&
             strcmp(other->source.range.source, f->source.range.source) == 0)
-            return err_set(
-                e, EX_DATAERR,
-                "%s and %s begin alike, so they cannot be told apart: are they one file? Follow one of "
-                "them, or the other once it has more lines",
-                other->source.range.label, f->source.range.label);
+            return other;
     }
+    return NULL;
+}
+
+/* Two files may begin with the same line: with more lines they differ. False: they are one file. */
+static bool wait_until_it_differs(const struct followed *f, const struct followed *other, struct err *e)
+{
+    char label[LOG_QUOTE_BYTES], alike[LOG_QUOTE_BYTES];
+    const char *path = f->source.range.label, *other_path = other->source.range.label;
+    if (input_is_same(f->source.in, other->source.in))
+        return err_set(e, EX_CONFIG, "%s and %s are one file: name it once", other_path, path);
+    log_limited(
+        LOG_LEVEL_WARN, "file_waits",
+        "source=%s reason=\"it begins as another file does\" other=%s next=\"looking again until it has "
+        "more lines\"",
+        log_quote(path, label), log_quote(other_path, alike));
     return true;
 }
 
@@ -329,45 +351,68 @@ static void begin_reading(struct follow *fo, struct followed *f)
     set_state(fo, f, FOLLOWED_OPEN);
 }
 
+static bool open_source(struct follow *fo, struct followed *f, struct err *e)
+{
+    const struct source_options options = {.line_max = fo->feed.shared->line_max,
+                                           .last_line = LAST_LINE_LEAVE,
+                                           .before = f->before,
+                                           .others = fo->paths,
+                                           .stop = is_stdin(f) ? fo->engine->options.service->stop : NULL};
+    struct stat status;
+    if (is_stdin(f))
+        return open_stream(fo, &f->source, &options, e);
+    if (fo->count > 1 && f->before == NULL && stat(f->config->path, &status) == 0 && !S_ISREG(status.st_mode))
+        return err_set(e, EX_CONFIG, "%s is no file: beside other sources, pipe it into standard input",
+                       f->config->path);
+    return source_open(&f->source, f->config->path, fo->engine->options.store, &options, e);
+}
+
+/* Is this failure one to wait for? A file that was there once may be missing between two rotations. */
+static bool may_pass(const struct followed *f, const struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    bool is_away = f->was_found && (e->code == EX_NOINPUT || e->code == EX_NOPERM);
+    if (is_away || e->retryable)
+        log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
+                    log_quote(e->text, quoted));
+    return is_away || e->retryable;
+}
+
 /* Open a file, or look later. An empty one has no content that could identify it: its first bytes are waited
  * for. */
 static bool open_file(struct follow *fo, struct followed *f, struct err *e)
 {
-    char quoted[LOG_QUOTE_BYTES];
-    const struct source_options options = {.line_max = fo->feed.shared->line_max,
-                                           .last_line = LAST_LINE_LEAVE,
-                                           .before = f->before,
-                                           .stop = is_stdin(f) ? fo->engine->options.service->stop : NULL};
-    bool good = is_stdin(f)
-                    ? open_stream(fo, &f->source, &options, e)
-                    : source_open(&f->source, f->config->path, fo->engine->options.store, &options, e);
+    bool good = open_source(fo, f, e);
     f->look_ms = now_ms(fo) + LOOK_MS;
-    if (!good && e->retryable)
-        log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting until it answers\"",
-                    log_quote(e->text, quoted));
     if (!good)
-        return e->retryable;
-    if (!f->source.is_empty || f->before != NULL) {
+        return may_pass(f, e);
+    const struct followed *other = f->source.is_empty ? NULL : find_alike(fo, f);
+    f->was_found = true;
+    if (f->source.is_empty) { /* if the successor is empty again, look next for the file that has its place */
         input_close(f->before);
-        f->before = NULL; /* if the successor is empty again, look next for the file that has its place */
+        f->before = NULL;
     }
-    if (f->source.is_empty) {
+    if (other != NULL)
+        good = wait_until_it_differs(f, other, e);
+    if (f->source.is_empty || other != NULL) {
         source_close(&f->source);
-        return true;
+        return good;
     }
-    if (!is_alone(fo, f, e))
-        return false;
+    input_close(f->before);
+    f->before = NULL;
     begin_reading(fo, f);
     return true;
 }
 
 static void close_file(struct follow *fo, struct followed *f)
 {
+    char label[LOG_QUOTE_BYTES];
     size_t left = reader_left(f->source.reader);
     if (left > 0)
         log_warn("line_left",
-                 "bytes=%zu reason=\"the last line is unfinished, and another file has replaced this one\"",
-                 left);
+                 "source=%s bytes=%zu reason=\"the last line is unfinished, and another file has replaced "
+                 "this one\"",
+                 log_quote(f->range.label, label), left);
     f->before = source_leave(&f->source);
     f->look_ms = 0;
     set_state(fo, f, FOLLOWED_CLOSED);
@@ -375,8 +420,10 @@ static void close_file(struct follow *fo, struct followed *f)
 
 static void tell_end(struct followed *f)
 {
+    char label[LOG_QUOTE_BYTES];
     if (!f->has_told_end)
-        log_info("source_ended", "consumed=%" PRId64 " next=\"serving until a signal\"", f->consumed);
+        log_info("source_ended", "source=%s consumed=%" PRId64 " next=\"serving until a signal\"",
+                 log_quote(f->range.label, label), f->consumed);
     f->has_told_end = true;
 }
 
@@ -405,7 +452,18 @@ static bool needs_applying(const struct follow *fo)
 
 bool follow_needs_writer(struct follow *fo)
 {
-    return fo != NULL && needs_applying(fo);
+    return fo != NULL && (needs_applying(fo) || (fo->read_failed && fo->has_ended));
+}
+
+/* End the thread because of an error. follow_serve() returns the error once all that was read is stored. */
+static void end_thread(struct follow *fo, const struct err *why)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    if (!fo->read_failed)
+        fo->error = *why;
+    fo->read_failed = true;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    atomic_store(&fo->end, true);
 }
 
 static bool serve(struct follow *fo, struct err *e)
@@ -415,7 +473,7 @@ static bool serve(struct follow *fo, struct err *e)
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
     if (must_apply && !apply(fo, e))
         return false;
-    for (size_t i = 0; i < fo->count && !engine_is_stopping(fo->engine); i++) {
+    for (size_t i = 0; i < fo->count && !is_ending(fo); i++) {
         struct followed *f = &fo->list[i];
         enum followed_state state = state_of(fo, f);
         if (state == FOLLOWED_LEFT && f->stored_to == f->range.to)
@@ -423,7 +481,7 @@ static bool serve(struct follow *fo, struct err *e)
         else if (state == FOLLOWED_ENDED && f->stored_to == f->range.to)
             tell_end(f);
         else if (state == FOLLOWED_CLOSED && now_ms(fo) >= f->look_ms && !open_file(fo, f, e))
-            return false;
+            end_thread(fo, e);
     }
     return true;
 }
@@ -434,7 +492,7 @@ bool follow_serve(struct follow *fo, struct err *e)
         return true;
     bool good = serve(fo, e);
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    if (good && fo->read_failed && fo->has_ended) { /* all that was read before is stored */
+    if (good && fo->read_failed && fo->has_ended && !needs_applying(fo)) { /* all that was read is stored */
         *e = fo->error;
         good = false;
     }
@@ -469,6 +527,14 @@ bool follow_run(struct follow *fo, struct err *e)
     return good && follow_serve(fo, e);
 }
 
+bool follow_finish(struct follow *fo, struct err *e)
+{
+    if (fo == NULL)
+        return true;
+    atomic_store(&fo->end, true);
+    return follow_run(fo, e);
+}
+
 /* The engine's note function. */
 static void note(void *part, struct status_figures *figures)
 {
@@ -494,6 +560,7 @@ struct follow *follow_start(struct engine *en, struct err *e)
 {
     const struct config *c = en->options.config;
     struct follow *fo = xcalloc(1, sizeof *fo);
+    size_t path_count = 0;
     fo->engine = en;
     feed_init(&fo->feed, &en->feeds, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0), &fo->abandon,
               heartbeats_add(&en->options.service->notify.heartbeats, "ingest"), note_reject, finish_ranges,
@@ -501,11 +568,14 @@ struct follow *follow_start(struct engine *en, struct err *e)
     fo->feed.grow_max = GROW_MAX;
     block_init(&fo->block, en->feeds.line_max);
     fo->list = xcalloc(setup_count_files(c), sizeof *fo->list);
+    fo->paths = xcalloc(setup_count_files(c) + 1, sizeof *fo->paths);
     for (size_t i = 0; i < c->source_count; i++) {
         if (!setup_is_followed(c, &c->sources[i]))
             continue;
         struct followed *f = &fo->list[fo->count++];
         f->config = &c->sources[i];
+        if (f->config->path != NULL)
+            fo->paths[path_count++] = f->config->path;
         f->chain = chain_new(&f->config->decode, en->feeds.line_max);
     }
     engine_add_part(en, note, fo);
@@ -535,6 +605,7 @@ void follow_free(struct follow *fo)
     feed_fini(&fo->feed);
     block_fini(&fo->block);
     free(fo->list);
+    free(fo->paths);
     free(fo->open);
     free(fo->sealed);
     free(fo);

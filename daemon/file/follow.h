@@ -8,7 +8,8 @@
  * Rotation: a file that was renamed is read until nothing came for some seconds. Then its successor is
  *           opened, once everything of the old file is durable.
  * Errors  : bad lines are rejects. A read error, or a file that is not the one that was counted, ends the
- *           daemon after everything read before it is stored. A store error is retried by the engine.
+ *           daemon after everything read before it is stored. A store error is retried by the engine. A file
+ *           that was there once and is missing, or begins like another one, is waited for, with a warning.
  * Threads : follow_serve() and follow_run() are the writer's. The thread has its own feed, and the files that
  *           are open; the writer has the others. `state` changes under lanes.lock.
  */
@@ -26,7 +27,7 @@ void follow_free(struct follow *fo);
 
 /* The functions below do nothing, or say no, if `fo` is NULL. */
 
-/* Is there something to do for follow_serve()? Pre: lanes.lock is held. */
+/* Is there something to do for follow_serve() at once? Pre: lanes.lock is held. */
 bool follow_needs_writer(struct follow *fo);
 /* Apply the sealed delivery, and open and close files. False: a final error. */
 bool follow_serve(struct follow *fo, struct err *e) MUST_CHECK;
@@ -34,3 +35,5 @@ bool follow_serve(struct follow *fo, struct err *e) MUST_CHECK;
 bool follow_has_failed(const struct follow *fo);
 /* Serve until the thread has ended after a stop, and all that it read is durable. */
 bool follow_run(struct follow *fo, struct err *e) MUST_CHECK;
+/* End the thread, as a stop does, and serve until all that it read is durable. */
+bool follow_finish(struct follow *fo, struct err *e) MUST_CHECK;

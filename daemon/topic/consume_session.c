@@ -57,7 +57,8 @@ static void note(void *part, struct status_figures *figures)
     figures->unproven = c->unproven;
     for (size_t i = 0; i < c->topic_count; i++)
         figures->unproven += c->topics[i].unproven;
-    figures->state = c->state;
+    if (c->state != STATUS_STARTING || c->options->files == NULL) /* files are counted before topics */
+        figures->state = c->state;
     c->shared.revoke_ms = c->engine->options.config->kafka.revoke_ms;
 }
 
@@ -94,7 +95,8 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
 {
     enum intake_need need = INTAKE_NEEDS_NOTHING;
     const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
-    pthread_mutex_lock(&c->engine->feeds.lanes.lock);
+    struct lanes *ls = &c->engine->feeds.lanes;
+    pthread_mutex_lock(&ls->lock);
     for (int attempt = 0; attempt < 2 && need == INTAKE_NEEDS_NOTHING; attempt++) {
         *ended = true;
         *failed = false;
@@ -108,9 +110,8 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
             }
         }
         if (need == INTAKE_NEEDS_NOTHING && attempt == 0 &&
-            (*ended || *failed ||
-             pthread_cond_timedwait(&c->engine->feeds.lanes.sealed, &c->engine->feeds.lanes.lock, &until) !=
-                 0))
+            (*ended || *failed || follow_needs_writer(c->options->files) ||
+             pthread_cond_timedwait(&ls->sealed, &ls->lock, &until) != 0))
             break;
     }
     pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
@@ -214,7 +215,7 @@ static bool pause_briefly(struct consume *c, struct err *e)
 {
     int64_t until_ms = clock_mono_ms(c->engine->feeds.lanes.clock) + AGAIN_MS;
     while (!is_stopping(c) && clock_mono_ms(c->engine->feeds.lanes.clock) < until_ms) {
-        if (!follow_serve(c->options->files, e))
+        if (!follow_serve(c->options->files, e) || !engine_turn(c->engine, e))
             return false;
         writer_sleep(&c->engine->writer, PAUSE_MS);
     }
@@ -361,7 +362,7 @@ static bool run_session(struct consume *c, struct err *e)
     }
     good = good && heed_failures(c, e);
     fini_intakes(c);
-    return good || (!begun && is_stopping(c));
+    return good || (!begun && is_stopping(c) && !follow_has_failed(c->options->files));
 }
 
 /* ---- the daemon */

@@ -258,6 +258,13 @@ void input_stop_by(struct input *in, const atomic_bool *stop)
     in->stop = stop;
 }
 
+bool input_is_same(const struct input *a, const struct input *b)
+{
+    struct stat one, other;
+    return fstat(a->fd, &one) == 0 && fstat(b->fd, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 bool input_is_regular(const struct input *in)
 {
     return in->is_regular;

@@ -56,6 +56,8 @@ int64_t input_raw_size(const struct input *in);
 /* Is it a plain regular file, so that reading again after the end may bring more? Known after the first
  * read. */
 bool input_can_grow(const struct input *in);
+/* Are they the same file, perhaps under two names? */
+bool input_is_same(const struct input *a, const struct input *b);
 /* Is it a file on disk, packed or not, and neither standard input nor a FIFO? */
 bool input_is_regular(const struct input *in);
 /* The fate of a file that can grow. */

@@ -165,14 +165,88 @@ class Files(DaemonCase):
         self.assertEqual(106, self.total())
         self.assertRegex(self.read("rejected"), rb"^standard input:\d+\t\w+\t\d+\tbad\n$")
 
+    def test_logs_that_begin_alike(self):
+        """Two hosts log the same request first: the second is waited for until they differ, and neither takes the other's position."""
+        alike = LINE % (1, 0, 0, b"health", 1)
+        for name in "ab":
+            self.write(f"{name}.log", alike)
+        self.write("tallyd.yaml", b"sources: {a: {path: a.log}, b: {path: b.log}}\nreports: {pages: {by: [path]}, site: {}}\n"
+                                  b"aggregate: {flush: 100ms}\nhttp: {listen: '127.0.0.1:0'}\n")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=file_waits .*begins as another")
+        self.append("b.log", LINE % (2, 0, 0, b"b", 1))
+        self.append("a.log", LINE % (3, 0, 0, b"a", 1))
+        self.wait_for_consumed(4)
+        for _ in range(2):
+            self.stop()
+            for name in "ab":
+                self.append(f"{name}.log", LINE % (2, 0, 0, name.encode(), 2))
+            self.launch("-c", "tallyd.yaml")
+            self.wait_for_consumed(2)
+        self.stop()
+        found = {row["path"]: int(row["hits"]) for row in self.query("pages", "--top", "10", "--measure", "all", span=SPAN)}
+        self.assertEqual({"/health/1": 2, "/a/1": 1, "/b/1": 1, "/a/2": 2, "/b/2": 2}, found)
+        self.assertIn(" 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+    def test_a_new_log_that_begins_as_a_counted_one(self):
+        """It is not taken for the other, though the other was counted from when it had as many bytes."""
+        alike = LINE % (1, 0, 0, b"health", 1)
+        self.write("a.log", alike)
+        self.write("tallyd.yaml", b"sources: {a: {path: a.log}, b: {path: b.log}}\nreports: {pages: {by: [path]}, site: {}}\n"
+                                  b"aggregate: {flush: 100ms}\nhttp: {listen: '127.0.0.1:0'}\n")
+        self.write("b.log", b"")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        self.append("a.log", LINE % (1, 0, 0, b"a", 1))
+        self.append("b.log", alike + LINE % (1, 0, 0, b"b", 1))
+        self.wait_for_consumed(4)
+        self.stop()
+        self.assertEqual(4, self.total(span=SPAN))
+        self.assertIn(" 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+    def test_a_file_that_is_missing_for_a_while_is_waited_for(self):
+        self.write("a.log", LINE % (1, 0, 0, b"a", 1))
+        self.write("b.log", b"")
+        self.write("tallyd.yaml", b"sources: {a: {path: a.log}, b: {path: b.log}}\nreports: {site: {}}\n"
+                                  b"aggregate: {flush: 100ms}\nhttp: {listen: '127.0.0.1:0'}\n")
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        os.remove(self.path("b.log"))
+        self.wait_for_log("event=file_away .*b.log")
+        self.append("a.log", LINE % (1, 0, 0, b"a", 2))
+        self.wait_for_consumed(2)
+        self.write("b.log", LINE % (1, 0, 0, b"b", 1))
+        self.wait_for_consumed(3)
+        self.stop()
+
+    def test_standard_input_is_stored_when_another_source_fails(self):
+        """A pipe cannot be read again."""
+        config = "sources: {a: {path: a.log}, pipe: {type: stdin}}\nreports: {site: {}}\n" \
+                 "aggregate: {flush: %s, flush_max: %s}\nhttp: {listen: '127.0.0.1:0'}\n"
+        self.write("a.log", line := LINE % (1, 0, 0, b"a", 1))
+        self.write("tallyd.yaml", (config % ("100ms", "100ms")).encode())
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        self.append("a.log", line * 5)
+        self.wait_for_consumed(6)
+        self.stop()
+        self.write("a.log", b"")
+        self.write("tallyd.yaml", (config % ("1h", "1h")).encode())
+        self.launch("-c", "tallyd.yaml")
+        self.feed(LINE % (1, 0, 0, b"pipe", 1))
+        time.sleep(1)  # it is read, and not flushed for an hour
+        self.append("a.log", line)  # it is refused: it is shorter than what was counted
+        self.assertEqual(EX_DATAERR, self.process.wait(60), self.read("log"))
+        self.assertEqual(7, self.total(span=SPAN))
+
     def test_two_paths_of_one_file_are_refused(self):
         self.write("a.log", LINE % (1, 2, 3, b"a", 1))
         os.symlink("a.log", self.path("b.log"))
         self.write("tallyd.yaml", b"sources: {a: {path: a.log}, b: {path: b.log}}\nhttp: {enabled: false}\n")
         process = subprocess.run([*command(), "run", "-c", "tallyd.yaml"], cwd=self.dir, stderr=subprocess.PIPE, check=False,
                                  stdin=subprocess.DEVNULL, timeout=60)
-        self.assertEqual(EX_DATAERR, process.returncode, process.stderr)
-        self.assertIn(b"begin alike", process.stderr)
+        self.assertEqual(EX_CONFIG, process.returncode, process.stderr)
+        self.assertIn(b"are one file", process.stderr)
 
     def test_a_path_twice_is_refused(self):
         self.write("tallyd.yaml", b"sources: {a: {path: a.log}, b: {path: a.log}}\n")

@@ -39,7 +39,7 @@ class Files(FilesCase):
         self.write("b.log", traffic(1000, seed=2))
         self.count("a.log", "b.log")
         self.judge(0, "a.log", "b.log")
-        self.assertRegex(self.judge(NOT_GIVEN, "a.log"), r"(?m)/b.log .* nothing +1,000  not given: it is not among the FILEs$")
+        self.assertRegex(self.judge(NOT_GIVEN, "a.log"), r"(?m)/b.log .* nothing +1,000  not given: it is neither among the FILEs nor in the configuration$")
         os.remove(self.path("b.log"))
         said = self.judge(NOT_GIVEN, "a.log")
         self.assertRegex(said, r"(?m)/b.log .* nothing +1,000  not given: it no longer exists$")
