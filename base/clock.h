@@ -3,8 +3,8 @@
  * Wall time is in ms since 1970 UTC. It judges the times of events, and times that a store shares between
  * daemons, such as leases. Timers are monotonic, so that a jump of the wall clock does not move them.
  *
- * Given : whoever makes a thing gives it the clock that it goes by. `clock_system` is named only
- *         by commands, by the defaults of options, and by log.h.
+ * Given : the caller that makes a thing gives it a clock. Only commands, the defaults of options, and
+ *         log.h name `clock_system`.
  * Kernel: a sleep takes real time whatever the clock, and so does a deadline of clock_timespec_in().
  */
 #pragma once

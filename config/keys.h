@@ -70,7 +70,7 @@ struct key {
 /* Adds one piece to a list or mapping of `base`; `name` is the piece's key in a mapping. */
 typedef bool key_add_fn(struct slice name, struct slice text, void *base, struct err *e);
 
-/* What the keys of one type have in common. `base` is a struct of the key's owner. */
+/* Traits that the keys of one type share. `base` is a struct of the key's owner. */
 struct key_traits {
     const char *name;              /* as docs/CONFIG.md calls the type */
     const char *range;             /* the values, in words; NULL: `words`, or the key's min to max */

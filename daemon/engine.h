@@ -57,7 +57,7 @@ bool engine_is_stopping(const struct engine *en);
  * engine_release(). */
 bool engine_apply(struct engine *en, struct feed *f, struct err *e) MUST_CHECK;
 void engine_release(struct engine *en, struct feed *f);
-/* What a writer does between two deliveries: housekeeping, expiry, heartbeat, status. */
+/* The writer's work between two deliveries: housekeeping, expiry, heartbeat, status. */
 bool engine_turn(struct engine *en, struct err *e) MUST_CHECK;
 /* Note the status now. */
 void engine_note(struct engine *en);

@@ -21,8 +21,8 @@ struct follow;
 
 /* Starts the thread. NULL on failure. */
 struct follow *follow_start(struct engine *en, struct err *e) MUST_CHECK;
-/* Ends the thread, and frees. NULL: does nothing. What is sealed and not applied is dropped: its position did
- * not move. */
+/* Ends the thread, and frees. NULL: does nothing. A sealed part that is not applied is dropped: its
+ * positions did not move. */
 void follow_free(struct follow *fo);
 
 /* The functions below do nothing, or say no, if `fo` is NULL. */
