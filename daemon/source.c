@@ -30,8 +30,8 @@ static bool begins_so(const char *path, struct identity id)
     return n > 0 && identity_matches(id, slice_of(head, (size_t)n));
 }
 
-/* Is it the position of another source, whose file begins as this one does? The first bytes of a young log may
- * be those of another: two virtual hosts log the same request. */
+/* Is it the position of another source, whose file begins as this one does? The first bytes of a young log
+ * may be those of another: two virtual hosts log the same request. */
 static bool is_of_another(const struct search *s, const struct range *r, struct identity id)
 {
     char full[PATH_MAX];

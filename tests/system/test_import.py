@@ -186,7 +186,7 @@ class Sources(Case):
         self.tallyd("import", "a.log")
         before = self.answers()
         at = len(self.log) - 2000
-        for what, log in (("shorter", self.log[:500000]), ("differs", self.log[:at] + b"X" + self.log[at + 1:])):
+        for what, log in (("shorter", self.log[:500000]), ("has changed", self.log[:at] + b"X" + self.log[at + 1:])):
             with self.subTest(what):
                 self.tallyd("import", self.write("a.log", log), status=EX_DATAERR)
                 self.assertIn(what, self.err)

@@ -1,0 +1,234 @@
+/* The ingest thread of a follower. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/file/follow_internal.h"
+#include "ingest/file/identity.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define GROW_MAX        4  /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
+#define BLOCKS_IN_A_ROW 16 /* of one file, while others wait */
+
+/* A server writes to a renamed log until it has opened the new one. So the old one is read until nothing came
+ * for RENAMED_QUIET_MS, but no longer than RENAMED_MAX_MS in case a process never closes it. */
+#define RENAMED_QUIET_MS 5000
+#define RENAMED_MAX_MS   60000
+
+bool follow_is_ending(const struct follow *fo)
+{
+    return engine_is_stopping(fo->engine) || atomic_load(&fo->end) || atomic_load(&fo->abandon);
+}
+
+void followed_set_state(struct follow *fo, struct followed *f, enum followed_state state)
+{
+    struct lanes *ls = fo->feed.lane.lanes;
+    pthread_mutex_lock(&ls->lock);
+    f->state = state;
+    pthread_cond_signal(&ls->sealed);
+    pthread_mutex_unlock(&ls->lock);
+}
+
+/* The lane's reject function. */
+static void note_reject(void *context, const struct record *r, struct slice bytes, struct reject why)
+{
+    struct follow *fo = context;
+    struct record of_file = *r;
+    if (!fo->feed.shared->has_dead_letters)
+        return;
+    of_file.topic = slice_text(fo->current->range.label);
+    of_file.partition = RECORD_NO_PARTITION;
+    dead_letters_add(&fo->feed.open.dead_letters, &of_file, bytes, why);
+}
+
+/* The feed calls it before it seals. */
+static void finish_ranges(void *context)
+{
+    struct follow *fo = context;
+    for (size_t i = 0; i < fo->feed.open.range_count; i++)
+        fo->open[i]->is_in_batch = false;
+    struct followed **used = fo->sealed;
+    size_t used_capacity = fo->sealed_capacity;
+    fo->sealed = fo->open;
+    fo->sealed_capacity = fo->open_capacity;
+    fo->open = used;
+    fo->open_capacity = used_capacity;
+}
+
+void follow_init_feed(struct follow *fo, uint32_t number, struct heartbeat *heartbeat)
+{
+    feed_init(&fo->feed, &fo->engine->feeds, number, &fo->abandon, heartbeat, note_reject, finish_ranges, fo);
+    fo->feed.grow_max = GROW_MAX;
+    block_init(&fo->block, fo->engine->feeds.line_max);
+}
+
+void follow_fini_feed(struct follow *fo)
+{
+    feed_fini(&fo->feed);
+    block_fini(&fo->block);
+    free(fo->open);
+    free(fo->sealed);
+}
+
+/* Make sure that the open batch has a range of the file. */
+static void add_range(struct follow *fo, struct followed *f)
+{
+    if (f->is_in_batch)
+        return;
+    f->range.from = f->range.to;
+    if (f->latest_ms != fo->feed.lane.latest_ms)
+        f->latest_from = f->range.from;
+    f->range.latest_ms = f->latest_ms = fo->feed.lane.latest_ms;
+    f->range.latest_from = f->latest_from;
+    f->index = feed_add_range(&fo->feed, &f->range);
+    f->is_in_batch = true;
+    fo->open = xgrow(fo->open, &fo->open_capacity, f->index + 1, sizeof(struct followed *));
+    fo->open[f->index] = f;
+}
+
+/* Move the end of the file's range to where the reader is. */
+static void advance(struct follow *fo, struct followed *f)
+{
+    struct range *r = &fo->feed.open.ranges[f->index];
+    f->range.to = r->to = reader_offset(f->source.reader);
+    r->tail_hash = identity_tail(reader_tail(f->source.reader), &r->tail_len);
+    f->read_to = r->to;
+}
+
+static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
+{
+    struct shard *shard = fo->feed.lane.shard;
+    if (fo->feed.open.range_count == 0)
+        feed_begin(&fo->feed, at_ms);
+    add_range(fo, f);
+    fo->current = f;
+    shard_set_raw(shard, &f->config->raw, &f->range);
+    lane_block(&fo->feed.lane, f->chain, &fo->block, fo->feed.shared->line_max);
+    struct books *books = &fo->feed.open.books[f->index];
+    int64_t before = books->entries[BOOK_CONSUMED];
+    shard_take_books(shard, books);
+    f->consumed += books->entries[BOOK_CONSUMED] - before;
+    fo->feed.open.messages += books->entries[BOOK_CONSUMED] - before;
+    fo->feed.bytes = (int64_t)shard_bytes(shard);
+    f->block_ms = at_ms;
+    advance(fo, f);
+}
+
+/* Is the file complete, so that its end is final? */
+static bool is_left(struct followed *f, int64_t at_ms)
+{
+    enum input_fate fate = reader_fate(f->source.reader);
+    if (fate != INPUT_RENAMED) {
+        f->renamed_ms = 0;
+        return fate != INPUT_STANDS;
+    }
+    if (f->renamed_ms == 0)
+        f->renamed_ms = at_ms;
+    int64_t since_ms = f->block_ms > f->renamed_ms ? f->block_ms : f->renamed_ms;
+    return at_ms - since_ms >= RENAMED_QUIET_MS || at_ms - f->renamed_ms >= RENAMED_MAX_MS;
+}
+
+/* A line feed of a line that was counted before may be all that is left: it has its range, too. */
+static void leave(struct follow *fo, struct followed *f, int64_t at_ms, enum followed_state state)
+{
+    if (reader_offset(f->source.reader) > f->range.to) {
+        if (fo->feed.open.range_count == 0)
+            feed_begin(&fo->feed, at_ms);
+        add_range(fo, f);
+        advance(fo, f);
+    }
+    followed_set_state(fo, f, state);
+}
+
+static void tell_caught_up(struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES];
+    if (!f->has_caught_up)
+        log_info("caught_up", "source=%s offset=%" PRId64 " consumed=%" PRId64,
+                 log_quote(f->range.label, label), reader_offset(f->source.reader), f->consumed);
+    f->has_caught_up = true;
+}
+
+/* Standard input alone is waited for by its reader, so that its lines are taken at once. */
+static bool waits_itself(const struct follow *fo)
+{
+    return fo->count == 1 && followed_is_stdin(&fo->list[0]);
+}
+
+/* Read one file for a while. False: end the thread. *read: something was read. */
+static bool read_file(struct follow *fo, struct followed *f, bool *read)
+{
+    struct err e;
+    for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
+        int64_t at_ms = follow_now_ms(fo);
+        heartbeat_turn(fo->feed.lane.heartbeat);
+        switch (reader_next(f->source.reader, &fo->block, waits_itself(fo) ? FOLLOW_WAIT_MS : 0, &e)) {
+        case READER_BLOCK:
+            *read = true;
+            count_block(fo, f, at_ms);
+            break;
+        case READER_WAIT:
+            return feed_seal_if_due(&fo->feed, at_ms);
+        case READER_END:
+            if (followed_is_stdin(f))
+                leave(fo, f, at_ms, FOLLOWED_ENDED);
+            else if (is_left(f, at_ms))
+                leave(fo, f, at_ms, FOLLOWED_LEFT);
+            else
+                tell_caught_up(f);
+            return feed_seal_if_due(&fo->feed, at_ms);
+        case READER_FAILED:
+            if (e.retryable && follow_is_ending(fo)) /* the stop interrupted it */
+                return true;
+            pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+            fo->error = e;
+            fo->read_failed = true;
+            pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+            return false;
+        }
+        if (!feed_seal_if_due(&fo->feed, at_ms))
+            return false;
+        if (follow_is_ending(fo))
+            break;
+    }
+    return true;
+}
+
+/* Only this thread takes a file out of the open state. */
+static bool is_open(struct follow *fo, const struct followed *f)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    bool is_open = f->state == FOLLOWED_OPEN;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    return is_open;
+}
+
+/* Read each file that is open. False: end the thread. */
+static bool turn(struct follow *fo)
+{
+    bool read = false;
+    heartbeat_turn(fo->feed.lane.heartbeat);
+    for (size_t i = 0; i < fo->count && !follow_is_ending(fo); i++) {
+        if (is_open(fo, &fo->list[i]) && !read_file(fo, &fo->list[i], &read))
+            return false;
+    }
+    if (!read && !(waits_itself(fo) && is_open(fo, &fo->list[0])))
+        nanosleep(&(struct timespec){.tv_nsec = FOLLOW_WAIT_MS * 1000000L}, NULL);
+    return feed_seal_if_due(&fo->feed, follow_now_ms(fo));
+}
+
+void *follow_read(void *context)
+{
+    struct follow *fo = context;
+    struct lanes *ls = fo->feed.lane.lanes;
+    while (!follow_is_ending(fo) && turn(fo))
+        continue;
+    (void)!feed_drain(&fo->feed, LANE_FOREVER_MS);
+    heartbeat_rest(fo->feed.lane.heartbeat);
+    pthread_mutex_lock(&ls->lock);
+    fo->has_ended = true;
+    pthread_cond_signal(&ls->sealed);
+    pthread_mutex_unlock(&ls->lock);
+    return NULL;
+}
