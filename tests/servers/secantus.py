@@ -10,13 +10,14 @@ import shutil
 import subprocess
 
 from process import CACHE, Missing, making, run
-from wire import MongoServer
+from wire import MongoServer, find
 
 PYTHON_VERSION, RUST_VERSION = "0.7.0b3", "0.5.3-beta.196"
 PYTHON_HOME = os.path.join(CACHE, f"secantusdb-{PYTHON_VERSION}")
 PYTHON = os.path.join(PYTHON_HOME, "bin", "python3")
 PYTHON_INSTALL_S = 200
 RUST_HOME = os.path.join(CACHE, f"secantus-mdb-{RUST_VERSION}")
+STARTS = 3
 RUST_INSTALL_S = 1800  # it is half an hour's work for one core that others use, too
 
 
@@ -61,5 +62,12 @@ class SecantusRust(MongoServer):
 
     def start(self):
         """Begin or begin again, and wait until it answers."""
-        return self.launch([os.path.join(RUST_HOME, "bin", "secantusd-rs"), "--host", "127.0.0.1", "--port", str(self.port),
-                            "--storage-path", os.path.join(self.home, "data"), "--sync-on-commit"])
+        """Begin or begin again. After a SIGKILL it may answer, and yet fail every read (WtError 22) until it is started once more."""
+        for _ in range(STARTS):
+            self.launch([os.path.join(RUST_HOME, "bin", "secantusd-rs"), "--host", "127.0.0.1", "--port", str(self.port),
+                         "--storage-path", os.path.join(self.home, "data"), "--sync-on-commit"])
+            if b"WiredTiger error" not in (self.ask(find()) or b""):
+                return self
+            print("the server cannot read its storage: it is started once more", flush=True)
+            self.kill()
+        raise Missing("SecantusDB cannot read its storage after a SIGKILL")

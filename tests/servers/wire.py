@@ -11,7 +11,16 @@ OP_MSG = 2013
 
 def hello():
     """The request by which every driver begins, as it goes over the wire."""
-    body = b"\x10hello\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0"
+    return message(b"\x10hello\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0")
+
+
+def find():
+    """A request that reads the storage."""
+    return message(b"\x02find\0" + struct.pack("<i", 6) + b"probe\0" + b"\x02$db\0" + struct.pack("<i", 6) + b"probe\0")
+
+
+def message(body):
+    """Of a command's members, in BSON."""
     section = struct.pack("<IB", 0, 0) + struct.pack("<i", 4 + len(body) + 1) + body + b"\0"
     return struct.pack("<iiii", 16 + len(section), 1, 0, OP_MSG) + section
 
@@ -32,12 +41,18 @@ class MongoServer(Program):
     def url(self):
         return f"mongodb://127.0.0.1:{self.port}"
 
-    def ready(self):
-        """Does it answer?"""
+    def ask(self, request):
+        """What it answers, without the header; None: nothing."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), ANSWER_S) as sock:
-                sock.sendall(hello())
+                sock.sendall(request)
                 head = sock.recv(16, socket.MSG_WAITALL)
-                return len(head) == 16 and struct.unpack("<iiii", head)[3] == OP_MSG
+                if len(head) < 16 or struct.unpack("<iiii", head)[3] != OP_MSG:
+                    return None
+                return sock.recv(struct.unpack("<i", head[:4])[0] - 16, socket.MSG_WAITALL)
         except OSError:
-            return False
+            return None
+
+    def ready(self):
+        """Does it answer?"""
+        return self.ask(hello()) is not None

@@ -28,7 +28,7 @@ class WrongClock(Expiring, DaemonCase):
         self.dice = dice()
         self.now = int(time.time())
         self.hour = self.now // HOUR * HOUR
-        self.at = list(range(self.now - WRITTEN, self.now, 60))
+        self.at = list(range(self.now - WRITTEN, self.now + 1, 60))  # the newest is of this hour
         self.write("a.log", b"".join(self.line(at) for at in self.at))
         self.write("tallyd.yaml", config(""))
         self.tallyd("import", "-c", "tallyd.yaml", "a.log", "-q")

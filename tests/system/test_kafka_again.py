@@ -125,7 +125,7 @@ class Again(KafkaCase):
         self.create_again(topic, fill=False)
         self.fill(topic, [LINE % 1])
         self.process.send_signal(signal.SIGCONT)
-        self.stopped(topic, "is not the one that was counted", count=1)
+        self.stopped(topic, "is another than the one counted", count=1)
 
     # ---- while it is down
 
