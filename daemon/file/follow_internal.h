@@ -77,5 +77,6 @@ void follow_fini_feed(struct follow *fo);
 /* Must the thread end? */
 bool follow_is_ending(const struct follow *fo);
 void followed_set_state(struct follow *fo, struct followed *f, enum followed_state state);
-/* Thread body for pthread_create(): reads until a stop or a failure, then seals the last delivery. */
-void *follow_read(void *follow);
+/* Thread body for pthread_create(), with a struct follow: reads until a stop or a failure, then seals the
+ * last delivery. */
+void *follow_read(void *context);
