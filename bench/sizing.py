@@ -69,7 +69,7 @@ def write_log(path, devices, half_hours):
 # ---- the arithmetic
 
 def rows_of_a_day():
-    """Bytes of a device's day in SQLite's rows (store/body.h): a series' entry has two bytes, a slot and its count two."""
+    """Bytes of a device's day in SQLite's rows (store/sqlite/body.h): a series' entry has two bytes, a slot and its count two."""
     hours, day, month, year = 24 * (2 + 2 * 2), 2 + 24 * 2, 2 + 2, 2 + 2
     return hours + day + month + year
 

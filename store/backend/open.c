@@ -1,5 +1,5 @@
 #include "store/backend/backend.h"
-#include "store/mem.h"
+#include "store/mem/mem.h"
 #include "store/mongo/admin/backup.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"

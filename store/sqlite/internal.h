@@ -14,9 +14,9 @@
 #include "base/arena.h"
 #include "base/index.h"
 #include "base/radix.h"
-#include "store/body.h"
 #include "store/reader.h"
 #include "store/series_map.h"
+#include "store/sqlite/body.h"
 #include "store/sqlite/sqlite.h"
 #include "store/writer.h"
 

@@ -2,7 +2,7 @@
  * bytes. Every body lies in memory of exactly its length, so that the sanitizer sees a byte too many. */
 #include "aggregate/report.h"
 #include "base/check.h"
-#include "store/body.h"
+#include "store/sqlite/body.h"
 #include "tests/support/dice.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "daemon/count/pipeline.h"
 #include "daemon/source.h"
 #include "store/backend/backend.h"
-#include "store/body.h"
+#include "store/sqlite/body.h"
 #include "store/sqlite/vfs.h"
 #include "tests/support/fixture.h"
 #include "tests/support/lines.h"

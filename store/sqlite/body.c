@@ -1,4 +1,4 @@
-#include "store/body.h"
+#include "store/sqlite/body.h"
 
 #include "base/check.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "store/mem.h"
+#include "store/mem/mem.h"
 
 #include "base/arena.h"
 #include "base/check.h"
