@@ -160,7 +160,7 @@ static void read_to_end(struct desk *k, struct slice all, int64_t from)
 /* Where the last line begins, if it has no line feed; else the end. */
 static int64_t whole_lines(struct slice all)
 {
-    const char *feed = memrchr(all.ptr, '\n', all.len);
+    const char *feed = all.len > 0 ? memrchr(all.ptr, '\n', all.len) : NULL;
     return feed != NULL ? feed + 1 - all.ptr : 0;
 }
 
