@@ -91,6 +91,20 @@ struct range {
     int64_t latest_from;        /* offset from which on all ranges had this latest_ms */
 };
 
+/* The latest_ms of a partition's last range, and the offset since which all its ranges had that. */
+struct latest {
+    int64_t ms, from; /* 0: no range yet */
+};
+
+/* Set the latest_ms of a range that begins at r->from. */
+static inline void range_set_latest(struct range *r, struct latest *last, int64_t latest_ms)
+{
+    if (last->ms != latest_ms)
+        *last = (struct latest){latest_ms, r->from};
+    r->latest_ms = last->ms;
+    r->latest_from = last->from;
+}
+
 struct batch {
     const struct range *ranges;
     const struct books *books; /* one per range */

@@ -22,7 +22,7 @@ static const char usage[] =
     "\n"
     "Shows or runs the jobs that `tallyd run` does beside counting. A job may be killed: the next run "
     "resumes\n"
-    "it. Of several daemons and commands, one at a time rolls up, or ranks, a report.\n"
+    "it. Only one daemon or command at a time rolls up, or ranks, a report.\n"
     "\n"
     "  list                show the state of each job: how many periods wait, and who works on them\n"
     "  run rollup          MongoDB: roll past months up into documents of years, which charts of a year "

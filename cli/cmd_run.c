@@ -187,11 +187,13 @@ static bool start_jobs(struct run *run, struct err *e)
     return run->jobs != NULL;
 }
 
-/* Count until the stop: topics, and files beside them. */
+/* Count until the stop: topics, and files beside them. If a topic fails, what was read from files is stored,
+ * too: a pipe's lines cannot be read again. */
 static bool count(const struct run *run, struct engine *en, struct err *e)
 {
     struct consume_options topics = run->topics;
-    struct err later;
+    struct err later = {0};
+    char quoted[LOG_QUOTE_BYTES];
     topics.engine = en;
     /* first of all, so that the shards know the watermarks before the first event */
     bool good = writer_expire(&en->writer, e);
@@ -201,8 +203,8 @@ static bool count(const struct run *run, struct engine *en, struct err *e)
         good = consume_run(&topics, e);
     if (good)
         good = follow_run(topics.files, e);
-    else if (!en->has_failed) /* a pipe's lines cannot be read again: store them even now */
-        (void)!follow_finish(topics.files, &later);
+    else if (!en->has_failed && !follow_finish(topics.files, &later) && strcmp(e->text, later.text) != 0)
+        log_warn("source_failed", "error=%s", log_quote(later.text, quoted));
     follow_free(topics.files);
     engine_note(en);
     failpoint(FAILPOINT_STOP_DRAINED);

@@ -11,8 +11,6 @@
 
 #define INPUT_BYTES ((int64_t)64 << 10) /* buffers of an input */
 
-#define INPUT_BYTES ((int64_t)64 << 10) /* buffers of an input */
-
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 

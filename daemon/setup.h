@@ -5,8 +5,7 @@
 #include "daemon/count/pipeline.h"
 #include "ingest/kafka/kafka.h"
 
-/* Options of an import. threads 0: as configured, or one per processor, at most
- * 8. */
+/* Options of an import. threads 0: as configured, or one per processor, at most 8. */
 struct pipeline_options setup_pipeline(const struct config *c, size_t threads);
 /* Store options of `run` and `import`. */
 struct store_options setup_store(const struct config *c);

@@ -111,7 +111,7 @@ bool feed_seal_if_due(struct feed *f, int64_t now_ms)
 
 struct batch feed_batch(struct feed *f, struct part **part)
 {
-    ASSERT(f->lane.part != NULL && !f->lane.is_applied);
+    ASSERT(lane_needs_applying(&f->lane));
     *part = f->lane.part;
     return (struct batch){.ranges = f->sealed.ranges,
                           .books = f->sealed.books,

@@ -105,7 +105,7 @@ void lane_hand_over(struct lane *l, struct part *part)
 
 void lane_note_applied(struct lane *l)
 {
-    ASSERT(l->part != NULL && !l->is_applied);
+    ASSERT(lane_needs_applying(l));
     l->is_applied = true;
     pthread_cond_broadcast(&l->lanes->applied);
 }
@@ -113,7 +113,7 @@ void lane_note_applied(struct lane *l)
 bool lane_is_free(struct lane *l)
 {
     pthread_mutex_lock(&l->lanes->lock);
-    bool is_free = l->part == NULL || l->is_applied;
+    bool is_free = !lane_needs_applying(l);
     pthread_mutex_unlock(&l->lanes->lock);
     return is_free;
 }

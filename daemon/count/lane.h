@@ -67,6 +67,11 @@ void lane_add(struct lane *l);
 void lane_hand_over(struct lane *l, struct part *part);
 /* The writer has applied the sealed part. Pre: the lock is held. */
 void lane_note_applied(struct lane *l);
+/* Does the writer have to apply the sealed part? Pre: the lock is held. */
+static inline bool lane_needs_applying(const struct lane *l)
+{
+    return l->part != NULL && !l->is_applied;
+}
 /* Would lane_take_back() return at once? */
 bool lane_is_free(struct lane *l);
 /* Wait until the writer has applied the sealed part, and give it back to the shard. False: the writer has

@@ -5,15 +5,13 @@
 #include "base/mem.h"
 #include "daemon/count/worker.h"
 #include "daemon/count/writer.h"
+#include "ingest/file/identity.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 /* Most stripes under way: each worker may hold a sealed part, an open part, and a block of a third stripe.
  * One more is opened by the next block. */
@@ -41,7 +39,7 @@ struct pipeline {
     bool seal_wanted, ended;
     struct err read_error;
     bool read_failed;
-    int64_t latest_ms, latest_from;          /* the writer's: of the last range; 0: no range yet */
+    struct latest latest;                    /* the writer's */
     _Atomic int64_t read_offset, raw_offset; /* read by the writer for its progress */
 
     struct lanes lanes; /* its lock guards the members below */
@@ -144,13 +142,11 @@ static int64_t latest(const struct pipeline *p)
 /* End the open stripe at the reader's offset, and open the next. */
 static void close_stripe(struct pipeline *p)
 {
-    struct slice tail = reader_tail(p->reader);
     pthread_mutex_lock(&p->lanes.lock);
     ASSERT(p->stripe + 1 - p->next_apply < STRIPES);
     struct stripe *s = stripe_at(p, p->stripe);
     s->to = reader_offset(p->reader);
-    s->tail_hash = XXH3_64bits(tail.ptr, tail.len);
-    s->tail_len = (uint32_t)tail.len;
+    s->tail_hash = identity_tail(reader_tail(p->reader), &s->tail_len);
     if (s->begun_ms == 0)
         s->latest_ms = latest(p); /* the stripe has only the line feed of a line counted before */
     p->stripe++;
@@ -298,7 +294,7 @@ static size_t collect(struct pipeline *p, uint64_t number, struct worker **worke
     pthread_mutex_lock(&p->lanes.lock);
     for (size_t i = 0; i < p->options.threads; i++) {
         struct worker *w = &p->workers[i];
-        if (w->lane.part != NULL && !w->lane.is_applied && w->sealed.stripe == number)
+        if (lane_needs_applying(&w->lane) && w->sealed.stripe == number)
             workers[count++] = w;
     }
     pthread_mutex_unlock(&p->lanes.lock);
@@ -321,10 +317,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     range.to = s->to;
     range.tail_hash = s->tail_hash;
     range.tail_len = s->tail_len;
-    if (p->latest_ms != s->latest_ms)
-        p->latest_from = s->from;
-    range.latest_ms = p->latest_ms = s->latest_ms;
-    range.latest_from = p->latest_from;
+    range_set_latest(&range, &p->latest, s->latest_ms);
     books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
         parts[i] = workers[i]->lane.part;
@@ -389,7 +382,7 @@ static void reset(struct pipeline *p, struct reader *reader, const struct range 
     p->reader = reader;
     p->seal_wanted = p->ended = p->read_failed = false;
     p->stripe = p->next_apply = 1;
-    p->latest_ms = 0;
+    p->latest = (struct latest){0};
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
     p->progress = (struct pipeline_progress){

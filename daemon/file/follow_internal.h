@@ -22,16 +22,15 @@ struct followed {
     const struct config_source *config;
     struct chain *chain;
     struct source source;
-    struct input *before;      /* the file that the next one replaces; NULL: none */
-    struct range range;        /* of the source; `to`: end of what was added to a batch */
-    size_t index;              /* of its range in the open batch, if that has one of this source */
-    bool is_in_batch;          /* the open batch has a range of it */
-    bool was_found;            /* it was there once, if only empty */
-    bool has_caught_up;        /* the log has told that its end was reached */
-    bool has_told_end;         /* the log has told that standard input ended */
-    int64_t consumed;          /* lines since it was opened */
-    int64_t latest_ms;         /* of its last range; 0: none yet */
-    int64_t latest_from;       /* offset from which on all ranges had that */
+    struct input *before; /* the file that the next one replaces; NULL: none */
+    struct range range;   /* of the source; `to`: end of what was added to a batch */
+    size_t index;         /* of its range in the open batch, if that has one of this source */
+    bool is_in_batch;     /* the open batch has a range of it */
+    bool was_found;       /* it was there once, if only empty */
+    bool has_caught_up;   /* the log has told that its end was reached */
+    bool has_told_end;    /* the log has told that standard input ended */
+    int64_t consumed;     /* lines since it was opened */
+    struct latest latest;
     int64_t block_ms;          /* monotonic time of its last block */
     int64_t renamed_ms;        /* monotonic time at which it was first seen renamed; 0: it was not */
     int64_t look_ms;           /* monotonic time of the next attempt to open it */
@@ -54,7 +53,7 @@ struct follow {
     bool has_thread;
     atomic_bool abandon, end;
     bool has_ended;   /* the thread; under lanes.lock */
-    bool read_failed; /* `error` says why the thread ended; under lanes.lock */
+    bool read_failed; /* `error` says why the thread ends; under lanes.lock */
     struct err error;
     bool has_failed; /* the writer's */
 };
@@ -76,6 +75,9 @@ void follow_init_feed(struct follow *fo, uint32_t number, struct heartbeat *hear
 void follow_fini_feed(struct follow *fo);
 /* Must the thread end? */
 bool follow_is_ending(const struct follow *fo);
+/* End the thread because of an error. follow_serve() returns the error once all that was read is stored. */
+void follow_fail(struct follow *fo, const struct err *why);
+enum followed_state followed_get_state(struct follow *fo, const struct followed *f);
 void followed_set_state(struct follow *fo, struct followed *f, enum followed_state state);
 /* Thread body for pthread_create(), with a struct follow: reads until a stop or a failure, then seals the
  * last delivery. */

@@ -21,6 +21,24 @@ bool follow_is_ending(const struct follow *fo)
     return engine_is_stopping(fo->engine) || atomic_load(&fo->end) || atomic_load(&fo->abandon);
 }
 
+void follow_fail(struct follow *fo, const struct err *why)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    if (!fo->read_failed)
+        fo->error = *why;
+    fo->read_failed = true;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    atomic_store(&fo->end, true);
+}
+
+enum followed_state followed_get_state(struct follow *fo, const struct followed *f)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    enum followed_state state = f->state;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    return state;
+}
+
 void followed_set_state(struct follow *fo, struct followed *f, enum followed_state state)
 {
     struct lanes *ls = fo->feed.lane.lanes;
@@ -77,10 +95,7 @@ static void add_range(struct follow *fo, struct followed *f)
     if (f->is_in_batch)
         return;
     f->range.from = f->range.to;
-    if (f->latest_ms != fo->feed.lane.latest_ms)
-        f->latest_from = f->range.from;
-    f->range.latest_ms = f->latest_ms = fo->feed.lane.latest_ms;
-    f->range.latest_from = f->latest_from;
+    range_set_latest(&f->range, &f->latest, fo->feed.lane.latest_ms);
     f->index = feed_add_range(&fo->feed, &f->range);
     f->is_in_batch = true;
     fo->open = xgrow(fo->open, &fo->open_capacity, f->index + 1, sizeof(struct followed *));
@@ -179,13 +194,9 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
                 tell_caught_up(f);
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_FAILED:
-            if (e.retryable && follow_is_ending(fo)) /* the stop interrupted it */
-                return true;
-            pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-            fo->error = e;
-            fo->read_failed = true;
-            pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-            return false;
+            if (!e.retryable || !follow_is_ending(fo)) /* else the stop interrupted it */
+                follow_fail(fo, &e);
+            return true;
         }
         if (!feed_seal_if_due(&fo->feed, at_ms))
             return false;
@@ -198,10 +209,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
 /* Only this thread takes a file out of the open state. */
 static bool is_open(struct follow *fo, const struct followed *f)
 {
-    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    bool is_open = f->state == FOLLOWED_OPEN;
-    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-    return is_open;
+    return followed_get_state(fo, f) == FOLLOWED_OPEN;
 }
 
 /* Read each file that is open. False: end the thread. */

@@ -77,7 +77,8 @@ static void begin_reading(struct follow *fo, struct followed *f)
     f->read_to = f->stored_to = f->range.to;
     f->has_caught_up = false;
     f->consumed = 0;
-    f->latest_ms = f->block_ms = f->renamed_ms = 0;
+    f->latest = (struct latest){0};
+    f->block_ms = f->renamed_ms = 0;
     log_source(f);
     followed_set_state(fo, f, FOLLOWED_OPEN);
 }
@@ -118,22 +119,19 @@ static bool open_file(struct follow *fo, struct followed *f, struct err *e)
     f->look_ms = follow_now_ms(fo) + LOOK_MS;
     if (!good)
         return may_pass(f, e);
-    const struct followed *other = f->source.is_empty ? NULL : find_alike(fo, f);
     f->was_found = true;
-    if (f->source.is_empty) { /* if the successor is empty again, look next for the file that has its place */
+    const struct followed *other = f->source.is_empty ? NULL : find_alike(fo, f);
+    if (other != NULL) {
+        good = wait_until_it_differs(f, other, e);
+    } else { /* if the successor is empty again, look next for the file that has its place */
         input_close(f->before);
         f->before = NULL;
     }
-    if (other != NULL)
-        good = wait_until_it_differs(f, other, e);
-    if (f->source.is_empty || other != NULL) {
+    if (other != NULL || f->source.is_empty)
         source_close(&f->source);
-        return good;
-    }
-    input_close(f->before);
-    f->before = NULL;
-    begin_reading(fo, f);
-    return true;
+    else
+        begin_reading(fo, f);
+    return good;
 }
 
 static void close_file(struct follow *fo, struct followed *f)
@@ -159,14 +157,6 @@ static void tell_end(struct followed *f)
     f->has_told_end = true;
 }
 
-static enum followed_state state_of(struct follow *fo, const struct followed *f)
-{
-    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    enum followed_state state = f->state;
-    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-    return state;
-}
-
 static bool apply(struct follow *fo, struct err *e)
 {
     if (!engine_apply(fo->engine, &fo->feed, e))
@@ -177,43 +167,27 @@ static bool apply(struct follow *fo, struct err *e)
     return true;
 }
 
-static bool needs_applying(const struct follow *fo)
-{
-    return fo->feed.lane.part != NULL && !fo->feed.lane.is_applied;
-}
-
 bool follow_needs_writer(struct follow *fo)
 {
-    return fo != NULL && (needs_applying(fo) || (fo->read_failed && fo->has_ended));
-}
-
-/* End the thread because of an error. follow_serve() returns the error once all that was read is stored. */
-static void end_thread(struct follow *fo, const struct err *why)
-{
-    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    if (!fo->read_failed)
-        fo->error = *why;
-    fo->read_failed = true;
-    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-    atomic_store(&fo->end, true);
+    return fo != NULL && (lane_needs_applying(&fo->feed.lane) || (fo->read_failed && fo->has_ended));
 }
 
 static bool serve(struct follow *fo, struct err *e)
 {
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    bool must_apply = needs_applying(fo);
+    bool must_apply = lane_needs_applying(&fo->feed.lane);
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
     if (must_apply && !apply(fo, e))
         return false;
     for (size_t i = 0; i < fo->count && !follow_is_ending(fo); i++) {
         struct followed *f = &fo->list[i];
-        enum followed_state state = state_of(fo, f);
+        enum followed_state state = followed_get_state(fo, f);
         if (state == FOLLOWED_LEFT && f->stored_to == f->range.to)
             close_file(fo, f);
         else if (state == FOLLOWED_ENDED && f->stored_to == f->range.to)
             tell_end(f);
         else if (state == FOLLOWED_CLOSED && follow_now_ms(fo) >= f->look_ms && !open_file(fo, f, e))
-            end_thread(fo, e);
+            follow_fail(fo, e);
     }
     return true;
 }
@@ -224,7 +198,8 @@ bool follow_serve(struct follow *fo, struct err *e)
         return true;
     bool good = serve(fo, e);
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    if (good && fo->read_failed && fo->has_ended && !needs_applying(fo)) { /* all that was read is stored */
+    if (good && fo->read_failed && fo->has_ended &&
+        !lane_needs_applying(&fo->feed.lane)) { /* all that was read is stored */
         *e = fo->error;
         good = false;
     }
@@ -244,9 +219,9 @@ static bool wait_for_need(struct follow *fo)
     struct lanes *ls = fo->feed.lane.lanes;
     const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
     pthread_mutex_lock(&ls->lock);
-    if (!needs_applying(fo) && !fo->has_ended)
+    if (!lane_needs_applying(&fo->feed.lane) && !fo->has_ended)
         pthread_cond_timedwait(&ls->sealed, &ls->lock, &until);
-    bool has_ended = fo->has_ended && !needs_applying(fo);
+    bool has_ended = fo->has_ended && !lane_needs_applying(&fo->feed.lane);
     pthread_mutex_unlock(&ls->lock);
     return !has_ended;
 }
@@ -275,7 +250,7 @@ static void note(void *part, struct status_figures *figures)
     figures->shard_bytes += fo->feed.bytes;
     for (size_t i = 0; i < fo->count; i++) {
         struct followed *f = &fo->list[i];
-        enum followed_state state = state_of(fo, f);
+        enum followed_state state = followed_get_state(fo, f);
         figures->offset += f->read_to;
         figures->stored += f->stored_to;
         closed += state == FOLLOWED_CLOSED;

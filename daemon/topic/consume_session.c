@@ -114,7 +114,7 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
              pthread_cond_timedwait(&ls->sealed, &ls->lock, &until) != 0))
             break;
     }
-    pthread_mutex_unlock(&c->engine->feeds.lanes.lock);
+    pthread_mutex_unlock(&ls->lock);
     *ended = *ended && need == INTAKE_NEEDS_NOTHING;
     if (need != INTAKE_NEEDS_NOTHING)
         c->served = (size_t)(*found - c->intakes);

@@ -78,10 +78,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     if (p->range < in->feed.open.range_count && in->open.list[p->range].partition == p)
         return &in->open.list[p->range];
     partition_range(p, &range);
-    if (p->latest_ms != in->feed.lane.latest_ms)
-        p->latest_from = range.from;
-    range.latest_ms = p->latest_ms = in->feed.lane.latest_ms;
-    range.latest_from = p->latest_from;
+    range_set_latest(&range, &p->latest, in->feed.lane.latest_ms);
     p->range = feed_add_range(&in->feed, &range);
     in->open.list = xgrow(in->open.list, &in->open.capacity, p->range + 1, sizeof *in->open.list);
     struct intake_range *r = &in->open.list[p->range];
@@ -276,8 +273,7 @@ enum intake_need intake_take_need(struct intake *in, int64_t now_ms)
         in->request = REQUEST_IN_HAND;
         return INTAKE_NEEDS_BEGINNING;
     }
-    return in->feed.lane.part != NULL && !in->feed.lane.is_applied ? INTAKE_NEEDS_APPLYING
-                                                                   : INTAKE_NEEDS_NOTHING;
+    return lane_needs_applying(&in->feed.lane) ? INTAKE_NEEDS_APPLYING : INTAKE_NEEDS_NOTHING;
 }
 
 /* Seal within a poll: there are too many dead letters or raw events to wait for its end. */

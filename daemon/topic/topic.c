@@ -528,7 +528,7 @@ static bool claim(struct topic *topics, size_t count, struct store *store, struc
     bool good = store_claim(store, ranges, found, e);
     for (struct partition *p = NULL; good && (p = topics_next(topics, count, p)) != NULL; i++) {
         partition_place(p, &ranges[i]);
-        p->latest_ms = 0;
+        p->latest = (struct latest){0};
     }
     free(ranges);
     return good;

@@ -60,9 +60,9 @@ struct partition {
     int64_t settled_offset;
     int64_t checked_ms; /* monotonic time of the last comparison */
 
-    int64_t latest_ms, latest_from; /* of its last range; 0: no range yet */
-    size_t range;                   /* index in its intake's open batch, if it is there */
-    struct kafka *kafka;            /* consumer that reads it; NULL: none here; see intake.h */
+    struct latest latest;
+    size_t range;        /* index in its intake's open batch, if it is there */
+    struct kafka *kafka; /* consumer that reads it; NULL: none here; see intake.h */
 
     /* The last open transaction in Kafka, for consume_note_stand(). */
     int64_t stable;            /* offset at which the transaction begins */

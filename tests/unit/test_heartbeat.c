@@ -1,4 +1,5 @@
-/* Who is stuck: a thread that was not at rest and made no turn for too long; of several the longest. */
+/* A thread is stuck if it was not at rest and made no turn for too long. Of several, the one without a turn
+ * for the longest time is named. */
 #include "stats/heartbeat.h"
 
 #include <setjmp.h>
