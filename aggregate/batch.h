@@ -78,7 +78,16 @@ struct part {
 #define RANGE_PARTITION_BYTES 16
 #define RANGE_TAIL_BYTES_MAX  4096
 
-/* The offsets [from, to) of a partition of a source that a batch counts. */
+/* What a batch says of a file that a daemon follows. An import says nothing. The store keeps it as the book
+ * entry STORE_STATE_ENTRY (store/reader.h), so the values stay. */
+enum range_state {
+    RANGE_UNCHANGED,
+    RANGE_FOLLOWED, /* more lines of it may come: what is not found of it later is lost */
+    RANGE_ENDED,    /* it was read to its end, and its successor has begun */
+    RANGE_LOST,     /* its rest was not found */
+};
+
+/* The offsets [from, to) of a partition of a source that a batch counts. It may be empty. */
 struct range {
     char source[RANGE_SOURCE_BYTES];       /* identity: "file:4096:9f…", "kafka:access" */
     char partition[RANGE_PARTITION_BYTES]; /* "" for a file, "0", "1", … for a topic */
@@ -86,7 +95,8 @@ struct range {
     int64_t from, to;
     uint64_t tail_hash; /* file: hash of tail_len bytes before `to`; topic: of the record at to - tail_len */
     uint32_t tail_len;
-    struct witnesses witnesses; /* counted records of a topic before `to` */
+    struct witnesses witnesses; /* topic: counted records before `to`; file: one (daemon/file/known.h) */
+    int64_t state;              /* of a followed file: enum range_state, and more (daemon/file/known.h) */
     int64_t latest_ms;          /* last instant that was not in the future, by the clock and limit of then */
     int64_t latest_from;        /* offset from which on all ranges had this latest_ms */
 };

@@ -40,6 +40,7 @@ struct config_source {
     char *name;
     enum source_type type;
     char *path;       /* path of a SOURCE_FILE; NULL: only files given to `import` */
+    char *olddir;     /* where rotated files of a SOURCE_FILE are moved; NULL: they stay in its folder */
     char *topic;      /* topic of a SOURCE_KAFKA */
     int64_t start_ms; /* first instant of a topic new to the store, in ms, or CONFIG_START_… */
     struct decode decode;

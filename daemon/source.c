@@ -1,46 +1,41 @@
 #include "daemon/source.h"
 
 #include "base/check.h"
-#include "ingest/file/identity.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* The store's positions that may be this file. */
 struct search {
     struct slice head;
     const char *path, *source_id;
-    const char *const *others; /* NULL, or as in struct source_options */
-    struct range match;        /* the longest identity that matches */
-    uint32_t match_len;        /* length of that identity; 0: none matches yet */
-    bool path_known;           /* another content was counted under this path */
+    struct range match; /* the longest identity that matches; of two, the one of this path */
+    uint32_t match_len; /* length of that identity; 0: none matches yet */
+    bool path_known;    /* another content was counted under this path */
 };
 
-/* Does the file at a path begin as this identity says? */
-static bool begins_so(const char *path, struct identity id)
+bool source_head(const struct range *r, struct identity *head)
 {
-    char head[IDENTITY_PREFIX_BYTES_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
-    if (fd >= 0)
-        close(fd);
-    return n > 0 && identity_matches(id, slice_of(head, (size_t)n));
+    const struct witness *w = &r->witnesses.at[0];
+    if (r->partition[0] != '\0' || r->witnesses.count != 1 || w->offset < 1 ||
+        w->offset > IDENTITY_PREFIX_BYTES_MAX)
+        return false;
+    *head = (struct identity){(uint32_t)w->offset, w->hash};
+    return true;
 }
 
-/* Is it the position of another source, whose file begins as this one does? The first bytes of a young log
- * may be those of another: two virtual hosts log the same request. */
-static bool is_of_another(const struct search *s, const struct range *r, struct identity id)
+void source_set_head(struct range *r, struct identity head)
 {
-    char full[PATH_MAX];
-    bool is = false;
-    if (s->others == NULL || id.len == IDENTITY_PREFIX_BYTES_MAX || strcmp(r->label, s->path) == 0)
-        return false;
-    for (const char *const *other = s->others; *other != NULL && !is; other++)
-        is = realpath(*other, full) != NULL && strcmp(full, r->label) == 0 && begins_so(full, id);
-    return is;
+    r->witnesses = (struct witnesses){.count = 1, .at = {{head.len, head.hash}}};
+}
+
+/* The identity to compare with `head`: of as many bytes as the store knows, or as there are. False: it is no
+ * file's. */
+static bool identity_of_range(const struct range *r, struct slice head, struct identity *id)
+{
+    bool has_head = source_head(r, id);
+    return (has_head && head.len >= id->len) || identity_parse(slice_text(r->source), id) || has_head;
 }
 
 static bool look_at_position(void *context, const struct position *position)
@@ -55,10 +50,11 @@ static bool look_at_position(void *context, const struct position *position)
         }
         return true;
     }
-    if (!identity_parse(slice_text(r->source), &id))
+    if (!identity_of_range(r, s->head, &id))
         return true;
-    if (identity_matches(id, s->head) && !is_of_another(s, r, id)) {
-        if (id.len >= s->match_len) {
+    if (identity_matches(id, s->head)) {
+        bool is_better = id.len > s->match_len || strcmp(s->match.label, s->path) != 0;
+        if (id.len >= s->match_len && is_better) {
             s->match = *r;
             s->match_len = id.len;
         }
@@ -129,13 +125,24 @@ static bool identify(struct source *src, struct search *s, struct store *positio
     return s->match_len == 0 || go_on(src, s, e);
 }
 
+static bool open_reader(struct source *src, const char *path, const struct source_options *options,
+                        struct err *e)
+{
+    *src = (struct source){0};
+    src->in = input_open(path, e);
+    if (src->in == NULL)
+        return false;
+    input_stop_by(src->in, options->stop);
+    src->reader = reader_new(src->in, options->line_max, options->last_line);
+    return true;
+}
+
 bool source_open(struct source *src, const char *path, struct store *positions,
                  const struct source_options *options, struct err *e)
 {
     char full[PATH_MAX], id[RANGE_SOURCE_BYTES];
+    struct search search = {.path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
     *src = (struct source){0};
-    struct search search = {.others = options->others,
-                            .path = strcmp(path, "-") != 0 && realpath(path, full) != NULL ? full : path};
     if (options->source_id != NULL) {
         int n = snprintf(id, sizeof id, "id:%s", options->source_id);
         if (n < 0 || (size_t)n >= sizeof id || options->source_id[0] == '\0')
@@ -143,15 +150,26 @@ bool source_open(struct source *src, const char *path, struct store *positions,
                            strlen(options->source_id), sizeof id - sizeof "id:");
         search.source_id = id;
     }
-    src->in = options->before != NULL ? input_open_next(options->before, e) : input_open(path, e);
-    if (src->in == NULL)
+    if (!open_reader(src, path, options, e))
         return false;
-    input_stop_by(src->in, options->stop);
-    src->reader = reader_new(src->in, options->line_max, options->last_line);
     if (identify(src, &search, positions, options->later_positions, e))
         return true;
     source_close(src);
     return false;
+}
+
+bool source_open_at(struct source *src, const char *path, const struct range *at,
+                    const struct source_options *options, struct err *e)
+{
+    struct search search = {.path = path, .match = *at};
+    if (!open_reader(src, path, options, e))
+        return false;
+    if (at->to > 0 && !go_on(src, &search, e)) {
+        source_close(src);
+        return false;
+    }
+    src->range = *at;
+    return true;
 }
 
 struct input *source_leave(struct source *src)

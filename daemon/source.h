@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "ingest/file/identity.h"
 #include "ingest/file/reader.h"
 #include "store/reader.h"
 
@@ -23,11 +24,7 @@ struct source {
 struct source_options {
     size_t line_max;
     enum last_line last_line;
-    const char *source_id;      /* NULL: by content */
-    const struct input *before; /* NULL, or the previous file at this path, which it replaced */
-    /* NULL, or paths of other sources, then NULL: a position of one of them is not this file's, although both
-     * begin alike */
-    const char *const *others;
+    const char *source_id;         /* NULL: by content */
     const atomic_bool *stop;       /* NULL, or a flag that interrupts a read */
     struct store *later_positions; /* NULL, or the store of a dry run, whose positions are newer */
 };
@@ -36,6 +33,14 @@ struct source_options {
  * everything is closed. */
 bool source_open(struct source *src, const char *path, struct store *positions,
                  const struct source_options *options, struct err *e) MUST_CHECK;
+/* Opens the file at `path` as the source that `at` names, and goes on at at->to. EX_DATAERR: other bytes are
+ * before that. */
+bool source_open_at(struct source *src, const char *path, const struct range *at,
+                    const struct source_options *options, struct err *e) MUST_CHECK;
 void source_close(struct source *src);
 /* Close the source, but hand its input to the caller. */
 struct input *source_leave(struct source *src);
+
+/* A followed file's position has a witness: the hash of its first bytes, and their number. False: it has none. */
+bool source_head(const struct range *r, struct identity *head);
+void source_set_head(struct range *r, struct identity head);

@@ -293,6 +293,8 @@ void metrics_write(struct status *s, struct text *out)
     add_one(out, "partitions", "gauge", s->figures.partitions, "Partitions that this daemon consumes.");
     add_one(out, "rebalances_total", "counter", s->figures.rebalances,
             "Times the consumer group assigned partitions to this daemon.");
+    add_one(out, "files_lost_total", "counter", s->figures.files_lost,
+            "Followed files whose uncounted rest was not found, or was damaged.");
     add_one(out, "unproven_total", "counter", s->figures.unproven,
             "Times counting continued although no counted record was left to compare with its topic.");
     add_one(out, "lag_messages", "gauge", status_lag_locked(s),

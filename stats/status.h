@@ -52,6 +52,7 @@ struct status_figures {
     int64_t dead_letters;           /* written since the start */
     int64_t partitions, rebalances; /* consumed here; times that a group assigned some, since the start */
     int64_t unproven;               /* times that counting went on though no witness could be compared */
+    int64_t files_lost;             /* followed files whose rest was not found, since the start */
     int64_t offset, stored;         /* sums over files: bytes read; bytes that are durable in the store */
     int64_t shard_bytes;            /* memory of the ingest threads' shards */
     int64_t queue_bytes;            /* memory of messages fetched ahead for the ingest threads */

@@ -67,8 +67,10 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  *   report          other           events counted in the series `other` (store_cell_count())
  *                   expired.SPAN    the expiry watermark of a resolution, in ms
  *                   late.SPAN       events that came after their time bucket of the resolution had expired
+ *   source          state           of a followed file: enum range_state (aggregate/batch.h)
  *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
  *                                   the future; the entry exists only if there were some */
+#define STORE_STATE_ENTRY "state"
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);
 

@@ -11,11 +11,6 @@
 #define GROW_MAX        4  /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
 #define BLOCKS_IN_A_ROW 16 /* of one file, while others wait */
 
-/* A server writes to a renamed log until it has opened the new one. So the old one is read until nothing came
- * for RENAMED_QUIET_MS, but no longer than RENAMED_MAX_MS in case a process never closes it. */
-#define RENAMED_QUIET_MS 5000
-#define RENAMED_MAX_MS   60000
-
 bool follow_is_ending(const struct follow *fo)
 {
     return engine_is_stopping(fo->engine) || atomic_load(&fo->end) || atomic_load(&fo->abandon);
@@ -64,8 +59,10 @@ static void note_reject(void *context, const struct record *r, struct slice byte
 static void finish_ranges(void *context)
 {
     struct follow *fo = context;
-    for (size_t i = 0; i < fo->feed.open.range_count; i++)
-        fo->open[i]->is_in_batch = false;
+    for (size_t i = 0; i < fo->feed.open.range_count; i++) {
+        if (fo->open[i] != NULL)
+            fo->open[i]->is_in_batch = false;
+    }
     struct followed **used = fo->sealed;
     size_t used_capacity = fo->sealed_capacity;
     fo->sealed = fo->open;
@@ -89,23 +86,48 @@ void follow_fini_feed(struct follow *fo)
     free(fo->sealed);
 }
 
-/* Make sure that the open batch has a range of the file. */
+static size_t put_range(struct follow *fo, const struct range *r, struct followed *of)
+{
+    size_t index = feed_add_range(&fo->feed, r);
+    fo->open = xgrow(fo->open, &fo->open_capacity, index + 1, sizeof(struct followed *));
+    fo->open[index] = of;
+    return index;
+}
+
+/* Make sure that the open batch has a range of the file. With its first one, the files before it end. */
 static void add_range(struct follow *fo, struct followed *f)
 {
     if (f->is_in_batch)
         return;
+    for (size_t i = 0; i < f->answer.ending_count; i++)
+        (void)put_range(fo, &f->answer.endings[i], NULL);
+    f->answer.ending_count = 0;
     f->range.from = f->range.to;
     range_set_latest(&f->range, &f->latest, fo->feed.lane.latest_ms);
-    f->index = feed_add_range(&fo->feed, &f->range);
+    f->index = put_range(fo, &f->range, f);
     f->is_in_batch = true;
-    fo->open = xgrow(fo->open, &fo->open_capacity, f->index + 1, sizeof(struct followed *));
-    fo->open[f->index] = f;
+    f->range.state = RANGE_UNCHANGED;
+}
+
+/* A young log tells more of its first bytes as it grows. */
+static void extend_head(struct followed *f)
+{
+    char head[IDENTITY_PREFIX_BYTES_MAX];
+    if (f->head.len == 0 || f->head.len == IDENTITY_PREFIX_BYTES_MAX)
+        return;
+    size_t len = input_head(f->source.in, head, sizeof head);
+    if (len <= f->head.len || !identity_matches(f->head, slice_of(head, len)))
+        return;
+    f->head = identity_of(slice_of(head, len));
+    source_set_head(&f->range, f->head);
 }
 
 /* Move the end of the file's range to where the reader is. */
 static void advance(struct follow *fo, struct followed *f)
 {
     struct range *r = &fo->feed.open.ranges[f->index];
+    extend_head(f);
+    r->witnesses = f->range.witnesses;
     f->range.to = r->to = reader_offset(f->source.reader);
     r->tail_hash = identity_tail(reader_tail(f->source.reader), &r->tail_len);
     f->read_to = r->to;
@@ -130,10 +152,21 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     advance(fo, f);
 }
 
-/* Is the file complete, so that its end is final? */
-static bool is_left(struct followed *f, int64_t at_ms)
+/* Is a rotated file complete? A server may still write to the newest one. */
+static bool is_rotated_left(const struct follow *fo, const struct followed *f, int64_t at_ms)
 {
+    int64_t now_ms = clock_wall_ms(fo->feed.shared->lanes.clock);
+    return f->answer.is_final || now_ms - input_changed_ms(f->source.in) >= RENAMED_QUIET_MS ||
+           at_ms - f->opened_ms >= RENAMED_MAX_MS;
+}
+
+/* Is the file complete, so that its end is final? */
+static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
+{
+    if (f->answer.what == SURVEY_ROTATED)
+        return is_rotated_left(fo, f, at_ms);
     enum input_fate fate = reader_fate(f->source.reader);
+    f->was_truncated = fate == INPUT_TRUNCATED;
     if (fate != INPUT_RENAMED) {
         f->renamed_ms = 0;
         return fate != INPUT_STANDS;
@@ -175,6 +208,11 @@ static bool waits_itself(const struct follow *fo)
 static bool read_file(struct follow *fo, struct followed *f, bool *read)
 {
     struct err e;
+    if (f->must_turn) {
+        f->has_turned = true;
+        leave(fo, f, follow_now_ms(fo), FOLLOWED_LEFT);
+        return true;
+    }
     for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
         int64_t at_ms = follow_now_ms(fo);
         heartbeat_turn(fo->feed.lane.heartbeat);
@@ -188,13 +226,16 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
         case READER_END:
             if (followed_is_stdin(f))
                 leave(fo, f, at_ms, FOLLOWED_ENDED);
-            else if (is_left(f, at_ms))
+            else if (is_left(fo, f, at_ms))
                 leave(fo, f, at_ms, FOLLOWED_LEFT);
             else
                 tell_caught_up(f);
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_FAILED:
-            if (!e.retryable || !follow_is_ending(fo)) /* else the stop interrupted it */
+            f->is_damaged = e.code == EX_DATAERR && f->answer.what == SURVEY_ROTATED;
+            if (f->is_damaged)
+                leave(fo, f, at_ms, FOLLOWED_LEFT);
+            else if (!e.retryable || !follow_is_ending(fo)) /* else the stop interrupted it */
                 follow_fail(fo, &e);
             return true;
         }

@@ -14,6 +14,10 @@
 #define RAW_BYTES ((size_t)64 * 1024)
 #define STOP_MS   100 /* interval at which a wait checks *stop */
 
+/* Bytes before the end that are compared before more is read behind it: a log that was truncated and has grown
+ * again has others there. */
+#define LAST_BYTES 512
+
 struct input {
     char *name;
     int fd;
@@ -28,7 +32,10 @@ struct input {
     int next_fd;             /* the first file found at its path after it; -1: none yet */
     struct stat next;
     int64_t position, raw_position;
-    size_t raw_from, raw_to; /* range of `raw` that was read to detect the packing and is not used yet */
+    char last[LAST_BYTES]; /* the last bytes before `position`, if it is plain */
+    size_t last_len;
+    bool is_at_end, is_truncated; /* of a file that can grow */
+    size_t raw_from, raw_to;      /* range of `raw` that was read to detect the packing and is not used yet */
     char raw[RAW_BYTES];
 };
 
@@ -72,23 +79,10 @@ static int open_path(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* Duplicates `fd` and seeks to the file's start; both share the position. */
-static int open_held(int fd)
-{
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (own < 0 || lseek(own, 0, SEEK_SET) == 0)
-        return own;
-    int why = errno;
-    close(own);
-    errno = why;
-    return -1;
-}
-
-static bool open_file(struct input *in, const char *path, const struct input *before, struct err *e)
+static bool open_file(struct input *in, const char *path, struct err *e)
 {
     struct stat st;
-    bool is_held = before != NULL && before->next_fd >= 0;
-    in->fd = in->is_stdin ? STDIN_FILENO : is_held ? open_held(before->next_fd) : open_path(path);
+    in->fd = in->is_stdin ? STDIN_FILENO : open_path(path);
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         return err_set(e, errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", in->name,
                        strerror(errno));
@@ -98,37 +92,27 @@ static bool open_file(struct input *in, const char *path, const struct input *be
     return true;
 }
 
-static struct input *open_input(const char *path, const struct input *before, struct err *e)
+struct input *input_open(const char *path, struct err *e)
 {
     struct input *in = xcalloc(1, sizeof *in);
     in->is_stdin = strcmp(path, "-") == 0;
     in->name = xstrdup(in->is_stdin ? "standard input" : path);
     in->next_fd = -1;
     in->read_fn = read_really;
-    if (open_file(in, path, before, e))
+    if (open_file(in, path, e))
         return in;
     input_close(in);
     return NULL;
 }
 
-struct input *input_open(const char *path, struct err *e)
-{
-    return open_input(path, NULL, e);
-}
-
 struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context, struct err *e)
 {
-    struct input *in = open_input(path, NULL, e);
+    struct input *in = input_open(path, e);
     if (in != NULL) {
         in->read_fn = read_fn;
         in->context = context;
     }
     return in;
-}
-
-struct input *input_open_next(const struct input *before, struct err *e)
-{
-    return open_input(before->name, before, e);
 }
 
 void input_close(struct input *in)
@@ -177,14 +161,50 @@ static bool detect(struct input *in, struct err *e)
     return true;
 }
 
+static void keep_last(struct input *in, const char *bytes, size_t len)
+{
+    size_t new_len = len < LAST_BYTES ? len : LAST_BYTES;
+    size_t old_len = LAST_BYTES - new_len < in->last_len ? LAST_BYTES - new_len : in->last_len;
+    memmove(in->last, in->last + in->last_len - old_len, old_len);
+    memcpy(in->last + old_len, bytes + len - new_len, new_len);
+    in->last_len = old_len + new_len;
+}
+
+/* Are the bytes before `position` still those that were read? */
+static bool has_same_before(const struct input *in, int64_t position)
+{
+    char now[LAST_BYTES];
+    return pread(in->fd, now, in->last_len, position - (int64_t)in->last_len) == (ssize_t)in->last_len &&
+           memcmp(now, in->last, in->last_len) == 0;
+}
+
+/* Read on. Bytes behind an end that was reached before count only if the bytes before it are the same. */
+static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
+{
+    int64_t from = in->raw_position;
+    bool was_at_end = in->is_at_end && in->is_regular && in->read_fn == read_really;
+    if (in->is_truncated || !read_raw(in, buf, cap, got, e))
+        return in->is_truncated;
+    in->is_at_end = *got == 0;
+    if (*got == 0 || !was_at_end || has_same_before(in, from))
+        return true;
+    in->is_truncated = true;
+    *got = 0;
+    return true;
+}
+
 static bool read_plain(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     size_t held = in->raw_to - in->raw_from;
-    if (held == 0)
-        return !in->is_detected || read_raw(in, buf, cap, got, e);
-    *got = held < cap ? held : cap;
-    memcpy(buf, in->raw + in->raw_from, *got);
-    in->raw_from += *got;
+    if (held > 0) {
+        *got = held < cap ? held : cap;
+        memcpy(buf, in->raw + in->raw_from, *got);
+        in->raw_from += *got;
+    } else if (in->is_detected && !read_more(in, buf, cap, got, e)) {
+        return false;
+    }
+    if (in->is_regular)
+        keep_last(in, buf, *got);
     return true;
 }
 
@@ -221,7 +241,8 @@ static bool seek(struct input *in, int64_t position, struct err *e)
     if (!ok || lseek(in->fd, position, SEEK_SET) < 0)
         return err_set(e, EX_IOERR, "cannot seek in %s: %s", in->name, strerror(errno));
     in->position = in->raw_position = position;
-    in->raw_from = in->raw_to = 0;
+    in->raw_from = in->raw_to = in->last_len = 0;
+    in->is_at_end = false;
     return true;
 }
 
@@ -265,6 +286,29 @@ bool input_is_same(const struct input *a, const struct input *b)
            one.st_ino == other.st_ino;
 }
 
+bool input_is(const struct input *in, dev_t device, ino_t inode)
+{
+    struct stat own;
+    return fstat(in->fd, &own) == 0 && own.st_dev == device && own.st_ino == inode;
+}
+
+int64_t input_changed_ms(const struct input *in)
+{
+    struct stat own;
+    return fstat(in->fd, &own) == 0 ? own.st_mtim.tv_sec * INT64_C(1000) + own.st_mtim.tv_nsec / 1000000 : 0;
+}
+
+size_t input_head(const struct input *in, char *buf, size_t capacity)
+{
+    ssize_t n = input_can_grow(in) ? pread(in->fd, buf, capacity, 0) : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+int input_held_fd(const struct input *in)
+{
+    return in->next_fd;
+}
+
 bool input_is_regular(const struct input *in)
 {
     return in->is_regular;
@@ -296,14 +340,14 @@ enum input_fate input_fate(struct input *in)
     struct stat now, own;
     if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
         return INPUT_STANDS;
-    if (own.st_size < in->raw_position)
+    if (in->is_truncated || own.st_size < in->raw_position)
         return INPUT_TRUNCATED;
     bool is_other = stat(in->name, &now) == 0 && now.st_size > 0 && !is_same(&now, &own);
     if (in->next_fd >= 0)
         return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
     if (!is_other)
         return INPUT_STANDS;
-    in->next_fd = open_path(in->name); /* if this fails, input_open_next() reports why */
+    in->next_fd = open_path(in->name); /* if this fails, it is found by its name */
     if (in->next_fd >= 0)
         (void)fstat(in->next_fd, &in->next);
     return INPUT_RENAMED;

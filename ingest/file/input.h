@@ -31,10 +31,6 @@ struct input *input_open(const char *path, struct err *e) MUST_CHECK;
 /* As input_open(), with `read_fn` instead of read(2); it must behave as read(2) does. */
 struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context,
                               struct err *e) MUST_CHECK;
-/* Opens the file that replaced `before` at its path: the one that input_fate() found first, even if another
- * has replaced it since. If input_fate() found none, the file that is at the path now. The caller keeps
- * `before`. */
-struct input *input_open_next(const struct input *before, struct err *e) MUST_CHECK;
 void input_close(struct input *in);
 
 /* Reads up to `cap` bytes into `buf`; *got is 0 at the end (for a file that can grow: at its end so far). */
@@ -58,6 +54,15 @@ int64_t input_raw_size(const struct input *in);
 bool input_can_grow(const struct input *in);
 /* Are they the same file, perhaps under two names? */
 bool input_is_same(const struct input *a, const struct input *b);
+/* Is it this file? */
+bool input_is(const struct input *in, dev_t device, ino_t inode);
+/* Wall-clock time of its last change, in ms. */
+int64_t input_changed_ms(const struct input *in);
+/* Reads the first bytes of a file that can grow, wherever it is read now. Returns their number. */
+size_t input_head(const struct input *in, char *buf, size_t capacity);
+/* The first other file that input_fate() found in its place, held open although it may have been renamed or
+ * deleted since; -1: none. It lives as long as `in`. */
+int input_held_fd(const struct input *in);
 /* Is it a file on disk, packed or not, and neither standard input nor a FIFO? */
 bool input_is_regular(const struct input *in);
 /* The fate of a file that can grow. */
@@ -65,6 +70,6 @@ enum input_fate {
     INPUT_STANDS,
     INPUT_RENAMED,       /* its path has another file, which is not empty: logs were rotated */
     INPUT_RENAMED_AGAIN, /* the other file was renamed, too: nobody writes to this one any more */
-    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it: logs were copied and truncated */
+    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated */
 };
 enum input_fate input_fate(struct input *in);

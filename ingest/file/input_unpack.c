@@ -6,8 +6,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zlib.h>
 
 /* clang-format off */
@@ -241,4 +243,18 @@ bool input_unpack_read(struct input_unpack *u, void *buf, size_t cap, size_t *go
         return false;
     }
     return true;
+}
+
+bool input_unpack_has_size(const char *path, int64_t size)
+{
+    unsigned char magic[2] = {0}, length[4] = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return false;
+    off_t end = lseek(fd, 0, SEEK_END);
+    bool good = end > 18 && pread(fd, magic, 2, 0) == 2 && pread(fd, length, 4, end - 4) == 4;
+    close(fd);
+    uint32_t says =
+        length[0] | (uint32_t)length[1] << 8 | (uint32_t)length[2] << 16 | (uint32_t)length[3] << 24;
+    return good && magic[0] == 0x1f && magic[1] == 0x8b && says == (uint32_t)size;
 }

@@ -212,6 +212,8 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         note_span(m, range, m->reports[r].name);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
         book_set(m, range, "", store_latest_entry(range, name), range->to);
+    if (range->state != RANGE_UNCHANGED)
+        book_set(m, range, "", STORE_STATE_ENTRY, range->state);
 }
 
 static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)

@@ -21,12 +21,12 @@ static bool check_range(struct sqlite_store *st, const struct range *r, struct e
     return true;
 }
 
-/* Write the witnesses of a topic's partition. Files have no witnesses. */
+/* Write the witnesses. An imported file has none. */
 static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct err *e)
 {
     unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
     sqlite3_stmt *s = st->witness_put;
-    if (r->partition[0] == '\0')
+    if (r->partition[0] == '\0' && r->witnesses.count == 0)
         return true;
     size_t len = witnesses_pack(&r->witnesses, bytes);
     sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
@@ -214,6 +214,8 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
     }
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
         !set_book(st, range, 0, store_latest_entry(range, name), range->to, e))
+        return false;
+    if (range->state != RANGE_UNCHANGED && !set_book(st, range, 0, STORE_STATE_ENTRY, range->state, e))
         return false;
     return put_position(st, range, e);
 }

@@ -319,10 +319,12 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
     sqlite3_stmt *s;
     int rc;
     bool more = true;
-    /* Only a writer uses witnesses. Files of older versions have no such table until a writer opens them. */
-    if (!sqlite_prepare(st, &s, e, "SELECT source, part, label, next, tail_hash, tail_len, latest_ms%s",
-                        st->lock_fd < 0 ? " FROM position"
-                                        : ", list FROM position LEFT JOIN witness USING (source, part)"))
+    int64_t has_witnesses; /* files of older versions have no such table until a writer opens them */
+    if (!sqlite_read_int(st, &has_witnesses, e,
+                         "SELECT count(*) FROM sqlite_master WHERE name = 'witness'") ||
+        !sqlite_prepare(st, &s, e, "SELECT source, part, label, next, tail_hash, tail_len, latest_ms%s",
+                        has_witnesses == 0 ? " FROM position"
+                                           : ", list FROM position LEFT JOIN witness USING (source, part)"))
         return false;
     while (more && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct position p = {0};
@@ -333,7 +335,7 @@ bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct
         p.range.tail_hash = (uint64_t)sqlite3_column_int64(s, 4);
         p.range.tail_len = (uint32_t)sqlite3_column_int64(s, 5);
         p.range.latest_ms = sqlite3_column_int64(s, 6);
-        if (st->lock_fd >= 0)
+        if (has_witnesses != 0)
             take_witnesses(s, 7, &p.range);
         more = fn(context, &p);
     }

@@ -157,8 +157,17 @@ class RunTest(DaemonCase):
         self.assertIn("mem: cannot be served", self.err)
         self.tallyd("run", "--listen", "here", status=EX_USAGE)
         self.tallyd("run", "access.log", status=EX_USAGE)
-        self.write("tallyd.yaml", CONFIG)
+        self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"none/access.log"))
         self.tallyd("run", "-c", "tallyd.yaml", "--store", "sqlite:c.db", status=EX_NOINPUT)
+        self.assertIn("cannot read the folder", self.err)
+        self.stop()
+
+    def test_a_log_that_is_missing_at_the_start_is_waited_for(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=file_away .*access.log")
+        self.append("access.log", lines(4))
+        self.wait_for_consumed(4)
         self.stop()
 
     def test_terminal_is_no_source(self):

@@ -217,46 +217,15 @@ static void replace(const char *bytes)
     write_file("w", bytes, strlen(bytes));
 }
 
-static int next_free_fd(void)
-{
-    int fd = dup(STDIN_FILENO);
-    assert_true(fd >= 0);
-    close(fd);
-    return fd;
-}
-
-static void test_next_input_that_cannot_be_read_from_its_begin_leaves_nothing_open(void **state)
-{
-    struct err e = {0};
-    int pipe_fds[2];
-    (void)state;
-    write_file("w", "one\n", 4);
-    struct input *first = input_open(path, &e);
-    assert_non_null(first);
-    assert_int_equal(unlink(path), 0);
-    write_file("w", "other\n", 6);
-    int held = next_free_fd();
-    assert_int_equal(input_fate(first), INPUT_RENAMED);
-    assert_int_equal(pipe(pipe_fds), 0);
-    assert_int_equal(dup2(pipe_fds[0], held), held); /* what has no begin to go back to */
-    int before = next_free_fd();
-    assert_null(input_open_next(first, &e));
-    assert_int_equal(e.code, EX_NOINPUT);
-    assert_non_null(strstr(e.text, "Illegal seek"));
-    assert_int_equal(next_free_fd(), before);
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-    input_close(first);
-}
-
-static void test_input_next_is_what_took_the_place_first(void **state)
+static void test_input_holds_what_took_its_place_first(void **state)
 {
     (void)state;
-    struct err e;
+    char held[32];
     write_file("w", "first", 5);
     struct input *first = open_ok();
     assert_reads(first, 100, "first", 5);
     assert_int_equal(input_fate(first), INPUT_STANDS);
+    assert_int_equal(input_held_fd(first), -1);
     replace("");
     assert_int_equal(input_fate(first), INPUT_STANDS);
     write_file("a", "next", 4);
@@ -265,18 +234,40 @@ static void test_input_next_is_what_took_the_place_first(void **state)
     assert_int_equal(input_fate(first), INPUT_RENAMED);
     write_file("a", "last", 4);
     assert_int_equal(input_fate(first), INPUT_RENAMED_AGAIN);
-    struct input *next = input_open_next(first, &e);
-    assert_reads(next, 100, "next", 4);
-    input_close(next);
-    next = input_open_next(first, &e); /* again */
-    assert_reads(next, 100, "next", 4);
+    assert_int_equal(pread(input_held_fd(first), held, sizeof held, 0), 4);
+    assert_memory_equal(held, "next", 4);
     input_close(first);
-    struct input *last = input_open_next(next, &e); /* by its path: its fate was not asked for */
-    assert_reads(last, 100, "last", 4);
-    input_close(next);
+}
+
+static void test_input_that_was_truncated_is_told(void **state)
+{
+    (void)state;
+    write_file("w", "one\ntwo\n", 8);
+    struct input *in = open_ok();
+    assert_reads(in, 100, "one\ntwo\n", 8);
+    assert_reads(in, 100, "", 0);
+    write_file("a", "three\n", 6);
+    assert_reads(in, 100, "three\n", 6);
+    assert_reads(in, 100, "", 0);
+    assert_int_equal(input_fate(in), INPUT_STANDS);
     write_file("w", "new", 3);
-    assert_int_equal(input_fate(last), INPUT_TRUNCATED);
-    input_close(last);
+    assert_int_equal(input_fate(in), INPUT_TRUNCATED);
+    input_close(in);
+}
+
+/* It is longer again than what was read of it, so that its length tells nothing. */
+static void test_input_that_was_truncated_and_has_grown_is_told(void **state)
+{
+    (void)state;
+    write_file("w", "one\ntwo\n", 8);
+    struct input *in = open_ok();
+    assert_reads(in, 100, "one\ntwo\n", 8);
+    assert_reads(in, 100, "", 0);
+    write_file("w", "six\nten\nmore\n", 13);
+    assert_reads(in, 100, "", 0);
+    assert_int_equal(input_fate(in), INPUT_TRUNCATED);
+    assert_reads(in, 100, "", 0);
+    input_close(in);
 }
 
 static void test_input_cut_off_data_is_told_after_what_came_before(void **state)
@@ -477,8 +468,9 @@ int main(void)
         cmocka_unit_test(test_input_gzip_may_be_padded_with_zeros),
         cmocka_unit_test(test_input_text_like_a_magic_is_plain),
         cmocka_unit_test(test_input_plain_file_goes_on_after_its_end),
-        cmocka_unit_test(test_input_next_is_what_took_the_place_first),
-        cmocka_unit_test(test_next_input_that_cannot_be_read_from_its_begin_leaves_nothing_open),
+        cmocka_unit_test(test_input_holds_what_took_its_place_first),
+        cmocka_unit_test(test_input_that_was_truncated_is_told),
+        cmocka_unit_test(test_input_that_was_truncated_and_has_grown_is_told),
         cmocka_unit_test(test_input_cut_off_data_is_told_after_what_came_before),
         cmocka_unit_test(test_input_gzip_checksum_and_garbage_are_errors),
         cmocka_unit_test(test_input_skip_goes_on_at_the_position),

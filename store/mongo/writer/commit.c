@@ -42,7 +42,7 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_hash"), (int64_t)range->tail_hash);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_len"), range->tail_len);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "latest_ms"), range->latest_ms);
-    if (range->partition[0] != '\0') {
+    if (range->partition[0] != '\0' || range->witnesses.count > 0) {
         unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
         size_t len = witnesses_pack(&range->witnesses, bytes);
         BSON_APPEND_BINARY(set, mongo_partition_member(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes,

@@ -463,6 +463,8 @@ static void write_books(struct update *u, const struct range *range, const struc
     add_spans(u, &set, range);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
         set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+    if (range->state != RANGE_UNCHANGED)
+        set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
     BSON_APPEND_UTF8(&set, "source", range->source);
     BSON_APPEND_UTF8(&set, "partition", range->partition);
     text_clear(&u->m->id);

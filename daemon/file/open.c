@@ -1,0 +1,401 @@
+/* Which file of a log is next? The writer opens it, and closes what was left. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/file/follow_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_MS      250  /* between two attempts to open a file */
+#define LOOK_BACK_MS 2000 /* between two looks for older files while a log is open */
+
+/* A rename is no one moment for who lists a folder. So a file counts as lost only after this time. */
+#define LOST_MS 2000
+
+/* Time for which a log's last file is watched for lines that a server still writes to it. */
+#define BEFORE_MS (10 * 60 * 1000)
+
+/* ---- signs of change */
+
+static int64_t changed_ns(const struct stat *s)
+{
+    return s->st_mtim.tv_sec * INT64_C(1000000000) + s->st_mtim.tv_nsec;
+}
+
+/* The time of a folder's last change; -1: none that tells, as it may change again within the same instant. */
+static int64_t stamp_of_folder(const struct follow *fo, const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return 0;
+    int64_t at_ns = changed_ns(&status), now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000;
+    return now_ns - at_ns < INT64_C(1000000000) ? -1 : at_ns;
+}
+
+static char *folder_of(const char *path)
+{
+    char *folder = xstrdup(path), *slash = strrchr(folder, '/');
+    slash[slash == folder] = '\0';
+    return folder;
+}
+
+static struct folder_stamp take_stamp(const struct follow *fo, const struct followed *f)
+{
+    struct stat status;
+    struct folder_stamp s = {0};
+    char *folder = folder_of(f->path);
+    s.folder_ns = stamp_of_folder(fo, folder);
+    if (f->config->olddir != NULL && f->config->olddir[0] == '/') {
+        s.olddir_ns = stamp_of_folder(fo, f->config->olddir);
+    } else if (f->config->olddir != NULL) {
+        struct text olddir = {0};
+        text_printf(&olddir, "%s/%s", folder, f->config->olddir);
+        s.olddir_ns = stamp_of_folder(fo, olddir.ptr);
+        text_fini(&olddir);
+    }
+    free(folder);
+    if (stat(f->path, &status) == 0) {
+        s.log_size = status.st_size;
+        s.device = status.st_dev;
+        s.inode = status.st_ino;
+    }
+    return s;
+}
+
+static bool has_same_folders(const struct folder_stamp *a, const struct folder_stamp *b)
+{
+    return a->folder_ns == b->folder_ns && a->folder_ns >= 0 && a->olddir_ns == b->olddir_ns &&
+           a->olddir_ns >= 0;
+}
+
+static bool is_same_stamp(const struct folder_stamp *a, const struct folder_stamp *b)
+{
+    return has_same_folders(a, b) && a->log_size == b->log_size && a->device == b->device &&
+           a->inode == b->inode;
+}
+
+/* ---- the survey */
+
+static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
+{
+    const struct survey_log log = {.path = f->path,
+                                   .olddir = f->config->olddir,
+                                   .others = fo->paths,
+                                   .host = fo->host,
+                                   .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
+    f->stamp = take_stamp(fo, f);
+    if (!fo->has_known && !known_read(&fo->known, fo->engine->options.store, e)) {
+        known_fini(&fo->known);
+        return false;
+    }
+    fo->has_known = true;
+    return survey_look(&f->survey, &log, &fo->known, a, e);
+}
+
+static void tell_lost(struct follow *fo, struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES], why[LOG_QUOTE_BYTES];
+    const struct survey_answer *a = &f->answer;
+    log_error(
+        "file_lost",
+        "source=%s id=%s counted_to=%" PRId64 " error=%s unreadable=%zu%s%s next=\"counting goes on; if the "
+        "file is found, import it: only what is missing is counted\"",
+        log_quote(f->path, label), a->range.source, a->range.to,
+        f->was_truncated ? "\"the log was truncated, and no copy of it is there: lines since may be lost\""
+                         : "\"the file that was followed is not there any more: its later lines are lost\"",
+        a->unreadable, a->unreadable > 0 ? " why=" : "",
+        a->unreadable > 0 ? log_quote(a->why.text, why) : "");
+    survey_note_end(&f->survey, a->range.source, RANGE_LOST);
+    fo->lost++;
+}
+
+/* A file is not found: wait a little, then tell it. False: counting cannot go on. */
+static bool miss(struct follow *fo, struct followed *f, struct err *e)
+{
+    int64_t now_ms = follow_now_ms(fo);
+    if (f->missing_ms == 0)
+        f->missing_ms = now_ms;
+    if (now_ms - f->missing_ms < LOST_MS)
+        return true;
+    f->missing_ms = 0;
+    if (f->answer.what == SURVEY_CHANGED && !f->was_truncated) {
+        *e = f->answer.why;
+        return false;
+    }
+    tell_lost(fo, f);
+    f->look_ms = now_ms;
+    return true;
+}
+
+static void warn_of_missing(const struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES];
+    if (f->stamp.inode == 0)
+        log_limited(LOG_LEVEL_WARN, "file_away", "source=%s next=\"waiting for it\"",
+                    log_quote(f->path, label));
+}
+
+static void warn_of_unreadable(const struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES], why[LOG_QUOTE_BYTES];
+    if (f->answer.unreadable > 0)
+        log_limited(LOG_LEVEL_WARN, "file_unreadable",
+                    "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
+                    log_quote(f->path, label), f->answer.unreadable, log_quote(f->answer.why.text, why));
+}
+
+/* ---- opening */
+
+static void log_source(const struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES], file[LOG_QUOTE_BYTES], what[LOG_QUOTE_BYTES];
+    const struct range *r = &f->source.range;
+    bool is_rotated = f->answer.what == SURVEY_ROTATED;
+    log_info("source_opened", "source=%s id=%s from=%" PRId64 "%s%s", log_quote(r->label, label), r->source,
+             r->to, is_rotated ? " file=" : "", is_rotated ? log_quote(f->answer.path, file) : "");
+    if (f->source.note[0] != '\0')
+        log_info("source_known", "source=%s note=%s", label, log_quote(f->source.note, what));
+}
+
+static void begin_reading(struct follow *fo, struct followed *f)
+{
+    f->range = f->source.range;
+    f->range.from = f->range.to = reader_offset(f->source.reader);
+    f->head = f->answer.head;
+    if (f->head.len > 0)
+        source_set_head(&f->range, f->head);
+    f->read_to = f->stored_to = f->range.to;
+    f->has_caught_up = f->was_truncated = f->is_damaged = f->has_turned = false;
+    f->must_turn = false;
+    f->was_found = true;
+    f->consumed = 0;
+    f->latest = (struct latest){0};
+    f->opened_ms = follow_now_ms(fo);
+    f->block_ms = f->renamed_ms = f->missing_ms = 0;
+    f->look_ms = f->opened_ms + LOOK_BACK_MS;
+    log_source(f);
+    followed_set_state(fo, f, FOLLOWED_OPEN);
+}
+
+static struct source_options options_of(const struct follow *fo, const struct followed *f)
+{
+    return (struct source_options){.line_max = fo->feed.shared->line_max,
+                                   .last_line = LAST_LINE_LEAVE,
+                                   .stop = followed_is_stdin(f) ? fo->engine->options.service->stop : NULL};
+}
+
+/* Open standard input, or a pipe by its name. A stream has no content yet that could identify it: each is a new
+ * source. A regular file (`tallyd run <FILE`) is recognised by its content. */
+static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
+{
+    struct stat status;
+    struct source *src = &f->source;
+    const struct source_options options = options_of(fo, f);
+    bool is_file = fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    if (!followed_is_stdin(f) || is_file)
+        return source_open(src, followed_is_stdin(f) ? "-" : f->path, fo->engine->options.store, &options, e);
+    src->in = input_open("-", e);
+    if (src->in == NULL)
+        return false;
+    input_stop_by(src->in, options.stop);
+    src->reader = reader_new(src->in, options.line_max, options.last_line);
+    snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64,
+             clock_wall_ms(fo->feed.shared->lanes.clock));
+    snprintf(src->range.label, sizeof src->range.label, "standard input");
+    return true;
+}
+
+/* Two logs that begin alike are opened in one moment: the store has neither name yet. */
+static void make_name_unique(const struct follow *fo, const struct followed *f, struct range *r)
+{
+    char id[IDENTITY_TEXT_BYTES];
+    struct identity ignored;
+    int n = 2;
+    snprintf(id, sizeof id, "%.*s", (int)strcspn(r->source, "~"), r->source);
+    ASSERT(identity_parse(slice_text(id), &ignored));
+    for (size_t i = 0; i < fo->count; i++) {
+        const struct followed *other = &fo->list[i];
+        if (other == f || other->source.reader == NULL || strcmp(other->source.range.source, r->source) != 0)
+            continue;
+        do
+            snprintf(r->source, sizeof r->source, "%s~%d", id, n++);
+        while (known_find(&fo->known, r->source) != NULL);
+        i = (size_t)-1; /* from the beginning: another log may have this name */
+    }
+}
+
+static bool is_one_file(const struct follow *fo, const struct followed *f, struct err *e)
+{
+    for (size_t i = 0; i < fo->count; i++) {
+        const struct followed *other = &fo->list[i];
+        if (other != f && other->source.in != NULL && input_is_same(other->source.in, f->source.in))
+            return !err_set(e, EX_CONFIG, "%s and %s are one file: name it once", other->range.label,
+                            f->path);
+    }
+    return false;
+}
+
+/* Open what the survey found. If another file has its place since, look again. */
+static bool open_found(struct follow *fo, struct followed *f, struct err *e)
+{
+    struct survey_answer *a = &f->answer;
+    const struct source_options options = options_of(fo, f);
+    struct err raced;
+    if (!a->is_known)
+        make_name_unique(fo, f, &a->range);
+    if (!source_open_at(&f->source, a->path, &a->range, &options, &raced))
+        return true;
+    if (!input_is(f->source.in, a->device, a->inode)) {
+        source_close(&f->source);
+        return true;
+    }
+    if (is_one_file(fo, f, e)) {
+        source_close(&f->source);
+        return false;
+    }
+    memcpy(f->source.note, a->note, sizeof f->source.note);
+    warn_of_unreadable(f);
+    begin_reading(fo, f);
+    return true;
+}
+
+/* At the start a log that this user may not read is an error. Later it may be so between two rotations. */
+static bool may_read(struct followed *f, struct err *e)
+{
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY), why = errno;
+    if (fd >= 0)
+        close(fd);
+    f->was_found = fd >= 0;
+    return fd >= 0 || why != EACCES || err_set(e, EX_NOPERM, "cannot open %s: %s", f->path, strerror(why));
+}
+
+static bool open_log(struct follow *fo, struct followed *f, struct err *e)
+{
+    struct folder_stamp now = take_stamp(fo, f);
+    if (f->answer.what == SURVEY_NOTHING && f->stamp.folder_ns != 0 && is_same_stamp(&now, &f->stamp)) {
+        warn_of_missing(f);
+        return true;
+    }
+    survey_answer_fini(&f->answer);
+    if (!look(fo, f, &f->answer, e))
+        return false;
+    if (f->answer.what != SURVEY_LOST && f->answer.what != SURVEY_CHANGED)
+        f->missing_ms = 0;
+    switch (f->answer.what) {
+    case SURVEY_NOTHING:
+        warn_of_missing(f);
+        warn_of_unreadable(f);
+        return f->was_found || may_read(f, e);
+    case SURVEY_LOST:
+    case SURVEY_CHANGED:
+        return miss(fo, f, e);
+    case SURVEY_ROTATED:
+    case SURVEY_LOG:
+        return open_found(fo, f, e);
+    }
+    ASSERT(false);
+    return false;
+}
+
+bool followed_open(struct follow *fo, struct followed *f, struct err *e)
+{
+    struct stat status;
+    char quoted[LOG_QUOTE_BYTES];
+    f->look_ms = follow_now_ms(fo) + LOOK_MS;
+    bool is_stream = followed_is_stdin(f) || (stat(f->path, &status) == 0 && !S_ISREG(status.st_mode));
+    if (is_stream && !followed_is_stdin(f) && fo->count > 1)
+        return err_set(e, EX_CONFIG, "%s is no file: beside other sources, pipe it into standard input",
+                       f->path);
+    bool good = is_stream ? open_stream(fo, f, e) : open_log(fo, f, e);
+    if (good && is_stream) {
+        if (f->source.is_empty)
+            source_close(&f->source);
+        else
+            begin_reading(fo, f);
+    }
+    if (!good && e->retryable)
+        log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting for it\"",
+                    log_quote(e->text, quoted));
+    return good || e->retryable;
+}
+
+/* ---- closing */
+
+static void tell_damaged(struct follow *fo, const struct followed *f)
+{
+    char file[LOG_QUOTE_BYTES], label[LOG_QUOTE_BYTES];
+    log_error("file_lost",
+              "source=%s id=%s counted_to=%" PRId64
+              " file=%s error=\"it is damaged, or cut off: its later lines "
+              "are lost\" next=\"counting goes on; import a good copy: only what is missing is counted\"",
+              log_quote(f->path, label), f->range.source, f->range.to, log_quote(f->answer.path, file));
+    fo->lost++;
+}
+
+void followed_close(struct follow *fo, struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES];
+    size_t left = reader_left(f->source.reader);
+    bool is_log = f->answer.what == SURVEY_LOG, has_ended = !f->has_turned && !f->was_truncated;
+    if (f->is_damaged)
+        tell_damaged(fo, f);
+    else if (left > 0 && has_ended)
+        log_warn("line_left",
+                 "source=%s bytes=%zu reason=\"the last line is unfinished, and another file has replaced "
+                 "this one\"",
+                 log_quote(f->range.label, label), left);
+    if (has_ended) {
+        survey_note_end(&f->survey, f->range.source, f->is_damaged ? RANGE_LOST : RANGE_ENDED);
+        survey_note_done(&f->survey, &f->answer, input_raw_size(f->source.in));
+    }
+    f->look_ms = 0;
+    if (!is_log || !has_ended) {
+        source_close(&f->source);
+    } else {
+        input_close(f->before);
+        f->before = source_leave(&f->source);
+        f->before_size = input_raw_size(f->before);
+        f->before_ms = follow_now_ms(fo);
+    }
+    f->answer.what = SURVEY_NOTHING;
+    f->stamp = (struct folder_stamp){0};
+    followed_set_state(fo, f, FOLLOWED_CLOSED);
+}
+
+bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
+{
+    struct survey_answer a = {0};
+    struct folder_stamp now = take_stamp(fo, f);
+    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    f->look_ms = follow_now_ms(fo) + LOOK_BACK_MS;
+    if (f->before != NULL && f->look_ms - f->before_ms > BEFORE_MS) {
+        input_close(f->before);
+        f->before = NULL;
+    }
+    if (!has_grown && has_same_folders(&now, &f->stamp))
+        return true;
+    bool good = look(fo, f, &a, e);
+    if (f->before != NULL)
+        f->before_size = input_raw_size(f->before);
+    if (good && a.what == SURVEY_ROTATED && !input_is(f->source.in, a.device, a.inode))
+        f->must_turn = true;
+    survey_answer_fini(&a);
+    return good || e->retryable;
+}
+
+void followed_fini(struct followed *f)
+{
+    chain_free(f->chain);
+    source_close(&f->source);
+    input_close(f->before);
+    survey_fini(&f->survey);
+    survey_answer_fini(&f->answer);
+    free(f->path);
+}

@@ -1,0 +1,92 @@
+/* survey.h - decides what the follower reads next of a log: a rotated file that is not counted to its end, or the
+ * log itself. It looks at the files that are there and at what the store knows of them; nothing depends on what
+ * happened while it did not look.
+ *
+ *   access.log.3  known, counted to its end              nothing to do
+ *   access.log.2  known, 500 lines more                  1. the rest of it
+ *   access.log.1  never seen, newer than a known one     2. all of it
+ *   access.log    never seen                             3. the log
+ *
+ * Alike   : a file is a known one if it begins as that (known.h), is no shorter than the position, and has the
+ *           same bytes before it. A rotated file that is shorter but begins with the same
+ *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end.
+ * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where times are
+ *           close, by its name), and the log is not known. If none is known any more: if it changed after the log
+ *           was last counted. Older ones are history from before tallyd: import them.
+ * Ended   : the file that was followed before is ended when its successor begins: in the same batch, so that
+ *           whatever happens before, the store has a file from which to look on.
+ * Lost    : the file that was followed is not there any more, under any name in the log's folder or `olddir`.
+ * Changed : the log begins as a file of it that was counted, but is shorter or has other bytes, and that is not
+ *           found elsewhere. Nothing tells a changed file from a new one: EX_DATAERR.
+ * Threads : one at a time.
+ */
+#pragma once
+
+#include "daemon/file/known.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+/* A log to look after. Borrowed. */
+struct survey_log {
+    const char *path;          /* absolute */
+    const char *olddir;        /* NULL: none */
+    const char *const *others; /* paths of other logs, then NULL: their files are not this one's */
+    int64_t host;
+    int64_t future_max_ms;
+    int held_fd; /* a file that had the log's place for a while, open; -1: none */
+};
+
+/* A file that has nothing more to read although it has more bytes: an unfinished line. */
+struct survey_done {
+    dev_t device;
+    ino_t inode;
+    int64_t size;
+};
+
+/* A followed file whose end the store does not have yet: RANGE_ENDED or RANGE_LOST. */
+struct survey_end {
+    char source[RANGE_SOURCE_BYTES];
+    enum range_state state;
+};
+
+struct survey {
+    struct survey_done *done;
+    size_t done_count, done_capacity;
+    struct survey_end *ends;
+    size_t end_count, end_capacity;
+};
+
+enum survey_what {
+    SURVEY_NOTHING, /* the log is missing or empty, and all others are counted */
+    SURVEY_ROTATED,
+    SURVEY_LOG,
+    SURVEY_LOST,
+    SURVEY_CHANGED, /* LOST, and the log begins as that did: `why` refuses it */
+};
+
+struct survey_answer {
+    enum survey_what what;
+    char path[PATH_MAX]; /* ROTATED, LOG: the file */
+    dev_t device;        /* which it is */
+    ino_t inode;
+    bool is_known;        /* go on at range.to */
+    bool is_final;        /* nobody writes to it any more */
+    struct identity head; /* of its first bytes */
+    size_t unreadable;    /* number of files that cannot be read; `why` says what of the first */
+    struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */
+    struct err why;
+    struct range *endings; /* LOG, ROTATED: files that end as this one begins; from xmalloc() */
+    size_t ending_count;
+    char note[640]; /* for the log; "": as expected */
+};
+
+/* Decide. `k` is what the store knows now. */
+bool survey_look(struct survey *s, const struct survey_log *log, const struct known *k,
+                 struct survey_answer *a, struct err *e) MUST_CHECK;
+/* The file was read to its end, and has an unfinished line. */
+void survey_note_done(struct survey *s, const struct survey_answer *a, int64_t size);
+/* A followed file was read to its end, or is lost: do not look for it again. */
+void survey_note_end(struct survey *s, const char *source, enum range_state state);
+void survey_answer_fini(struct survey_answer *a);
+void survey_fini(struct survey *s);

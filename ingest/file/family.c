@@ -1,0 +1,266 @@
+#include "ingest/file/family.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NUMBER_DIGITS_MAX 5 /* longer runs of digits are dates */
+#define DATE_DIGITS_MIN   6
+
+static const char *const packings[] = {".gz", ".zst", ".bz2", ".xz"};
+
+/* ---- names */
+
+static bool take_end(struct slice *s, const char *end)
+{
+    size_t len = strlen(end);
+    if (s->len < len || memcmp(s->ptr + s->len - len, end, len) != 0)
+        return false;
+    s->len -= len;
+    return true;
+}
+
+static bool take_packing(struct slice *name)
+{
+    for (size_t i = 0; i < COUNT_OF(packings); i++) {
+        if (take_end(name, packings[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A dot or hyphen, then a number or date: ".1", "-20261123", "-2026-11-23_10". */
+static bool is_mark(struct slice s)
+{
+    if (s.len < 2 || (s.ptr[0] != '.' && s.ptr[0] != '-') || !is_digit(s.ptr[1]))
+        return false;
+    for (size_t i = 2; i < s.len; i++) {
+        if (!is_digit(s.ptr[i]) && strchr("-_.:T", s.ptr[i]) == NULL)
+            return false;
+    }
+    return is_digit(s.ptr[s.len - 1]);
+}
+
+/* The mark that makes `name` a rotated one of `base`; empty: ".old", or it is none (*is is false). */
+static struct slice find_mark(struct slice base, struct slice name, bool *is)
+{
+    (void)take_packing(&name);
+    struct slice stem = {base.ptr, base.len};
+    for (size_t i = base.len; i > 0 && stem.len == base.len; i--)
+        stem.len = base.ptr[i - 1] == '.' ? i - 1 : base.len;
+    struct slice extension = {base.ptr + stem.len, base.len - stem.len};
+    *is = false;
+    if (slice_begins(name, base)) {
+        struct slice rest = {name.ptr + base.len, name.len - base.len};
+        *is = is_mark(rest) || slice_is(rest, ".old");
+        return slice_is(rest, ".old") ? slice_of("", 0) : rest;
+    }
+    if (stem.len == 0 || extension.len == 0 || !slice_begins(name, stem) ||
+        name.len <= stem.len + extension.len ||
+        memcmp(name.ptr + name.len - extension.len, extension.ptr, extension.len) != 0)
+        return slice_of("", 0);
+    struct slice mark = {name.ptr + stem.len, name.len - stem.len - extension.len};
+    *is = is_mark(mark) && (mark.ptr[0] == '.' || mark.len > DATE_DIGITS_MIN); /* site-2.log is another log */
+    return mark;
+}
+
+bool family_has(struct slice base, struct slice name)
+{
+    bool is;
+    (void)find_mark(base, name, &is);
+    return is;
+}
+
+/* ---- order */
+
+/* A file with what it is sorted by. */
+struct aged {
+    struct family_file file;
+    int64_t number; /* -1: it has no number */
+    char date[64];  /* its digits; "": it has no date */
+};
+
+static void set_age(struct aged *a, struct slice mark)
+{
+    bool is_number = mark.len > 1 && mark.len - 1 <= NUMBER_DIGITS_MAX;
+    size_t n = 0;
+    a->number = 0;
+    for (size_t i = 1; i < mark.len; i++) {
+        is_number = is_number && is_digit(mark.ptr[i]);
+        if (is_digit(mark.ptr[i]) && n + 1 < sizeof a->date)
+            a->date[n++] = mark.ptr[i];
+        a->number = is_number ? 10 * a->number + (mark.ptr[i] - '0') : 0;
+    }
+    a->date[is_number ? 0 : n] = '\0';
+    a->number = is_number ? a->number : -1;
+}
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_age(const void *one, const void *other)
+{
+    const struct aged *a = one, *b = other;
+    int order = 0;
+    if (a->number >= 0 && b->number >= 0)
+        order = compare(b->number, a->number);
+    else if (a->date[0] != '\0' && strlen(a->date) == strlen(b->date))
+        order = strcmp(a->date, b->date);
+    if (order == 0)
+        order = compare(a->file.changed_ns, b->file.changed_ns);
+    return order != 0 ? order : strcmp(a->file.path, b->file.path);
+}
+
+/* ---- folders */
+
+struct listing {
+    struct slice base; /* of the log */
+    struct aged *list;
+    size_t count, capacity;
+    bool takes_all; /* files of any name */
+};
+
+static char *join(struct slice folder, const char *name)
+{
+    struct text path = {0};
+    text_add(&path, folder.ptr, folder.len);
+    text_putc(&path, '/');
+    text_puts(&path, name);
+    return path.ptr;
+}
+
+/* Where the log lies, without the slash behind it. */
+static struct slice folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? slice_text(".") : slice_of(path, (size_t)(slash - path));
+}
+
+static void add_file(struct listing *l, struct slice folder, const char *name)
+{
+    struct stat status;
+    struct slice bare = slice_text(name);
+    bool is_rotated;
+    struct slice mark = find_mark(l->base, bare, &is_rotated);
+    if (!is_rotated && !l->takes_all)
+        return;
+    char *path = join(folder, name);
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        free(path);
+        return;
+    }
+    l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
+    struct aged *a = &l->list[l->count++];
+    *a = (struct aged){
+        .file = {.path = path,
+                 .device = status.st_dev,
+                 .inode = status.st_ino,
+                 .size = status.st_size,
+                 .changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec,
+                 .is_packed = take_packing(&bare)}};
+    set_age(a, mark);
+}
+
+static bool read_folder(struct listing *l, struct slice folder, struct err *e)
+{
+    struct text path = {0};
+    text_add(&path, folder.len > 0 ? folder.ptr : "/", folder.len > 0 ? folder.len : 1);
+    DIR *dir = opendir(path.ptr);
+    int why = errno;
+    if (dir == NULL) {
+        err_set(e,
+                why == EACCES                     ? EX_NOPERM
+                : why == ENOENT || why == ENOTDIR ? EX_NOINPUT
+                                                  : EX_IOERR,
+                "cannot read the folder %s: %s", path.ptr, strerror(why));
+        text_fini(&path);
+        return false;
+    }
+    bool good = true;
+    for (struct dirent *entry; good && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_type == DT_DIR || slice_equal(slice_text(entry->d_name), l->base))
+            continue;
+        add_file(l, folder, entry->d_name);
+        good = l->count <= FAMILY_FILES_MAX ||
+               err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones",
+                       path.ptr, FAMILY_FILES_MAX);
+    }
+    closedir(dir);
+    text_fini(&path);
+    return good;
+}
+
+/* Does the list have the same name unpacked? */
+static bool has_unpacked(const struct listing *l, const struct family_file *f)
+{
+    struct slice bare = slice_text(f->path);
+    (void)take_packing(&bare);
+    for (size_t i = 0; i < l->count; i++) {
+        if (slice_is(bare, l->list[i].file.path))
+            return true;
+    }
+    return false;
+}
+
+static void take_files(struct family *f, struct listing *l)
+{
+    qsort(l->list, l->count, sizeof *l->list, compare_age);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->list[i].file.is_packed && has_unpacked(l, &l->list[i].file))
+            continue;
+        f->files = xgrow(f->files, &f->capacity, f->count + 1, sizeof *f->files);
+        f->files[f->count++] = l->list[i].file;
+        l->list[i].file.path = NULL;
+    }
+}
+
+static bool list_files(struct family *f, const char *path, const char *olddir, bool takes_all, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    struct listing l = {.base = slice_text(slash != NULL ? slash + 1 : path), .takes_all = takes_all};
+    struct slice folder = folder_of(path);
+    *f = (struct family){0};
+    bool good = read_folder(&l, folder, e);
+    if (good && olddir != NULL) {
+        char *other = olddir[0] == '/' ? xstrdup(olddir) : join(folder, olddir);
+        good = read_folder(&l, slice_text(other), e);
+        free(other);
+    }
+    if (good)
+        take_files(f, &l);
+    for (size_t i = 0; i < l.count; i++)
+        free(l.list[i].file.path);
+    free(l.list);
+    return good;
+}
+
+bool family_list(struct family *f, const char *path, const char *olddir, struct err *e)
+{
+    return list_files(f, path, olddir, false, e);
+}
+
+bool family_list_all(struct family *f, const char *path, const char *olddir, struct err *e)
+{
+    return list_files(f, path, olddir, true, e);
+}
+
+void family_fini(struct family *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->files[i].path);
+    free(f->files);
+    *f = (struct family){0};
+}

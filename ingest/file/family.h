@@ -1,0 +1,46 @@
+/* family.h - lists the rotated files of a log, oldest first. They are found by their names, in the log's folder
+ * and where logrotate's `olddir` moves them.
+ *
+ *   access.log.2.gz  access.log.1      numbers: the highest is the oldest
+ *   access.log-20261122, -20261123     dates
+ *   access-20261123.log                logrotate's `extension`
+ *   access.log.old
+ *
+ * Packed : with .gz, .zst, .bz2 or .xz behind the name. If the same name is there unpacked, too, only that
+ *          is listed: the other is being made of it.
+ * Order  : by number or date if both names have the same kind, else by the time of the last change.
+ * Limits : FAMILY_FILES_MAX; more are EX_CONFIG.
+ * Errors : a folder that cannot be read: EX_NOPERM, EX_NOINPUT or EX_IOERR. A file that vanishes meanwhile is
+ *          left out.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FAMILY_FILES_MAX 10000
+
+struct family_file {
+    char *path;
+    dev_t device;
+    ino_t inode;
+    int64_t size, changed_ns; /* at the time of the listing */
+    bool is_packed;           /* by its name */
+};
+
+struct family {
+    struct family_file *files;
+    size_t count, capacity;
+};
+
+/* Is `name` that of a rotated file of the log `base`? Both without folders. */
+bool family_has(struct slice base, struct slice name);
+/* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one is
+ * within the log's. */
+bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
+/* All regular files of the same folders, whatever their names, in no order. */
+bool family_list_all(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
+void family_fini(struct family *f);
