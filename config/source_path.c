@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static void take_captures(const struct pattern *p, const struct slice captures[], struct constants *k)
 {
@@ -15,30 +14,31 @@ static void take_captures(const struct pattern *p, const struct slice captures[]
     }
 }
 
-/* Matches a real path with a relative pattern, behind the working directory. */
-static bool match_relative(const struct pattern *p, const char *real, struct slice captures[])
-{
-    char here[PATH_MAX];
-    if (getcwd(here, sizeof here) == NULL)
-        return false;
-    size_t len = strcmp(here, "/") == 0 ? 0 : strlen(here);
-    return strncmp(real, here, len) == 0 && real[len] == '/' &&
-           pattern_match(p, slice_text(real + len + 1), captures);
-}
-
+/* Matches a real path, from the real path of the pattern's folder. */
 static bool match_real(const struct pattern *p, const char *real, struct slice captures[])
 {
-    return p->is_absolute ? pattern_match(p, slice_text(real), captures) : match_relative(p, real, captures);
+    char folder[PATH_MAX];
+    struct text base = {0};
+    size_t part = pattern_base(p, &base);
+    bool is_there = realpath(base.ptr, folder) != NULL;
+    text_fini(&base);
+    if (!is_there)
+        return false;
+    size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    return strncmp(real, folder, len) == 0 && real[len] == '/' &&
+           pattern_match_rest(p, part, slice_text(real + len + 1), captures);
 }
 
 bool source_path_match(const struct config_source *source, const char *path, struct constants *k)
 {
     struct slice captures[PATTERN_CAPTURES_MAX];
-    char real[PATH_MAX];
-    bool is_real = source->path_count > 0 && realpath(path, real) != NULL;
+    char buf[PATH_MAX];
+    const char *real = source->path_count > 0 ? realpath(path, buf) : NULL;
+    if (real == NULL)
+        real = path;
     for (size_t i = 0; i < source->path_count; i++) {
         const struct pattern *p = source->paths[i];
-        if (!pattern_match(p, slice_text(path), captures) && !(is_real && match_real(p, real, captures)))
+        if (!pattern_match(p, slice_text(path), captures) && !match_real(p, real, captures))
             continue;
         if (k != NULL)
             take_captures(p, captures, k);

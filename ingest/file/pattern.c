@@ -276,16 +276,34 @@ static bool take_name(struct slice *path, struct slice *name)
     return name->len > 0;
 }
 
-bool pattern_match(const struct pattern *p, struct slice path, struct slice captures[PATTERN_CAPTURES_MAX])
+bool pattern_match_rest(const struct pattern *p, size_t part, struct slice path,
+                        struct slice captures[PATTERN_CAPTURES_MAX])
 {
     struct slice name;
-    size_t i = 0;
-    if (path.len == 0 || (path.ptr[0] == '/') != p->is_absolute || path.ptr[path.len - 1] == '/')
+    if (path.len == 0 || path.ptr[path.len - 1] == '/')
         return false;
     while (take_name(&path, &name)) {
-        if (i == p->part_count || !match_name(p, &p->parts[i], name, captures))
+        if (part == p->part_count || !match_name(p, &p->parts[part], name, captures))
             return false;
-        i++;
+        part++;
     }
-    return i == p->part_count;
+    return part == p->part_count;
+}
+
+bool pattern_match(const struct pattern *p, struct slice path, struct slice captures[PATTERN_CAPTURES_MAX])
+{
+    bool is_absolute = path.len > 0 && path.ptr[0] == '/';
+    return is_absolute == p->is_absolute && pattern_match_rest(p, 0, path, captures);
+}
+
+size_t pattern_base(const struct pattern *p, struct text *folder)
+{
+    size_t part = 0;
+    text_puts(folder, p->is_absolute ? "/" : ".");
+    for (; part + 1 < p->part_count && p->parts[part].is_plain; part++) {
+        text_putc(folder, '/');
+        for (size_t i = p->parts[part].from; i < p->parts[part].to; i++)
+            text_putc(folder, (char)p->pieces[i].byte);
+    }
+    return part;
 }

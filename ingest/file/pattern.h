@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "base/text.h"
 #include "ingest/event.h"
 
 #include <stdint.h>
@@ -56,5 +57,11 @@ void pattern_free(struct pattern *p);
 /* Does the pattern match the whole path? If so, captures[i] is the text of the capture p->captures[i], a
  * slice of `path`. A relative path matches only a relative pattern. */
 bool pattern_match(const struct pattern *p, struct slice path, struct slice captures[PATTERN_CAPTURES_MAX]);
+/* The folder in which every match is: adds the path of the plain components at the beginning, "/" or "." if
+ * there are none. Returns how many they are. */
+size_t pattern_base(const struct pattern *p, struct text *folder);
+/* As pattern_match(), for the components from `part` on and the path from their folder. */
+bool pattern_match_rest(const struct pattern *p, size_t part, struct slice path,
+                        struct slice captures[PATTERN_CAPTURES_MAX]);
 /* Does a component match a name in its folder? */
 bool pattern_matches_name(const struct pattern *p, const struct pattern_part *part, struct slice name);

@@ -152,8 +152,10 @@ static void test_source_path_matches_under_every_name(void **state)
     assert_int_equal(mkdir(scratch_path(&s, "logs"), 0700), 0);
     assert_int_equal(symlink("logs", scratch_path(&s, "link")), 0);
     scratch_write(scratch_path(&s, "logs/www.log"), slice_text("x"));
-    text_printf(&yaml, "sources: {a: {path: '%s/logs/{vhost}.log'}, b: {path: [/x, 'logs/{vhost}.log']}}",
-                s.dir);
+    text_printf(&yaml,
+                "sources: {a: {path: '%s/logs/{vhost}.log'}, b: {path: [/x, 'logs/{vhost}.log']},\n"
+                "  c: {path: '%s/link/{vhost}.log'}}",
+                s.dir, s.dir);
     struct config *c = fixture_config(yaml.ptr);
     assert_int_equal(chdir(s.dir), 0);
     expect_match(&c->sources[0], scratch_path(&s, "logs/www.log"), "www");
@@ -164,7 +166,10 @@ static void test_source_path_matches_under_every_name(void **state)
     expect_match(&c->sources[1], "logs/missing.log", "missing");
     expect_match(&c->sources[1], "link/../logs/www.log", "www");
     expect_match(&c->sources[1], scratch_path(&s, "logs/www.log"), "www");
-    expect_match(&c->sources[1], scratch_path(&s, "logs/other.log"), NULL);
+    expect_match(&c->sources[1], scratch_path(&s, "logs/gone.log"), "gone");
+    expect_match(&c->sources[1], scratch_path(&s, "gone.log"), NULL);
+    expect_match(&c->sources[2], scratch_path(&s, "link/www.log"), "www");
+    expect_match(&c->sources[2], scratch_path(&s, "logs/gone.log"), "gone");
     struct constants k;
     setup_constants(c, "/other", "logs/blog.log", &k);
     assert_true(k.count == 1 && slice_is(k.list[0].text, "blog"));
