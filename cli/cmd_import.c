@@ -196,6 +196,7 @@ static bool report_books(const struct import *im, const struct range *r, struct 
 static bool import_file(struct import *im, const char *path, struct err *e)
 {
     struct source src;
+    struct constants constants;
     struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
                                      .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
                                      .source_id = im->source_id,
@@ -210,14 +211,16 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
+    setup_constants(im->config, path, NULL, &constants);
     pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL),
-                        im->dry_run ? NULL : setup_raw(im->config, path));
+                        &constants, im->dry_run ? NULL : setup_raw(im->config, path));
     progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);
     report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
     if (good && !im->quiet)
         good = report_books(im, &src.range, e);
+    constants_fini(&constants);
     source_close(&src);
     return good;
 }

@@ -120,7 +120,9 @@ static const char *source_label(const struct config *c)
                : setup_count_files(c) == 0 ? "topics of Kafka"
                                            : "topics of Kafka and files";
     const struct config_source *only = &c->sources[0];
-    return only->type == SOURCE_KAFKA ? only->topic : only->path != NULL ? only->path : "standard input";
+    if (only->type == SOURCE_KAFKA)
+        return only->topic;
+    return only->path_count == 0 ? "standard input" : only->path_count == 1 ? only->paths[0]->text : "files";
 }
 
 static void log_started(const struct run *run)
@@ -247,12 +249,26 @@ static bool run_all(struct run *run, struct err *e)
 /* Is there a source? Standard input is the default, but not a terminal: an operator would have to type. */
 static bool has_source(const struct config *c, struct err *e)
 {
-    if (c->source_count > 1 || c->sources[0].type != SOURCE_FILE || c->sources[0].path != NULL ||
+    if (c->source_count > 1 || c->sources[0].type != SOURCE_FILE || c->sources[0].path_count > 0 ||
         !isatty(STDIN_FILENO))
         return true;
     return err_set(e, EX_USAGE,
                    "there is no source: pipe lines into it (`tail -F access.log | tallyd run`), or name a "
                    "file in a configuration (`sources: {access: {path: access.log}}`, -c FILE)");
+}
+
+/* The follower does not know globs and lists yet. */
+static bool can_follow(const struct config *c, struct err *e)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        const struct config_source *source = &c->sources[i];
+        if (source->path_count > 0 && source->path == NULL)
+            return err_set(e, EX_CONFIG,
+                           "sources.%s.path: `run` follows one file per source, without glob characters; "
+                           "`import` takes them",
+                           source->name);
+    }
+    return true;
 }
 
 static int run_configured(struct run *run)
@@ -266,7 +282,7 @@ static int run_configured(struct run *run)
                                                           .listen = run->listen,
                                                           .source = source_label(c)});
     books_init(&run->none, c->report_count);
-    bool good = check_accepted(run, &e) && has_source(c, &e) && run_all(run, &e);
+    bool good = check_accepted(run, &e) && has_source(c, &e) && can_follow(c, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
     store_close(run->store); /* close the writer's handle first: a job may take a while to end */

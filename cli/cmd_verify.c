@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
+#include "ingest/file/listing.h"
 #include "store/backend/backend.h"
 #include "verify/audit.h"
 #include "verify/kafka.h"
@@ -83,7 +84,11 @@ static bool find_file(struct verify *v, struct known *k, const struct request *r
         const struct position *p = &k->positions[i];
         const struct decode *decode =
             rq->has_decode ? &rq->decode : setup_decode(v->config, path, p->range.label);
-        if (k->sources[i].is == SOURCE_NOT_GIVEN && !verify_file(v, path, decode, p, e))
+        struct constants constants;
+        setup_constants(v->config, path, p->range.label, &constants);
+        bool good = k->sources[i].is != SOURCE_NOT_GIVEN || verify_file(v, path, decode, &constants, p, e);
+        constants_fini(&constants);
+        if (!good)
             return false;
         k->sources[i].is = SOURCE_WHOLE;
         return true;
@@ -162,17 +167,29 @@ static int say_result(const struct verify *v, const struct known *k, size_t not_
     return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
 }
 
-/* Without FILEs: the files of the configuration, as far as they are there. */
+/* Lists the files of the configuration, as far as they are there. */
+static bool list_configured(const struct config *c, struct listing *files, struct err *e)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        for (size_t k = 0; k < c->sources[i].path_count; k++) {
+            if (!listing_add(files, c->sources[i].paths[k], e))
+                return false;
+        }
+    }
+    return files->unread[0] == '\0' || err_set(e, EX_NOINPUT, "%s", files->unread);
+}
+
+/* Without FILEs: the files of the configuration. */
 static bool find_configured(struct verify *v, struct known *k, const struct request *rq, struct err *e)
 {
-    const struct config *c = rq->config;
+    struct listing files = {0};
     struct stat status;
-    bool good = true;
-    for (size_t i = 0; i < c->source_count && good; i++) {
-        const char *path = c->sources[i].path;
-        if (path != NULL && stat(path, &status) == 0 && status.st_size > 0)
-            good = find_file(v, k, rq, path, e);
+    bool good = list_configured(rq->config, &files, e);
+    for (size_t i = 0; i < files.file_count && good; i++) {
+        if (stat(files.files[i], &status) == 0 && status.st_size > 0)
+            good = find_file(v, k, rq, files.files[i], e);
     }
+    listing_fini(&files);
     return good;
 }
 
@@ -251,7 +268,7 @@ static bool has_path(const struct config *c)
 {
     bool has = false;
     for (size_t i = 0; i < c->source_count; i++)
-        has |= c->sources[i].path != NULL;
+        has |= c->sources[i].path_count > 0;
     return has;
 }
 

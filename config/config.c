@@ -8,7 +8,10 @@ void config_free(struct config *c)
         return;
     for (size_t i = 0; i < c->source_count; i++) {
         free(c->sources[i].name);
-        free(c->sources[i].path);
+        for (size_t k = 0; k < c->sources[i].path_count; k++)
+            pattern_free(c->sources[i].paths[k]);
+        free(c->sources[i].paths);
+        free(c->sources[i].olddir);
         free(c->sources[i].topic);
     }
     for (size_t i = 0; i < c->kafka.property_count; i++) {

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "ingest/decode/decode.h"
+#include "ingest/file/pattern.h"
 #include "ingest/kafka/conf.h"
 #include "store/store.h"
 
@@ -27,6 +28,7 @@
 #define CONFIG_SOURCES_MAX    RAW_SOURCES_MAX
 #define CONFIG_REPORTS_MAX    64
 #define CONFIG_PROPERTIES_MAX 100
+#define CONFIG_PATHS_MAX      100 /* of one source */
 
 enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 
@@ -39,15 +41,17 @@ enum source_type { SOURCE_FILE, SOURCE_STDIN, SOURCE_KAFKA };
 struct config_source {
     char *name;
     enum source_type type;
-    char *path;       /* path of a SOURCE_FILE; NULL: only files given to `import` */
-    char *olddir;     /* where rotated files of a SOURCE_FILE are moved; NULL: they stay in its folder */
+    struct pattern **paths; /* of a SOURCE_FILE; none: only files given to `import` */
+    size_t path_count;
+    const char *path; /* the only path, if it has no glob characters; else NULL */
+    char *olddir;     /* folder of rotated files, from the folder of the file; NULL: they stay there */
     char *topic;      /* topic of a SOURCE_KAFKA */
     int64_t start_ms; /* first instant of a topic new to the store, in ms, or CONFIG_START_… */
     struct decode decode;
     struct raw raw;
 };
 
-/* A value from the environment or a file: its key ("store.url", "sources.access.path"), and its reference as
+/* A value from the environment or a file: its key ("store.url", "sources.access.path.0"), and its reference as
  * written. */
 struct config_reference {
     char *key, *text;
@@ -139,5 +143,8 @@ void config_print(const struct config *c, struct text *out);
 /* Adds the value of kafka.properties. `path` is its key, under which references are found that are printed
  * instead of values; NULL: print the true values. */
 void config_print_properties(const struct config *c, const char *path, struct text *out);
+/* Adds the value of a source's path: a text, or a list; nothing if it has none. `path` as above. */
+void config_print_paths(const struct config *c, const struct config_source *source, const char *path,
+                        struct text *out);
 /* Adds the text of docs/CONFIG.md, made from the table. */
 void config_document(struct text *out);

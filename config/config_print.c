@@ -52,6 +52,28 @@ void config_print_properties(const struct config *c, const char *path, struct te
     text_fini(&escaped);
 }
 
+void config_print_paths(const struct config *c, const struct config_source *source, const char *path,
+                        struct text *out)
+{
+    char item[DOCUMENT_PATH_BYTES];
+    struct text escaped = {0};
+    bool is_list = source->path_count > 1;
+    text_puts(out, is_list ? "[" : "");
+    for (size_t i = 0; i < source->path_count; i++) {
+        const char *reference = NULL;
+        if (path != NULL) {
+            document_item_path(path, i, item);
+            reference = find_reference(c, item);
+        }
+        text_clear(&escaped);
+        expand_escape(slice_text(source->paths[i]->text), &escaped);
+        text_puts(out, i == 0 ? "" : ", ");
+        expand_quote(reference != NULL ? slice_text(reference) : text_slice(&escaped), out);
+    }
+    text_puts(out, is_list ? "]" : "");
+    text_fini(&escaped);
+}
+
 /* Prints the keys of a section, or of one source or report, each on a line indented by `indent`. */
 static void print_keys(const struct config *c, const char *section, const char *name, const void *base,
                        int indent, struct text *out)
@@ -69,6 +91,8 @@ static void print_keys(const struct config *c, const char *section, const char *
         text_printf(out, "%*s%s: ", indent, "", k->name);
         if (k->type == KEY_PROPERTIES)
             config_print_properties(c, path, out);
+        else if (k->type == KEY_PATHS)
+            config_print_paths(c, base, path, out);
         else if (keys_is_list(k))
             text_add(out, value.ptr, value.len);
         else

@@ -238,6 +238,11 @@ void document_path(const char *parent, struct slice name, char path[DOCUMENT_PAT
         snprintf(path, DOCUMENT_PATH_BYTES, "%.100s%s%s", parent, dot, suggest_quote(name, quote));
 }
 
+void document_item_path(const char *parent, size_t index, char path[DOCUMENT_PATH_BYTES])
+{
+    snprintf(path, DOCUMENT_PATH_BYTES, "%.300s.%zu", parent, index);
+}
+
 static yaml_node_t *first_of_name(struct document *d, yaml_node_t *map, struct slice name)
 {
     yaml_node_pair_t *p = map->data.mapping.pairs.start;

@@ -62,5 +62,7 @@ bool document_next(struct document *d, yaml_node_t *map, const char *path, size_
 bool document_find(struct document *d, yaml_node_t *map, const char *path, const char *name, struct pair *pr);
 /* The path of a key under `parent`. */
 void document_path(const char *parent, struct slice name, char path[DOCUMENT_PATH_BYTES]);
+/* The path of the item with this index in the list `parent`. */
+void document_item_path(const char *parent, size_t index, char path[DOCUMENT_PATH_BYTES]);
 /* The item at *i of a list. */
 yaml_node_t *document_next_item(struct document *d, yaml_node_t *list, size_t *i);

@@ -359,6 +359,12 @@ static void print_raw(const struct key *k, const void *base, struct text *out)
     raw_print_kind(&((const struct config_source *)base)->raw, out);
 }
 
+static void print_paths(const struct key *k, const void *base, struct text *out)
+{
+    (void)k;
+    config_print_paths(NULL, base, NULL, out);
+}
+
 static void print_properties(const struct key *k, const void *base, struct text *out)
 {
     (void)k;
@@ -472,6 +478,7 @@ const struct key_traits keys_types[] = {
     [KEY_WEEKDAY] = WORD(civil_weekdays, "word"),
     [KEY_DECODE] = PIECES("list", "a list of steps, such as [json:/message, combined]", "a step of decoding",
                           OTHER, add_step, add_step, print_decoding),
+    [KEY_PATHS] = PIECES("list", "a path, or a list of paths", "a path", OTHER, NULL, NULL, print_paths),
     [KEY_FIELDS] = PIECES(
         "mapping", "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}",
         "where the field comes from, such as /path or key", OTHER, add_field, NULL, print_decoding),

@@ -80,7 +80,7 @@ bool keys_is_text(const struct key *k)
 bool keys_belongs(const struct key *k, const struct config_source *source)
 {
     const struct decode *d = &source->decode;
-    if (k->type == KEY_PATH)
+    if (k->type == KEY_PATHS || k->type == KEY_PATH)
         return source->type == SOURCE_FILE;
     if (k->type == KEY_TOPIC || k->type == KEY_START)
         return source->type == SOURCE_KAFKA;

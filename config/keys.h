@@ -43,6 +43,7 @@ enum key_type {
     KEY_PREALLOCATE_AS,
     KEY_WEEKDAY,
     KEY_DECODE, /* this type and those below are lists and mappings */
+    KEY_PATHS,
     KEY_FIELDS,
     KEY_RAW,
     KEY_PROPERTIES,

@@ -29,6 +29,7 @@ bool load_is_text(struct load *ld, const yaml_node_t *node, const char *path, co
 void load_note_reference(struct load *ld, const char *path, struct slice raw);
 
 void load_source_read(struct load *ld, const struct pair *pr);
+void load_source_paths(struct load *ld, const struct pair *pr, struct config_source *source);
 void load_source_properties(struct load *ld, const struct key *k, const struct pair *pr);
 /* Checks the rules between sources and sections; call it after all of them are loaded. */
 void load_source_rules(struct load *ld);

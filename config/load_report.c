@@ -33,6 +33,10 @@ static size_t add_fields(const struct config *c, const char *words[], size_t cou
         const struct decode *d = &c->sources[i].decode;
         for (size_t k = 0; k < d->origin_count && count < WORDS_MAX; k++)
             words[count++] = field_name(d->origins[k].field);
+        for (int k = FIELD_COUNT; k < FIELD_MAX && count < WORDS_MAX; k++) {
+            if ((d->constants >> k & 1) != 0)
+                words[count++] = field_name((enum field)k);
+        }
     }
     return count;
 }

@@ -63,6 +63,83 @@ void load_source_properties(struct load *ld, const struct key *k, const struct p
     }
 }
 
+/* Parses a path, whose captures are fields of the source from then on. */
+static struct pattern *parse_path(struct slice text, struct config_source *source, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    bool good =
+        keys_is_line(text) || err_set(e, EX_CONFIG, "found %s, expected a path", suggest_quote(text, quote));
+    struct pattern *p = good ? pattern_new(text, e) : NULL;
+    for (size_t i = 0; p != NULL && good && i < p->capture_count; i++)
+        good = decode_add_constant(&source->decode, slice_text(p->captures[i]), e);
+    if (good)
+        return p;
+    pattern_free(p);
+    return NULL;
+}
+
+static bool has_path(const struct config_source *source, const struct pattern *p)
+{
+    for (size_t i = 0; i < source->path_count; i++) {
+        if (strcmp(source->paths[i]->text, p->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool add_path(struct load *ld, const struct pair *pr, struct slice raw, struct config_source *source,
+                     struct err *e)
+{
+    char item[DOCUMENT_PATH_BYTES], quote[SUGGEST_QUOTE_BYTES];
+    struct text text = {0};
+    bool referred = false, good = expand_text(raw, false, &text, &referred, e);
+    struct pattern *p = good ? parse_path(slice_of(text.len > 0 ? text.ptr : "", text.len), source, e) : NULL;
+    text_fini(&text);
+    if (p == NULL && good && referred) /* the text may be a secret */
+        err_set(e, EX_CONFIG, "found %s, expected a path", suggest_quote(raw, quote));
+    if (p == NULL)
+        return false;
+    if (has_path(source, p)) {
+        pattern_free(p);
+        return err_set(e, EX_CONFIG, "found %s twice, expected each path once", suggest_quote(raw, quote));
+    }
+    if (referred) {
+        document_item_path(pr->path, source->path_count, item);
+        load_note_reference(ld, item, raw);
+    }
+    source->paths = xrealloc(source->paths, (source->path_count + 1) * sizeof(struct pattern *));
+    source->paths[source->path_count++] = p;
+    source->path = source->path_count == 1 ? p->plain : NULL;
+    return true;
+}
+
+static void read_path(struct load *ld, const struct pair *pr, const yaml_node_t *node,
+                      struct config_source *source)
+{
+    struct err e;
+    if (source->path_count == CONFIG_PATHS_MAX)
+        document_problem(ld->d, node->start_mark, pr->path, "found one more, expected at most %d paths",
+                         CONFIG_PATHS_MAX);
+    else if (load_is_text(ld, node, pr->path, "a path") &&
+             !add_path(ld, pr, document_scalar(node), source, &e))
+        document_problem(ld->d, node->start_mark, pr->path, "%s", e.text);
+}
+
+void load_source_paths(struct load *ld, const struct pair *pr, struct config_source *source)
+{
+    const char *expected = keys_types[KEY_PATHS].range;
+    size_t i = 0;
+    if (pr->value->type == YAML_SCALAR_NODE) {
+        read_path(ld, pr, pr->value, source);
+    } else if (document_is_list(ld->d, pr->value, pr->path, expected)) {
+        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;)
+            read_path(ld, pr, item, source);
+        if (i == 0)
+            document_problem(ld->d, pr->value->start_mark, pr->path, "found an empty list, expected %s",
+                             expected);
+    }
+}
+
 /* Refuses keys that mean nothing for this kind of source. */
 static void refuse_strangers(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
@@ -76,10 +153,10 @@ static void refuse_strangers(struct load *ld, const struct pair *pr, const struc
                          is_metric ? "without the step metric"
                          : is_raw  ? "without raw"
                                    : "with another type",
-                         is_metric             ? "with decode: [metric]"
-                         : is_raw              ? "with raw: all, or a list"
-                         : k->type == KEY_PATH ? "with type: file"
-                                               : "with type: kafka");
+                         is_metric                                     ? "with decode: [metric]"
+                         : is_raw                                      ? "with raw: all, or a list"
+                         : k->type == KEY_PATHS || k->type == KEY_PATH ? "with type: file"
+                                                                       : "with type: kafka");
     }
 }
 
@@ -143,6 +220,14 @@ static PRINTF_LIKE(3, 4) void source_problem(struct load *ld, size_t i, const ch
     document_problem(ld->d, ld->source_marks[i], path, "%s", why);
 }
 
+static bool share_path(const struct config_source *a, const struct config_source *b)
+{
+    bool share = false;
+    for (size_t i = 0; i < a->path_count && !share; i++)
+        share = has_path(b, a->paths[i]);
+    return share;
+}
+
 static void check_unique(struct load *ld, size_t i)
 {
     const struct config_source *sources = ld->c->sources;
@@ -151,8 +236,7 @@ static void check_unique(struct load *ld, size_t i)
             continue;
         if (sources[i].type == SOURCE_STDIN)
             source_problem(ld, i, "found type stdin, expected it once (source %s has it)", sources[k].name);
-        else if (sources[i].path != NULL && sources[k].path != NULL &&
-                 strcmp(sources[i].path, sources[k].path) == 0)
+        else if (share_path(&sources[i], &sources[k]))
             source_problem(ld, i, "found the path of source %s, expected each path once", sources[k].name);
         else if (sources[i].topic != NULL && sources[k].topic != NULL &&
                  strcmp(sources[i].topic, sources[k].topic) == 0)

@@ -1,5 +1,7 @@
 #include "daemon/setup.h"
 
+#include "config/source_path.h"
+
 #include <unistd.h>
 
 #define THREADS_DEFAULT_MAX 8
@@ -90,15 +92,23 @@ struct kafka_options setup_kafka(const struct config *c)
     };
 }
 
-static const struct config_source *find_source(const struct config *c, const char *path)
+/* The source to which this file belongs; NULL: none. *k: the fields that its name sets; NULL: not wanted. */
+static const struct config_source *find_source(const struct config *c, const char *path, struct constants *k)
 {
-    bool is_stdin = path != NULL && strcmp(path, "-") == 0;
+    bool is_stdin = strcmp(path, "-") == 0;
     for (size_t i = 0; i < c->source_count; i++) {
         const struct config_source *source = &c->sources[i];
-        if (is_stdin ? source->type == SOURCE_STDIN
-                     : source->type == SOURCE_FILE &&
-                           (path == NULL || (source->path != NULL && strcmp(source->path, path) == 0)))
+        if (is_stdin ? source->type == SOURCE_STDIN : source_path_match(source, path, k))
             return source;
+    }
+    return NULL;
+}
+
+static const struct config_source *first_file_source(const struct config *c)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (c->sources[i].type == SOURCE_FILE)
+            return &c->sources[i];
     }
     return NULL;
 }
@@ -106,10 +116,17 @@ static const struct config_source *find_source(const struct config *c, const cha
 static const struct config_source *choose_source(const struct config *c, const char *path,
                                                  const char *other_path)
 {
-    const struct config_source *source = find_source(c, path);
+    const struct config_source *source = path != NULL ? find_source(c, path, NULL) : NULL;
     if (source == NULL && other_path != NULL)
-        source = find_source(c, other_path);
-    return source != NULL ? source : find_source(c, NULL);
+        source = find_source(c, other_path, NULL);
+    return source != NULL ? source : first_file_source(c);
+}
+
+void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k)
+{
+    *k = (struct constants){0};
+    if (find_source(c, path, k) == NULL && other_path != NULL)
+        (void)find_source(c, other_path, k);
 }
 
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path)
@@ -137,7 +154,7 @@ bool setup_has_topics(const struct config *c)
 bool setup_is_followed(const struct config *c, const struct config_source *source)
 {
     return source->type == SOURCE_STDIN ||
-           (source->type == SOURCE_FILE && (source->path != NULL || c->source_count == 1));
+           (source->type == SOURCE_FILE && (source->path_count > 0 || c->source_count == 1));
 }
 
 size_t setup_count_files(const struct config *c)

@@ -3,6 +3,7 @@
 
 #include "config/config.h"
 #include "daemon/count/pipeline.h"
+#include "ingest/decode/constants.h"
 #include "ingest/kafka/kafka.h"
 
 /* Options of an import. threads 0: as configured, or one per processor, at most 8. */
@@ -13,9 +14,12 @@ struct store_options setup_store(const struct config *c);
 struct store_writer setup_writer(const struct config *c);
 /* Documents that `run` preallocates. An import would write the next period anyway. */
 struct prealloc_options setup_prealloc(const struct config *c);
-/* Decoding of a file's lines: the source with this path (or with other_path, which may be NULL), else the
+/* Decoding of a file's lines: the first source with a pattern that matches this path (or with other_path, which may be NULL), else the
  * first file source, else [auto]. "-" is the source of type stdin. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
+/* The fields that the name of a file sets (or else other_path, which may be NULL), if it matches a pattern of a
+ * source. The caller frees them with constants_fini(). */
+void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k);
 /* Raw events of a file; NULL: none. */
 const struct raw *setup_raw(const struct config *c, const char *path);
 /* Options of a Kafka client; they borrow from the configuration. */

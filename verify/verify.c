@@ -147,7 +147,8 @@ static void recount_block(struct verify_part *b, struct chain *chain, const stru
     }
 }
 
-static bool recount_file(struct verify_part *b, const char *path, const struct decode *decode, struct err *e)
+static bool recount_file(struct verify_part *b, const char *path, const struct decode *decode,
+                         const struct constants *constants, struct err *e)
 {
     size_t line_max = (size_t)b->v->config->limits.line_max;
     struct input *in = input_open(path, e);
@@ -157,6 +158,7 @@ static bool recount_file(struct verify_part *b, const char *path, const struct d
         return false;
     struct reader *rd = reader_new(in, line_max, LAST_LINE_TAKE);
     struct chain *chain = chain_new(decode, line_max);
+    chain_set_constants(chain, constants);
     block_init(&block, line_max);
     while (reader_offset(rd) < b->range->to && (result = reader_next(rd, &block, -1, e)) == READER_BLOCK)
         recount_block(b, chain, &block);
@@ -260,12 +262,12 @@ bool verify_gone(struct verify *v, const struct position *position, int64_t *mis
 }
 
 bool verify_file(struct verify *v, const char *path, const struct decode *decode,
-                 const struct position *position, struct err *e)
+                 const struct constants *constants, const struct position *position, struct err *e)
 {
     struct verify_part b;
     if (!verify_begin(&b, v, position, e))
         return false;
-    bool good = recount_file(&b, path, decode, e);
+    bool good = recount_file(&b, path, decode, constants, e);
     (void)verify_end(&b, good ? VERIFY_WHOLE : VERIFY_NOTHING);
     return good;
 }

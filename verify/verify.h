@@ -71,9 +71,11 @@ struct verify_part {
 
 void verify_init(struct verify *v, const struct config *config, struct store *store, FILE *out);
 void verify_fini(struct verify *v);
-/* Recount the part of the file at `path` that the store has counted as `position`, and compare its books. */
+/* Recount the part of the file at `path` that the store has counted as `position`, and compare its books.
+ * `constants`: fields of its events; NULL: none. */
 bool verify_file(struct verify *v, const char *path, const struct decode *decode,
-                 const struct position *position, struct err *e) MUST_CHECK;
+                 const struct constants *constants, const struct position *position,
+                 struct err *e) MUST_CHECK;
 
 /* Recount any partition, record by record; several may be under way at once. `position` is borrowed until
  * verify_end(). Records at or behind its `to` were not counted yet: the caller must not pass them. */

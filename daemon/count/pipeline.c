@@ -112,11 +112,12 @@ void pipeline_free(struct pipeline *p)
     free(p);
 }
 
-void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct raw *raw)
+void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct constants *constants,
+                         const struct raw *raw)
 {
     p->options.raw = raw;
     for (size_t i = 0; i < p->options.threads; i++)
-        worker_set_decode(&p->workers[i], d);
+        worker_set_decode(&p->workers[i], d, constants);
 }
 
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p)

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "daemon/count/rejects_file.h"
 #include "daemon/count/samples.h"
+#include "ingest/decode/constants.h"
 #include "ingest/decode/decode.h"
 #include "ingest/file/reader.h"
 #include "store/store.h"
@@ -65,8 +66,9 @@ struct pipeline;
 struct pipeline *pipeline_new(struct store *store, const struct report *reports, size_t report_count,
                               const struct pipeline_options *options);
 void pipeline_free(struct pipeline *p);
-/* Change decoding and raw events between two runs. Borrowed. */
-void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct raw *raw);
+/* Change decoding, constant fields (NULL: none) and raw events between two runs. Borrowed by the next run. */
+void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct constants *constants,
+                         const struct raw *raw);
 
 /* Count `reader` from its current offset. `range` names the source (source, partition, label); its from, to
  * and tail are set here. pipeline_progress() then says what this run did; pipeline_free() frees it. */

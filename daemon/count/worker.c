@@ -26,7 +26,7 @@ void worker_init(struct worker *w, uint32_t number, struct lanes *lanes, const s
     *w = (struct worker){
         .options = *options,
         .lane = {.lanes = lanes, .abandon = options->abandon, .reject = note_reject, .context = w}};
-    worker_set_decode(w, options->decode);
+    worker_set_decode(w, options->decode, NULL);
     w->lane.shard = shard_new(number, reports, report_count, &options->shard);
     block_init(&w->block, options->line_max);
 }
@@ -40,11 +40,12 @@ void worker_fini(struct worker *w)
     text_fini(&w->sealed.rejects);
 }
 
-void worker_set_decode(struct worker *w, const struct decode *d)
+void worker_set_decode(struct worker *w, const struct decode *d, const struct constants *constants)
 {
     ASSERT(w->lane.event_count == 0);
     chain_free(w->chain);
     w->chain = chain_new(d, w->options.line_max);
+    chain_set_constants(w->chain, constants);
 }
 
 void worker_count(struct worker *w, int64_t latest_ms)

@@ -31,7 +31,9 @@ struct addition {
 };
 
 struct chain {
+    struct decoder with_constants; /* first: a struct chain is this decoder */
     const struct decode *decode;
+    const struct constants *constants; /* NULL: none */
     size_t line_max;
     struct clf clf;
     struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
@@ -70,11 +72,22 @@ static void add_additions(struct chain *c, struct json_step *innermost)
     }
 }
 
+/* The fast path's decoder of a line if there are constants. */
+static bool decode_with_constants(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+{
+    struct chain *c = (struct chain *)(void *)d;
+    if (!decoder_decode(&c->clf.decoder, line, ev, why))
+        return false;
+    constants_put(c->constants, ev);
+    return true;
+}
+
 struct chain *chain_new(const struct decode *d, size_t line_max)
 {
     ASSERT(d->step_count > 0);
     struct chain *c = xcalloc(1, sizeof *c);
     struct json_step *innermost = NULL;
+    c->with_constants.decode = decode_with_constants;
     c->decode = d;
     c->line_max = line_max;
     c->levels[0].is_done = true;
@@ -87,8 +100,14 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     }
     add_additions(c, innermost);
     c->innermost = innermost;
-    c->needs_finish = d->time_is_brokers || c->addition_count > 0;
+    chain_set_constants(c, NULL);
     return c;
+}
+
+void chain_set_constants(struct chain *c, const struct constants *constants)
+{
+    c->constants = constants != NULL && constants->count > 0 ? constants : NULL;
+    c->needs_finish = c->decode->time_is_brokers || c->addition_count > 0 || c->constants != NULL;
 }
 
 void chain_free(struct chain *c)
@@ -105,7 +124,9 @@ struct decoder *chain_decoder(struct chain *c)
 {
     const struct decode *d = c->decode;
     bool is_plain = d->step_count == 1 && d->steps[0].kind == STEP_LINE && d->origin_count == 0;
-    return is_plain && !d->time_is_brokers ? &c->clf.decoder : NULL;
+    if (!is_plain || d->time_is_brokers)
+        return NULL;
+    return c->constants != NULL ? &c->with_constants : &c->clf.decoder;
 }
 
 static void start_level(struct level *l, struct slice text)
@@ -217,7 +238,7 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
     return CHAIN_EVENT;
 }
 
-/* Adds the broker's time and the configured fields to an event of the last step. */
+/* Adds the broker's time, the configured fields and the constants to an event of the last step. */
 static __attribute__((noinline)) enum chain_result finish_event(struct chain *c, struct event *ev,
                                                                 struct reject *why)
 {
@@ -228,7 +249,11 @@ static __attribute__((noinline)) enum chain_result finish_event(struct chain *c,
             return refuse(why, REJECT_TIME_RANGE, 1);
         ev->at_ms = c->record->timestamp_ms;
     }
-    return c->addition_count > 0 ? add_fields(c, ev, why) : CHAIN_EVENT;
+    if (c->addition_count > 0 && add_fields(c, ev, why) != CHAIN_EVENT)
+        return CHAIN_REJECT;
+    if (c->constants != NULL)
+        constants_put(c->constants, ev);
+    return CHAIN_EVENT;
 }
 
 static inline enum chain_result next_event_line(struct chain *c, struct level *l, struct event *ev,

@@ -1,6 +1,7 @@
 #include "ingest/decode/decode.h"
 
 #include "base/suggest.h"
+#include "ingest/decode/chain_field.h"
 #include "ingest/decode/json_pointer.h"
 
 #include <stdio.h>
@@ -150,6 +151,17 @@ bool decode_add_field(struct decode *d, struct slice name, struct slice origin, 
     return true;
 }
 
+bool decode_add_constant(struct decode *d, struct slice name, struct err *e)
+{
+    enum field f;
+    if (!field_intern(name, &f))
+        return refuse(e, name, "a name of small letters, digits and _ (one of at most 48 of your own)", NULL);
+    if (f < FIELD_COUNT && (CHAIN_FIELD_TEXTS >> f & 1) == 0)
+        return refuse(e, name, "a field that is just a text, such as vhost, or a name of your own", NULL);
+    d->constants |= (uint64_t)1 << f;
+    return true;
+}
+
 bool decode_set_time(struct decode *d, struct slice text, struct err *e)
 {
     bool brokers = slice_is(text, "broker");
@@ -179,6 +191,9 @@ static bool check_origins(const struct decode *d, enum decode_step_kind last, st
         has_json |= d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG;
     for (size_t i = 0; i < d->origin_count; i++) {
         const struct origin *o = &d->origins[i];
+        if ((d->constants >> o->field & 1) != 0)
+            return err_set(e, EX_CONFIG, "found the field %s in the path and in fields, expected it in one",
+                           field_name(o->field));
         if (o->kind == ORIGIN_TAG && last != STEP_METRIC)
             return err_set(e, EX_CONFIG, "found tag:%s, expected it only where decode ends in metric",
                            o->text);
@@ -244,6 +259,7 @@ bool decode_provides(const struct decode *d, enum field f)
                   : of == FIELD_TARGET ? TARGET_FIELDS
                                        : (uint64_t)1 << of;
     }
+    fields |= d->constants;
     return (fields >> f) & 1;
 }
 

@@ -16,6 +16,8 @@
  *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
  *           to the event of the last step; if the origin has a text, it replaces the event's field.
  *           `timestamp` is in seconds, "1286721442.000".
+ * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name. It
+ *           must be a built-in field that is just a text, or an own field, and have no origin here.
  * Open    : [json] and [metric] also fill every known own field without an origin here, from the member /NAME
  *           or the tag NAME. So a report with `by: [name, userid]` needs no `fields`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
@@ -67,6 +69,7 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
+    uint64_t constants; /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
@@ -76,14 +79,16 @@ void decode_init(struct decode *d);
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;
+/* May come again for the same field. */
+bool decode_add_constant(struct decode *d, struct slice name, struct err *e) MUST_CHECK;
 bool decode_set_time(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
 bool decode_set_metric(struct decode *d, enum metric_member member, struct slice text,
                        struct err *e) MUST_CHECK;
 /* Call it after the last piece: checks the whole, and adds [auto] if there is no step. */
 bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
 
-/* May events have this field? True for built-in fields that the last step knows, fields of `fields`, and any
- * own field if the decoding is open. */
+/* May events have this field? True for built-in fields that the last step knows, fields of `fields`,
+ * constants, and any own field if the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
 /* "json:/message": as decode_add_step() takes it. */

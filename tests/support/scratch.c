@@ -16,16 +16,23 @@ void scratch_make(struct scratch *s)
     ASSERT(mkdtemp(s->dir) != NULL);
 }
 
-void scratch_remove(struct scratch *s)
+static void remove_all_in(int fd)
 {
-    DIR *dir = opendir(s->dir);
+    DIR *dir = fdopendir(fd);
     ASSERT(dir != NULL);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            unlinkat(dirfd(dir), entry->d_name, 0) != 0)
-            ASSERT(unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) == 0);
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            unlinkat(fd, entry->d_name, 0) == 0)
+            continue;
+        remove_all_in(openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        ASSERT(unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0);
     }
     closedir(dir);
+}
+
+void scratch_remove(struct scratch *s)
+{
+    remove_all_in(open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     ASSERT(rmdir(s->dir) == 0);
 }
 

@@ -11,7 +11,7 @@ struct scratch {
 };
 
 void scratch_make(struct scratch *s);
-/* Removes the directory and all files in it. */
+/* Removes the directory and all in it. */
 void scratch_remove(struct scratch *s);
 /* The path of a file in it; a static buffer, good for the next four calls. */
 const char *scratch_path(const struct scratch *s, const char *name);

@@ -282,6 +282,86 @@ static void test_chain_of_plain_lines_lends_its_decoder(void **state)
     chain_free(c);
 }
 
+static void expect_field(const struct event *ev, enum field f, const char *text)
+{
+    assert_true(event_has(ev, f));
+    if (!slice_is(ev->field[f], text))
+        fail_msg("%s is %.*s, wanted %s", field_name(f), SLICE_ARGS(ev->field[f]), text);
+}
+
+/* One event of a line, as a lane gets it: by the chain's decoder if it lends one. */
+static void decode_line(struct chain *c, const char *line, struct event *ev)
+{
+    struct reject why;
+    struct slice bytes;
+    struct record r = {.value = slice_text(line), .timestamp_ms = -1};
+    struct decoder *lent = chain_decoder(c);
+    if (lent != NULL) {
+        assert_true(decoder_decode(lent, r.value, ev, &why));
+        return;
+    }
+    chain_start(c, &r);
+    assert_int_equal(chain_next(c, ev, &why, &bytes), CHAIN_EVENT);
+}
+
+/* The constants win over the line, on the fast path and behind every step, and only until they change. */
+static void test_chain_puts_constants_into_every_event(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"auto", "syslog", "json"};
+    static const char *const lines[] = {
+        "www.example.org:80 " COMBINED, "<13>Oct 10 13:55:36 host app: www.example.org:80 " COMBINED,
+        "{\"time\": \"2010-10-10T14:17:22Z\", \"vhost\": \"www.example.org\", \"shard\": \"x\"}"};
+    static struct event ev;
+    struct constants blog = {0}, shop = {0};
+    enum field shard;
+    assert_true(field_intern(slice_text("shard"), &shard));
+    constants_add(&blog, FIELD_VHOST, slice_text("blog"));
+    constants_add(&blog, shard, slice_text("17"));
+    constants_add(&shop, FIELD_VHOST, slice_text("\xc3\xa4\\x"));
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        struct decode d;
+        struct err e;
+        decode_init(&d);
+        assert_true(decode_add_step(&d, slice_text(steps[i]), &e));
+        assert_true(i != 1 || decode_add_step(&d, slice_text("auto"), &e));
+        assert_true(decode_finish(&d, &e));
+        struct chain *c = chain_new(&d, LINE_MAX);
+        chain_set_constants(c, &blog);
+        decode_line(c, lines[i], &ev);
+        expect_field(&ev, FIELD_VHOST, "blog");
+        expect_field(&ev, shard, "17");
+        assert_true(event_is_plain(&ev, FIELD_VHOST) && event_has_number(&ev, shard));
+        assert_int_equal(ev.number[shard], 17 * EVENT_SCALE);
+        chain_set_constants(c, &shop);
+        decode_line(c, lines[i], &ev);
+        expect_field(&ev, FIELD_VHOST, "\xc3\xa4\\x");
+        assert_true(event_is_odd(&ev, FIELD_VHOST) && (ev.literal >> FIELD_VHOST & 1) != 0);
+        assert_true(event_has(&ev, shard) == (i == 2));
+        chain_set_constants(c, NULL);
+        decode_line(c, lines[i], &ev);
+        expect_field(&ev, FIELD_VHOST, "www.example.org");
+        assert_true(event_is_plain(&ev, FIELD_VHOST));
+        chain_free(c);
+    }
+    constants_fini(&blog);
+    constants_fini(&shop);
+}
+
+static void test_constants_of_a_dash_are_absent(void **state)
+{
+    (void)state;
+    struct constants k = {0};
+    enum field own;
+    assert_true(field_intern(slice_text("shard"), &own));
+    constants_add(&k, FIELD_VHOST, slice_text("-"));
+    assert_true(k.count == 0 && k.bits == 0);
+    constants_add(&k, own, slice_text("-"));
+    assert_int_equal(k.count, 1);
+    constants_fini(&k);
+    assert_int_equal(k.count, 0);
+}
+
 /* Events of several messages are collected before a flush: none may lose what its slices point to. */
 static void test_chain_events_stay_until_the_flush(void **state)
 {
@@ -338,6 +418,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain_golden_messages_become_what_they_must),
         cmocka_unit_test(test_chain_of_plain_lines_lends_its_decoder),
+        cmocka_unit_test(test_chain_puts_constants_into_every_event),
+        cmocka_unit_test(test_constants_of_a_dash_are_absent),
         cmocka_unit_test(test_chain_events_stay_until_the_flush),
         cmocka_unit_test(test_chain_cut_messages_are_rejected),
     };

@@ -333,6 +333,10 @@ static void expect_same_text(const char *a, const char *b)
 static void expect_same_source(const struct config_source *a, const struct config_source *b)
 {
     expect_same_text(a->path, b->path);
+    expect_same_text(a->olddir, b->olddir);
+    assert_int_equal(a->path_count, b->path_count);
+    for (size_t i = 0; i < a->path_count; i++)
+        assert_string_equal(a->paths[i]->text, b->paths[i]->text);
     expect_same_text(a->topic, b->topic);
     assert_true(a->start_ms == b->start_ms);
     assert_memory_equal(&a->decode, &b->decode, sizeof a->decode);
@@ -399,7 +403,8 @@ static void test_config_print_reads_back(void **state)
         "log:",
         "sources: {a: {path: \"/a b/\\u00e4 \\u2028 \\u0085\\ufeff\\\\\\\"#: x\\U0001F600\"}, b: {type: "
         "stdin}}",
-        "sources: {a: {path: \"$${x} $$${ $ {}\"}}",
+        "rejects: {file: \"$${x} $$${ $ {}\"}",
+        "sources: {a: {path: ['/a/$${x}-*.log', '/[b]/\\{.log'], olddir: old}}",
         "reports: {r: {by: [path:9, host], where: ['agent!=*\"x\\y\"*|# a', status=-|5*, bytes>1], "
         "measures: {n: count, m: count, b: sum(bytes)}, layout: minute, series_max: 67000000, generation: "
         "1000000}}",

@@ -176,9 +176,34 @@ static void test_decode_knows_which_fields_events_have(void **state)
     assert_true(decode_provides(&d, FIELD_AGENT) && decode_provides(&d, other));
 }
 
+static bool add_constant(struct decode *d, const char *name)
+{
+    return decode_add_constant(d, slice_text(name), &e);
+}
+
+static void test_decode_constants_are_fields(void **state)
+{
+    (void)state;
+    struct decode d;
+    enum field shard;
+    assert_true(add_steps(&d, "common") && add_constant(&d, "vhost") && add_constant(&d, "shard"));
+    assert_true(add_constant(&d, "shard") && decode_finish(&d, &e));
+    assert_true(field_parse(slice_text("shard"), &shard));
+    assert_true(decode_provides(&d, FIELD_VHOST) && decode_provides(&d, shard));
+    static const char *const wrong[] = {"status", "bytes", "value", "request", "target"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(add_constant(&d, wrong[i]));
+    assert_string_equal(e.text, "found \"target\", expected a field that is just a text, such as vhost, or a "
+                                "name of your own");
+    assert_true(add_steps(&d, "json") && add_field(&d, "vhost", "/a") && add_constant(&d, "vhost"));
+    assert_false(decode_finish(&d, &e));
+    assert_string_equal(e.text, "found the field vhost in the path and in fields, expected it in one");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decode_constants_are_fields),
         cmocka_unit_test(test_decode_steps_print_as_they_were_given),
         cmocka_unit_test(test_decode_wrong_steps_are_refused),
         cmocka_unit_test(test_decode_origins_print_as_they_were_given),

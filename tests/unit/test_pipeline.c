@@ -174,7 +174,7 @@ static void check_counts(struct stage *s)
     c->limits.dimension_bytes_max = 64;
     verify_init(&v, c, s->mem, stdout);
     assert_true(store_positions(s->mem, take_position, &p, &e));
-    assert_true(verify_file(&v, s->path, fixture_decode(), &p, &e));
+    assert_true(verify_file(&v, s->path, fixture_decode(), NULL, &p, &e));
     assert_true(verify_buckets(&v, &e));
     assert_true(v.compared > 0);
     assert_int_equal(v.differences, 0);

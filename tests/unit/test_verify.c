@@ -148,7 +148,7 @@ static void verify_as(struct desk *k, const char *path)
     move_watermarks(st);
     verify_init(&v, k->config, st, out);
     assert_true(store_positions(st, take_position, &p, &e));
-    if (!verify_file(&v, path, fixture_decode(), &p, &e) || !verify_buckets(&v, &e))
+    if (!verify_file(&v, path, fixture_decode(), NULL, &p, &e) || !verify_buckets(&v, &e))
         fail_msg("%s", e.text);
     assert_true(v.compared > 100);
     k->differences = v.differences;

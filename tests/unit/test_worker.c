@@ -113,7 +113,7 @@ static void test_worker_decodes_otherwise_from_here_on(void **state)
     text_puts(&block, "{\"ts\": 1431857103, \"agent\": \"a\\\\\\u00e4\"}\n");
     give(w, 0, &block);
     assert_true(w->lane.events[0].literal != 0);
-    worker_set_decode(w, setup_decode(c, "/b", NULL));
+    worker_set_decode(w, setup_decode(c, "/b", NULL), NULL);
     text_clear(&block);
     text_puts(&block, "h - \"\\\\ [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 7\n");
     give(w, 0, &block);
@@ -182,7 +182,7 @@ static void test_worker_counts_what_the_judge_counts(void **state)
     verify_init(&v, c, st, stdout);
     assert_true(store_positions(st, take_position, &position, &e));
     assert_true(position.range.to == (int64_t)lines.len);
-    assert_true(verify_file(&v, path, options.decode, &position, &e) && verify_buckets(&v, &e));
+    assert_true(verify_file(&v, path, options.decode, NULL, &position, &e) && verify_buckets(&v, &e));
     assert_int_equal(v.differences, 0);
     assert_int_equal(v.events, books.entries[BOOK_CONSUMED]);
     assert_true(v.compared > 500);
