@@ -257,20 +257,6 @@ static bool has_source(const struct config *c, struct err *e)
                    "file in a configuration (`sources: {access: {path: access.log}}`, -c FILE)");
 }
 
-/* The follower does not know globs and lists yet. */
-static bool can_follow(const struct config *c, struct err *e)
-{
-    for (size_t i = 0; i < c->source_count; i++) {
-        const struct config_source *source = &c->sources[i];
-        if (source->path_count > 0 && source->path == NULL)
-            return err_set(e, EX_CONFIG,
-                           "sources.%s.path: `run` follows one file per source, without glob characters; "
-                           "`import` takes them",
-                           source->name);
-    }
-    return true;
-}
-
 static int run_configured(struct run *run)
 {
     struct err e = {0};
@@ -282,7 +268,7 @@ static int run_configured(struct run *run)
                                                           .listen = run->listen,
                                                           .source = source_label(c)});
     books_init(&run->none, c->report_count);
-    bool good = check_accepted(run, &e) && has_source(c, &e) && can_follow(c, &e) && run_all(run, &e);
+    bool good = check_accepted(run, &e) && has_source(c, &e) && run_all(run, &e);
     if (!good)
         fprintf(stderr, "tallyd run: %s\n", e.text);
     store_close(run->store); /* close the writer's handle first: a job may take a while to end */

@@ -1,6 +1,7 @@
 /* follow_internal.h - shared by the files of follow.h: the state of a follower and its logs.
  *
  *   serve.c   the writer's turn: stores, opens, closes
+ *   find.c    the writer lists the logs that are there
  *   open.c    the writer decides which file of a log is next, and opens it
  *   read.c    the ingest thread reads
  *
@@ -12,18 +13,24 @@
 #include "daemon/file/follow.h"
 #include "daemon/file/survey.h"
 #include "daemon/source.h"
+#include "ingest/decode/constants.h"
+#include "ingest/file/listing.h"
 
 #include <pthread.h>
 
-/* Pause of the thread when no file has more lines. */
-#define FOLLOW_WAIT_MS 50
+/* Pause of the thread when no file has more lines; with many files it is longer. */
+#define FOLLOW_WAIT_MS     50
+#define FOLLOW_WAIT_MAX_MS 500
 
 /* A server writes to a renamed log until it has opened the new one. So the old one is read until nothing came
  * for RENAMED_QUIET_MS, but no longer than RENAMED_MAX_MS in case a process never closes it. */
 #define RENAMED_QUIET_MS 5000
 #define RENAMED_MAX_MS   60000
 
-enum followed_state { FOLLOWED_CLOSED, FOLLOWED_OPEN, FOLLOWED_LEFT, FOLLOWED_ENDED };
+/*   CLOSED ──followed_open()──▶ OPEN ──another file has its place──▶ LEFT ──▶ CLOSED
+ *     │                           └──standard input ends──▶ ENDED
+ *     └──a followed file has ended, and nothing comes after it──▶ ENDING ──its end is in a batch──▶ CLOSED */
+enum followed_state { FOLLOWED_CLOSED, FOLLOWED_OPEN, FOLLOWED_LEFT, FOLLOWED_ENDING, FOLLOWED_ENDED };
 
 /* Signs that a log's folder has changed. */
 struct folder_stamp {
@@ -32,11 +39,24 @@ struct folder_stamp {
     ino_t inode; /* of the log; 0: there is none */
 };
 
+/* A source of the configuration: standard input, or logs. */
+struct follow_source {
+    const struct config_source *config;
+    struct chain *chain; /* the thread's */
+    bool has_globs;      /* some of its logs are found by listing folders */
+    bool has_begun;      /* they were listed */
+    struct listing listing;
+    int64_t stamp, listed_ms; /* state of the folders at the last listing, and its monotonic time */
+};
+
 /* A log (or standard input), and the file of it that is open. */
 struct followed {
-    const struct config_source *config;
-    struct chain *chain;
-    char *path; /* absolute; NULL: standard input */
+    struct follow_source *of;
+    char *path;                 /* absolute; NULL: standard input */
+    struct constants constants; /* fields that its name sets */
+    bool is_listed;             /* it was found by a glob, and is removed when it is gone */
+    uint64_t removed_in;        /* version of the list in which it was no more */
+    struct followed *next_removed;
     struct source source;
     struct survey survey;
     struct survey_answer answer; /* about the open file */
@@ -50,6 +70,7 @@ struct followed {
     size_t index;                /* of its range in the open batch, if that has one of this source */
     bool is_in_batch;            /* the open batch has a range of it */
     bool was_found;              /* the log was there once */
+    bool has_looked;             /* the writer has looked since it was closed */
     bool was_truncated;          /* the file that was open was truncated */
     bool has_turned;             /* the open file was left only for now (must_turn) */
     bool is_damaged;             /* the open file cannot be unpacked to its end */
@@ -59,6 +80,7 @@ struct followed {
     struct latest latest;
     int64_t opened_ms;       /* monotonic time */
     int64_t block_ms;        /* monotonic time of its last block */
+    int64_t fate_ms;         /* monotonic time of the next question for its fate */
     int64_t renamed_ms;      /* monotonic time at which it was first seen renamed; 0: it was not */
     int64_t look_ms;         /* monotonic time at which the writer looks again */
     atomic_bool must_turn;   /* the writer has found an older file with more lines: leave this one for now */
@@ -70,9 +92,17 @@ struct followed {
 struct follow {
     struct engine *engine;
     struct feed feed;
-    struct followed *list;
-    size_t count;
-    const char **paths; /* of all logs, absolute, and NULL */
+    struct follow_source *sources;
+    size_t source_count;
+    struct followed **list; /* the writer changes it under lanes.lock */
+    size_t count, capacity;
+    uint64_t version, seen_version; /* of the list; the last one that the thread took; under lanes.lock */
+    struct index by_path;           /* of the list */
+    struct followed *removed;       /* not freed yet: the thread may have them in its list */
+    struct followed **turn;         /* the thread's copy of the list */
+    size_t turn_count, turn_capacity;
+    size_t next;        /* index of the log that the writer serves next */
+    int64_t find_ms;    /* monotonic time at which folders are looked at again */
     int64_t host;       /* number of this host; 0: the store has one writer */
     struct known known; /* what the store knows, while has_known */
     bool has_known;
@@ -100,7 +130,21 @@ static inline int64_t follow_now_ms(const struct follow *fo)
     return clock_mono_ms(fo->feed.shared->lanes.clock);
 }
 
+/* ---- find.c */
+
+/* Add standard input and the logs that are named without globs. */
+void follow_find_plain(struct follow *fo);
+/* Add the logs that globs match now. False: a final error. */
+bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
+/* Remove logs that are gone, and were read to their ends. */
+void follow_remove_gone(struct follow *fo);
+/* Is there a log of this path? `context` is the follower. */
+bool follow_has_log(void *context, const char *path);
+
 /* ---- open.c */
+
+/* Read what the store knows, unless it was read in this turn. */
+bool follow_need_known(struct follow *fo, struct err *e) MUST_CHECK;
 
 /* Open the next file of a log, or standard input; or look later. False: a final error. */
 bool followed_open(struct follow *fo, struct followed *f, struct err *e) MUST_CHECK;
@@ -108,7 +152,7 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e) MUST_CH
 void followed_close(struct follow *fo, struct followed *f);
 /* Look whether an older file of an open log has more lines; if so, the thread leaves the log. */
 bool followed_look_back(struct follow *fo, struct followed *f, struct err *e) MUST_CHECK;
-void followed_fini(struct followed *f);
+void followed_free(struct followed *f);
 
 /* ---- read.c */
 

@@ -51,11 +51,11 @@ static struct folder_stamp take_stamp(const struct follow *fo, const struct foll
     struct folder_stamp s = {0};
     char *folder = folder_of(f->path);
     s.folder_ns = stamp_of_folder(fo, folder);
-    if (f->config->olddir != NULL && f->config->olddir[0] == '/') {
-        s.olddir_ns = stamp_of_folder(fo, f->config->olddir);
-    } else if (f->config->olddir != NULL) {
+    if (f->of->config->olddir != NULL && f->of->config->olddir[0] == '/') {
+        s.olddir_ns = stamp_of_folder(fo, f->of->config->olddir);
+    } else if (f->of->config->olddir != NULL) {
         struct text olddir = {0};
-        text_printf(&olddir, "%s/%s", folder, f->config->olddir);
+        text_printf(&olddir, "%s/%s", folder, f->of->config->olddir);
         s.olddir_ns = stamp_of_folder(fo, olddir.ptr);
         text_fini(&olddir);
     }
@@ -82,20 +82,28 @@ static bool is_same_stamp(const struct folder_stamp *a, const struct folder_stam
 
 /* ---- the survey */
 
-static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
+bool follow_need_known(struct follow *fo, struct err *e)
 {
-    const struct survey_log log = {.path = f->path,
-                                   .olddir = f->config->olddir,
-                                   .others = fo->paths,
-                                   .host = fo->host,
-                                   .future_max_ms = fo->feed.shared->future_max_ms,
-                                   .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
-    f->stamp = take_stamp(fo, f);
     if (!fo->has_known && !known_read(&fo->known, fo->engine->options.store, e)) {
         known_fini(&fo->known);
         return false;
     }
     fo->has_known = true;
+    return true;
+}
+
+static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
+{
+    const struct survey_log log = {.path = f->path,
+                                   .olddir = f->of->config->olddir,
+                                   .is_log = follow_has_log,
+                                   .context = fo,
+                                   .host = fo->host,
+                                   .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
+    f->stamp = take_stamp(fo, f);
+    if (!follow_need_known(fo, e))
+        return false;
     return survey_look(&f->survey, &log, &fo->known, a, e);
 }
 
@@ -137,7 +145,7 @@ static bool miss(struct follow *fo, struct followed *f, struct err *e)
 static void warn_of_missing(const struct followed *f)
 {
     char label[LOG_QUOTE_BYTES];
-    if (f->stamp.inode == 0)
+    if (f->stamp.inode == 0 && !f->is_listed)
         log_limited(LOG_LEVEL_WARN, "file_away", "source=%s next=\"waiting for it\"",
                     log_quote(f->path, label));
 }
@@ -178,7 +186,7 @@ static void begin_reading(struct follow *fo, struct followed *f)
     f->consumed = 0;
     f->latest = (struct latest){0};
     f->opened_ms = follow_now_ms(fo);
-    f->block_ms = f->renamed_ms = f->missing_ms = 0;
+    f->block_ms = f->renamed_ms = f->missing_ms = f->fate_ms = 0;
     f->look_ms = f->opened_ms + LOOK_BACK_MS;
     log_source(f);
     followed_set_state(fo, f, FOLLOWED_OPEN);
@@ -221,7 +229,7 @@ static void make_name_unique(const struct follow *fo, const struct followed *f, 
     snprintf(id, sizeof id, "%.*s", (int)strcspn(r->source, "~"), r->source);
     ASSERT(identity_parse(slice_text(id), &ignored));
     for (size_t i = 0; i < fo->count; i++) {
-        const struct followed *other = &fo->list[i];
+        const struct followed *other = fo->list[i];
         if (other == f || other->source.reader == NULL || strcmp(other->source.range.source, r->source) != 0)
             continue;
         do
@@ -234,7 +242,7 @@ static void make_name_unique(const struct follow *fo, const struct followed *f, 
 static bool is_one_file(const struct follow *fo, const struct followed *f, struct err *e)
 {
     for (size_t i = 0; i < fo->count; i++) {
-        const struct followed *other = &fo->list[i];
+        const struct followed *other = fo->list[i];
         if (other != f && other->source.in != NULL && input_is_same(other->source.in, f->source.in))
             return !err_set(e, EX_CONFIG, "%s and %s are one file: name it once", other->range.label,
                             f->path);
@@ -279,19 +287,25 @@ static bool may_read(struct followed *f, struct err *e)
 static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 {
     struct folder_stamp now = take_stamp(fo, f);
-    if (f->answer.what == SURVEY_NOTHING && f->stamp.folder_ns != 0 && is_same_stamp(&now, &f->stamp)) {
+    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_grown && is_same_stamp(&now, &f->stamp)) {
         warn_of_missing(f);
         return true;
     }
+    if (f->before != NULL)
+        f->before_size = input_raw_size(f->before);
     survey_answer_fini(&f->answer);
     if (!look(fo, f, &f->answer, e))
         return false;
+    f->has_looked = true;
     if (f->answer.what != SURVEY_LOST && f->answer.what != SURVEY_CHANGED)
         f->missing_ms = 0;
     switch (f->answer.what) {
     case SURVEY_NOTHING:
         warn_of_missing(f);
         warn_of_unreadable(f);
+        if (f->answer.ending_count > 0)
+            followed_set_state(fo, f, FOLLOWED_ENDING);
         return f->was_found || may_read(f, e);
     case SURVEY_LOST:
     case SURVEY_CHANGED:
@@ -365,7 +379,7 @@ void followed_close(struct follow *fo, struct followed *f)
         f->before_ms = follow_now_ms(fo);
     }
     f->answer.what = SURVEY_NOTHING;
-    f->stamp = (struct folder_stamp){0};
+    f->has_looked = false;
     followed_set_state(fo, f, FOLLOWED_CLOSED);
 }
 
@@ -390,12 +404,13 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     return good || e->retryable;
 }
 
-void followed_fini(struct followed *f)
+void followed_free(struct followed *f)
 {
-    chain_free(f->chain);
     source_close(&f->source);
     input_close(f->before);
     survey_fini(&f->survey);
     survey_answer_fini(&f->answer);
+    constants_fini(&f->constants);
     free(f->path);
+    free(f);
 }

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define GROW_MAX        4  /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
-#define BLOCKS_IN_A_ROW 16 /* of one file, while others wait */
+#define GROW_MAX        4   /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
+#define BLOCKS_IN_A_ROW 16  /* of one file, while others wait */
+#define FATE_MS         200 /* between two looks at what has a file's place */
+#define FILES_PER_MS    5   /* with many files, the pause grows so that looking at idle ones stays cheap */
 
 bool follow_is_ending(const struct follow *fo)
 {
@@ -94,14 +96,30 @@ static size_t put_range(struct follow *fo, const struct range *r, struct followe
     return index;
 }
 
+static bool has_range_of(const struct follow *fo, const char *source)
+{
+    bool has = false;
+    for (size_t i = 0; i < fo->feed.open.range_count && !has; i++)
+        has = strcmp(fo->feed.open.ranges[i].source, source) == 0;
+    return has;
+}
+
+/* Put the ends of files into the open batch. */
+static void put_ends(struct follow *fo, struct followed *f)
+{
+    for (size_t i = 0; i < f->answer.ending_count; i++) {
+        if (!has_range_of(fo, f->answer.endings[i].source))
+            (void)put_range(fo, &f->answer.endings[i], NULL);
+    }
+    f->answer.ending_count = 0;
+}
+
 /* Make sure that the open batch has a range of the file. With its first one, the files before it end. */
 static void add_range(struct follow *fo, struct followed *f)
 {
     if (f->is_in_batch)
         return;
-    for (size_t i = 0; i < f->answer.ending_count; i++)
-        (void)put_range(fo, &f->answer.endings[i], NULL);
-    f->answer.ending_count = 0;
+    put_ends(fo, f);
     f->range.from = f->range.to;
     range_set_latest(&f->range, &f->latest, fo->feed.lane.latest_ms);
     f->index = put_range(fo, &f->range, f);
@@ -140,8 +158,9 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
         feed_begin(&fo->feed, at_ms);
     add_range(fo, f);
     fo->current = f;
-    shard_set_raw(shard, &f->config->raw, &f->range);
-    lane_block(&fo->feed.lane, f->chain, &fo->block, fo->feed.shared->line_max);
+    shard_set_raw(shard, &f->of->config->raw, &f->range);
+    chain_set_constants(f->of->chain, &f->constants);
+    lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);
     struct books *books = &fo->feed.open.books[f->index];
     int64_t before = books->entries[BOOK_CONSUMED];
     shard_take_books(shard, books);
@@ -165,6 +184,9 @@ static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
 {
     if (f->answer.what == SURVEY_ROTATED)
         return is_rotated_left(fo, f, at_ms);
+    if (at_ms < f->fate_ms)
+        return false;
+    f->fate_ms = at_ms + FATE_MS;
     enum input_fate fate = reader_fate(f->source.reader);
     f->was_truncated = fate == INPUT_TRUNCATED;
     if (fate != INPUT_RENAMED) {
@@ -201,7 +223,7 @@ static void tell_caught_up(struct followed *f)
 /* Standard input alone is waited for by its reader, so that its lines are taken at once. */
 static bool waits_itself(const struct follow *fo)
 {
-    return fo->count == 1 && followed_is_stdin(&fo->list[0]);
+    return fo->turn_count == 1 && followed_is_stdin(fo->turn[0]);
 }
 
 /* Read one file for a while. False: end the thread. *read: something was read. */
@@ -253,17 +275,53 @@ static bool is_open(struct follow *fo, const struct followed *f)
     return followed_get_state(fo, f) == FOLLOWED_OPEN;
 }
 
+/* Copy the list of logs: the writer may change it meanwhile. It frees no log of the copy before the next. */
+static void take_list(struct follow *fo)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    if (fo->seen_version != fo->version) {
+        fo->turn = xgrow(fo->turn, &fo->turn_capacity, fo->count + 1, sizeof(struct followed *));
+        memcpy(fo->turn, fo->list, fo->count * sizeof(struct followed *));
+        fo->turn_count = fo->count;
+        fo->seen_version = fo->version;
+    }
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+}
+
+/* Put the ends of files into a batch, after which nothing comes. */
+static void put_endings(struct follow *fo, struct followed *f)
+{
+    if (fo->feed.open.range_count == 0)
+        feed_begin(&fo->feed, follow_now_ms(fo));
+    put_ends(fo, f);
+    followed_set_state(fo, f, FOLLOWED_CLOSED);
+}
+
+static void pause_reading(const struct follow *fo)
+{
+    int64_t ms = (int64_t)fo->turn_count / FILES_PER_MS;
+    ms = ms > FOLLOW_WAIT_MS ? ms : FOLLOW_WAIT_MS;
+    ms = ms < FOLLOW_WAIT_MAX_MS ? ms : FOLLOW_WAIT_MAX_MS;
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
 /* Read each file that is open. False: end the thread. */
 static bool turn(struct follow *fo)
 {
     bool read = false;
     heartbeat_turn(fo->feed.lane.heartbeat);
-    for (size_t i = 0; i < fo->count && !follow_is_ending(fo); i++) {
-        if (is_open(fo, &fo->list[i]) && !read_file(fo, &fo->list[i], &read))
+    take_list(fo);
+    for (size_t i = 0; i < fo->turn_count && !follow_is_ending(fo); i++) {
+        enum followed_state state = followed_get_state(fo, fo->turn[i]);
+        if (state == FOLLOWED_ENDING)
+            put_endings(fo, fo->turn[i]);
+        else if (state == FOLLOWED_OPEN && !read_file(fo, fo->turn[i], &read))
             return false;
     }
-    if (!read && !(waits_itself(fo) && is_open(fo, &fo->list[0])))
-        nanosleep(&(struct timespec){.tv_nsec = FOLLOW_WAIT_MS * 1000000L}, NULL);
+    /* With many files, some have lines at every turn: they are read together after each pause. */
+    if (!(waits_itself(fo) && is_open(fo, fo->turn[0])) &&
+        (!read || fo->turn_count > FOLLOW_WAIT_MS * FILES_PER_MS))
+        pause_reading(fo);
     return feed_seal_if_due(&fo->feed, follow_now_ms(fo));
 }
 

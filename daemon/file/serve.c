@@ -7,7 +7,6 @@
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include <xxhash.h>
 
 #define HOST_BYTES 256
+#define TURN_MS    200 /* longest time for opening files, while a batch may wait */
 
 static void tell_end(struct followed *f)
 {
@@ -63,10 +63,15 @@ static bool serve(struct follow *fo, struct err *e)
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
     if (must_apply && !apply(fo, e))
         return false;
-    for (size_t i = 0; i < fo->count && !follow_is_ending(fo); i++) {
-        if (!serve_one(fo, &fo->list[i], e))
+    int64_t until_ms = follow_now_ms(fo) + TURN_MS;
+    if (!follow_is_ending(fo) && !follow_find(fo, e))
+        follow_fail(fo, e);
+    for (size_t i = 0; i < fo->count && !follow_is_ending(fo) && follow_now_ms(fo) < until_ms; i++) {
+        fo->next = fo->next + 1 < fo->count ? fo->next + 1 : 0;
+        if (!serve_one(fo, fo->list[fo->next], e))
             follow_fail(fo, e);
     }
+    follow_remove_gone(fo);
     if (fo->has_known)
         known_fini(&fo->known);
     fo->has_known = false;
@@ -131,35 +136,19 @@ static void note(void *part, struct status_figures *figures)
     figures->shard_bytes += fo->feed.bytes;
     figures->files_lost += fo->lost;
     for (size_t i = 0; i < fo->count; i++) {
-        struct followed *f = &fo->list[i];
+        struct followed *f = fo->list[i];
         enum followed_state state = followed_get_state(fo, f);
         figures->offset += f->read_to;
         figures->stored += f->stored_to;
         closed += state == FOLLOWED_CLOSED;
         ended += state == FOLLOWED_ENDED;
     }
-    figures->state = ended == fo->count            ? STATUS_ENDED
-                     : closed + ended == fo->count ? STATUS_WAITING
-                                                   : STATUS_COUNTING;
+    figures->state = fo->count > 0 && ended == fo->count ? STATUS_ENDED
+                     : closed + ended == fo->count       ? STATUS_WAITING
+                                                         : STATUS_COUNTING;
 }
 
 /* ---- begin and end */
-
-/* The path with its folder's links resolved. A link at its end stays: it may lead elsewhere later. */
-static char *absolute_path(const char *path)
-{
-    char full[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    char *folder = slash == path ? xstrdup("/") : slash != NULL ? xstrdup(path) : xstrdup(".");
-    struct text whole = {0};
-    if (slash != NULL && slash != path)
-        folder[slash - path] = '\0';
-    text_puts(&whole, realpath(folder, full) != NULL ? full : folder);
-    text_printf(&whole, "%s%s", strcmp(whole.ptr, "/") == 0 ? "" : "/", name);
-    free(folder);
-    return whole.ptr;
-}
 
 /* 32 bits of the host's name, for the state of files in a database that others count into (known.h). */
 static int64_t host_number(void)
@@ -173,23 +162,19 @@ struct follow *follow_start(struct engine *en, struct err *e)
 {
     const struct config *c = en->options.config;
     struct follow *fo = xcalloc(1, sizeof *fo);
-    size_t path_count = 0;
     fo->engine = en;
     fo->host = en->options.store->is_shared ? host_number() : 0;
     follow_init_feed(fo, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0),
                      heartbeats_add(&en->options.service->notify.heartbeats, "ingest"));
-    fo->list = xcalloc(setup_count_files(c), sizeof *fo->list);
-    fo->paths = xcalloc(setup_count_files(c) + 1, sizeof *fo->paths);
+    fo->sources = xcalloc(setup_count_files(c), sizeof *fo->sources);
     for (size_t i = 0; i < c->source_count; i++) {
         if (!setup_is_followed(c, &c->sources[i]))
             continue;
-        struct followed *f = &fo->list[fo->count++];
-        f->config = &c->sources[i];
-        f->path = f->config->path != NULL ? absolute_path(f->config->path) : NULL;
-        if (f->path != NULL)
-            fo->paths[path_count++] = f->path;
-        f->chain = chain_new(&f->config->decode, en->feeds.line_max);
+        struct follow_source *of = &fo->sources[fo->source_count++];
+        of->config = &c->sources[i];
+        of->chain = chain_new(&of->config->decode, en->feeds.line_max);
     }
+    follow_find_plain(fo);
     engine_add_part(en, note, fo);
     fo->has_thread = pthread_create(&fo->thread, NULL, follow_read, fo) == 0;
     if (fo->has_thread) {
@@ -210,9 +195,19 @@ void follow_free(struct follow *fo)
         pthread_join(fo->thread, NULL);
     engine_drop_part(fo->engine, fo);
     for (size_t i = 0; i < fo->count; i++)
-        followed_fini(&fo->list[i]);
+        followed_free(fo->list[i]);
+    for (struct followed *f = fo->removed, *next; f != NULL; f = next) {
+        next = f->next_removed;
+        followed_free(f);
+    }
+    for (size_t i = 0; i < fo->source_count; i++) {
+        chain_free(fo->sources[i].chain);
+        listing_fini(&fo->sources[i].listing);
+    }
     follow_fini_feed(fo);
+    index_fini(&fo->by_path);
+    free(fo->sources);
     free(fo->list);
-    free(fo->paths);
+    free(fo->turn);
     free(fo);
 }

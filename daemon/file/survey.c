@@ -38,15 +38,10 @@ struct look {
 
 /* ---- which file is it? */
 
-/* Is it the position of another log, whose files may begin as this one's do? */
-static bool is_of_another(const struct look *l, const char *label)
+/* Is it another log, or the position of one? Its files may begin as this one's do. */
+static bool is_another(const struct look *l, const char *path)
 {
-    const char *const *other = l->log->others;
-    if (strcmp(label, l->log->path) == 0)
-        return false;
-    while (*other != NULL && strcmp(*other, label) != 0)
-        other++;
-    return *other != NULL;
+    return strcmp(path, l->log->path) != 0 && l->log->is_log(l->log->context, path);
 }
 
 /* Has the file the bytes before the position that were counted? *has_more: there are more behind it. */
@@ -98,14 +93,15 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
 static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
-    if (is_of_another(l, f->range.label))
+    bool begins_so = begins_as(f->head, s->head, head);
+    if (begins_so && !is_own && is_another(l, f->range.label))
         return;
-    if (begins_as(f->head, s->head, head) && is_it(l, s, f, &has_more)) {
+    if (begins_so && is_it(l, s, f, &has_more)) {
         if (s->known != NULL && s->known->range.to > f->range.to)
             return;
         s->known = f;
         s->has_more = has_more;
-    } else if (is_own && (begins_as(f->head, s->head, head) || begins_as(f->first, s->head, head))) {
+    } else if (is_own && (begins_so || begins_as(f->first, s->head, head))) {
         s->alike = f;
     }
 }
@@ -153,12 +149,8 @@ static void sight(struct look *l, struct sighting *s)
 
 static bool is_other_log(const struct look *l, const struct family_file *f)
 {
-    for (const char *const *other = l->log->others; *other != NULL; other++) {
-        if (strcmp(*other, f->path) == 0)
-            return true;
-    }
-    return l->at_path.file.path != NULL && f->device == l->at_path.file.device &&
-           f->inode == l->at_path.file.inode;
+    return is_another(l, f->path) || (l->at_path.file.path != NULL && f->device == l->at_path.file.device &&
+                                      f->inode == l->at_path.file.inode);
 }
 
 static void sight_log(struct look *l)
@@ -383,15 +375,18 @@ static void add_ending(struct survey_answer *a, const struct known_file *f, enum
     a->endings[a->ending_count++].state = (int64_t)state + host * KNOWN_HOST;
 }
 
-/* The followed files that end as the next one begins: all but the log itself, and files with more. */
+/* The followed files that end as the next one begins: all but the log itself, and files with more. Without a next
+ * one: those that are gone. */
 static void find_endings(const struct look *l, const struct sighting *next, struct survey_answer *a)
 {
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
         enum range_state state = end_of(l->survey, f);
         bool has_more = false;
-        if (!is_followed(l, f) || f == l->at_path.known || f == next->known)
+        if (!is_followed(l, f) || f == l->at_path.known || (next != NULL && f == next->known))
             continue;
+        if (next == NULL && (state == RANGE_UNCHANGED || is_sighted(l, f)))
+            continue; /* it shows where to look on */
         for (size_t n = 0; n < l->count; n++)
             has_more |= l->rotated[n].known == f && l->rotated[n].has_more;
         if (!has_more)
@@ -461,6 +456,8 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     } else if (l->at_path.head.len > 0) {
         a->what = SURVEY_LOG;
         answer_file(l, &l->at_path, a);
+    } else {
+        find_endings(l, NULL, a);
     }
     return true;
 }

@@ -29,9 +29,10 @@
 
 /* A log to look after. Borrowed. */
 struct survey_log {
-    const char *path;          /* absolute */
-    const char *olddir;        /* NULL: none */
-    const char *const *others; /* paths of other logs, then NULL: their files are not this one's */
+    const char *path;                                /* absolute */
+    const char *olddir;                              /* NULL: none */
+    bool (*is_log)(void *context, const char *path); /* paths of logs: others' files are not this one's */
+    void *context;
     int64_t host;
     int64_t future_max_ms;
     int held_fd; /* a file that had the log's place for a while, open; -1: none */
@@ -76,7 +77,7 @@ struct survey_answer {
     size_t unreadable;    /* number of files that cannot be read; `why` says what of the first */
     struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */
     struct err why;
-    struct range *endings; /* LOG, ROTATED: files that end as this one begins; from xmalloc() */
+    struct range *endings; /* files that end as this one begins; NOTHING: that have ended, and are gone */
     size_t ending_count;
     char note[640]; /* for the log; "": as expected */
 };

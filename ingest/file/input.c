@@ -342,11 +342,12 @@ enum input_fate input_fate(struct input *in)
         return INPUT_STANDS;
     if (in->is_truncated || own.st_size < in->raw_position)
         return INPUT_TRUNCATED;
-    bool is_other = stat(in->name, &now) == 0 && now.st_size > 0 && !is_same(&now, &own);
+    bool is_there = stat(in->name, &now) == 0;
+    bool is_other = is_there && now.st_size > 0 && !is_same(&now, &own);
     if (in->next_fd >= 0)
         return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
     if (!is_other)
-        return INPUT_STANDS;
+        return is_there ? INPUT_STANDS : INPUT_RENAMED;
     in->next_fd = open_path(in->name); /* if this fails, it is found by its name */
     if (in->next_fd >= 0)
         (void)fstat(in->next_fd, &in->next);

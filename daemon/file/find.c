@@ -1,0 +1,235 @@
+/* Which logs are there? The writer lists the files of each source's patterns at the start, when a folder changes,
+ * and now and then. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/source_path.h"
+#include "daemon/file/follow_internal.h"
+#include "daemon/setup.h"
+#include "ingest/file/family.h"
+
+#define XXH_INLINE_ALL
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#define LIST_MS 1000 /* between two looks at the folders */
+
+/* A folder's time is that of its file system, which may be coarse or another host's. */
+#define LIST_MAX_MS 60000
+
+static uint64_t hash_of(const char *path)
+{
+    return XXH3_64bits(path, strlen(path));
+}
+
+static struct followed *find(const struct follow *fo, const char *path)
+{
+    uint64_t hash = hash_of(path);
+    size_t at = hash;
+    uint32_t number;
+    while ((number = index_next(&fo->by_path, hash, &at)) != 0) {
+        if (strcmp(fo->list[number - 1]->path, path) == 0)
+            return fo->list[number - 1];
+    }
+    return NULL;
+}
+
+bool follow_has_log(void *context, const char *path)
+{
+    return find(context, path) != NULL;
+}
+
+static void index_again(struct follow *fo)
+{
+    index_clear(&fo->by_path);
+    for (size_t i = 0; i < fo->count; i++)
+        (void)index_add(&fo->by_path, fo->list[i]->path != NULL ? hash_of(fo->list[i]->path) : 0);
+}
+
+/* The path with its folder's links resolved. A link at its end stays: it may lead elsewhere later. */
+static char *absolute_path(const char *path)
+{
+    char full[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    char *folder = slash == path ? xstrdup("/") : slash != NULL ? xstrdup(path) : xstrdup(".");
+    struct text whole = {0};
+    if (slash != NULL && slash != path)
+        folder[slash - path] = '\0';
+    text_puts(&whole, realpath(folder, full) != NULL ? full : folder);
+    text_printf(&whole, "%s%s", strcmp(whole.ptr, "/") == 0 ? "" : "/", name);
+    free(folder);
+    return whole.ptr;
+}
+
+/* ---- adding and removing */
+
+/* Add a log, or standard input if `path` is NULL. It takes over `path`. */
+static void add_log(struct follow *fo, struct follow_source *of, char *path, bool is_listed)
+{
+    struct followed *f = xcalloc(1, sizeof *f);
+    f->of = of;
+    f->path = path;
+    f->is_listed = is_listed;
+    if (path != NULL)
+        (void)source_path_match(of->config, path, &f->constants);
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    fo->list = xgrow(fo->list, &fo->capacity, fo->count + 1, sizeof(struct followed *));
+    fo->list[fo->count++] = f;
+    fo->version++;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    (void)index_add(&fo->by_path, path != NULL ? hash_of(path) : 0);
+}
+
+static void remove_log(struct follow *fo, size_t i)
+{
+    char label[LOG_QUOTE_BYTES];
+    struct followed *f = fo->list[i];
+    log_info("source_removed", "source=%s", log_quote(f->path, label));
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    fo->list[i] = fo->list[--fo->count];
+    f->removed_in = ++fo->version;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    f->next_removed = fo->removed;
+    fo->removed = f;
+    index_again(fo);
+}
+
+void follow_remove_gone(struct follow *fo)
+{
+    struct stat status;
+    for (size_t i = fo->count; i > 0; i--) {
+        struct followed *f = fo->list[i - 1];
+        if (f->is_listed && followed_get_state(fo, f) == FOLLOWED_CLOSED && f->has_looked &&
+            f->answer.what == SURVEY_NOTHING && f->answer.ending_count == 0 && stat(f->path, &status) != 0)
+            remove_log(fo, i - 1);
+    }
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    uint64_t seen = fo->seen_version;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    for (struct followed **at = &fo->removed; *at != NULL;) {
+        struct followed *f = *at;
+        if (f->removed_in > seen) { /* the thread may still have it in its list */
+            at = &f->next_removed;
+            continue;
+        }
+        *at = f->next_removed;
+        followed_free(f);
+    }
+}
+
+/* ---- listing */
+
+/* Is it a rotated file of a log that is followed, or listed beside it? */
+static bool is_rotated(const struct follow *fo, const struct listing *l, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    for (size_t i = 0; i < l->file_count; i++) {
+        const char *log = l->files[i];
+        if (strncmp(log, path, folder) == 0 && strchr(log + folder, '/') == NULL && strcmp(log, path) != 0 &&
+            family_has(slice_text(log + folder), slice_text(path + folder)))
+            return true;
+    }
+    (void)fo;
+    return false;
+}
+
+static void take_files(struct follow *fo, struct follow_source *of, const struct listing *l)
+{
+    for (size_t i = 0; i < l->file_count; i++) {
+        if (is_rotated(fo, l, l->files[i]))
+            continue;
+        char *path = absolute_path(l->files[i]);
+        if (find(fo, path) == NULL)
+            add_log(fo, of, path, true);
+        else
+            free(path);
+    }
+}
+
+/* The times of the folders in which files may appear; 0: look anyway. */
+static int64_t stamp_of(const struct listing *l, int64_t now_ms)
+{
+    int64_t stamp = 0;
+    struct stat status;
+    for (size_t i = 0; i < l->folder_count; i++) {
+        int64_t at_ns = stat(l->folders[i], &status) != 0
+                            ? -1
+                            : status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
+        if (now_ms - at_ns / 1000000 < 2 * LIST_MS && at_ns > 0)
+            return 0; /* it may change again within the same instant */
+        stamp = stamp * 31 + at_ns + 1;
+    }
+    return stamp == 0 ? 1 : stamp;
+}
+
+static bool list_source(struct follow *fo, struct follow_source *of, struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    int64_t now_ms = clock_wall_ms(fo->feed.shared->lanes.clock), mono_ms = follow_now_ms(fo);
+    int64_t stamp = stamp_of(&of->listing, now_ms);
+    if (stamp != 0 && stamp == of->stamp && mono_ms - of->listed_ms < LIST_MAX_MS)
+        return true;
+    listing_fini(&of->listing);
+    of->listing = (struct listing){0};
+    for (size_t i = 0; i < of->config->path_count; i++) {
+        const struct pattern *p = of->config->paths[i];
+        if (p->plain == NULL && !listing_add(&of->listing, p, e))
+            return false;
+    }
+    if (of->listing.unread[0] != '\0')
+        log_limited(LOG_LEVEL_WARN, "folder_unreadable", "error=%s next=\"its files are not followed\"",
+                    log_quote(of->listing.unread, quoted));
+    of->stamp = stamp_of(&of->listing, now_ms);
+    of->listed_ms = mono_ms;
+    take_files(fo, of, &of->listing);
+    return true;
+}
+
+/* Files that were followed when the daemon ended, and are not there any more: they are looked for. */
+static bool add_missed(struct follow *fo, struct follow_source *of, struct err *e)
+{
+    if (!follow_need_known(fo, e))
+        return false;
+    for (size_t i = 0; i < fo->known.count; i++) {
+        const struct known_file *k = &fo->known.files[i];
+        if (k->state == RANGE_FOLLOWED && (k->host == 0 || k->host == fo->host) &&
+            find(fo, k->range.label) == NULL && source_path_match(of->config, k->range.label, NULL))
+            add_log(fo, of, xstrdup(k->range.label), true);
+    }
+    return true;
+}
+
+bool follow_find(struct follow *fo, struct err *e)
+{
+    if (follow_now_ms(fo) < fo->find_ms)
+        return true;
+    fo->find_ms = follow_now_ms(fo) + LIST_MS;
+    for (size_t i = 0; i < fo->source_count; i++) {
+        struct follow_source *of = &fo->sources[i];
+        if (!of->has_globs)
+            continue;
+        if (!list_source(fo, of, e) || (!of->has_begun && !add_missed(fo, of, e)))
+            return e->retryable;
+        of->has_begun = true;
+    }
+    return true;
+}
+
+void follow_find_plain(struct follow *fo)
+{
+    for (size_t i = 0; i < fo->source_count; i++) {
+        struct follow_source *of = &fo->sources[i];
+        if (of->config->path_count == 0)
+            add_log(fo, of, NULL, false);
+        for (size_t p = 0; p < of->config->path_count; p++) {
+            const char *plain = of->config->paths[p]->plain;
+            of->has_globs |= plain == NULL;
+            if (plain != NULL)
+                add_log(fo, of, absolute_path(plain), false);
+        }
+    }
+}
