@@ -107,8 +107,9 @@ $(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/
 # fuzz_json compares with jansson.
 $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 
-# Tests preload these into tallyd: faulty.so makes reads or writes fail, otherday.so puts the clock forward or back.
-PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so
+# Tests preload these into tallyd: faulty.so makes reads or writes fail, otherday.so puts the clock forward or back, hurry.so has it run
+# faster.
+PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so $(BUILD)/hurry.so
 
 $(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
 	@mkdir -p $(@D)
