@@ -159,8 +159,8 @@ class Verdict:
 class History:
     """`done`: counts moves by their names."""
 
-    def __init__(self, home, dice, speed):
-        self.home, self.dice, self.habits, self.done = home, dice, draw_habits(dice), collections.Counter()
+    def __init__(self, home, dice, speed, habits=None):
+        self.home, self.dice, self.habits, self.done = home, dice, habits or draw_habits(dice), collections.Counter()
         self.log = Log(home, dice, self.habits, RENAMED_QUIET_S / speed / 2)
         self.daemon, self.idle_s, self.begun = Daemon(home, speed), IDLE_S + RENAMED_QUIET_S / speed, time.monotonic()
         olddir = f", olddir: {self.log.old}" if self.habits.olddir and knows_olddir() else ""
