@@ -115,8 +115,9 @@ def row(name, group, first):
     others = sum(count for word, count in words.items() if word not in (*GOOD, "SILENT", "DOUBLED"))
     moves = ", ".join(f"{done[what]:,} {word}" for what, word in (("rotation", "rotations"), ("kill", "kills"), ("stop", "stops"),
                                                                    ("pause", "pauses"), ("delete", "deletions")))
+    today = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
     return (name, f"{len(group):,}", f"{first}", moves, f"{sum(one.lines for one in group):,}", *(f"{words[word]}" for word in GOOD),
-            f"{words['SILENT']}", f"{words['DOUBLED']}", f"{others}", f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", commit())
+            f"{words['SILENT']}", f"{words['DOUBLED']}", f"{others}", today, commit())
 
 
 def write(path, played, first):

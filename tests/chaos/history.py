@@ -263,7 +263,7 @@ class History:
         if with_losses:
             found.append((1.5 if state == "down" else 0.4, self.lose))
         return found + {"down": [(3, self.start)], "running": [(1.5, self.kill), (1, self.stop), (1.2, self.pause)],
-                        "paused": [(4, self.resume), (0.4, self.kill)]}[state]
+                        "paused": [(3, self.resume), (0.4, self.kill)]}[state]
 
     # ---- the whole
 

@@ -38,21 +38,24 @@ class Habits:
     keep: int  # rotated files, before the oldest is deleted
     real: bool  # by the real logrotate
     header: bool  # each log begins with the same line
+    bare: bool  # at times, that is its only one for a while
     window: bool  # lines may be written between a copy and the truncation
     absent: bool  # the writer makes the new log, a moment after the old one was renamed
 
     def words(self):
-        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "window", "absent") if getattr(self, name)]
+        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent") if getattr(self, name)]
         return " ".join([self.mode, self.pack or "plain", *flags, f"keep={self.keep}"])
 
 
 def draw_habits(dice):
+    header = dice.random() < 0.3
     mode = "copytruncate" if dice.random() < 0.35 else "create"
     pack = dice.choice(["", *PACKED]) if dice.random() < 0.7 else ""
     real = mode == "create" and dice.random() < 0.4 and shutil.which("logrotate") is not None
     return Habits(mode=mode, pack=pack, delay=bool(pack) and dice.random() < 0.5,
                   dates=dice.choice(("-%Y%m%d", "-%Y%m%d-%s")) if not real and dice.random() < 0.4 else "",
-                  olddir=dice.random() < 0.25, keep=3 if dice.random() < 0.25 else 99, real=real, header=dice.random() < 0.3,
+                  olddir=dice.random() < 0.25, keep=3 if dice.random() < 0.25 else 99, real=real, header=header,
+                  bare=header and dice.random() < 0.15,
                   window=mode == "copytruncate" and dice.random() < 0.4,
                   absent=mode == "create" and not real and dice.random() < 0.2)
 
@@ -107,7 +110,8 @@ class Log:
             head = b""
             if self.habits.header and os.fstat(self.file).st_size == 0:
                 head, self.headers = self.header_line, self.headers + 1
-            data = head + b"".join(self.line() for _ in range(count))
+            bare = head and self.habits.bare and not self.in_window and self.dice.random() < 0.5
+            data = head + b"".join(self.line() for _ in range(0 if bare else count))
             cut = self.dice.randrange(len(data)) if halves and not self.in_window else 0
             self.put(data[:cut])
             if cut:
@@ -190,6 +194,8 @@ class Log:
     def finish(self):
         while self.rotation is not None:
             self.advance()
+            if self.dice.random() < 0.2:
+                time.sleep(self.dice.random() ** 2 * 0.05)
 
     def newest(self):
         """The name of the newest rotated file."""

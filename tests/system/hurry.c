@@ -1,5 +1,5 @@
-/* hurry.c - has a program's monotonic clock run faster, so that a test need not wait for its timeouts: loaded by
- * LD_PRELOAD, told by the environment.
+/* hurry.c - has a program's monotonic clock run faster, so that a test need not wait for its timeouts: loaded
+ * by LD_PRELOAD, told by the environment.
  *
  *   HURRY  how many times as fast; 8 without it
  *

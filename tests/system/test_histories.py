@@ -36,8 +36,9 @@ class Histories(unittest.TestCase):
 
 def habits(**changes):
     """Of a plain log that is rotated by create, but for the changes."""
-    return dataclasses.replace(Habits(mode="create", pack="", delay=False, dates="", olddir=False, keep=99, real=False, header=True,
-                                      window=False, absent=False), **changes)
+    plain = Habits(mode="create", pack="", delay=False, dates="", olddir=False, keep=99, real=False, header=True, bare=False, window=False,
+                   absent=False)
+    return dataclasses.replace(plain, **changes)
 
 
 class StandIn:
