@@ -141,7 +141,7 @@ def arguments():
     parser = argparse.ArgumentParser(description="Random histories of a followed log, and an independent judge.")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--jobs", type=int, default=4 * os.cpu_count(), help="histories that are played side by side; they mostly wait")
+    parser.add_argument("--jobs", type=int, default=8 * os.cpu_count(), help="histories that are played side by side; they mostly wait")
     parser.add_argument("--speed", type=int, default=8, help="of the daemon's monotonic clock")
     parser.add_argument("--results", help="file of results to write rows of")
     parser.add_argument("--keep", action="store_true", help="keep the folders of good histories, too")

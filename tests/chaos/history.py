@@ -17,7 +17,7 @@ from rotation import Log, draw_habits, ranges
 HURRY = os.path.join(ROOT, "build/hurry.so")
 RENAMED_QUIET_S = 5  # how long tallyd waits for the last lines of a renamed file
 START_S, STOP_S, CAUGHT_UP_S, TIMEOUT_S = 20, 20, 40, 20
-IDLE_S = 2.5  # without progress, beside RENAMED_QUIET_S
+IDLE_S = RENAMED_QUIET_S + 2.5  # without progress; for the newest rotated file, that time goes by the wall clock
 SETTLE_S = 0.2
 LOST = re.compile(rb"level=error event=file_lost ")
 GOOD = ("exact", "told", "untellable", "told too much")
@@ -162,7 +162,7 @@ class History:
     def __init__(self, home, dice, speed, habits=None):
         self.home, self.dice, self.habits, self.done = home, dice, habits or draw_habits(dice), collections.Counter()
         self.log = Log(home, dice, self.habits, RENAMED_QUIET_S / speed / 2)
-        self.daemon, self.idle_s, self.begun = Daemon(home, speed), IDLE_S + RENAMED_QUIET_S / speed, time.monotonic()
+        self.daemon, self.begun = Daemon(home, speed), time.monotonic()
         olddir = f", olddir: {self.log.old}" if self.habits.olddir and knows_olddir() else ""
         with open(os.path.join(home, "tallyd.yaml"), "w", encoding="utf-8") as file:
             file.write(CONFIG.format(path=self.log.path, olddir=olddir, flush=dice.choice(("200ms", "1s", "3s"))))
@@ -261,7 +261,7 @@ class History:
         if self.log.rotation is not None:
             found.append((6, self.advance))
         if with_losses:
-            found.append((1.5 if state == "down" else 0.4, self.lose))
+            found.append((3 if state == "down" else 0.8, self.lose))
         return found + {"down": [(3, self.start)], "running": [(1.5, self.kill), (1, self.stop), (1.2, self.pause)],
                         "paused": [(3, self.resume), (0.4, self.kill)]}[state]
 
@@ -320,7 +320,7 @@ class History:
         total, since, end = -1, time.monotonic(), time.monotonic() + CAUGHT_UP_S
         present, headers, _ = self.log.present()
         required = len(set(present) - self.log.free) + sum(headers.values())
-        while time.monotonic() < end and time.monotonic() - since < self.idle_s:
+        while time.monotonic() < end and time.monotonic() - since < IDLE_S:
             before, total = total, self.daemon.total()
             if total != before:
                 since = time.monotonic()
@@ -355,7 +355,7 @@ class History:
 
     def judge_telling(self, told, missing):
         if told and not missing:
-            was_lost = self.log.aged or self.log.gone
+            was_lost = self.log.aged or self.log.gone or self.log.missed_by_copy
             return Verdict("told too much") if was_lost else Verdict("FALSE ALARM", "nothing was deleted")
         return Verdict("told" if told else "untellable" if missing else "exact")
 

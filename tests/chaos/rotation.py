@@ -70,7 +70,7 @@ class Gone:
 
 class Log:
     """`free`: numbers of lines that may be counted or not, but never twice; `gone`: what was deleted by hand; `aged`: rotations
-    deleted the oldest. `lock` keeps the writer's thread out while nothing may be written."""
+    deleted the oldest; `missed_by_copy`: lines were in the log between a copy and the truncation, and nowhere else. `lock` keeps the writer's thread out while nothing may be written."""
 
     def __init__(self, home, dice, habits, linger_s):
         self.dice, self.habits, self.linger_s, self.lock = dice, habits, linger_s, threading.RLock()
@@ -80,7 +80,7 @@ class Log:
             os.mkdir(folder, 0o700)
         self.path, self.rotation, self.rotations, self.renamed_at = os.path.join(self.folder, NAME), None, 0, None
         self.count = self.headers = 0
-        self.half, self.in_window, self.aged = None, False, False
+        self.half, self.in_window, self.aged, self.missed_by_copy = None, False, False, False
         self.free, self.gone, self.day = set(), [], datetime.datetime.now() - datetime.timedelta(days=400)
         self.header_line = HEADER % time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime()).encode()
         self.file = self.open()
@@ -98,6 +98,7 @@ class Log:
         self.count += 1
         if self.in_window:
             self.free.add(self.count)
+            self.missed_by_copy = True
         return (LINE % (self.dice.randrange(256), now, self.count, self.dice.randrange(10 ** self.dice.randrange(1, 9)))).encode()
 
     def put(self, data):
