@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -360,7 +361,8 @@ class History:
         return Verdict("told" if told else "untellable" if missing else "exact")
 
 
+@functools.cache
 def knows_olddir():
     """Has this tallyd the key `olddir`?"""
-    with open(os.path.join(ROOT, "config/keys.def"), encoding="utf-8") as file:
-        return "olddir" in file.read()
+    page = subprocess.run([*command(), "check", "--document"], stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S).stdout
+    return b"`olddir`" in page
