@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 import json
 import os
 import re
@@ -164,7 +163,7 @@ class History:
         self.home, self.dice, self.habits, self.done = home, dice, habits or draw_habits(dice), collections.Counter()
         self.log = Log(home, dice, self.habits, RENAMED_QUIET_S / speed / 2)
         self.daemon, self.begun = Daemon(home, speed), time.monotonic()
-        olddir = f", olddir: {self.log.old}" if self.habits.olddir and knows_olddir() else ""
+        olddir = f", olddir: {self.log.old}" if self.habits.olddir else ""
         with open(os.path.join(home, "tallyd.yaml"), "w", encoding="utf-8") as file:
             file.write(CONFIG.format(path=self.log.path, olddir=olddir, flush=dice.choice(("200ms", "1s", "3s"))))
 
@@ -359,10 +358,3 @@ class History:
             was_lost = self.log.aged or self.log.gone or self.log.missed_by_copy
             return Verdict("told too much") if was_lost else Verdict("FALSE ALARM", "nothing was deleted")
         return Verdict("told" if told else "untellable" if missing else "exact")
-
-
-@functools.cache
-def knows_olddir():
-    """Has this tallyd the key `olddir`?"""
-    page = subprocess.run([*command(), "check", "--document"], stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S).stdout
-    return b"`olddir`" in page
