@@ -107,8 +107,9 @@ $(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/
 # fuzz_json compares with jansson.
 $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 
-# Tests preload these into tallyd: faulty.so makes reads or writes fail, otherday.so puts the clock forward or back.
-PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so
+# Tests preload these into tallyd: faulty.so makes reads or writes fail, otherday.so puts the clock forward or back, hurry.so has it run
+# faster.
+PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so $(BUILD)/hurry.so
 
 $(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
 	@mkdir -p $(@D)
@@ -229,6 +230,9 @@ chaos: deps all $(PRELOADED) ## random faults under an independent judge: STORE=
 losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, ROUNDS=1 times: ONLY=WORD,… RESULTS=yes
 	@tests/chaos/losses.py --rounds=$(ROUNDS) $(ONLY:%=--only=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
+histories: deps all $(PRELOADED) ## ROUNDS=1 random histories of a followed log, each rotated while its daemon is killed: SEED= RESULTS=yes
+	@tests/chaos/histories.py --rounds=$(ROUNDS) $(SEED:%=--seed=%) $(if $(RESULTS),--results=bench/RESULTS.md)
+
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer
 asan tsan:
@@ -348,7 +352,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak chaos losses asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
