@@ -28,11 +28,22 @@ struct record {
 /* The latest time that events may have, by the wall clock. It is rounded up to a step of future_max_ms / 24,
  * at least a minute and at most an hour. So it stays the same for many batches. The books store each value
  * once, to judge events again; they must not outgrow a document if a producer's clock is wrong for months. */
-static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
+static inline int64_t record_clock_step(int64_t future_max_ms)
 {
     int64_t step_ms = future_max_ms / 24;
-    step_ms = step_ms < MINUTE_MS ? MINUTE_MS : step_ms > HOUR_MS ? HOUR_MS : step_ms;
+    return step_ms < MINUTE_MS ? MINUTE_MS : step_ms > HOUR_MS ? HOUR_MS : step_ms;
+}
+
+static inline int64_t record_clock_latest(int64_t now_ms, int64_t future_max_ms)
+{
+    int64_t step_ms = record_clock_step(future_max_ms);
     return (now_ms / step_ms + 1) * step_ms + future_max_ms;
+}
+
+/* The earliest time at which record_clock_latest() said so. */
+static inline int64_t record_clock_since(int64_t latest_ms, int64_t future_max_ms)
+{
+    return latest_ms - future_max_ms - record_clock_step(future_max_ms);
 }
 
 /* The time after which an event is in the future: the later of `latest_ms`, by the wall clock at the batch's

@@ -10,8 +10,8 @@
 
 #define GROW_MAX        4   /* a batch grows to GROW_MAX × flush_ms while the writer is busy */
 #define BLOCKS_IN_A_ROW 16  /* of one file, while others wait */
-#define FATE_MS         200 /* between two looks at what has a file's place */
-#define FILES_PER_MS    5   /* with many files, the pause grows so that looking at idle ones stays cheap */
+#define FATE_MS         200 /* between two looks at what has a file's place; with many files it is longer */
+#define FILES_PER_MS    3   /* with many files, the pause grows so that looking at idle ones stays cheap */
 
 bool follow_is_ending(const struct follow *fo)
 {
@@ -186,7 +186,7 @@ static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
         return is_rotated_left(fo, f, at_ms);
     if (at_ms < f->fate_ms)
         return false;
-    f->fate_ms = at_ms + FATE_MS;
+    f->fate_ms = at_ms + FATE_MS + (int64_t)fo->turn_count;
     enum input_fate fate = reader_fate(f->source.reader);
     f->was_truncated = fate == INPUT_TRUNCATED;
     if (fate != INPUT_RENAMED) {

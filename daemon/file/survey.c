@@ -6,6 +6,7 @@
 #include "ingest/file/family.h"
 #include "ingest/file/input_unpack.h"
 #include "ingest/file/reader.h"
+#include "ingest/record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -298,7 +299,7 @@ static bool find_lost(struct look *l, struct known_file **lost, struct err *e)
 
 /* ---- what is next? */
 
-/* The time at which the log was last counted, in ns; INT64_MAX: never. */
+/* The time at which the log was last counted, in ns, or up to an hour before; INT64_MAX: never. */
 static int64_t last_counted_ns(const struct look *l)
 {
     int64_t last_ms = -1;
@@ -307,7 +308,7 @@ static int64_t last_counted_ns(const struct look *l)
         if (strcmp(r->label, l->log->path) == 0 && r->latest_ms > last_ms)
             last_ms = r->latest_ms;
     }
-    return last_ms < 0 ? INT64_MAX : (last_ms - l->log->future_max_ms) * 1000000;
+    return last_ms < 0 ? INT64_MAX : record_clock_since(last_ms, l->log->future_max_ms) * 1000000;
 }
 
 /* The newest change of a known rotated file; -1: none is known. */

@@ -209,7 +209,7 @@ static bool has_unpacked(const struct listing *l, const struct family_file *f)
     struct slice bare = slice_text(f->path);
     (void)take_packing(&bare);
     for (size_t i = 0; i < l->count; i++) {
-        if (slice_is(bare, l->list[i].file.path))
+        if (l->list[i].file.path != NULL && slice_is(bare, l->list[i].file.path))
             return true;
     }
     return false;
@@ -219,7 +219,13 @@ static void take_files(struct family *f, struct listing *l)
 {
     qsort(l->list, l->count, sizeof *l->list, compare_age);
     for (size_t i = 0; i < l->count; i++) {
-        if (l->list[i].file.is_packed && has_unpacked(l, &l->list[i].file))
+        if (!l->list[i].file.is_packed || !has_unpacked(l, &l->list[i].file))
+            continue;
+        free(l->list[i].file.path);
+        l->list[i].file.path = NULL;
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->list[i].file.path == NULL)
             continue;
         f->files = xgrow(f->files, &f->capacity, f->count + 1, sizeof *f->files);
         f->files[f->count++] = l->list[i].file;
