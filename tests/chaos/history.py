@@ -230,8 +230,6 @@ class History:
         self.note("copy by hand")
 
     def start(self):
-        if not os.path.exists(self.log.path):
-            self.log.finish()
         self.daemon.start()
         self.note("start")
         if self.dice.random() < 0.8:
@@ -291,8 +289,9 @@ class History:
         else:
             self.log.write(self.some_lines())
             self.daemon.start()
-        self.note("begin")
-        if not self.wait(self.daemon.total, CAUGHT_UP_S):
+        is_cold = self.dice.random() < 0.1  # it may not have stored anything yet
+        self.note("begin" + " cold" * is_cold)
+        if not self.wait((lambda: b"event=source_opened " in self.daemon.log()) if is_cold else self.daemon.total, CAUGHT_UP_S):
             raise Ended("counted nothing of its first log")
 
     def finish(self):

@@ -41,9 +41,10 @@ class Habits:
     bare: bool  # at times, that is its only one for a while
     window: bool  # lines may be written between a copy and the truncation
     absent: bool  # the writer makes the new log, a moment after the old one was renamed
+    breaks: bool  # at times a packer is killed: what it has written stays beside the file, for ever
 
     def words(self):
-        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent") if getattr(self, name)]
+        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent", "breaks") if getattr(self, name)]
         return " ".join([self.mode, self.pack or "plain", *flags, f"keep={self.keep}"])
 
 
@@ -57,7 +58,7 @@ def draw_habits(dice):
                   olddir=dice.random() < 0.25, keep=3 if dice.random() < 0.25 else 99, real=real, header=header,
                   bare=header and dice.random() < 0.15,
                   window=mode == "copytruncate" and dice.random() < 0.4,
-                  absent=mode == "create" and not real and dice.random() < 0.2)
+                  absent=mode == "create" and not real and dice.random() < 0.2, breaks=bool(pack) and not real and dice.random() < 0.15)
 
 
 @dataclasses.dataclass
@@ -205,7 +206,11 @@ class Log:
         return os.path.join(self.old, NAME + self.day.strftime(self.habits.dates))
 
     def rotated(self):
-        """Paths of what was rotated, the newest first."""
+        """Paths of what was rotated, the newest first; without what packers have left."""
+        paths = self.all_rotated()
+        return [path for path in paths if os.path.splitext(path)[0] not in paths]
+
+    def all_rotated(self):
         names = [name for name in os.listdir(self.old) if ROTATED.fullmatch(name) and name != NAME]
         if self.habits.dates:
             return [os.path.join(self.old, name) for name in sorted(names, reverse=True)]
@@ -215,21 +220,26 @@ class Log:
         """Make room for the next rotated file, and delete the oldest."""
         if self.habits.pack and self.habits.delay:
             for path in self.rotated():
-                if path.endswith(".log.1") or self.habits.dates and not path.endswith(PACKED[self.habits.pack]):
+                if path.endswith(".log.1") or self.habits.dates and not path.endswith(tuple(PACKED.values())):
                     yield from self.pack(path)
         if self.habits.dates:
             self.day += datetime.timedelta(days=1)
         else:
-            for path in reversed(self.rotated()):
+            for path in reversed(self.all_rotated()):
                 head, number, *tail = os.path.basename(path)[len("access."):].split(".")
                 os.rename(path, os.path.join(self.old, ".".join(["access", head, str(int(number) + 1), *tail])))
         room = self.habits.keep - (1 if self.habits.dates else 0)
-        for path in self.rotated():
-            name = os.path.basename(path)
-            if self.rotated().index(path) >= room if self.habits.dates else int(name.split(".")[2]) > room:
-                os.remove(path)
+        for place, path in enumerate(self.rotated()):
+            if place >= room if self.habits.dates else int(os.path.basename(path).split(".")[2]) > room:
+                self.remove(path)
                 self.aged = True
         yield
+
+    def remove(self, path):
+        os.remove(path)
+        for suffix in PACKED.values():
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path + suffix)
 
     def copy_and_truncate(self):
         with open(self.path, "rb") as source, open(self.newest(), "wb", buffering=0) as copy:
@@ -254,9 +264,9 @@ class Log:
 
     def pack(self, path):
         """As logrotate does, which lets the packed file be seen while it grows, and deletes the other one then."""
-        if not os.path.exists(path):  # it was deleted
-            return
         packed = path + PACKED[self.habits.pack]
+        if os.path.exists(packed):  # a packer has left it
+            return
         with open(path, "rb") as source:
             data = subprocess.run([self.habits.pack, "-c"], stdin=source, stdout=subprocess.PIPE, check=True).stdout
         status = os.stat(path)
@@ -264,11 +274,12 @@ class Log:
             half = self.dice.randrange(len(data) + 1)
             file.write(data[:half])
             yield
+            if self.habits.breaks and self.dice.random() < 0.4:
+                return
             file.write(data[half:])
         os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
         yield
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
+        os.remove(path)
 
     def run_logrotate(self):
         habits = self.habits
@@ -302,7 +313,7 @@ class Log:
             numbers, _ = numbers_of(path)
             os.truncate(path, 0)
         else:
-            os.remove(path)
+            self.remove(path)
         self.gone.append(Gone(os.path.basename(path), set(numbers), path == self.path or self.habits.dates))
 
     def copy_by_hand(self):
