@@ -341,7 +341,7 @@ class History:
             why = f"{dict(where)}, lines {ranges(left)}; {header} of {sum(headers.values())} header lines"
             return Verdict("LEFT" if told else "SILENT", f"not counted though there: {why}")
         missing = set(range(1, self.log.count + 1)) - set(present) - set(counted) - self.log.free - open_ended
-        hidden = set().union(*(gone.numbers for gone in self.log.gone if gone.can_hide and not gone.numbers & set(counted)))
+        hidden = set().union(*(gone.numbers for gone in self.log.gone if self.log.hides(gone, counted)))
         unexplained = missing.difference(*(gone.numbers for gone in self.log.gone))
         if unexplained and not self.log.aged:
             raise RuntimeError(f"the harness does not know where lines {ranges(unexplained)} are")

@@ -63,15 +63,15 @@ def draw_habits(dice):
 
 @dataclasses.dataclass
 class Gone:
-    """Lines that were deleted with a file; nobody can know of them, unless some of the file was counted."""
+    """Lines that were deleted with a file."""
     what: str
     numbers: set
-    can_hide: bool  # no gap in the names shows that the file was there
+    can_hide: bool  # no gap in the names shows that the file was there, if nothing of it was counted
 
 
 class Log:
-    """`free`: numbers of lines that may be counted or not, but never twice; `gone`: what was deleted by hand; `aged`: rotations
-    deleted the oldest; `missed_by_copy`: lines were in the log between a copy and the truncation, and nowhere else. `lock` keeps the writer's thread out while nothing may be written."""
+    """`free`: numbers of lines that may be counted or not, but never twice; `gone`: what was deleted by hand; `copies`: the lines of
+    copies made by hand, which may be taken for a file that is gone; `aged`: rotations deleted the oldest; `missed_by_copy`: lines were in the log between a copy and the truncation, and nowhere else. `lock` keeps the writer's thread out while nothing may be written."""
 
     def __init__(self, home, dice, habits, linger_s):
         self.dice, self.habits, self.linger_s, self.lock = dice, habits, linger_s, threading.RLock()
@@ -82,7 +82,7 @@ class Log:
         self.path, self.rotation, self.rotations, self.renamed_at = os.path.join(self.folder, NAME), None, 0, None
         self.count = self.headers = 0
         self.half, self.in_window, self.aged, self.missed_by_copy = None, False, False, False
-        self.free, self.gone, self.day = set(), [], datetime.datetime.now() - datetime.timedelta(days=400)
+        self.free, self.gone, self.copies, self.day = set(), [], [], datetime.datetime.now() - datetime.timedelta(days=400)
         self.header_line = HEADER % time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime()).encode()
         self.file = self.open()
 
@@ -317,9 +317,16 @@ class Log:
         self.gone.append(Gone(os.path.basename(path), set(numbers), path == self.path or self.habits.dates))
 
     def copy_by_hand(self):
-        shutil.copy(self.path, self.path + self.dice.choice((".bak", ".old.txt", "_copy", ".2026-backup")))
+        path = self.path + self.dice.choice((".bak", ".old.txt", "_copy", ".2026-backup"))
+        shutil.copy(self.path, path)
+        self.copies.append(set(numbers_of(path)[0]))
 
     # ---- the judge's side
+
+    def hides(self, gone, counted):
+        """Can nobody know that the file was there, or that it had more lines?"""
+        known = gone.numbers & set(counted)
+        return any(known <= copy for copy in self.copies) if known else gone.can_hide
 
     def present(self):
         """({number: file} of the whole lines, {file: its header lines}, numbers of last lines without a line feed)."""
