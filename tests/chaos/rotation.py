@@ -71,7 +71,9 @@ class Gone:
 
 class Log:
     """`free`: numbers of lines that may be counted or not, but never twice; `gone`: what was deleted by hand; `copies`: the lines of
-    copies made by hand, which may be taken for a file that is gone; `aged`: rotations deleted the oldest; `missed_by_copy`: lines were in the log between a copy and the truncation, and nowhere else. `lock` keeps the writer's thread out while nothing may be written."""
+    copies made by hand, which may be taken for a file that is gone; `aged`: rotations deleted the oldest; `missed_by_copy`: lines were
+    in the log between a copy and the truncation, and nowhere else. `lock` keeps the writer's thread out while nothing may be
+    written."""
 
     def __init__(self, home, dice, habits, linger_s):
         self.dice, self.habits, self.linger_s, self.lock = dice, habits, linger_s, threading.RLock()
