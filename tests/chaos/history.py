@@ -165,7 +165,8 @@ class History:
         self.daemon, self.begun = Daemon(home, speed), time.monotonic()
         olddir = f", olddir: {self.log.old}" if self.habits.olddir else ""
         with open(os.path.join(home, "tallyd.yaml"), "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(path=self.log.path, olddir=olddir, flush=dice.choice(("200ms", "1s", "3s"))))
+            path = os.path.join(self.log.folder, "*.log") if dice.random() < 0.15 else self.log.path
+            file.write(CONFIG.format(path=path, olddir=olddir, flush=dice.choice(("200ms", "1s", "3s"))))
 
     def note(self, what):
         self.done[what.split()[0]] += 1
