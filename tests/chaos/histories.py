@@ -15,9 +15,10 @@ still there, and compares that with the store (history.py, rotation.py). A histo
     DOUBLED        a line was counted more than once
     FALSE ALARM    a loss was told, and nothing was ever deleted
     MUTE           a loss is told in the log, and not in the metrics
+    DIFFERS        each line is counted once, but `tallyd verify` with all files says otherwise
     ENDED          the daemon ended with an unexpected status, or did not answer
 
-The last six are bad: the status is 1, and the folder with logs, store and moves is kept. With --speed=N the daemon's monotonic clock
+The last seven are bad: the status is 1, and the folder with logs, store and moves is kept. With --speed=N the daemon's monotonic clock
 runs N times as fast (build/hurry.so), since it waits some seconds for the last lines of each renamed file. With --results rows of
 bench/RESULTS.md, or another FILE, say what was found.
 """
@@ -41,7 +42,7 @@ from results import commit, measure, rows_of  # noqa: E402
 
 COMMAND = "make histories"
 HEAD = ("rotated by", "histories", "first seed", "played", "lines", *GOOD, "silent", "doubled", "other failures", "date", "commit")
-WORDS = (*GOOD, "SILENT", "LEFT", "DOUBLED", "FALSE ALARM", "MUTE", "ENDED", "BROKEN")
+WORDS = (*GOOD, "SILENT", "LEFT", "DOUBLED", "FALSE ALARM", "MUTE", "DIFFERS", "ENDED", "BROKEN")
 TEXT = """
 ## Random histories of a followed log
 

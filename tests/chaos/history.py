@@ -279,7 +279,14 @@ class History:
             self.finish()
         except Ended as error:
             return Verdict("ENDED", str(error))
-        return self.judge()
+        verdict, is_whole = self.judge(), not (self.log.free or self.log.gone or self.log.aged)
+        return self.verify() or verdict if verdict.word == "exact" and is_whole else verdict
+
+    def verify(self):
+        """Bad if `tallyd verify` finds differences although all files are there."""
+        done = subprocess.run([*command(), "verify", "-c", "tallyd.yaml", *self.log.rotated(), self.log.path], cwd=self.home,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=TIMEOUT_S)
+        return Verdict("DIFFERS", done.stdout.decode(errors="replace")[-1000:]) if done.returncode != EX_OK else None
 
     def begin(self):
         """Until the daemon knows the log."""
