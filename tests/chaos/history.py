@@ -131,6 +131,11 @@ class Daemon:
         if status != EX_OK:
             raise Ended(f"ended with status {status} after SIGTERM: {self.last_words()}")
 
+    def has_opened(self):
+        """Has it opened a file?"""
+        self.check()
+        return b"event=source_opened " in self.log()
+
     def total(self):
         """Lines counted."""
         first, last = span()
@@ -299,7 +304,7 @@ class History:
             self.daemon.start()
         is_cold = self.dice.random() < 0.1  # it may not have stored anything yet
         self.note("begin" + " cold" * is_cold)
-        if not self.wait((lambda: b"event=source_opened " in self.daemon.log()) if is_cold else self.daemon.total, CAUGHT_UP_S):
+        if not self.wait(self.daemon.has_opened if is_cold else self.daemon.total, CAUGHT_UP_S):
             raise Ended("counted nothing of its first log")
 
     def finish(self):
