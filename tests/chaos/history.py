@@ -170,7 +170,7 @@ class History:
         self.daemon, self.begun = Daemon(home, speed), time.monotonic()
         olddir = f", olddir: {self.log.old}" if self.habits.olddir else ""
         with open(os.path.join(home, "tallyd.yaml"), "w", encoding="utf-8") as file:
-            path = os.path.join(self.log.folder, "*.log") if dice.random() < 0.15 else self.log.path
+            path = os.path.join(self.log.folder, "*.log") if self.habits.glob else self.log.path
             file.write(CONFIG.format(path=path, olddir=olddir, flush=dice.choice(("200ms", "1s", "3s"))))
 
     def note(self, what):
@@ -302,9 +302,8 @@ class History:
         else:
             self.log.write(self.some_lines())
             self.daemon.start()
-        is_cold = self.dice.random() < 0.1  # it may not have stored anything yet
-        self.note("begin" + " cold" * is_cold)
-        if not self.wait(self.daemon.has_opened if is_cold else self.daemon.total, CAUGHT_UP_S):
+        self.note("begin")
+        if not self.wait(self.daemon.has_opened if self.habits.cold else self.daemon.total, CAUGHT_UP_S):
             raise Ended("counted nothing of its first log")
 
     def finish(self):

@@ -42,9 +42,11 @@ class Habits:
     window: bool  # lines may be written between a copy and the truncation
     absent: bool  # the writer makes the new log, a moment after the old one was renamed
     breaks: bool  # at times a packer is killed: what it has written stays beside the file, for ever
+    glob: bool  # the configuration names the log by a pattern
+    cold: bool  # at first the daemon may be killed before it has stored anything
 
     def words(self):
-        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent", "breaks") if getattr(self, name)]
+        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent", "breaks", "glob", "cold") if getattr(self, name)]
         return " ".join([self.mode, self.pack or "plain", *flags, f"keep={self.keep}"])
 
 
@@ -58,7 +60,8 @@ def draw_habits(dice):
                   olddir=dice.random() < 0.25, keep=3 if dice.random() < 0.25 else 99, real=real, header=header,
                   bare=header and dice.random() < 0.15,
                   window=mode == "copytruncate" and dice.random() < 0.4,
-                  absent=mode == "create" and not real and dice.random() < 0.2, breaks=bool(pack) and not real and dice.random() < 0.15)
+                  absent=mode == "create" and not real and dice.random() < 0.2, breaks=bool(pack) and not real and dice.random() < 0.15,
+                  glob=dice.random() < 0.15, cold=dice.random() < 0.1)
 
 
 @dataclasses.dataclass

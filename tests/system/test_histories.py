@@ -37,7 +37,7 @@ class Histories(unittest.TestCase):
 def habits(**changes):
     """Of a plain log that is rotated by create, but for the changes."""
     plain = Habits(mode="create", pack="", delay=False, dates="", olddir=False, keep=99, real=False, header=True, bare=False, window=False,
-                   absent=False, breaks=False)
+                   absent=False, breaks=False, glob=False, cold=False)
     return dataclasses.replace(plain, **changes)
 
 
