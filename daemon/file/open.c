@@ -250,6 +250,15 @@ static bool is_one_file(const struct follow *fo, const struct followed *f, struc
     return false;
 }
 
+/* Has a new file still the first bytes that it had? A known one has: its bytes before the position were compared. */
+static bool begins_as_found(const struct followed *f, const struct survey_answer *a)
+{
+    struct slice head;
+    struct err ignored;
+    return a->range.to > 0 ||
+           (reader_head(f->source.reader, &head, &ignored) && identity_matches(a->head, head));
+}
+
 /* Open what the survey found. If another file has its place since, look again. */
 static bool open_found(struct follow *fo, struct followed *f, struct err *e)
 {
@@ -260,7 +269,7 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         make_name_unique(fo, f, &a->range);
     if (!source_open_at(&f->source, a->path, &a->range, &options, &raced))
         return true;
-    if (!input_is(f->source.in, a->device, a->inode)) {
+    if (!input_is(f->source.in, a->device, a->inode) || !begins_as_found(f, a)) {
         source_close(&f->source);
         return true;
     }

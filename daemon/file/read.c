@@ -226,6 +226,18 @@ static bool waits_itself(const struct follow *fo)
     return fo->turn_count == 1 && followed_is_stdin(fo->turn[0]);
 }
 
+/* Put a file that is new to the store into a batch before it has a line: from then on the store knows that it is
+ * followed. */
+static void put_new(struct follow *fo, struct followed *f)
+{
+    if (f->range.state == RANGE_UNCHANGED || f->is_in_batch || f->answer.what == SURVEY_NOTHING)
+        return;
+    if (fo->feed.open.range_count == 0)
+        feed_begin(&fo->feed, follow_now_ms(fo));
+    add_range(fo, f);
+    advance(fo, f);
+}
+
 /* Read one file for a while. False: end the thread. *read: something was read. */
 static bool read_file(struct follow *fo, struct followed *f, bool *read)
 {
@@ -235,6 +247,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
         leave(fo, f, follow_now_ms(fo), FOLLOWED_LEFT);
         return true;
     }
+    put_new(fo, f);
     for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
         int64_t at_ms = follow_now_ms(fo);
         heartbeat_turn(fo->feed.lane.heartbeat);
@@ -331,6 +344,11 @@ void *follow_read(void *context)
     struct lanes *ls = fo->feed.lane.lanes;
     while (!follow_is_ending(fo) && turn(fo))
         continue;
+    take_list(fo);
+    for (size_t i = 0; i < fo->turn_count; i++) {
+        if (is_open(fo, fo->turn[i]))
+            put_new(fo, fo->turn[i]);
+    }
     (void)!feed_drain(&fo->feed, LANE_FOREVER_MS);
     heartbeat_rest(fo->feed.lane.heartbeat);
     pthread_mutex_lock(&ls->lock);

@@ -19,6 +19,7 @@
 /* A file, and what it is. */
 struct sighting {
     struct family_file file;  /* its path is owned */
+    char *bytes;              /* its first bytes, as many as `head` says; owned */
     struct identity head;     /* length 0: it is empty, or cannot be read */
     struct known_file *known; /* NULL: never seen */
     struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
@@ -140,6 +141,7 @@ static void sight(struct look *l, struct sighting *s)
     if (head.len == 0)
         return;
     s->head = identity_of(head);
+    s->bytes = memcpy(xmalloc(head.len), head.ptr, head.len);
     s->has_more = true;
     for (size_t i = 0; i < l->known->count; i++)
         compare(l, s, &l->known->files[i], head);
@@ -166,18 +168,55 @@ static void sight_log(struct look *l)
     sight(l, &l->at_path);
 }
 
+static void forget(struct sighting *s)
+{
+    free(s->file.path);
+    free(s->bytes);
+    *s = (struct sighting){0};
+}
+
+/* Do two files begin alike, as far as the shorter one goes? */
+static bool begin_alike(const struct sighting *a, const struct sighting *b)
+{
+    size_t len = a->head.len < b->head.len ? a->head.len : b->head.len;
+    return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
+}
+
+/* Two files that differ continue one known file: of that only a header was counted that many have. The one that
+ * ends where it does is it, else the older one. */
+static void resolve(struct sighting *older, struct sighting *newer)
+{
+    if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
+        return;
+    struct sighting *other = older->has_more && !newer->has_more ? older : newer;
+    other->alike = other->known;
+    other->known = NULL;
+    other->has_more = true;
+}
+
+static void resolve_all(struct look *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t n = i + 1; n < l->count; n++)
+            resolve(&l->rotated[i], &l->rotated[n]);
+        resolve(&l->rotated[i], &l->at_path);
+    }
+    l->newest = -1;
+    for (size_t i = 0; i < l->count; i++)
+        l->newest = l->rotated[i].known != NULL ? (int64_t)i : l->newest;
+}
+
 static void add_sighting(struct look *l, struct family_file *f)
 {
     l->rotated = xgrow(l->rotated, &l->capacity, l->count + 1, sizeof *l->rotated);
     l->rotated[l->count] = (struct sighting){.file = *f};
     f->path = NULL;
     sight(l, &l->rotated[l->count]);
-    if (l->rotated[l->count].known != NULL)
-        l->newest = (int64_t)l->count;
     l->count++;
 }
 
-/* The file that is held open has its place behind the newest known one, unless it is listed. */
+/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says when it was
+ * written. */
 static void sight_held(struct look *l)
 {
     char path[64];
@@ -192,25 +231,26 @@ static void sight_held(struct look *l)
                                .changed_ns =
                                    status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
     bool is_listed = is_other_log(l, &file);
-    for (size_t i = 0; i < l->count && !is_listed; i++)
-        is_listed = l->rotated[i].file.device == file.device && l->rotated[i].file.inode == file.inode;
-    if (is_listed) {
-        free(file.path);
-        return;
-    }
-    int64_t newest = l->newest;
     add_sighting(l, &file);
     struct sighting held = l->rotated[l->count - 1];
-    size_t at = (size_t)(newest + 1);
-    memmove(l->rotated + at + 1, l->rotated + at, (l->count - 1 - at) * sizeof held);
+    size_t at = l->count - 1;
+    for (size_t i = 0; i + 1 < l->count && !is_listed; i++)
+        is_listed = begin_alike(&l->rotated[i], &held);
+    while (at > 0 && l->rotated[at - 1].file.changed_ns > held.file.changed_ns) {
+        l->rotated[at] = l->rotated[at - 1];
+        at--;
+    }
     l->rotated[at] = held;
-    l->newest = held.known != NULL ? (int64_t)at : newest;
+    if (!is_listed)
+        return;
+    forget(&l->rotated[at]);
+    memmove(l->rotated + at, l->rotated + at + 1, (l->count - 1 - at) * sizeof held);
+    l->count--;
 }
 
 static bool sight_rotated(struct look *l, struct err *e)
 {
     struct family family;
-    l->newest = -1;
     if (!family_list(&family, l->log->path, l->log->olddir, e))
         return false;
     for (size_t i = 0; i < family.count; i++) {
@@ -219,6 +259,7 @@ static bool sight_rotated(struct look *l, struct err *e)
     }
     family_fini(&family);
     sight_held(l);
+    resolve_all(l);
     return true;
 }
 
@@ -270,7 +311,7 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         add_sighting(l, &all.files[i]);
         found = l->rotated[l->count - 1].known == f;
         if (!found)
-            free(l->rotated[--l->count].file.path);
+            forget(&l->rotated[--l->count]);
     }
     l->newest = newest;
     if (found) {
@@ -483,8 +524,8 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
     sight_log(&l);
     bool good = sight_rotated(&l, e) && decide(&l, a, e);
     for (size_t i = 0; i < l.count; i++)
-        free(l.rotated[i].file.path);
-    free(l.at_path.file.path);
+        forget(&l.rotated[i]);
+    forget(&l.at_path);
     free(l.rotated);
     return good;
 }

@@ -14,8 +14,8 @@
 #define RAW_BYTES ((size_t)64 * 1024)
 #define STOP_MS   100 /* interval at which a wait checks *stop */
 
-/* Bytes before the end that are compared before more is read behind it: a log that was truncated and has grown
- * again has others there. */
+/* Bytes that are compared before what was read behind them counts: a log that was truncated and has grown again
+ * has others there. */
 #define LAST_BYTES 512
 
 struct input {
@@ -34,8 +34,8 @@ struct input {
     int64_t position, raw_position;
     char last[LAST_BYTES]; /* the last bytes before `position`, if it is plain */
     size_t last_len;
-    bool is_at_end, is_truncated; /* of a file that can grow */
-    size_t raw_from, raw_to;      /* range of `raw` that was read to detect the packing and is not used yet */
+    bool is_truncated;       /* of a file that can grow */
+    size_t raw_from, raw_to; /* range of `raw` that was read to detect the packing and is not used yet */
     char raw[RAW_BYTES];
 };
 
@@ -178,15 +178,14 @@ static bool has_same_before(const struct input *in, int64_t position)
            memcmp(now, in->last, in->last_len) == 0;
 }
 
-/* Read on. Bytes behind an end that was reached before count only if the bytes before it are the same. */
+/* Read on. What is read counts only if the bytes before it are the same as before. */
 static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     int64_t from = in->raw_position;
-    bool was_at_end = in->is_at_end && in->is_regular && in->read_fn == read_really;
+    bool may_be_truncated = in->is_regular && in->read_fn == read_really;
     if (in->is_truncated || !read_raw(in, buf, cap, got, e))
         return in->is_truncated;
-    in->is_at_end = *got == 0;
-    if (*got == 0 || !was_at_end || has_same_before(in, from))
+    if (*got == 0 || !may_be_truncated || has_same_before(in, from))
         return true;
     in->is_truncated = true;
     *got = 0;
@@ -242,7 +241,6 @@ static bool seek(struct input *in, int64_t position, struct err *e)
         return err_set(e, EX_IOERR, "cannot seek in %s: %s", in->name, strerror(errno));
     in->position = in->raw_position = position;
     in->raw_from = in->raw_to = in->last_len = 0;
-    in->is_at_end = false;
     return true;
 }
 
