@@ -200,6 +200,20 @@ class MongoKafka(MongoKafkaCase):
     def test_one_that_is_woken_claims_once_more(self):
         self.check_woken_at((b"findAndModify", b".owner\0"))
 
+    def test_one_that_is_woken_joins_once_more(self):
+        """It had looked for others, and the last thing that it looked for before it joins is newer generations."""
+        self.check_woken_at((b"\x02find\0", b"reports\0", b"projection\0", b"generation\0"))
+
+    def test_one_name_in_two_databases(self):
+        """Neither finds the other in its database. They take the place from each other, and that ends."""
+        first = self.run_daemon()
+        self.url += "b"
+        self.configure_mongo(member=", instance: one")
+        self.run_daemon()
+        self.assertEqual(EX_CONFIG, first.wait(TIMEOUT_S))
+        self.assertIn("another tallyd has joined the group under the same kafka.instance: give each its own", self.read("log.1").decode())
+        self.stop()
+
     def test_topic_created_again_while_it_is_paused(self):
         """In a group, too: nothing of the new topic is counted as if it were the old one's."""
         feed = self.feeds[0]

@@ -12,9 +12,9 @@
  * Running : if two such writers were let in, the earlier one had been silent for longer than a lease, and
  *           ends: EX_CONFIG. A writer also ends if the database has a newer generation of one of its reports.
  *           If two writers have one kafka.instance (twins), the earlier one ends.
- * Woken   : a writer may be paused after it has looked here, and claim partitions when its twin has them. The
- *           later twin does not end because of that: it claims again. The earlier one ends when it looks here
- *           the next time.
+ * Woken   : a writer may be paused after it has looked here, and go on when its twin has its place. Then it
+ *           claims partitions once more, or joins the group once more. The later twin does not end because of
+ *           that: it claims and joins again. The earlier one ends when it looks here the next time.
  */
 #pragma once
 
