@@ -14,8 +14,8 @@
  *          `next`. Kafka's committed offsets follow for lag tools; tallyd does not read them.
  * Errors : a cluster or topic that is away is waited for. EX_DATAERR: a topic was re-created, or lost records
  *          that were not counted. A final store error ends consume_run(). A batch that the store refuses
- *          because another daemon took over ends only the session. EX_CONFIG: another daemon has this one's
- *          place in the group, or counts what must not be counted beside it (store_meet()).
+ *          because another daemon took over ends only the session. EX_CONFIG: store_meet() refuses this one,
+ *          or another daemon takes its place in the group twice within ten minutes.
  */
 #pragma once
 

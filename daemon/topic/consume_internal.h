@@ -24,6 +24,7 @@ struct consume {
     int64_t rechecked_ms; /* monotonic time of the last look at idle partitions */
     int64_t unproven;     /* times that witnesses were out of reach */
     int64_t rebalances;
+    int64_t fenced_ms; /* monotonic time at which another last took this one's place in the group; 0: never */
     bool is_disturbed; /* something ended the session: pause before the next */
     enum status_state state;
     pthread_t housekeeper;

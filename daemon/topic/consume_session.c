@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LAST_COMMIT_MS 1000 /* wait for the last commits of offsets */
-#define PAUSE_MS       50   /* part of a pause, between two looks at the files */
+#define LAST_COMMIT_MS 1000             /* wait for the last commits of offsets */
+#define PAUSE_MS       50               /* part of a pause, between two looks at the files */
+#define CONTESTED_MS   (10 * MINUTE_MS) /* fenced again within this time: two daemons take turns */
 
 static bool is_stopping(const struct consume *c)
 {
@@ -292,27 +293,38 @@ static void note_unfit(struct consume *c)
     }
 }
 
-/* Name the daemon that has this one's place in the group, from the store. */
-static void name_other(struct consume *c, struct err *e)
+/* Another daemon has joined the group under this one's name: may this one join again? Not if the store says
+ * that the other came later; then *e names it. Otherwise the other may have been paused before it joined, and
+ * ends when it asks the store. If it does not end, it counts into another store: the second time is final. */
+static bool may_rejoin(struct consume *c, struct err *e)
 {
     struct err named;
-    if (e->code == EX_CONFIG && !store_meet(c->engine->options.store, &named) && named.code == EX_CONFIG)
+    int64_t now_ms = clock_mono_ms(c->engine->feeds.lanes.clock);
+    bool is_contested = c->fenced_ms > 0 && now_ms - c->fenced_ms < CONTESTED_MS;
+    c->fenced_ms = now_ms;
+    if (!store_meet(c->engine->options.store, &named) && named.code == EX_CONFIG) {
         *e = named;
+        return false;
+    }
+    return !is_contested;
 }
 
 /* Log what ended the intakes. False: the error is final. After a retryable error the next session finds out
  * whether it persists. */
 static bool heed_failures(struct consume *c, struct err *e)
 {
+    bool is_fenced = false;
     for (size_t i = 0; i < c->intake_count; i++) {
         const struct intake *in = &c->intakes[i];
-        if (in->has_failed && !in->error.retryable) {
+        if (!in->has_failed)
+            continue;
+        if (!in->error.retryable) {
             *e = in->error;
-            name_other(c, e);
-            return false;
+            if (e->code != EX_CONFIG || (!is_fenced && !may_rejoin(c, e)))
+                return false;
+            is_fenced = true; /* one session's fences are one */
         }
-        if (in->has_failed)
-            log_session_end(c, &in->error);
+        log_session_end(c, &in->error);
     }
     return true;
 }

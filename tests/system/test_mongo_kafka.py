@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -115,8 +116,9 @@ class MongoKafka(MongoKafkaCase):
         gone = self.wait_for(ended, bool, alive=False)
         self.assertEqual([EX_CONFIG], [daemon.returncode for daemon in gone])
         self.process, = set(daemons) - set(gone)
-        self.log_name = f"log.{1 + daemons.index(self.process)}"
-        said = b"".join(self.read(f"log.{number}") for number in (1, 2)).decode()
+        before = self.starts - len(daemons)
+        self.log_name = f"log.{before + 1 + daemons.index(self.process)}"
+        said = b"".join(self.read(f"log.{before + number}") for number in (1, 2)).decode()
         self.assertRegex(said, r"\ntallyd run: .*another tallyd has taken this one's place under the same kafka.instance, writer "
                          rf"w\d+ \(process {self.process.pid} on {socket.gethostname()}, group {self.group}, instance one, "
                          "since .*: give each its own")
@@ -165,6 +167,52 @@ class MongoKafka(MongoKafkaCase):
         self.send(300)
         self.one_ends(first, second)
         self.check_all(*self.feeds)
+
+    def check_woken_at(self, request):
+        """The first daemon is paused at a request to the server, which gets it when the second one has its place."""
+        self.send(300)
+        self.run_daemon()
+        self.wait_counted(*self.feeds)
+        self.stop()  # from now on the topics are known, and each partition begins when the group gives it
+        held, released = threading.Event(), threading.Event()
+        self.addCleanup(released.set)
+
+        def answer(piece):
+            if not held.is_set() and all(part in piece for part in request):
+                held.set()
+                released.wait(TIMEOUT_S)
+
+        with mongocase.proxy.Proxy(self.server.port, answer=answer) as between:
+            self.write("first.yaml", self.read("tallyd.yaml").replace(b":%d/" % self.server.port, b":%d/" % between.port))
+            first = self.run_daemon("-c", "first.yaml", consuming=False)
+            self.assertTrue(held.wait(TIMEOUT_S), self.said())
+            first.send_signal(signal.SIGSTOP)
+            second = self.run_daemon()
+            self.send(300)
+            self.wait_counted(*self.feeds)
+            released.set()
+            first.send_signal(signal.SIGCONT)
+            self.send(300)
+            self.one_ends(first, second)
+            self.assertIs(second, self.process)
+            self.check_all(*self.feeds)
+
+    def test_one_that_is_woken_claims_once_more(self):
+        self.check_woken_at((b"findAndModify", b".owner\0"))
+
+    def test_one_that_is_woken_joins_once_more(self):
+        """It had looked for others, and the last thing that it looked for before it joins is newer generations."""
+        self.check_woken_at((b"\x02find\0", b"reports\0", b"projection\0", b"generation\0"))
+
+    def test_one_name_in_two_databases(self):
+        """Neither finds the other in its database. They take the place from each other, and that ends."""
+        first = self.run_daemon()
+        self.url += "b"
+        self.configure_mongo(member=", instance: one")
+        self.run_daemon()
+        self.assertEqual(EX_CONFIG, first.wait(TIMEOUT_S))
+        self.assertIn("another tallyd has joined the group under the same kafka.instance: give each its own", self.read("log.1").decode())
+        self.stop()
 
     def test_topic_created_again_while_it_is_paused(self):
         """In a group, too: nothing of the new topic is counted as if it were the old one's."""

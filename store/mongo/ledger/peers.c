@@ -229,6 +229,11 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
     return true;
 }
 
+static bool came_later(const struct mongo_store *m, const bson_t *ledger, const char *slot)
+{
+    return number_of(ledger, slot, "who.since") > m->writer.since_ms;
+}
+
 static bool refuse_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
 {
     char other[MONGO_WRITER_BYTES];
@@ -244,7 +249,7 @@ bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
     const struct pair p = {m, m->reports, m->store.report_count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, m->writer.slot) == 0 || number_of(ledger, slot, "who.since") <= m->writer.since_ms ||
+        if (strcmp(slot, m->writer.slot) == 0 || !came_later(m, ledger, slot) ||
             !mongo_slot_is_others(m, ledger, slot))
             continue;
         if (is_twin(m, ledger, slot))
@@ -311,7 +316,7 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
 {
     char other[MONGO_WRITER_BYTES];
     const char *group = text_of(ledger, owner, "group"), *why = "which is configured to count it, too";
-    if (is_twin(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
+    if (is_twin(m, ledger, owner) && came_later(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
         return refuse_twin(m, ledger, owner, e);
     if (m->writer.who.group != NULL && group != NULL)
         why = strcmp(m->writer.who.group, group) == 0 ? "to which the group assigned it"

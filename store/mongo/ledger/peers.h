@@ -11,7 +11,10 @@
  *           other may be about to end. `since` is set when a writer is let in.
  * Running : if two such writers were let in, the earlier one had been silent for longer than a lease, and
  *           ends: EX_CONFIG. A writer also ends if the database has a newer generation of one of its reports.
- *           If two writers have one kafka.instance, the earlier one ends, as in Kafka.
+ *           If two writers have one kafka.instance (twins), the earlier one ends.
+ * Woken   : a writer may be paused after it has looked here, and go on when its twin has its place. Then it
+ *           claims partitions once more, or joins the group once more. The later twin does not end because of
+ *           that: it claims and joins again. The earlier one ends when it looks here the next time.
  */
 #pragma once
 
@@ -37,8 +40,8 @@ bool mongo_meet(struct store *st, struct err *e);
 /* Describes a writer as far as its slot does: "writer w3 (process 4711 on web-2, group tallyd, instance two,
  * since 2026-11-23T07:01:02Z)". */
 const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char buf[MONGO_WRITER_BYTES]);
-/* Sets *e to why `owner`, and not this writer, has `what`. The error is EX_CONFIG if both have one
- * kafka.instance, else EX_TEMPFAIL. Returns false. */
+/* Sets *e to why `owner`, and not this writer, has `what`. The error is EX_CONFIG if `owner` is a twin that
+ * was let in later, else EX_TEMPFAIL. Returns false. */
 bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const char *what, const char *owner,
                       struct err *e);
 /* Another writer has the slot, as the ledger says: forgets the slot. Returns false. */
