@@ -51,8 +51,8 @@ struct config_source {
     struct raw raw;
 };
 
-/* A value from the environment or a file: its key ("store.url", "sources.access.path.0"), and its reference as
- * written. */
+/* A value from the environment or a file: its key ("store.url", "sources.access.path.0"), and its reference
+ * as written. */
 struct config_reference {
     char *key, *text;
 };

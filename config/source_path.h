@@ -1,9 +1,9 @@
 /* source_path.h - does a file belong to a source, and which fields does its name set? Import, verify and the
  * follower ask.
  *
- * Match  : a path matches as it is written; or else its real path does (realpath(3)), behind the real path of
- *          the folder with which the pattern begins. A path that does not exist is taken for a real one, such as
- *          the label that a file was counted under.
+ * Match  : a path matches as it is written; or else its real path does (realpath(3)), behind the real path
+ *          of the folder with which the pattern begins. A path that does not exist is taken for a real one: it
+ *          may be the label under which a file was counted.
  * Errors : none; a file that cannot be resolved does not match.
  */
 #pragma once

@@ -14,10 +14,10 @@ struct store_options setup_store(const struct config *c);
 struct store_writer setup_writer(const struct config *c);
 /* Documents that `run` preallocates. An import would write the next period anyway. */
 struct prealloc_options setup_prealloc(const struct config *c);
-/* Decoding of a file's lines: the first source with a pattern that matches this path (or with other_path, which may be NULL), else the
- * first file source, else [auto]. "-" is the source of type stdin. */
+/* Decoding of a file's lines: the first source with a pattern that matches this path (or other_path, which
+ * may be NULL), else the first file source, else [auto]. "-" is the source of type stdin. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
-/* The fields that the name of a file sets (or else other_path, which may be NULL), if it matches a pattern of a
+/* The fields that a file's path sets (or else other_path, which may be NULL), if it matches a pattern of a
  * source. The caller frees them with constants_fini(). */
 void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k);
 /* Raw events of a file; NULL: none. */

@@ -36,8 +36,8 @@ struct worker {
 void worker_init(struct worker *w, uint32_t number, struct lanes *lanes, const struct report *reports,
                  size_t report_count, const struct worker_options *options);
 void worker_fini(struct worker *w);
-/* Change the decoding from here on, and the constant fields of its events; both are borrowed. Pre: no events are
- * pending (as between two calls of worker_count()). */
+/* Change the decoding from here on, and the constant fields of its events; both are borrowed. Pre: no events
+ * are pending (as between two calls of worker_count()). */
 void worker_set_decode(struct worker *w, const struct decode *d, const struct constants *constants);
 /* Count the lines of w->block; events later than latest_ms are rejected. */
 void worker_count(struct worker *w, int64_t latest_ms);

@@ -34,13 +34,13 @@ struct chain *chain_new(const struct decode *d, size_t line_max);
 void chain_free(struct chain *c);
 
 /* Puts these fields into every event from here on, in place of those of the line; NULL: none. They are
- * borrowed until they are set anew, and cost nothing to set: the files of one source may share a chain. Pre: no
- * event that was decoded is waiting to be counted. */
+ * borrowed until they are set anew, and cost nothing to set: the files of one source may share a chain. Pre:
+ * no event that was decoded is waiting to be counted. */
 void chain_set_constants(struct chain *c, const struct constants *constants);
 
 /* The fast path for sources that find lines themselves: the decoder of a line, if records are plain lines and
- * the configuration adds nothing but constants. The caller checks the line's length. Valid until constants are
- * set. NULL: chain_start() and chain_next() are needed. */
+ * the configuration adds nothing but constants. The caller checks the line's length. Valid until constants
+ * are set. NULL: chain_start() and chain_next() are needed. */
 struct decoder *chain_decoder(struct chain *c);
 
 /* Starts a message; or a line of a file, as a record with only its value (and offset). */

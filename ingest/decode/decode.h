@@ -16,8 +16,8 @@
  *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
  *           to the event of the last step; if the origin has a text, it replaces the event's field.
  *           `timestamp` is in seconds, "1286721442.000".
- * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name. It
- *           must be a built-in field that is just a text, or an own field, and have no origin here.
+ * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
+ *           It must be a built-in field that is just a text, or an own field, and have no origin here.
  * Open    : [json] and [metric] also fill every known own field without an origin here, from the member /NAME
  *           or the tag NAME. So a report with `by: [name, userid]` needs no `fields`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
