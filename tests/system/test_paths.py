@@ -5,7 +5,7 @@ name, whatever the lines say and however the file is named on the command line."
 import os
 import unittest
 
-from harness import EX_CONFIG, Case
+from harness import Case
 
 DIFFERENCES, NOT_GIVEN = 1, 2
 CONFIG = b"""
@@ -69,10 +69,6 @@ class Paths(Case):
         self.assertEqual({("www.example.org", "access"): 3}, self.counts())
         said = self.tallyd("verify", "-c", "tallyd.yaml", "--decode", "vhost_combined", "sites/www.example.org/access.log")
         self.assertIn(": 0 differences", said)
-
-    def test_run_refuses_what_it_cannot_follow(self):
-        self.tallyd("run", "-c", "tallyd.yaml", "--listen", "127.0.0.1:0", status=EX_CONFIG)
-        self.assertIn("tallyd run: sources.app.path: `run` follows one file per source", self.err)
 
 
 if __name__ == "__main__":
