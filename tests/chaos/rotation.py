@@ -30,24 +30,24 @@ ROTATED = re.compile(r"access\.log(?:\.\d+|-\d{8}(?:-\d+)?)?(\.gz|\.zst|\.bz2|\.
 @dataclasses.dataclass(frozen=True)
 class Habits:
     """How a log is written and rotated, for the whole of a history."""
-    mode: str  # create, or copytruncate
-    pack: str  # a key of PACKED; empty: not packed
-    delay: bool  # the newest rotated file is not packed yet
-    dates: str  # the dateformat of names; empty: numbers
-    olddir: bool
-    keep: int  # rotated files, before the oldest is deleted
-    real: bool  # by the real logrotate
-    header: bool  # each log begins with the same line
-    bare: bool  # at times, that is its only one for a while
-    window: bool  # lines may be written between a copy and the truncation
-    absent: bool  # the writer makes the new log, a moment after the old one was renamed
-    breaks: bool  # at times a packer is killed: what it has written stays beside the file, for ever
-    glob: bool  # the configuration names the log by a pattern
-    cold: bool  # at first the daemon may be killed before it has stored anything
+    mode: str = "create"  # or copytruncate
+    pack: str = ""  # a key of PACKED; empty: not packed
+    dates: str = ""  # the dateformat of names; empty: numbers
+    keep: int = 99  # rotated files, before the oldest is deleted
+    delay: bool = False  # the newest rotated file is not packed yet
+    olddir: bool = False
+    real: bool = False  # by the real logrotate
+    header: bool = False  # each log begins with the same line
+    bare: bool = False  # at times, that is its only one for a while
+    window: bool = False  # lines may be written between a copy and the truncation
+    absent: bool = False  # the writer makes the new log, a moment after the old one was renamed
+    breaks: bool = False  # at times a packer is killed: what it has written stays beside the file, for ever
+    glob: bool = False  # the configuration names the log by a pattern
+    cold: bool = False  # at first the daemon may be killed before it has stored anything
 
     def words(self):
-        flags = [name for name in ("delay", "dates", "olddir", "real", "header", "bare", "window", "absent", "breaks", "glob", "cold") if getattr(self, name)]
-        return " ".join([self.mode, self.pack or "plain", *flags, f"keep={self.keep}"])
+        flags = [name for name, value in dataclasses.asdict(self).items() if value is True]
+        return " ".join([self.mode, self.pack or "plain", *(["dates"] if self.dates else []), *flags, f"keep={self.keep}"])
 
 
 def draw_habits(dice):

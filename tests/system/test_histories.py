@@ -5,7 +5,6 @@ tests/chaos/histories.py plays many more of the same histories; TALLYD_ROUNDS sa
 """
 
 import argparse
-import dataclasses
 import os
 import random
 import shutil
@@ -34,13 +33,6 @@ class Histories(unittest.TestCase):
         self.assertEqual([], [f"{one.seed}: {one.verdict}" for one in played if not one.verdict.is_good()])
 
 
-def habits(**changes):
-    """Of a plain log that is rotated by create, but for the changes."""
-    plain = Habits(mode="create", pack="", delay=False, dates="", olddir=False, keep=99, real=False, header=True, bare=False, window=False,
-                   absent=False, breaks=False, glob=False, cold=False)
-    return dataclasses.replace(plain, **changes)
-
-
 class StandIn:
     """In place of a daemon: it has counted what the test says."""
 
@@ -54,7 +46,7 @@ class Judge(unittest.TestCase):
     def setUp(self):
         home = tempfile.mkdtemp(prefix="tallyd-test-")
         self.addCleanup(shutil.rmtree, home)
-        self.history = History(home, random.Random(1), 1, habits())
+        self.history = History(home, random.Random(1), 1, Habits(header=True))
         log = self.history.log
         self.addCleanup(log.close)
         log.linger = lambda: None
@@ -102,7 +94,7 @@ class CopyTruncate(unittest.TestCase):
         home = tempfile.mkdtemp(prefix="tallyd-test-")
         self.addCleanup(shutil.rmtree, home)
         self.dice, self.over = random.Random(SEED), threading.Event()
-        self.history = History(home, self.dice, 1, habits(mode="copytruncate", header=False))
+        self.history = History(home, self.dice, 1, Habits(mode="copytruncate"))
         self.addCleanup(self.history.daemon.kill_quietly)
 
     def write(self):
