@@ -232,6 +232,8 @@ class History:
         self.note(f"{'truncate' if path == self.log.path else 'delete'} {os.path.basename(path)} of {ranges(self.log.gone[-1].numbers)}")
 
     def copy(self):
+        if not os.path.exists(self.log.path):
+            self.log.finish()
         self.log.copy_by_hand()
         self.note("copy by hand")
 
@@ -284,7 +286,7 @@ class History:
             self.finish()
         except Ended as error:
             return Verdict("ENDED", str(error))
-        verdict, is_whole = self.judge(), not (self.log.free or self.log.gone or self.log.aged)
+        verdict, is_whole = self.judge(), not (self.log.free or self.log.gone or self.log.aged or self.habits.bare)
         return self.verify() or verdict if verdict.word == "exact" and is_whole else verdict
 
     def verify(self):
