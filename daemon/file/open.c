@@ -124,6 +124,24 @@ static void tell_lost(struct follow *fo, struct followed *f)
     fo->lost++;
 }
 
+/* Other files came after a followed one, and went unseen. */
+static void tell_gap(struct follow *fo, struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES], file[LOG_QUOTE_BYTES];
+    struct survey_answer *a = &f->answer;
+    log_error(
+        "file_lost",
+        "source=%s after=%s before=%s error=\"files of this log may have been deleted before they were seen: "
+        "their lines are lost\" next=\"counting goes on; keep more rotated files\"",
+        log_quote(f->path, label), a->gap_after, log_quote(a->path, file));
+    survey_note_end(&f->survey, a->gap_after, RANGE_LOST);
+    for (size_t i = 0; i < a->ending_count; i++) {
+        if (strcmp(a->endings[i].source, a->gap_after) == 0)
+            a->endings[i].state = RANGE_LOST + fo->host * KNOWN_HOST;
+    }
+    fo->lost++;
+}
+
 /* A file is not found: wait a little, then tell it. False: counting cannot go on. */
 static bool miss(struct follow *fo, struct followed *f, struct err *e)
 {
@@ -279,6 +297,8 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
     warn_of_unreadable(f);
+    if (a->has_gap)
+        tell_gap(fo, f);
     begin_reading(fo, f);
     return true;
 }

@@ -1,267 +1,15 @@
 #include "daemon/file/survey.h"
 
-#include "base/check.h"
 #include "base/mem.h"
-#include "daemon/source.h"
-#include "ingest/file/family.h"
-#include "ingest/file/input_unpack.h"
-#include "ingest/file/reader.h"
+#include "daemon/file/survey_internal.h"
 #include "ingest/record.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 /* Two rotated files that changed within this time may have been written in the other order than begun. */
 #define CLOSE_NS (INT64_C(600) * 1000000000)
-
-/* A file, and what it is. */
-struct sighting {
-    struct family_file file;  /* its path is owned */
-    char *bytes;              /* its first bytes, as many as `head` says; owned */
-    struct identity head;     /* length 0: it is empty, or cannot be read */
-    struct known_file *known; /* NULL: never seen */
-    struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
-    bool has_more;            /* it has bytes that were not counted */
-};
-
-struct look {
-    struct survey *survey;
-    const struct survey_log *log;
-    const struct known *known;
-    struct sighting *rotated; /* oldest first */
-    size_t count, capacity;
-    struct sighting at_path; /* the log itself; without a path if there is none */
-    int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
-    size_t unreadable;       /* number of files that could not be read */
-    struct err unreadable_why;
-};
-
-/* ---- which file is it? */
-
-/* Is it another log, or the position of one? Its files may begin as this one's do. */
-static bool is_another(const struct look *l, const char *path)
-{
-    return strcmp(path, l->log->path) != 0 && l->log->is_log(l->log->context, path);
-}
-
-/* Has the file the bytes before the position that were counted? *has_more: there are more behind it. */
-static bool continues(const struct family_file *file, const struct known_file *f, struct reader *rd,
-                      bool *has_more)
-{
-    struct err ignored;
-    struct block block;
-    uint32_t len;
-    *has_more = false;
-    if (file->is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        input_unpack_has_size(file->path, f->range.to))
-        return true; /* no need to unpack it */
-    if ((!file->is_packed && file->size < f->range.to) || !reader_skip(rd, f->range.to, &ignored))
-        return false;
-    uint64_t hash = identity_tail(reader_tail(rd), &len);
-    if (len != f->range.tail_len || hash != f->range.tail_hash)
-        return false;
-    block_init(&block, IDENTITY_TAIL_BYTES_MAX);
-    *has_more =
-        file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : file->size > f->range.to;
-    block_fini(&block);
-    return true;
-}
-
-/* Is the file this known one? It begins as that. */
-static bool is_it(const struct look *l, struct sighting *s, const struct known_file *f, bool *has_more)
-{
-    struct err ignored;
-    *has_more = false;
-    if (s != &l->at_path && !s->file.is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        s->file.size < f->range.to)
-        return true; /* a copy that misses its end */
-    struct input *in = input_open(s->file.path, &ignored);
-    if (in == NULL)
-        return false;
-    struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
-    bool is = continues(&s->file, f, rd, has_more);
-    reader_free(rd);
-    input_close(in);
-    return is;
-}
-
-static bool begins_as(struct identity id, struct identity whole, struct slice head)
-{
-    return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
-}
-
-static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
-{
-    bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
-    bool begins_so = begins_as(f->head, s->head, head);
-    if (begins_so && !is_own && is_another(l, f->range.label))
-        return;
-    if (begins_so && is_it(l, s, f, &has_more)) {
-        if (s->known != NULL && s->known->range.to > f->range.to)
-            return;
-        s->known = f;
-        s->has_more = has_more;
-    } else if (is_own && (begins_so || begins_as(f->first, s->head, head))) {
-        s->alike = f;
-    }
-}
-
-static bool is_done(const struct survey *s, const struct family_file *f)
-{
-    for (size_t i = 0; i < s->done_count; i++) {
-        if (s->done[i].device == f->device && s->done[i].inode == f->inode && s->done[i].size == f->size)
-            return true;
-    }
-    return false;
-}
-
-/* Read the first bytes of a file, unpacked. */
-static struct slice read_head(struct look *l, const char *path, char buf[IDENTITY_PREFIX_BYTES_MAX])
-{
-    struct err e;
-    size_t got = 1, len = 0;
-    struct input *in = input_open(path, &e);
-    bool good = in != NULL;
-    while (good && got > 0 && len < IDENTITY_PREFIX_BYTES_MAX) {
-        good = input_read(in, buf + len, IDENTITY_PREFIX_BYTES_MAX - len, &got, &e);
-        len += good ? got : 0;
-    }
-    input_close(in);
-    if (!good && e.code != EX_NOINPUT && l->unreadable++ == 0)
-        l->unreadable_why = e;
-    return slice_of(buf, len);
-}
-
-static void sight(struct look *l, struct sighting *s)
-{
-    char buf[IDENTITY_PREFIX_BYTES_MAX];
-    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(buf, 0);
-    if (head.len == 0)
-        return;
-    s->head = identity_of(head);
-    s->bytes = memcpy(xmalloc(head.len), head.ptr, head.len);
-    s->has_more = true;
-    for (size_t i = 0; i < l->known->count; i++)
-        compare(l, s, &l->known->files[i], head);
-    s->has_more = s->has_more && !is_done(l->survey, &s->file);
-}
-
-/* ---- what is there? */
-
-static bool is_other_log(const struct look *l, const struct family_file *f)
-{
-    return is_another(l, f->path) || (l->at_path.file.path != NULL && f->device == l->at_path.file.device &&
-                                      f->inode == l->at_path.file.inode);
-}
-
-static void sight_log(struct look *l)
-{
-    struct stat status;
-    if (stat(l->log->path, &status) != 0 || !S_ISREG(status.st_mode))
-        return;
-    l->at_path.file = (struct family_file){.path = xstrdup(l->log->path),
-                                           .device = status.st_dev,
-                                           .inode = status.st_ino,
-                                           .size = status.st_size};
-    sight(l, &l->at_path);
-}
-
-static void forget(struct sighting *s)
-{
-    free(s->file.path);
-    free(s->bytes);
-    *s = (struct sighting){0};
-}
-
-/* Do two files begin alike, as far as the shorter one goes? */
-static bool begin_alike(const struct sighting *a, const struct sighting *b)
-{
-    size_t len = a->head.len < b->head.len ? a->head.len : b->head.len;
-    return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
-}
-
-/* Two files that differ continue one known file: of that only a header was counted that many have. The one that
- * ends where it does is it, else the older one. */
-static void resolve(struct sighting *older, struct sighting *newer)
-{
-    if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
-        return;
-    struct sighting *other = older->has_more && !newer->has_more ? older : newer;
-    other->alike = other->known;
-    other->known = NULL;
-    other->has_more = true;
-}
-
-static void resolve_all(struct look *l)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        for (size_t n = i + 1; n < l->count; n++)
-            resolve(&l->rotated[i], &l->rotated[n]);
-        resolve(&l->rotated[i], &l->at_path);
-    }
-    l->newest = -1;
-    for (size_t i = 0; i < l->count; i++)
-        l->newest = l->rotated[i].known != NULL ? (int64_t)i : l->newest;
-}
-
-static void add_sighting(struct look *l, struct family_file *f)
-{
-    l->rotated = xgrow(l->rotated, &l->capacity, l->count + 1, sizeof *l->rotated);
-    l->rotated[l->count] = (struct sighting){.file = *f};
-    f->path = NULL;
-    sight(l, &l->rotated[l->count]);
-    l->count++;
-}
-
-/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says when it was
- * written. */
-static void sight_held(struct look *l)
-{
-    char path[64];
-    struct stat status;
-    if (l->log->held_fd < 0 || fstat(l->log->held_fd, &status) != 0)
-        return;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", l->log->held_fd);
-    struct family_file file = {.path = xstrdup(path),
-                               .device = status.st_dev,
-                               .inode = status.st_ino,
-                               .size = status.st_size,
-                               .changed_ns =
-                                   status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
-    bool is_listed = is_other_log(l, &file);
-    add_sighting(l, &file);
-    struct sighting held = l->rotated[l->count - 1];
-    size_t at = l->count - 1;
-    for (size_t i = 0; i + 1 < l->count && !is_listed; i++)
-        is_listed = begin_alike(&l->rotated[i], &held);
-    while (at > 0 && l->rotated[at - 1].file.changed_ns > held.file.changed_ns) {
-        l->rotated[at] = l->rotated[at - 1];
-        at--;
-    }
-    l->rotated[at] = held;
-    if (!is_listed)
-        return;
-    forget(&l->rotated[at]);
-    memmove(l->rotated + at, l->rotated + at + 1, (l->count - 1 - at) * sizeof held);
-    l->count--;
-}
-
-static bool sight_rotated(struct look *l, struct err *e)
-{
-    struct family family;
-    if (!family_list(&family, l->log->path, l->log->olddir, e))
-        return false;
-    for (size_t i = 0; i < family.count; i++) {
-        if (!is_other_log(l, &family.files[i]))
-            add_sighting(l, &family.files[i]);
-    }
-    family_fini(&family);
-    sight_held(l);
-    resolve_all(l);
-    return true;
-}
 
 /* ---- the file that was followed before */
 
@@ -306,12 +54,12 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
     if (!family_list_all(&all, l->log->path, l->log->olddir, e))
         return false;
     for (size_t i = 0; i < all.count && !found; i++) {
-        if (is_other_log(l, &all.files[i]))
+        if (look_is_log(l, &all.files[i]))
             continue;
-        add_sighting(l, &all.files[i]);
+        look_add(l, &all.files[i]);
         found = l->rotated[l->count - 1].known == f;
         if (!found)
-            forget(&l->rotated[--l->count]);
+            sighting_fini(&l->rotated[--l->count]);
     }
     l->newest = newest;
     if (found) {
@@ -436,6 +184,51 @@ static void find_endings(const struct look *l, const struct sighting *next, stru
     }
 }
 
+/* ---- files that came and went while nobody looked */
+
+static bool is_held(const struct look *l, const struct sighting *s)
+{
+    struct stat status;
+    return l->log->held_fd >= 0 && fstat(l->log->held_fd, &status) == 0 && status.st_dev == s->file.device &&
+           status.st_ino == s->file.inode;
+}
+
+/* The followed file was read to its end, and is gone: others may have come and gone after it, unless the next one
+ * was seen in its place. */
+static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
+{
+    if (next == &l->at_path || next->known != NULL || is_held(l, next))
+        return NULL;
+    for (size_t i = 0; i < l->known->count; i++) {
+        const struct known_file *f = &l->known->files[i];
+        if (is_followed(l, f) && !is_sighted(l, f) && end_of(l->survey, f) == RANGE_ENDED)
+            return f;
+    }
+    return NULL;
+}
+
+/* The newest known file before the next one, if a number between theirs is missing. */
+static const struct known_file *find_gap(const struct look *l, const struct sighting *next)
+{
+    const struct sighting *before = NULL;
+    int64_t number = next == &l->at_path ? 0 : next->file.number, least = INT64_MAX;
+    if (next->known != NULL || number < 0)
+        return NULL;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct sighting *s = &l->rotated[i];
+        if (s->file.number == 0 && next == &l->at_path)
+            return NULL; /* numbers begin at 0 here */
+        if (s->file.number <= number)
+            continue;
+        least = s->file.number < least ? s->file.number : least;
+        before = s->known != NULL && s->file.number == least ? s : before;
+    }
+    bool is_gap = before != NULL && before->file.number == least && least > number + 1 &&
+                  is_followed(l, before->known) && end_of(l->survey, before->known) != RANGE_LOST &&
+                  (next == &l->at_path || before->file.changed_ns <= next->file.changed_ns);
+    return is_gap ? before->known : NULL;
+}
+
 static void answer_file(const struct look *l, const struct sighting *s, struct survey_answer *a)
 {
     snprintf(a->path, sizeof a->path, "%s", s->file.path);
@@ -452,6 +245,11 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     snprintf(a->range.label, sizeof a->range.label, "%s", l->log->path);
     if (!a->is_known || s->known->state == RANGE_UNCHANGED)
         a->range.state = RANGE_FOLLOWED + l->log->host * KNOWN_HOST;
+    const struct known_file *gone = find_gone(l, s);
+    gone = gone != NULL ? gone : find_gap(l, s);
+    a->has_gap = gone != NULL;
+    if (a->has_gap)
+        snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->range.source);
     find_endings(l, s, a);
 }
 
@@ -521,12 +319,8 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
     struct look l = {.survey = s, .log = log, .known = k};
     *a = (struct survey_answer){0};
     forget_ends(s, k);
-    sight_log(&l);
-    bool good = sight_rotated(&l, e) && decide(&l, a, e);
-    for (size_t i = 0; i < l.count; i++)
-        forget(&l.rotated[i]);
-    forget(&l.at_path);
-    free(l.rotated);
+    bool good = look_sight(&l, e) && decide(&l, a, e);
+    look_fini(&l);
     return good;
 }
 
@@ -538,6 +332,12 @@ void survey_note_done(struct survey *s, const struct survey_answer *a, int64_t s
 
 void survey_note_end(struct survey *s, const char *source, enum range_state state)
 {
+    for (size_t i = 0; i < s->end_count; i++) {
+        if (strcmp(s->ends[i].source, source) == 0) {
+            s->ends[i].state = state;
+            return;
+        }
+    }
     s->ends = xgrow(s->ends, &s->end_capacity, s->end_count + 1, sizeof *s->ends);
     struct survey_end *end = &s->ends[s->end_count++];
     snprintf(end->source, sizeof end->source, "%s", source);

@@ -71,8 +71,10 @@ struct survey_answer {
     char path[PATH_MAX]; /* ROTATED, LOG: the file */
     dev_t device;        /* which it is */
     ino_t inode;
-    bool is_known;        /* go on at range.to */
-    bool is_final;        /* nobody writes to it any more */
+    bool is_known; /* go on at range.to */
+    bool is_final; /* nobody writes to it any more */
+    bool has_gap;  /* files came before it, and went unseen, after the source that is named here */
+    char gap_after[RANGE_SOURCE_BYTES];
     struct identity head; /* of its first bytes */
     size_t unreadable;    /* number of files that cannot be read; `why` says what of the first */
     struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */

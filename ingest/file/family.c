@@ -217,7 +217,8 @@ static bool has_unpacked(const struct listing *l, const struct family_file *f)
 
 static void take_files(struct family *f, struct listing *l)
 {
-    qsort(l->list, l->count, sizeof *l->list, compare_age);
+    if (l->count > 0)
+        qsort(l->list, l->count, sizeof *l->list, compare_age);
     for (size_t i = 0; i < l->count; i++) {
         if (!l->list[i].file.is_packed || !has_unpacked(l, &l->list[i].file))
             continue;
@@ -228,7 +229,8 @@ static void take_files(struct family *f, struct listing *l)
         if (l->list[i].file.path == NULL)
             continue;
         f->files = xgrow(f->files, &f->capacity, f->count + 1, sizeof *f->files);
-        f->files[f->count++] = l->list[i].file;
+        f->files[f->count] = l->list[i].file;
+        f->files[f->count++].number = l->list[i].number;
         l->list[i].file.path = NULL;
     }
 }

@@ -29,6 +29,7 @@ struct family_file {
     ino_t inode;
     int64_t size, changed_ns; /* at the time of the listing */
     bool is_packed;           /* by its name */
+    int64_t number;           /* in its name; -1: none */
 };
 
 struct family {

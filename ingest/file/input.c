@@ -341,7 +341,7 @@ enum input_fate input_fate(struct input *in)
     if (in->is_truncated || own.st_size < in->raw_position)
         return INPUT_TRUNCATED;
     bool is_there = stat(in->name, &now) == 0;
-    bool is_other = is_there && now.st_size > 0 && !is_same(&now, &own);
+    bool is_other = is_there && !is_same(&now, &own);
     if (in->next_fd >= 0)
         return is_other && !is_same(&now, &in->next) ? INPUT_RENAMED_AGAIN : INPUT_RENAMED;
     if (!is_other)

@@ -68,7 +68,7 @@ bool input_is_regular(const struct input *in);
 /* The fate of a file that can grow. */
 enum input_fate {
     INPUT_STANDS,
-    INPUT_RENAMED,       /* its path has another file, which is not empty, or none: logs were rotated */
+    INPUT_RENAMED,       /* its path has another file, or none: logs were rotated */
     INPUT_RENAMED_AGAIN, /* the other file was renamed, too: nobody writes to this one any more */
     INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated */
 };

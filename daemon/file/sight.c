@@ -1,0 +1,244 @@
+/* Which files of a log are there, and which known file is each? */
+#include "base/check.h"
+#include "base/mem.h"
+#include "daemon/file/survey_internal.h"
+#include "ingest/file/input_unpack.h"
+#include "ingest/file/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- which file is it? */
+
+/* Is it another log, or the position of one? Its files may begin as this one's do. */
+static bool is_another(const struct look *l, const char *path)
+{
+    return strcmp(path, l->log->path) != 0 && l->log->is_log(l->log->context, path);
+}
+
+/* Has the file the bytes before the position that were counted? *has_more: there are more behind it. */
+static bool continues(const struct family_file *file, const struct known_file *f, struct reader *rd,
+                      bool *has_more)
+{
+    struct err ignored;
+    struct block block;
+    uint32_t len;
+    *has_more = false;
+    if (file->is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
+        input_unpack_has_size(file->path, f->range.to))
+        return true; /* no need to unpack it */
+    if ((!file->is_packed && file->size < f->range.to) || !reader_skip(rd, f->range.to, &ignored))
+        return false;
+    uint64_t hash = identity_tail(reader_tail(rd), &len);
+    if (len != f->range.tail_len || hash != f->range.tail_hash)
+        return false;
+    block_init(&block, IDENTITY_TAIL_BYTES_MAX);
+    *has_more =
+        file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : file->size > f->range.to;
+    block_fini(&block);
+    return true;
+}
+
+/* Is the file this known one? It begins as that. */
+static bool is_it(const struct look *l, struct sighting *s, const struct known_file *f, bool *has_more)
+{
+    struct err ignored;
+    *has_more = false;
+    if (s != &l->at_path && !s->file.is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
+        s->file.size < f->range.to)
+        return true; /* a copy that misses its end */
+    struct input *in = input_open(s->file.path, &ignored);
+    if (in == NULL)
+        return false;
+    struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
+    bool is = continues(&s->file, f, rd, has_more);
+    reader_free(rd);
+    input_close(in);
+    return is;
+}
+
+static bool begins_as(struct identity id, struct identity whole, struct slice head)
+{
+    return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
+}
+
+static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
+{
+    bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
+    bool begins_so = begins_as(f->head, s->head, head);
+    if (begins_so && !is_own && is_another(l, f->range.label))
+        return;
+    if (begins_so && is_it(l, s, f, &has_more)) {
+        if (s->known != NULL && s->known->range.to > f->range.to)
+            return;
+        s->known = f;
+        s->has_more = has_more;
+    } else if (is_own && (begins_so || (s->head.len < f->head.len && begins_as(f->first, s->head, head)))) {
+        s->alike = f;
+    }
+}
+
+static bool is_done(const struct survey *s, const struct family_file *f)
+{
+    for (size_t i = 0; i < s->done_count; i++) {
+        if (s->done[i].device == f->device && s->done[i].inode == f->inode && s->done[i].size == f->size)
+            return true;
+    }
+    return false;
+}
+
+/* Read the first bytes of a file, unpacked. */
+static struct slice read_head(struct look *l, const char *path, char buf[IDENTITY_PREFIX_BYTES_MAX])
+{
+    struct err e;
+    size_t got = 1, len = 0;
+    struct input *in = input_open(path, &e);
+    bool good = in != NULL;
+    while (good && got > 0 && len < IDENTITY_PREFIX_BYTES_MAX) {
+        good = input_read(in, buf + len, IDENTITY_PREFIX_BYTES_MAX - len, &got, &e);
+        len += good ? got : 0;
+    }
+    input_close(in);
+    if (!good && e.code != EX_NOINPUT && l->unreadable++ == 0)
+        l->unreadable_why = e;
+    return slice_of(buf, len);
+}
+
+static void sight(struct look *l, struct sighting *s)
+{
+    char buf[IDENTITY_PREFIX_BYTES_MAX];
+    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(buf, 0);
+    if (head.len == 0)
+        return;
+    s->head = identity_of(head);
+    s->bytes = memcpy(xmalloc(head.len), head.ptr, head.len);
+    s->has_more = true;
+    for (size_t i = 0; i < l->known->count; i++)
+        compare(l, s, &l->known->files[i], head);
+    s->has_more = s->has_more && !is_done(l->survey, &s->file);
+}
+
+/* ---- what is there? */
+
+bool look_is_log(const struct look *l, const struct family_file *f)
+{
+    return is_another(l, f->path) || (l->at_path.file.path != NULL && f->device == l->at_path.file.device &&
+                                      f->inode == l->at_path.file.inode);
+}
+
+static void sight_log(struct look *l)
+{
+    struct stat status;
+    if (stat(l->log->path, &status) != 0 || !S_ISREG(status.st_mode))
+        return;
+    l->at_path.file = (struct family_file){.path = xstrdup(l->log->path),
+                                           .device = status.st_dev,
+                                           .inode = status.st_ino,
+                                           .size = status.st_size};
+    sight(l, &l->at_path);
+}
+
+void sighting_fini(struct sighting *s)
+{
+    free(s->file.path);
+    free(s->bytes);
+    *s = (struct sighting){0};
+}
+
+/* Do two files begin alike, as far as the shorter one goes? */
+static bool begin_alike(const struct sighting *a, const struct sighting *b)
+{
+    size_t len = a->head.len < b->head.len ? a->head.len : b->head.len;
+    return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
+}
+
+/* Two files that differ continue one known file: of that only a header was counted that many have. The one that
+ * ends where it does is it, else the older one. */
+static void resolve(struct sighting *older, struct sighting *newer)
+{
+    if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
+        return;
+    struct sighting *other = older->has_more && !newer->has_more ? older : newer;
+    other->alike = other->known;
+    other->known = NULL;
+    other->has_more = true;
+}
+
+static void resolve_all(struct look *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t n = i + 1; n < l->count; n++)
+            resolve(&l->rotated[i], &l->rotated[n]);
+        resolve(&l->rotated[i], &l->at_path);
+    }
+    l->newest = -1;
+    for (size_t i = 0; i < l->count; i++)
+        l->newest = l->rotated[i].known != NULL ? (int64_t)i : l->newest;
+}
+
+void look_add(struct look *l, struct family_file *f)
+{
+    l->rotated = xgrow(l->rotated, &l->capacity, l->count + 1, sizeof *l->rotated);
+    l->rotated[l->count] = (struct sighting){.file = *f};
+    f->path = NULL;
+    sight(l, &l->rotated[l->count]);
+    l->count++;
+}
+
+/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says when it was
+ * written. */
+static void sight_held(struct look *l)
+{
+    char path[64];
+    struct stat status;
+    if (l->log->held_fd < 0 || fstat(l->log->held_fd, &status) != 0)
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", l->log->held_fd);
+    struct family_file file = {.path = xstrdup(path),
+                               .device = status.st_dev,
+                               .inode = status.st_ino,
+                               .size = status.st_size,
+                               .changed_ns =
+                                   status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
+    bool is_listed = look_is_log(l, &file);
+    look_add(l, &file);
+    struct sighting held = l->rotated[l->count - 1];
+    size_t at = l->count - 1;
+    for (size_t i = 0; i + 1 < l->count && !is_listed; i++)
+        is_listed = begin_alike(&l->rotated[i], &held);
+    while (at > 0 && l->rotated[at - 1].file.changed_ns > held.file.changed_ns) {
+        l->rotated[at] = l->rotated[at - 1];
+        at--;
+    }
+    l->rotated[at] = held;
+    if (!is_listed)
+        return;
+    sighting_fini(&l->rotated[at]);
+    memmove(l->rotated + at, l->rotated + at + 1, (l->count - 1 - at) * sizeof held);
+    l->count--;
+}
+
+bool look_sight(struct look *l, struct err *e)
+{
+    struct family family;
+    sight_log(l);
+    if (!family_list(&family, l->log->path, l->log->olddir, e))
+        return false;
+    for (size_t i = 0; i < family.count; i++) {
+        if (!look_is_log(l, &family.files[i]))
+            look_add(l, &family.files[i]);
+    }
+    family_fini(&family);
+    sight_held(l);
+    resolve_all(l);
+    return true;
+}
+
+void look_fini(struct look *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        sighting_fini(&l->rotated[i]);
+    sighting_fini(&l->at_path);
+    free(l->rotated);
+}

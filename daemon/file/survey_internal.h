@@ -1,0 +1,40 @@
+/* survey_internal.h - shared by the files of survey.h: the files that are there, each with what it is.
+ *
+ *   sight.c    finds the files of a log, and recognises them
+ *   survey.c   decides what is next
+ */
+#pragma once
+
+#include "daemon/file/survey.h"
+#include "ingest/file/family.h"
+
+/* A file, and what it is. */
+struct sighting {
+    struct family_file file;  /* its path is owned */
+    char *bytes;              /* its first bytes, as many as `head` says; owned */
+    struct identity head;     /* length 0: it is empty, or cannot be read */
+    struct known_file *known; /* NULL: never seen */
+    struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
+    bool has_more;            /* it has bytes that were not counted */
+};
+
+struct look {
+    struct survey *survey;
+    const struct survey_log *log;
+    const struct known *known;
+    struct sighting *rotated; /* oldest first */
+    size_t count, capacity;
+    struct sighting at_path; /* the log itself; without a path if there is none */
+    int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
+    size_t unreadable;       /* number of files that could not be read */
+    struct err unreadable_why;
+};
+
+/* Find and recognise the log and its rotated files. Fill in all but the first three members. */
+bool look_sight(struct look *l, struct err *e) MUST_CHECK;
+/* Recognise one more file as the last of `rotated`. It takes over file->path. */
+void look_add(struct look *l, struct family_file *file);
+/* Is it the log itself, or another one? */
+bool look_is_log(const struct look *l, const struct family_file *file);
+void look_fini(struct look *l);
+void sighting_fini(struct sighting *s);
