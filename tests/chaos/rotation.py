@@ -43,7 +43,6 @@ class Habits:
     absent: bool = False  # the writer makes the new log, a moment after the old one was renamed
     breaks: bool = False  # at times a packer is killed: what it has written stays beside the file, for ever
     glob: bool = False  # the configuration names the log by a pattern
-    cold: bool = False  # at first the daemon may be killed before it has stored anything
 
     def words(self):
         flags = [name for name, value in dataclasses.asdict(self).items() if value is True]
@@ -61,7 +60,7 @@ def draw_habits(dice):
                   bare=header and dice.random() < 0.15,
                   window=mode == "copytruncate" and dice.random() < 0.4,
                   absent=mode == "create" and not real and dice.random() < 0.2, breaks=bool(pack) and not real and dice.random() < 0.15,
-                  glob=dice.random() < 0.15, cold=dice.random() < 0.1)
+                  glob=dice.random() < 0.15)
 
 
 @dataclasses.dataclass
