@@ -82,10 +82,14 @@ static bool drop_report(const struct request *rq, const char *name, int generati
     if (st == NULL)
         return false;
     bool good = store_drop(st, name, generation, rq->dry_run, &d, e);
-    if (good)
-        printf("%s~%d: %s %s rows of counts, %s bytes, and %s series\n", name, generation,
-               rq->dry_run ? "would drop" : "dropped", units_number((int64_t)d.rows, rows),
-               units_number((int64_t)d.bytes, bytes), units_number((int64_t)d.series, series));
+    const char *verb = rq->dry_run ? "would drop" : "dropped";
+    if (good && st->is_shared)
+        printf("%s~%d: %s %s documents of counts, and %s series\n", name, generation, verb,
+               units_number((int64_t)d.rows, rows), units_number((int64_t)d.series, series));
+    else if (good)
+        printf("%s~%d: %s %s rows of counts, %s bytes, and %s series\n", name, generation, verb,
+               units_number((int64_t)d.rows, rows), units_number((int64_t)d.bytes, bytes),
+               units_number((int64_t)d.series, series));
     store_close(st);
     return good;
 }
@@ -96,9 +100,6 @@ static bool forget_report(const struct request *rq, const struct report *newest,
 {
     if (generation == 0)
         generation = newest->generation;
-    if (generation > newest->generation)
-        return err_set(e, EX_NOINPUT, "the newest generation of report \"%s\" in the store is %d",
-                       newest->name, newest->generation);
     if (generation == newest->generation && !rq->yes && !rq->dry_run)
         return err_set(
             e, EX_USAGE,
@@ -213,6 +214,8 @@ static bool forget(const struct request *rq, struct store *st, struct err *e)
     int report = parse_report(rq->what, name, &generation) ? store_find_report(st, slice_text(name)) : -1;
     if (report >= 0)
         return forget_report(rq, &st->reports[report], generation, e);
+    if (generation > 0) /* no reader knows a generation that was dropped in part */
+        return drop_report(rq, name, generation, e);
     return find_source(st, rq->what, &position, e) && forget_source(rq, st, &position, e);
 }
 

@@ -21,6 +21,7 @@ struct store_dropped {
     uint64_t series;
 };
 
+/* Any may be NULL: the store does not do it. */
 struct store_forget_ops {
     bool (*begin)(struct store *st, const struct range *of, struct err *e);
     bool (*take)(struct store *st, const struct batch *batch, const bool *reports, struct err *e);

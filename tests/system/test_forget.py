@@ -384,7 +384,7 @@ class Reports(ForgetCase):
     def test_newest_generation_needs_insistence(self):
         for name in "pages", "pages~2", "site":
             self.refuse(EX_USAGE, "--yes", name)
-        self.refuse(EX_NOINPUT, "newest generation", "pages~3")
+        self.refuse(EX_NOINPUT, "no generation 3", "pages~3")
         self.assertIn("site~1: would drop", self.tallied("forget", "--dry-run", "site"))
         self.tallied("forget", "--yes", "site")
         self.tallyd("query", "site", status=EX_USAGE)
