@@ -186,7 +186,7 @@ static bool forget_source(const struct request *rq, const struct store *reports,
                        .path = rq->path != NULL ? rq->path : p->range.label,
                        .stop = stop_catch(),
                        .dry_run = rq->dry_run};
-    f.decode = rq->has_decode ? &rq->decode : setup_decode(rq->config, f.path, p->range.label);
+    struct constants constants;
     if (reports->is_shared)
         return err_set(
             e, EX_UNAVAILABLE,
@@ -198,10 +198,14 @@ static bool forget_source(const struct request *rq, const struct store *reports,
         store_open(rq->config->store.url, STORE_WRITE, reports->reports, reports->report_count, e);
     if (st == NULL)
         return false;
+    setup_constants(rq->config, p->range.label, f.path, &constants);
+    f.constants = &constants;
+    f.decode = rq->has_decode ? &rq->decode : setup_decode(rq->config, p->range.label, f.path);
     bool good = forget_file(&f, st, e);
     if (good)
         print_forgotten(&f, st);
     books_fini(&f.books);
+    constants_fini(&constants);
     store_close(st);
     return good;
 }

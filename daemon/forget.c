@@ -159,21 +159,15 @@ static bool check_report(struct known *k, size_t report, struct err *e)
 }
 
 /* Is the file at the path still the source, as far as it was counted? */
-static bool check_file(const struct forget *f, struct store *st, struct err *e)
+static bool check_file(const struct forget *f, struct err *e)
 {
     struct source src;
-    const char *id = strncmp(f->position->range.source, "id:", 3) == 0 ? f->position->range.source + 3 : NULL;
-    const struct source_options options = {.line_max = (size_t)f->config->limits.line_max,
-                                           .last_line = LAST_LINE_LEAVE,
-                                           .source_id = id,
-                                           .stop = f->stop};
-    if (!source_open(&src, f->path, st, &options, e))
+    const struct source_options options = {
+        .line_max = (size_t)f->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = f->stop};
+    if (!source_open_at(&src, f->path, &f->position->range, &options, e))
         return false;
-    bool is = src.is_known && strcmp(src.range.source, f->position->range.source) == 0;
     source_close(&src);
-    return is || err_set(e, EX_DATAERR,
-                         "%s does not begin as what was counted: it is another file. Name the file by --file",
-                         f->path);
+    return true;
 }
 
 /* The recount of a file. */
@@ -253,6 +247,7 @@ static bool recount_file(struct recounting *rc, struct err *e)
                                        .shard = options.shard,
                                        .abandon = &abandon};
     worker_init(&worker, 0, &lanes, rc->store->reports, rc->store->report_count, &own);
+    worker_set_decode(&worker, rc->forget->decode, rc->forget->constants);
     rc->worker = &worker;
     rc->reader = reader_new(in, options.line_max, LAST_LINE_TAKE);
     bool good = recount_all(rc, e);
@@ -312,7 +307,7 @@ bool forget_file(struct forget *f, struct store *st, struct err *e)
 {
     struct known k;
     books_init(&f->books, st->report_count);
-    bool good = read_known(&k, st, &f->position->range, e) && check_file(f, st, e);
+    bool good = read_known(&k, st, &f->position->range, e) && check_file(f, e);
     for (size_t r = 0; good && r < st->report_count; r++)
         good = check_report(&k, r, e);
     good = good && take_out(f, st, &k, e);

@@ -16,13 +16,14 @@
 #include <stdatomic.h>
 
 struct forget {
-    const struct config *config;     /* limits as when the file was counted */
-    const struct position *position; /* the source to forget */
-    const char *path;                /* where its lines are now */
-    const struct decode *decode;     /* as when it was counted */
-    const atomic_bool *stop;         /* EX_TEMPFAIL once it is true; nothing is changed then */
-    bool dry_run;                    /* do everything but the commit */
-    struct books books;              /* result: what was taken out; books_fini() frees it */
+    const struct config *config;       /* limits as when the file was counted */
+    const struct position *position;   /* the source to forget */
+    const char *path;                  /* where its lines are now */
+    const struct decode *decode;       /* as when it was counted */
+    const struct constants *constants; /* fields of its events; NULL: none */
+    const atomic_bool *stop;           /* EX_TEMPFAIL once it is true; nothing is changed then */
+    bool dry_run;                      /* do everything but the commit */
+    struct books books;                /* result: what was taken out; books_fini() frees it */
 };
 
 /* Pre: the handle is a STORE_WRITE one with every report of the store. */

@@ -179,6 +179,16 @@ class Forget(ForgetCase):
             self.assertIn(": 0 differences", self.tallied("verify", "b.json", store=store))
         self.assertEqual(*answers)
 
+    def test_file_has_the_fields_of_the_name_under_which_it_was_counted(self):
+        self.write("tallyd.yaml", b'sources: {web: {path: "{vhost}.log"}}\nreports: {vhosts: {by: [vhost]}}\n')
+        for name, lines in ("shop.log", 30), ("blog.log", 40):
+            self.tallied("import", "-q", self.write(name, log(self.dice, lines)))
+        both = self.rows("vhosts", "--top", "10")
+        os.rename(self.path("shop.log"), self.path("other.log"))
+        self.tallied("forget", "--file", "other.log", "shop.log")
+        self.assertEqual([row for row in both if row["vhost"] != "shop"],
+                         [row for row in self.rows("vhosts", "--top", "10") if row["value"] != "0"])
+
     def test_what_has_expired_is_left_alone(self):
         config = b"reports: {site: {keep: {minute: 2d, hour: 5d}}, pages: {by: [path], keep: {minute: 2d}}}\n"
         self.write("tallyd.yaml", config)
@@ -277,7 +287,7 @@ class Refused(ForgetCase):
     def test_file_that_is_away_or_another_one(self):
         self.refuse(EX_NOINPUT, "nothing was counted", "c.log")
         self.refuse(EX_NOINPUT, "nothing was counted", "file:4096:0000000000000000")
-        self.refuse(EX_DATAERR, "is another file", "--file", "b.log", "a.log")
+        self.refuse(EX_DATAERR, "another file has the same", "--file", "b.log", "a.log")
         self.refuse(EX_NOINPUT, "c.log", "--file", "c.log", "a.log")
         self.write("a.log", self.a[:-100])
         self.refuse(EX_DATAERR, "is shorter than", "a.log")
