@@ -164,6 +164,47 @@ void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
     }
 }
 
+static bool take_sum(int64_t *to, int64_t from)
+{
+    return *to != INT64_MAX && *to != INT64_MIN && !__builtin_sub_overflow(*to, from, to);
+}
+
+static bool take_count(int64_t *to, int64_t from)
+{
+    return take_sum(to, from) && *to >= 0;
+}
+
+/* *n is the number of the sum's columns. */
+static bool take_sums(const struct measure *m, int64_t *to, const int64_t *from, size_t *n)
+{
+    *n = is_fraction(m) ? 2 : 1;
+    if (!take_sum(&to[0], from[0]))
+        return false;
+    if (*n == 1)
+        return true;
+    to[1] -= from[1];
+    if (to[1] >= 0)
+        return true;
+    to[1] += EVENT_SCALE;
+    return take_sum(&to[0], 1);
+}
+
+bool measure_take(const struct measure *m, int64_t *to, const int64_t *from)
+{
+    size_t n;
+    switch (m->kind) {
+    case MEASURE_COUNT:
+        return take_count(to, from[0]);
+    case MEASURE_SUM:
+        return take_sums(m, to, from, &n);
+    case MEASURE_MEAN:
+        return take_sums(m, to, from, &n) && take_count(&to[n], from[n]) &&
+               (to[n] > 0 || (to[0] == 0 && to[n - 1] == 0));
+    default:
+        return from[0] == 0; /* then the event had no number */
+    }
+}
+
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev)
 {
     int64_t one[MEASURE_COLUMNS_MAX] = {1};

@@ -49,6 +49,9 @@ bool measure_is_sum(const struct measure *m);
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
+/* Takes out of `to` what was merged into it before. False: nothing tells what would be left, as of a min, max
+ * or last, of a sum at an end of int64, or of a count that is too small. `to` is then partly changed. */
+bool measure_take(const struct measure *m, int64_t *to, const int64_t *from);
 /* The value that the columns hold, in units of 1/EVENT_SCALE (number.h). False: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);
 

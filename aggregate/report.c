@@ -172,6 +172,26 @@ void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from
     }
 }
 
+bool report_is_zero(const struct report *r, const int64_t *row)
+{
+    bool is = true;
+    for (size_t i = 0; i < r->column_count; i++)
+        is = is && row[i] == 0;
+    return is;
+}
+
+bool report_take(const struct report *r, int64_t *to, const int64_t *from)
+{
+    bool has_events = true;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        if (!measure_take(m, to + m->column, from + m->column))
+            return false;
+        has_events = has_events && (m->kind != MEASURE_COUNT || to[m->column] > 0);
+    }
+    return has_events || report_is_zero(r, to);
+}
+
 static int compare_conditions(const void *a, const void *b)
 {
     const struct condition *x = a, *y = b;

@@ -117,6 +117,12 @@ static inline void report_merge(const struct report *r, int64_t *to, const int64
         to[i] = value_add(to[i], from[i]);
 }
 
+/* Takes a row of columns out of another, into which it was merged. False: as measure_take(); or columns would
+ * be left without an event. */
+bool report_take(const struct report *r, int64_t *to, const int64_t *from);
+/* Is it a row of zeros, as of no event? */
+bool report_is_zero(const struct report *r, const int64_t *row);
+
 /* The texts that report_add_dimension() takes, for help texts and "did you mean": "path:N" stands for path:1
  * to path:9. NULL at the end. */
 extern const char *const report_dimension_names[];

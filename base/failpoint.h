@@ -24,6 +24,11 @@
     X(EXPIRE_WATERMARK_MOVED, "expire.watermark_moved")   \
     X(EXPIRE_BEFORE_COMMIT, "expire.before_commit")       \
     X(EXPIRE_AFTER_COMMIT, "expire.after_commit")         \
+    X(FORGET_TAKEN, "forget.taken")                       \
+    X(FORGET_BEFORE_COMMIT, "forget.before_commit")       \
+    X(FORGET_AFTER_COMMIT, "forget.after_commit")         \
+    X(DROP_COLLECTION, "drop.collection")                 \
+    X(DROP_LAST, "drop.last")                             \
     X(OFFSETS_BEFORE, "offsets.before_commit")            \
     X(OFFSETS_AFTER, "offsets.after_commit")              \
     X(RAW_INSERTED, "raw.inserted")                       \

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "daemon/count/account.h"
 #include "daemon/count/expire.h"
+#include "daemon/judge.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
@@ -33,6 +34,7 @@ static const char usage[] =
     "      --last-line    count the last line of a plain file even if it has no line feed and may be "
     "unfinished\n"
     "      --source-id ID name the source by hand, not by its content (one FILE)\n"
+    "      --force        count a file even if none of its first 1,000 lines can be parsed\n"
     "  -q, --quiet        print only errors: no progress, no books\n"
     "  -h, --help         this text\n";
 
@@ -48,7 +50,7 @@ struct import {
     struct decode decode;
     long threads;
     struct rejects_file rejects_file;
-    bool dry_run, quiet, last_line, has_decode;
+    bool dry_run, quiet, last_line, has_decode, force;
 };
 
 static bool take_threads(void *context, const char *name, const char *value, struct err *e)
@@ -69,12 +71,16 @@ static bool take_decode(void *context, const char *name, const char *value, stru
 
 static int parse_options(struct import *im, int *argc, char ***argv)
 {
-    const struct option_word words[] = {
-        {"config", 'c', .text = &im->config_file}, {"store", .text = &im->store_url},
-        {"threads", 'j', .take = take_threads},    {"dry-run", .flag = &im->dry_run},
-        {"decode", .take = take_decode},           {"rejects", .text = &im->rejects},
-        {"last-line", .flag = &im->last_line},     {"source-id", .text = &im->source_id},
-        {"quiet", 'q', .flag = &im->quiet}};
+    const struct option_word words[] = {{"config", 'c', .text = &im->config_file},
+                                        {"store", .text = &im->store_url},
+                                        {"threads", 'j', .take = take_threads},
+                                        {"dry-run", .flag = &im->dry_run},
+                                        {"decode", .take = take_decode},
+                                        {"rejects", .text = &im->rejects},
+                                        {"last-line", .flag = &im->last_line},
+                                        {"source-id", .text = &im->source_id},
+                                        {"force", .flag = &im->force},
+                                        {"quiet", 'q', .flag = &im->quiet}};
     const struct command command = {"import", usage, words, COUNT_OF(words), im};
     int code = options_parse(&command, argc, argv);
     if (code != 0)
@@ -154,6 +160,35 @@ static void report_file(const struct import *im, const struct source *src, const
                reader_left(src->reader));
 }
 
+/* Was a line of the source ever parsed? */
+struct parsed {
+    const struct range *range;
+    bool is;
+};
+
+static bool look_at_parsed(void *context, const char *source, const char *partition, const char *report,
+                           const char *entry, int64_t value)
+{
+    struct parsed *p = context;
+    p->is |= strcmp(source, p->range->source) == 0 && strcmp(partition, p->range->partition) == 0 &&
+             report[0] == '\0' && strcmp(entry, "parsed") == 0 && value > 0;
+    return !p->is;
+}
+
+/* Refuse a file of which no line can be parsed, unless some of its lines were parsed before. */
+static bool judge(struct import *im, struct source *src, const struct decode *decode, struct err *e)
+{
+    struct parsed p = {.range = &src->range};
+    bool takes_last = im->last_line || !input_is_regular(src->in);
+    if (im->force || atomic_load(im->stop))
+        return true;
+    if (src->is_known && ((im->positions != NULL && !store_books(im->positions, look_at_parsed, &p, e)) ||
+                          !store_books(im->store, look_at_parsed, &p, e)))
+        return false;
+    return p.is || judge_lines(src->reader, decode, (size_t)im->config->limits.line_max, takes_last, e) ||
+           atomic_load(im->stop) || err_prefix(e, "%s", src->range.label);
+}
+
 /* A file's books in the store, of all its imports. */
 struct file_books {
     const struct range *range; /* range of this import */
@@ -189,7 +224,7 @@ static bool report_books(const struct import *im, const struct range *r, struct 
         return true;
     puts("  no line of it was ever understood: is it of another format (--decode)?");
     if (!im->dry_run)
-        puts("  what was read is read again only as a source of its own: --source-id NAME");
+        puts("  `tallyd forget FILE` takes it out again; then it may be imported anew");
     return true;
 }
 
@@ -211,9 +246,13 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
+    const struct decode *decode = im->has_decode ? &im->decode : setup_decode(im->config, path, NULL);
+    if (!judge(im, &src, decode, e)) {
+        source_close(&src);
+        return false;
+    }
     setup_constants(im->config, path, NULL, &constants);
-    pipeline_set_decode(im->pipeline, im->has_decode ? &im->decode : setup_decode(im->config, path, NULL),
-                        &constants, im->dry_run ? NULL : setup_raw(im->config, path));
+    pipeline_set_decode(im->pipeline, decode, &constants, im->dry_run ? NULL : setup_raw(im->config, path));
     progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);

@@ -5,6 +5,7 @@
 
 int cmd_admin(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_forget(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_job(int argc, char **argv);
 int cmd_query(int argc, char **argv);

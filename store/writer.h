@@ -16,6 +16,8 @@ struct expired {
     bool more;            /* whether the call ended before all was done */
 };
 
+struct store_forget_ops;
+
 /* The writing operations of a kind of store. */
 struct store_writer_ops {
     /* NULL, both: there is only one writer at a time. */
@@ -26,6 +28,7 @@ struct store_writer_ops {
     bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                    struct err *e);
     bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
+    const struct store_forget_ops *forget; /* forget.h; NULL: it takes nothing out again */
 };
 
 /* May this writer continue beside the other writers of the same server? The store asks by itself now and

@@ -12,9 +12,21 @@ struct place {
     size_t tail_len;
 };
 
+/* Bytes that reader_peek() has read ahead. */
+struct peeked {
+    char *data;
+    size_t len, capacity;
+    size_t taken; /* bytes that were read a second time */
+    bool failed;  /* the input failed behind the bytes, with `error` */
+    struct err error;
+};
+
 struct reader {
     struct input *in;
     size_t line_max;
+    struct peeked peeked;
+    int64_t read_to; /* offset behind the last byte that was read */
+    int64_t end;     /* offset at which the input is taken to end */
     enum last_line last_line;
     struct place place; /* position of the first byte not delivered */
     char *rest;         /* bytes read but not delivered: a line's beginning; after reader_head(), any bytes */
@@ -31,6 +43,7 @@ struct reader *reader_new(struct input *in, size_t line_max, enum last_line last
     rd->in = in;
     rd->line_max = line_max;
     rd->last_line = last_line;
+    rd->end = INT64_MAX;
     rd->rest_capacity = READER_BLOCK_BYTES + line_max;
     rd->rest = xmalloc(rd->rest_capacity);
     return rd;
@@ -40,6 +53,7 @@ void reader_free(struct reader *rd)
 {
     if (rd == NULL)
         return;
+    free(rd->peeked.data);
     free(rd->rest);
     free(rd);
 }
@@ -78,12 +92,68 @@ static void set_rest(struct reader *rd, const char *bytes, size_t len)
     rd->rest_len = len;
 }
 
+static bool has_peeked(const struct reader *rd)
+{
+    return rd->peeked.taken < rd->peeked.len || rd->peeked.failed;
+}
+
+/* Reads the next bytes: those that were peeked at, then those of the input. */
+static bool read_next(struct reader *rd, char *to, size_t capacity, size_t *got, struct err *e)
+{
+    struct peeked *p = &rd->peeked;
+    size_t left = p->len - p->taken;
+    if (rd->end - rd->read_to < (int64_t)capacity)
+        capacity = (size_t)(rd->end - rd->read_to);
+    *got = 0;
+    if (capacity == 0)
+        return true;
+    if (left > 0) {
+        *got = left < capacity ? left : capacity;
+        memcpy(to, p->data + p->taken, *got);
+        p->taken += *got;
+    } else if (p->failed) {
+        p->failed = false; /* the next call tries again */
+        *e = p->error;
+        return false;
+    } else if (!input_read(rd->in, to, capacity, got, e)) {
+        return false;
+    }
+    rd->read_to += (int64_t)*got;
+    return true;
+}
+
+struct slice reader_peek(struct reader *rd, size_t len)
+{
+    struct peeked *p = &rd->peeked;
+    ASSERT(p->taken == 0 && !rd->dropping);
+    size_t capacity = len > rd->rest_len ? len : rd->rest_len;
+    p->data = xgrow(p->data, &p->capacity, capacity, 1);
+    if (rd->rest_len > 0) {
+        ASSERT(p->len == 0);
+        memcpy(p->data, rd->rest, rd->rest_len);
+        p->len = rd->rest_len;
+        rd->read_to -= (int64_t)rd->rest_len;
+        rd->rest_len = 0;
+    }
+    for (size_t got = 1; p->len < len && got > 0 && !p->failed; p->len += got) {
+        p->failed = !input_read(rd->in, p->data + p->len, len - p->len, &got, &p->error);
+        got = p->failed ? 0 : got;
+    }
+    return slice_of(p->data, p->len);
+}
+
+void reader_end_at(struct reader *rd, int64_t offset)
+{
+    ASSERT(offset >= rd->read_to);
+    rd->end = offset;
+}
+
 bool reader_head(struct reader *rd, struct slice *head, struct err *e)
 {
     ASSERT(rd->place.offset == 0);
     while (rd->rest_len < READER_TAIL_BYTES) {
         size_t got;
-        if (!input_read(rd->in, rd->rest + rd->rest_len, READER_TAIL_BYTES - rd->rest_len, &got, e))
+        if (!read_next(rd, rd->rest + rd->rest_len, READER_TAIL_BYTES - rd->rest_len, &got, e))
             return false;
         if (got == 0)
             break;
@@ -96,7 +166,7 @@ bool reader_head(struct reader *rd, struct slice *head, struct err *e)
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
 {
     struct place *at = &rd->place;
-    ASSERT(offset >= at->offset);
+    ASSERT(offset >= at->offset && !has_peeked(rd));
     size_t known = rd->rest_len;
     if ((int64_t)known > offset - at->offset)
         known = (size_t)(offset - at->offset);
@@ -106,7 +176,7 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
     if (offset - at->offset > READER_TAIL_BYTES) {
         if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
             return false;
-        at->offset = offset - READER_TAIL_BYTES;
+        at->offset = rd->read_to = offset - READER_TAIL_BYTES;
         at->tail_len = 0;
     }
     char buffer[16384];
@@ -114,7 +184,7 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
         size_t want = sizeof buffer, got;
         if (offset - at->offset < (int64_t)want)
             want = (size_t)(offset - at->offset);
-        if (!input_read(rd->in, buffer, want, &got, e))
+        if (!read_next(rd, buffer, want, &got, e))
             return false;
         if (got == 0)
             return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)at->offset,
@@ -266,11 +336,11 @@ enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, 
     rd->ended = false;
     while (!cut_block(rd, b, &filled, &result)) {
         size_t got;
-        if (!input_wait(rd->in, wait_ms)) {
+        if (!has_peeked(rd) && !input_wait(rd->in, wait_ms)) {
             set_rest(rd, b->data, filled);
             return READER_WAIT;
         }
-        if (!input_read(rd->in, b->data + filled, READER_BLOCK_BYTES, &got, e)) {
+        if (!read_next(rd, b->data + filled, READER_BLOCK_BYTES, &got, e)) {
             set_rest(rd, b->data, filled);
             return READER_FAILED;
         }

@@ -45,8 +45,15 @@ void block_fini(struct block *b);
 
 /* Reads the first bytes of the input, at most READER_TAIL_BYTES. Pre: offset 0, nothing else was read. */
 bool reader_head(struct reader *rd, struct slice *head, struct err *e) MUST_CHECK;
-/* Moves to `offset`, at or after the present offset. False: EX_DATAERR, the input ends before; or a read
- * error. */
+/* The next `len` bytes, or fewer if the input ends or fails. reader_next() delivers them all the same, and
+ * then the failure. Waits for a pipe. A second call adds more. Valid until the next call. Pre: no block was
+ * read. */
+struct slice reader_peek(struct reader *rd, size_t len);
+/* Takes the input to end at `offset`; a later call may take it to end further on. Pre: no byte behind
+ * `offset` was read yet. */
+void reader_end_at(struct reader *rd, int64_t offset);
+/* Moves to `offset`, at or after the present offset. Pre: nothing was peeked at.
+ * False: EX_DATAERR, the input ends before; or a read error. */
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e) MUST_CHECK;
 /* Reads the next lines. READER_WAIT: nothing came within wait_ms, more may come. */
 enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, struct err *e) MUST_CHECK;

@@ -19,7 +19,8 @@
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
- *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2"
+ *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2";
+ *                  dropping: true while it is dropped (mongo/job/drop.h)
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw/raw.h

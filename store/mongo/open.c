@@ -10,6 +10,7 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/doc/watermarks.h"
+#include "store/mongo/job/drop.h"
 #include "store/mongo/job/expire.h"
 #include "store/mongo/job/roll.h"
 #include "store/mongo/job/top_job.h"
@@ -66,13 +67,29 @@ static bool read_report(const bson_t *document, struct report *r, struct err *e)
                        slice_text(bson_iter_utf8(&definition, NULL)), e);
 }
 
+/* Refuse to count in a generation that is being dropped. */
+static bool check_dropping(const bson_t *document, struct report *r, struct err *e)
+{
+    if (!bson_has_field(document, MONGO_DROPPING))
+        return true;
+    err_set(e, EX_CONFIG,
+            "generation %d of report \"%s\" is dropped only in part: run `tallyd forget --yes %s~%d` again, "
+            "which "
+            "was interrupted",
+            r->generation, r->name, r->name, r->generation);
+    report_fini(r);
+    return false;
+}
+
 /* Reports come sorted by name, the newest generation first. */
 static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
     struct report r;
     bson_iter_t zeros;
-    k->good = read_report(document, &r, k->e);
+    if (k->wanted == NULL && bson_has_field(document, MONGO_DROPPING))
+        return true;
+    k->good = read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
         return false;
     k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
@@ -253,7 +270,10 @@ static void mongo_close(struct store *st)
     mongo_free(m);
 }
 
+static const struct store_forget_ops forget_ops = {.drop = mongo_drop};
+
 static const struct store_writer_ops writer_ops = {
+    .forget = &forget_ops,
     .meet = mongo_meet,
     .claim = mongo_claim,
     .apply = mongo_apply,

@@ -133,24 +133,6 @@ static bool is_fresh(const struct batch *batch, size_t report)
     return true;
 }
 
-static void gather_part(struct sqlite_store *st, size_t report, const struct part *part, enum level level)
-{
-    const struct sqlite_report *t = &st->tables[report];
-    const struct cells *cells = &part->reports[report].cells;
-    size_t columns = st->reports[report].column_count;
-    struct items *it = &st->items[level];
-    items_reserve(it, cells->count, columns);
-    for (size_t i = 0; i < cells->count; i++) {
-        const struct cell *c = cells_at(cells, i);
-        uint32_t number = series_map_number(&t->map, part, c->series);
-        uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
-                                            : items_key(c->time / 60, number, c->time % 60);
-        int64_t *values = items_add(it, key, columns);
-        for (size_t k = 0; k < columns; k++)
-            values[k] = c->value[k];
-    }
-}
-
 /* Book the events of the batch that went to the series `other`. */
 static bool book_other(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
@@ -198,8 +180,9 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
     enum level level = is_fresh(batch, report) ? LEVEL_FRESH : LEVEL_HOUR;
     items_clear(&st->items[level]);
     for (size_t p = 0; p < batch->part_count; p++)
-        gather_part(st, report, batch->parts[p], level);
-    return level == LEVEL_FRESH ? rows_write_fresh(st, report, e) : rows_write_folded(st, report, e);
+        rows_gather(st, report, batch->parts[p], level);
+    return level == LEVEL_FRESH ? rows_write_fresh(st, report, e)
+                                : rows_write_folded(st, report, ROWS_ADD, e);
 }
 
 static bool apply_range(struct sqlite_store *st, const struct range *range, const struct books *books,

@@ -209,6 +209,67 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     return true;
 }
 
+/* Take all items of one series out of its slots, newest first. */
+static enum body_taken take_series(const struct entry *old, const struct body_item *items, size_t count,
+                                   const struct report *r, uint8_t *slots, size_t *slots_len)
+{
+    int64_t values[REPORT_COLUMNS_MAX];
+    struct merge m = {.out = slots, .out_above = BODY_SLOTS, .report = r};
+    uint32_t above = BODY_SLOTS;
+    for (const uint8_t *p = old->slots; p < old->slots_end;) {
+        uint32_t slot;
+        if ((p = slot_number_get(p, old->slots_end, above, &slot)) == NULL ||
+            (p = values_get(p, old->slots_end, r->column_count, values)) == NULL)
+            return BODY_IS_DAMAGED;
+        above = slot;
+        if (count > 0 && items[count - 1].slot > slot)
+            return BODY_LACKS_ITEM;
+        if (count > 0 && items[count - 1].slot == slot && !report_take(r, values, items[--count].value))
+            return BODY_LACKS_ITEM;
+        if (!report_is_zero(r, values))
+            merge_put(&m, slot, values);
+    }
+    *slots_len = (size_t)(m.out - slots);
+    return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;
+}
+
+enum body_taken body_take(struct slice old, const struct body_item *items, size_t count,
+                          const struct report *r, struct body_buffer *out)
+{
+    uint8_t slots[2 * SLOTS_BYTES_MAX];
+    const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
+    int64_t before_old = -1, before_out = -1;
+    struct entry entry;
+    /* A value may grow, of a sum with negative numbers. */
+    out->data = xgrow(out->data, &out->capacity, VARINT_BYTES_MAX * old.len + 1, 1);
+    uint8_t *to = out->data;
+    while (p < end) {
+        if (!entry_get(&p, end, before_old, &entry))
+            return BODY_IS_DAMAGED;
+        before_old = entry.series;
+        size_t len = (size_t)(entry.slots_end - entry.slots), taken = 0;
+        const uint8_t *kept = entry.slots;
+        if (count > 0 && items->series < entry.series)
+            break;
+        if (count > 0 && items->series == entry.series) {
+            taken = items_of_series(items, count);
+            enum body_taken result = take_series(&entry, items, taken, r, slots, &len);
+            if (result != BODY_TAKEN)
+                return result;
+            kept = slots;
+        }
+        items += taken;
+        count -= taken;
+        if (len > 0) {
+            to = entry_put(to, before_out, entry.series, kept, len);
+            before_out = entry.series;
+        }
+    }
+    out->len = (size_t)(to - out->data);
+    ASSERT(out->len <= VARINT_BYTES_MAX * old.len);
+    return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;
+}
+
 /* Pass the wanted slots of an entry to `fn`. It stops at the first slot below them. */
 static bool each_slot(const struct entry *entry, size_t columns, const struct body_want *want, body_fn *fn,
                       void *context)

@@ -44,6 +44,12 @@ void body_buffer_fini(struct body_buffer *b);
 bool body_merge(struct slice old, const struct body_item *items, size_t count, const struct report *r,
                 struct body_buffer *out);
 
+/* Set *out to `old` without the items, none of zeros, which were merged into it before. Slots of zeros are
+ * left out. If *out is empty, nothing is left. BODY_LACKS_ITEM: an item is not in it (report_take()). */
+enum body_taken { BODY_TAKEN, BODY_IS_DAMAGED, BODY_LACKS_ITEM };
+enum body_taken body_take(struct slice old, const struct body_item *items, size_t count,
+                          const struct report *r, struct body_buffer *out);
+
 /* The part of a body to walk. */
 struct body_want {
     uint64_t series[BODY_SERIES / 64]; /* bit per wanted series of the block */

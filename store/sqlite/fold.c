@@ -60,7 +60,7 @@ static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, u
         if (!take_minute(&f, &st->tables[report], hour * 60 + m, block, e))
             return false;
     }
-    return rows_write_folded(st, report, e);
+    return rows_write_folded(st, report, ROWS_ADD, e);
 }
 
 /* Set *at to the oldest fresh row; *found is false if there is none. Each fold deletes the oldest row, so *at
@@ -122,6 +122,22 @@ static bool fold_step(struct sqlite_store *st, size_t report, bool all, int64_t 
     }
     sqlite_undo(st);
     return false;
+}
+
+bool sqlite_fold_all(struct sqlite_store *st, struct err *e)
+{
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        bool found = true;
+        for (int64_t at = -1; found;) {
+            if (!oldest_fresh(st, &st->tables[r], &at, &found, e))
+                return false;
+            uint32_t hour = (uint32_t)(at >> BLOCK_SHIFT) / 60,
+                     block = (uint32_t)at & ((1 << BLOCK_SHIFT) - 1);
+            if (found && !fold_blocks(st, r, hour, block, e))
+                return false;
+        }
+    }
+    return true;
 }
 
 bool sqlite_housekeep(struct store *base, bool all, struct err *e)

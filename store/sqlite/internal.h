@@ -8,12 +8,14 @@
  *   sqlite/read.c   scans, books, positions                  sqlite/expire.c  watermarks, and rows before
  *   sqlite/lock.c   one writer; is it still the file?        sqlite/backup.c  copies of the file
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
+ *   sqlite/forget.c a file or a report taken out
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/index.h"
 #include "base/radix.h"
+#include "store/forget.h"
 #include "store/reader.h"
 #include "store/series_map.h"
 #include "store/sqlite/body.h"
@@ -35,6 +37,7 @@ struct level_table {
     sqlite3_stmt *seek;       /* for reading: the first row at or after a rowid */
     sqlite3_stmt *range;      /* for reading: the rows in a range of rowids */
     sqlite3_stmt *old, *drop; /* expiry, not of fresh rows: the first rows before a rowid; delete up to one */
+    sqlite3_stmt *remove;     /* delete one row; NULL: not needed yet */
     int64_t last_at;          /* for writing: the last row's rowid; -1: there is no row */
 };
 
@@ -184,10 +187,14 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
 void items_reserve(struct items *it, size_t more, size_t columns);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
+/* Add a part's cells to st->items of a level: LEVEL_FRESH or LEVEL_HOUR. */
+void rows_gather(struct sqlite_store *st, size_t report, const struct part *part, enum level level);
 /* Write st->items[LEVEL_FRESH] into fresh rows. */
 bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
-/* Add st->items[LEVEL_HOUR] to rows of hours, and their sums to rows of days, months and years. */
-bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
+/* Add st->items[LEVEL_HOUR] to rows of hours, and their sums to rows of days, months and years; or take them
+ * out of those rows. EX_DATAERR: they are not in them. */
+enum rows_how { ROWS_ADD, ROWS_TAKE };
+bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how, struct err *e) MUST_CHECK;
 
 static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot)
 {
@@ -216,7 +223,16 @@ int64_t sqlite_bucket_start(enum level level, int64_t bucket);
 bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct watermarks *watermarks,
                             struct err *e) MUST_CHECK;
 
-/* sqlite/apply.c, sqlite/fold.c, sqlite/expire.c, sqlite/read.c: the operations */
+/* Fold every fresh row, within the caller's transaction. */
+bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;
+
+/* sqlite/apply.c, fold.c, expire.c, read.c, forget.c: the operations */
+bool sqlite_forget_begin(struct store *base, const struct range *of, struct err *e);
+bool sqlite_forget(struct store *base, const struct batch *batch, const bool *reports, struct err *e);
+bool sqlite_forget_end(struct store *base, const struct range *of, struct err *e);
+void sqlite_forget_undo(struct store *base);
+bool sqlite_drop(struct store *base, const char *report, int generation, bool dry_run,
+                 struct store_dropped *dropped, struct err *e);
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
 bool sqlite_housekeep(struct store *base, bool all, struct err *e);
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,

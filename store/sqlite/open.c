@@ -367,7 +367,14 @@ bool sqlite_begin(struct sqlite_store *st, struct err *e)
     return false;
 }
 
-static const struct store_writer_ops writer_ops = {.apply = sqlite_apply,
+static const struct store_forget_ops forget_ops = {.begin = sqlite_forget_begin,
+                                                   .take = sqlite_forget,
+                                                   .end = sqlite_forget_end,
+                                                   .undo = sqlite_forget_undo,
+                                                   .drop = sqlite_drop};
+
+static const struct store_writer_ops writer_ops = {.forget = &forget_ops,
+                                                   .apply = sqlite_apply,
                                                    .housekeep = sqlite_housekeep,
                                                    .expire = sqlite_expire,
                                                    .move_back = sqlite_move_back};

@@ -49,6 +49,12 @@ static void items_settle(struct items *it, const struct report *r)
     it->count = kept;
 }
 
+static bool fail_damaged(const struct sqlite_store *st, int64_t at, struct err *e)
+{
+    return err_set(e, EX_DATAERR, "%s is damaged: row %lld does not decode; restore it from a backup",
+                   st->path, (long long)at);
+}
+
 /* Merge the row's stored body with the block's items into st->body. */
 static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
                       const struct report *r, struct err *e)
@@ -68,10 +74,7 @@ static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at
     bool good = body_merge(old, st->block_items, count, r, &st->body);
     if (at <= t->last_at)
         sqlite3_reset(t->get);
-    if (!good)
-        return err_set(e, EX_DATAERR, "%s is damaged: row %lld does not decode; restore it from a backup",
-                       st->path, (long long)at);
-    return true;
+    return good || fail_damaged(st, at, e);
 }
 
 static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
@@ -89,37 +92,85 @@ static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at
     return true;
 }
 
-/* The first bucket to write: earlier rows would be deleted at once. Rows of years are always written, so that
- * each admitted event is counted somewhere. */
-static uint64_t first_kept(const struct sqlite_report *t, enum level level)
+static bool delete_row(struct sqlite_store *st, size_t report, enum level level, int64_t at, struct err *e)
 {
-    if (level == LEVEL_FRESH || level == LEVEL_YEAR)
+    struct level_table *t = &st->tables[report].levels[level];
+    if (t->remove == NULL && !sqlite_prepare(st, &t->remove, e, "DELETE FROM %s_%lld WHERE at = ?",
+                                             sqlite_level_names[level], (long long)st->tables[report].id))
+        return false;
+    sqlite3_bind_int64(t->remove, 1, at);
+    return sqlite_run(st, t->remove, e, "deleting counts");
+}
+
+/* Take the block's items out of a row, and delete the row if nothing is left. */
+static bool take_row(struct sqlite_store *st, size_t report, enum level level, int64_t at, size_t count,
+                     struct err *e)
+{
+    const struct report *r = &st->reports[report];
+    struct level_table *t = &st->tables[report].levels[level];
+    sqlite3_bind_int64(t->get, 1, at);
+    int rc = sqlite3_step(t->get);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        sqlite3_reset(t->get);
+        return sqlite_fail(st, e, "reading counts");
+    }
+    struct slice old = {NULL, 0};
+    if (rc == SQLITE_ROW)
+        old = slice_of(sqlite3_column_blob(t->get, 0), (size_t)sqlite3_column_bytes(t->get, 0));
+    enum body_taken result = body_take(old, st->block_items, count, r, &st->body);
+    sqlite3_reset(t->get);
+    if (result == BODY_IS_DAMAGED)
+        return fail_damaged(st, at, e);
+    if (result == BODY_LACKS_ITEM)
+        return err_set(
+            e, EX_DATAERR,
+            "report \"%s\" has less than is to be taken out of it, in the %s row %lld: the lines were "
+            "counted in another way, or a sum is at its limit. Nothing was changed",
+            r->name, sqlite_level_names[level], (long long)at);
+    if (st->body.len == 0)
+        return delete_row(st, report, level, at, e);
+    sqlite3_bind_int64(t->put, 1, at);
+    sqlite3_bind_blob(t->put, 2, st->body.data, (int)st->body.len, SQLITE_STATIC);
+    return sqlite_run(st, t->put, e, "writing counts");
+}
+
+/* The first bucket to write: earlier rows would be deleted at once. Counts are always added to rows of years,
+ * so that each admitted event is counted somewhere. */
+static uint64_t first_kept(const struct sqlite_report *t, enum level level, enum rows_how how)
+{
+    if (level == LEVEL_FRESH || (level == LEVEL_YEAR && how == ROWS_ADD))
         return 0;
     return (uint64_t)sqlite_bucket(level, t->watermarks.before_ms[sqlite_span(level)]);
 }
 
-static bool write_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
+static bool write_level(struct sqlite_store *st, size_t report, enum level level, enum rows_how how,
+                        struct err *e)
 {
     const unsigned block_bits = 6 + BODY_SERIES_BITS;
     const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
-    const uint64_t kept = first_kept(&st->tables[report], level);
+    const uint64_t kept = first_kept(&st->tables[report], level, how);
     items_settle(it, r);
-    for (size_t i = 0, n; i < it->count; i += n) {
+    for (size_t i = 0; i < it->count;) {
         uint64_t group = it->items[i].key >> block_bits;
-        for (n = 0; i + n < it->count && it->items[i + n].key >> block_bits == group; n++) {
-            uint64_t key = it->items[i + n].key;
+        size_t n = 0;
+        for (; i < it->count && it->items[i].key >> block_bits == group; i++) {
+            uint64_t key = it->items[i].key;
+            const int64_t *value = &it->values[it->items[i].index * r->column_count];
+            if (how == ROWS_TAKE && report_is_zero(r, value))
+                continue;
             st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            st->block_items[n] = (struct body_item){
-                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                .slot = (uint32_t)key & 63,
-                .value = &it->values[it->items[i + n].index * r->column_count],
-            };
+            st->block_items[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                                                      .slot = (uint32_t)key & 63,
+                                                      .value = value};
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
-        if (bucket >= kept && !write_row(st, &st->tables[report].levels[level],
-                                         (int64_t)(bucket << BLOCK_SHIFT | block), n, r, e))
+        int64_t at = (int64_t)(bucket << BLOCK_SHIFT | block);
+        if (bucket < kept || n == 0)
+            continue;
+        if (!(how == ROWS_ADD ? write_row(st, &st->tables[report].levels[level], at, n, r, e)
+                              : take_row(st, report, level, at, n, e)))
             return false;
     }
     return true;
@@ -164,15 +215,33 @@ static void total_into_parent(struct sqlite_store *st, enum level level, const s
     }
 }
 
-bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
+void rows_gather(struct sqlite_store *st, size_t report, const struct part *part, enum level level)
 {
-    return write_level(st, report, LEVEL_FRESH, e);
+    const struct sqlite_report *t = &st->tables[report];
+    const struct cells *cells = &part->reports[report].cells;
+    size_t columns = st->reports[report].column_count;
+    struct items *it = &st->items[level];
+    items_reserve(it, cells->count, columns);
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cell *c = cells_at(cells, i);
+        uint32_t number = series_map_number(&t->map, part, c->series);
+        uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
+                                            : items_key(c->time / 60, number, c->time % 60);
+        int64_t *values = items_add(it, key, columns);
+        for (size_t k = 0; k < columns; k++)
+            values[k] = c->value[k];
+    }
 }
 
-bool rows_write_folded(struct sqlite_store *st, size_t report, struct err *e)
+bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
+{
+    return write_level(st, report, LEVEL_FRESH, ROWS_ADD, e);
+}
+
+bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how, struct err *e)
 {
     for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
-        if (!write_level(st, report, level, e))
+        if (!write_level(st, report, level, how, e))
             return false;
         if (level < LEVEL_YEAR)
             total_into_parent(st, level, &st->reports[report]);

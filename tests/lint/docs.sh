@@ -6,7 +6,7 @@ status=0
 build/tallyd check --document | diff -u docs/CONFIG.md - || status=1
 python3 docs/man5.py <docs/CONFIG.md | diff -u docs/tallyd.yaml.5 - || status=1
 
-for command in import run query top verify check job admin; do
+for command in import run query top verify check forget job admin; do
     options=$(build/tallyd "$command" --help | grep -o -- '--[a-z][a-z-]*' | sort -u)
     manual=$(sed -n "/^\.Ss $command/,/^\.S[sh] [^$]*$/p" docs/tallyd.8)
     completed=$(grep -E "^ +$command\) options=" docs/completions/tallyd)

@@ -44,6 +44,7 @@ ODD_LINES = [
     (b"x" * (1 << 20), None),
     (b"x" * ((1 << 20) + 1), "too_long"),
 ]
+FUTURE = PLAIN % (b"28/Feb/9999:10:00:00 +0000", b"GET / HTTP/1.1", b"1") + b"\n"
 ODD_SPAN = ("2016-02-29", "2016-03-02")
 
 
@@ -238,15 +239,53 @@ class Troubles(Case):
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
 
-    def test_file_of_another_format_can_be_counted_after_all(self):
+    def test_file_of_which_no_line_can_be_parsed_is_refused(self):
+        """Whatever its name and packing; files beside it count, and nothing of it hinders another decode."""
         self.write("a.json", b'{"time": "2026-01-05T12:00:00Z", "path": "/"}\n' * 3)
-        for start in "counted 3 lines", "nothing new":
-            out = self.tallyd("import", "a.json")
-            self.assertIn(start, out)
-            self.assertIn("--decode", out)
-        out = self.tallyd("import", "--decode", "json", "--source-id", "again", "a.json")
-        self.assertNotIn("--decode", out)
-        self.assertEqual(3, self.total())
+        self.write("a.json.gz", gzip.compress(b'{"time": "2026-01-05T12:00:00Z", "path": "/gz"}\n' * 2000))
+        self.write("b.log", traffic(10, seed=2))
+        for name, lines in (("a.json", "3"), ("a.json.gz", "1,000"), ("-", "3")):
+            with self.subTest(name):
+                self.tallyd("import", "--rejects", "rejects", "--store", "sqlite:none.db", name, status=EX_DATAERR,
+                            input=self.read("a.json"))
+                for said in f"none of its first {lines} lines", "as [auto]", "Line 1, column", "--decode", "--force", \
+                        'found "{"time', name if name != "-" else "":
+                    self.assertIn(said, self.err)
+                self.tallyd("import", "--dry-run", name, status=EX_DATAERR, input=self.read("a.json"))
+        self.assertEqual(b"", self.read("rejects"))
+        with sqlite3.connect(self.path("none.db")) as store:
+            for table in "position", "book":
+                self.assertEqual((0,), store.execute(f"SELECT count(*) FROM {table}").fetchone())
+        store.close()
+        self.tallyd("import", "a.json", "b.log", status=EX_DATAERR)
+        self.assertEqual(10, self.total())
+        self.assertNotIn("--decode", self.tallyd("import", "--decode", "json", "a.json", "a.json.gz"))
+        self.assertEqual(2013, self.total())
+
+    def test_first_thousand_lines_decide(self):
+        bad = b"one word\n"
+        for name, log, status in (("last.log", bad * 999 + traffic(1), EX_OK), ("late.log", bad * 1000 + traffic(1, 2), EX_DATAERR),
+                                  ("cut.log", bad[:-1], EX_OK), ("future.log", FUTURE + bad, EX_OK),
+                                  ("wide.log", b"x" * (1 << 21) + b"\n" + traffic(2, 3), EX_OK)):
+            with self.subTest(name):
+                self.tallyd("import", "--store", f"sqlite:{name}.db", self.write(name, log), status=status)
+                if status != EX_OK:
+                    self.assertIn("none of its first 1,000 lines", self.err)
+                    out = self.tallyd("import", "--store", f"sqlite:{name}.db", "--force", name)
+                    self.assertIn("consumed 1,001 = rejected 1,000 + parsed 1", out)
+
+    def test_known_file_is_judged_only_if_none_of_its_lines_was_parsed(self):
+        bad, log = b"one word\n", traffic(1)
+        self.tallyd("import", self.write("good.log", log))
+        self.append("good.log", bad * 2000)
+        self.assertIn("rejected 2,000", self.tallyd("import", "good.log"))
+        self.tallyd("import", "--last-line", self.write("bad.log", bad * 3), status=EX_DATAERR)
+        self.assertIn("tallyd forget", self.tallyd("import", "--force", "bad.log"))
+        self.append("bad.log", bad * 5)
+        self.tallyd("import", "bad.log", status=EX_DATAERR)
+        self.assertIn("none of its next 5 lines", self.err)
+        self.append("bad.log", log)
+        self.assertIn("consumed 6 = rejected 5 + parsed 1", self.tallyd("import", "bad.log"))
 
     def test_what_a_store_does_not_take_is_noted(self):
         for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),

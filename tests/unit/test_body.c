@@ -329,11 +329,57 @@ static void test_body_that_breaks_the_rules_is_refused(void **state)
         assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), 1, &all, count_slot, &count));
 }
 
+/* Copy to memory of exactly its length. */
+static struct slice copy_body(const struct body_buffer *b)
+{
+    char *bytes = malloc(b->len > 0 ? b->len : 1);
+    memcpy(bytes, b->data, b->len);
+    return slice_of(bytes, b->len);
+}
+
+/* What stays is, to the byte, the body of what stays; and nothing can be taken out twice. */
+static void test_taking_out_is_the_inverse_of_merging(void **state)
+{
+    (void)state;
+    static struct body_item stays[BODY_SERIES * BODY_SLOTS], goes[BODY_SERIES * BODY_SLOTS];
+    static int64_t values[2][BODY_SERIES * BODY_SLOTS * REPORT_COLUMNS_MAX];
+    struct map *m = malloc(sizeof *m);
+    struct dice d = dice_new("body take");
+    struct body_buffer out = {0};
+    for (int round = 0; round < 300; round++) {
+        const struct report *r = &shapes[dice_roll(&d, REPORT_MEASURES_MAX)];
+        *m = (struct map){.report = r};
+        size_t stay_count = roll_items(&d, m, stays, values[0]),
+               go_count = roll_items(&d, m, goes, values[1]);
+        for (size_t i = 0; i < BODY_SERIES * BODY_SLOTS * r->column_count; i++) {
+            values[0][i] = 1 + dice_roll(&d, dice_roll(&d, 2) == 0 ? 100 : INT64_MAX / 4);
+            values[1][i] = 1 + dice_roll(&d, dice_roll(&d, 2) == 0 ? 100 : INT64_MAX / 4);
+        }
+        assert_true(body_merge(slice_of(NULL, 0), stays, stay_count, r, &out));
+        struct slice expected = copy_body(&out);
+        assert_true(body_merge(expected, goes, go_count, r, &out));
+        struct slice both = copy_body(&out);
+        assert_int_equal(body_take(both, goes, go_count, r, &out), BODY_TAKEN);
+        assert_int_equal(out.len, expected.len);
+        assert_memory_equal(out.data, expected.ptr, expected.len);
+        if (go_count > 0 && stay_count == 0)
+            assert_int_equal(body_take(expected, goes, go_count, r, &out), BODY_LACKS_ITEM);
+        struct slice cut = slice_of(both.ptr, both.len > 0 ? (size_t)dice_roll(&d, (int64_t)both.len) : 0);
+        if (go_count > 0 && stay_count == 0)
+            assert_int_not_equal(body_take(cut, goes, go_count, r, &out), BODY_TAKEN);
+        free((void *)(uintptr_t)both.ptr);
+        free((void *)(uintptr_t)expected.ptr);
+    }
+    body_buffer_fini(&out);
+    free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merged_bodies_equal_a_map),
         cmocka_unit_test(test_merge_of_nothing_changes_nothing),
+        cmocka_unit_test(test_taking_out_is_the_inverse_of_merging),
         cmocka_unit_test(test_fullest_body_merges),
         cmocka_unit_test(test_truncated_body_never_reads_outside),
         cmocka_unit_test(test_damaged_body_never_reads_outside),

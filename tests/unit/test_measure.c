@@ -217,6 +217,60 @@ static void test_sums_stay_at_the_ends(void **state)
     report_fini(&r);
 }
 
+/* Of any events; each has a count, so no sum is left without one. */
+static void test_taking_out_is_the_inverse_of_merging(void **state)
+{
+    (void)state;
+    static const char *const sums[] = {"count", "sum(value)", "mean(value)", "sum(bytes)", "mean(bytes)"};
+    struct dice d = dice_new("take");
+    struct report r;
+    struct err e;
+    assert_true(report_init(&r, slice_text("sums"), 1, &e));
+    for (size_t i = 0; i < COUNT_OF(sums); i++) {
+        char name[2] = {(char)('a' + i), '\0'};
+        assert_true(report_add_measure(&r, slice_text(name), slice_text(sums[i]), &e));
+    }
+    assert_true(report_finish(&r, &e));
+    for (int round = 0; round < 2000; round++) {
+        int64_t stays[REPORT_COLUMNS_MAX] = {0}, goes[REPORT_COLUMNS_MAX] = {0}, both[REPORT_COLUMNS_MAX];
+        for (int64_t n = dice_roll(&d, 10); n > 0; n--) {
+            struct sample s = roll_sample(&d);
+            add(&r, dice_roll(&d, 2) == 0 ? stays : goes, &s);
+        }
+        memcpy(both, stays, sizeof both);
+        report_merge(&r, both, goes);
+        assert_true(report_take(&r, both, goes));
+        assert_memory_equal(both, stays, sizeof both);
+        if (goes[0] > stays[0])
+            assert_false(report_take(&r, both, goes));
+    }
+    report_fini(&r);
+}
+
+static void test_what_cannot_be_taken_out_is_refused(void **state)
+{
+    (void)state;
+    struct report r;
+    struct sample s = {.value = 1, .has_value = true, .bytes = 1, .has_bytes = true};
+    int64_t none[REPORT_COLUMNS_MAX] = {0}, one[REPORT_COLUMNS_MAX] = {0}, two[REPORT_COLUMNS_MAX];
+    make_report(&r);
+    add(&r, one, &s);
+    memcpy(two, one, sizeof two);
+    assert_true(report_take(&r, two, none));
+    for (size_t i = 0; i < r.measure_count; i++) {
+        const struct measure *m = &r.measures[i];
+        int64_t columns[MEASURE_COLUMNS_MAX];
+        memcpy(columns, one + m->column, measure_column_count(m) * sizeof *columns);
+        assert_int_equal(measure_take(m, columns, one + m->column), measure_is_sum(m));
+        columns[0] = INT64_MAX;
+        if (measure_is_sum(m))
+            assert_false(measure_take(m, columns, one + m->column));
+    }
+    one[0] = 0; /* no event, but numbers */
+    assert_false(report_take(&r, one, none));
+    report_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_any_grouping_says_what_the_events_say),
         cmocka_unit_test(test_extremes_are_kept_apart_from_nothing),
         cmocka_unit_test(test_sums_stay_at_the_ends),
+        cmocka_unit_test(test_taking_out_is_the_inverse_of_merging),
+        cmocka_unit_test(test_what_cannot_be_taken_out_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,33 @@ static int64_t whole_lines(struct slice all)
     return feed != NULL ? feed + 1 - all.ptr : 0;
 }
 
+/* Some bytes are looked at beforehand, now and then in several steps. */
+static void peek(struct desk *k, struct dice *d, struct slice all)
+{
+    for (int64_t looks = dice_roll(d, 3), len = 0; looks >= 0; looks--) {
+        len += 1 + dice_roll(d, dice_roll(d, 2) == 0 ? 100 : 2 * (int64_t)all.len + 1);
+        struct slice bytes = reader_peek(k->rd, (size_t)len);
+        assert_true(bytes.len <= all.len);
+        assert_true((int64_t)bytes.len >= len || bytes.len == all.len || k->tap.fail_in <= 0);
+        if (bytes.len > 0)
+            assert_memory_equal(bytes.ptr, all.ptr, bytes.len);
+    }
+}
+
+/* Perhaps first only to some line's end, as if the file ended there. */
+static void read_in_stages(struct desk *k, struct dice *d, struct slice all)
+{
+    int64_t to = dice_roll(d, 2) == 0 || all.len == 0 ? 0 : dice_roll(d, (int64_t)all.len);
+    const char *feed = to > 0 ? memrchr(all.ptr, '\n', (size_t)to) : NULL;
+    if (feed != NULL && feed + 1 - all.ptr > 2 * READER_TAIL_BYTES && reader_tail(k->rd).len == 0) {
+        reader_end_at(k->rd, feed + 1 - all.ptr);
+        read_to_end(k, slice_of(all.ptr, (size_t)(feed + 1 - all.ptr)), 0);
+        assert_int_equal(reader_offset(k->rd), feed + 1 - all.ptr);
+        reader_end_at(k->rd, INT64_MAX);
+    }
+    read_to_end(k, all, reader_offset(k->rd));
+}
+
 static void test_lines_are_those_of_a_naive_split(void **state)
 {
     (void)state;
@@ -186,7 +213,9 @@ static void test_lines_are_those_of_a_naive_split(void **state)
             assert_int_equal(head.len, all.len < READER_TAIL_BYTES ? all.len : READER_TAIL_BYTES);
             assert_memory_equal(head.ptr, all.ptr, head.len);
         }
-        read_to_end(&k, all, 0);
+        if (dice_roll(&d, 2) == 0)
+            peek(&k, &d, all);
+        read_in_stages(&k, &d, all);
         int64_t end = last_line == LAST_LINE_TAKE ? (int64_t)all.len : whole_lines(all);
         assert_int_equal(reader_offset(k.rd), end);
         assert_int_equal(reader_left(k.rd), (int64_t)all.len - end);

@@ -1,0 +1,316 @@
+#include "daemon/forget.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "daemon/count/worker.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+#include "ingest/file/identity.h"
+#include "store/forget.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WAIT_MS 50
+
+/* From one offset to another, events later than latest_ms were in the future. */
+struct stretch {
+    int64_t from, to, latest_ms;
+};
+
+/* A report's entries of the books. */
+struct counted {
+    int64_t since, until; /* -1: it does not count the source */
+    int64_t other;        /* events of all sources that went to the series `other` */
+    bool has_gap;
+};
+
+/* What the store says of the source. */
+struct known {
+    struct store *store;
+    const struct range *range;
+    struct books books;
+    struct counted *reports;
+    bool *takes; /* by report: it counted the whole source */
+    struct stretch *stretches;
+    size_t stretch_count, stretch_capacity;
+};
+
+static void read_source_entry(struct known *k, const char *entry, int64_t value)
+{
+    char name[BOOK_NAME_BYTES];
+    struct stretch s = {.to = value};
+    if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2) {
+        k->stretches = xgrow(k->stretches, &k->stretch_capacity, k->stretch_count + 1, sizeof *k->stretches);
+        k->stretches[k->stretch_count++] = s;
+    }
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
+        if (strcmp(entry, books_source_name(i, name)) == 0)
+            *books_source(&k->books, i) = value;
+    }
+}
+
+static void read_report_entry(struct known *k, size_t report, const char *entry, int64_t value)
+{
+    struct counted *c = &k->reports[report];
+    if (strcmp(entry, "since") == 0)
+        c->since = value;
+    else if (strcmp(entry, "until") == 0)
+        c->until = value;
+    else if (strncmp(entry, "gap.", 4) == 0)
+        c->has_gap = true;
+    for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
+        if (strcmp(entry, books_report_name(i)) == 0)
+            *books_report(&k->books, report, i) = value;
+    }
+}
+
+static bool read_book(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct known *k = context;
+    int n = store_find_report(k->store, slice_text(report));
+    if (source[0] == '\0' && n >= 0 && strcmp(entry, "other") == 0)
+        k->reports[n].other = value;
+    if (strcmp(source, k->range->source) != 0 || strcmp(partition, k->range->partition) != 0)
+        return true;
+    if (report[0] == '\0')
+        read_source_entry(k, entry, value);
+    else if (n >= 0)
+        read_report_entry(k, (size_t)n, entry, value);
+    return true;
+}
+
+static int compare_stretches(const void *a, const void *b)
+{
+    const struct stretch *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static bool read_known(struct known *k, struct store *st, const struct range *range, struct err *e)
+{
+    *k = (struct known){.store = st, .range = range};
+    k->reports = xcalloc(st->report_count + 1, sizeof *k->reports);
+    k->takes = xcalloc(st->report_count + 1, sizeof *k->takes);
+    for (size_t r = 0; r < st->report_count; r++)
+        k->reports[r].since = k->reports[r].until = -1;
+    books_init(&k->books, st->report_count);
+    if (!store_books(st, read_book, k, e))
+        return false;
+    if (k->stretch_count > 0)
+        qsort(k->stretches, k->stretch_count, sizeof *k->stretches, compare_stretches);
+    return true;
+}
+
+static void free_known(struct known *k)
+{
+    books_fini(&k->books);
+    free(k->reports);
+    free(k->takes);
+    free(k->stretches);
+}
+
+/* The first measure that cannot be taken out; NULL: there is none. */
+static const struct measure *find_fixed(const struct report *r)
+{
+    for (size_t i = 0; i < r->measure_count; i++) {
+        if (!measure_is_sum(&r->measures[i]))
+            return &r->measures[i];
+    }
+    return NULL;
+}
+
+/* May the report's counts of the source be taken out exactly? */
+static bool check_report(struct known *k, size_t report, struct err *e)
+{
+    const struct report *r = &k->store->reports[report];
+    const struct counted *c = &k->reports[report];
+    const int64_t counted = *books_report(&k->books, report, BOOK_COUNTED);
+    const struct measure *fixed = find_fixed(r);
+    k->takes[report] = c->since == 0 && c->until == k->range->to && !c->has_gap;
+    if (*books_report(&k->books, report, BOOK_LATE) > 0)
+        return err_set(e, EX_UNAVAILABLE,
+                       "%" PRId64
+                       " of its events came too late for report \"%s\" (`keep`), and nothing tells "
+                       "which ones",
+                       *books_report(&k->books, report, BOOK_LATE), r->name);
+    if (counted == 0)
+        return true;
+    if (!k->takes[report])
+        return err_set(e, EX_UNAVAILABLE,
+                       "report \"%s\" counted only a part of it: it was not configured all the time. `tallyd "
+                       "forget --yes %s` drops the whole report",
+                       r->name, r->name);
+    if (fixed != NULL)
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "report \"%s\" has the measure %s: %s, which cannot be taken out of what it was merged into. "
+            "`tallyd forget --yes %s` drops the whole report",
+            r->name, fixed->name, fixed->expression, r->name);
+    if (c->other > 0 && r->dimension_count > 0)
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "report \"%s\" counted %" PRId64 " events beyond its series_max as " STORE_OTHER_KEY
+            ", and nothing tells which ones are of this source. `tallyd forget --yes %s` drops the "
+            "whole report",
+            r->name, c->other, r->name);
+    return true;
+}
+
+/* Is the file at the path still the source, as far as it was counted? */
+static bool check_file(const struct forget *f, struct err *e)
+{
+    struct source src;
+    const struct source_options options = {
+        .line_max = (size_t)f->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = f->stop};
+    if (!source_open_at(&src, f->path, &f->position->range, &options, e))
+        return false;
+    source_close(&src);
+    return true;
+}
+
+/* The recount of a file. */
+struct recounting {
+    struct store *store;
+    const struct known *known;
+    const struct forget *forget;
+    struct reader *reader;
+    struct worker *worker;
+    struct books *books; /* the result */
+};
+
+/* Take what the shard has out of the store. */
+static bool take_part(struct recounting *rc, struct err *e)
+{
+    struct shard *shard = rc->worker->lane.shard;
+    shard_take_books(shard, rc->books);
+    struct part *part = shard_seal(shard);
+    const struct batch batch = {.parts = &part, .part_count = 1};
+    bool good = store_forget(rc->store, &batch, rc->known->takes, e);
+    shard_give_back(shard, part);
+    return good;
+}
+
+/* Recount up to an offset. */
+static bool recount_to(struct recounting *rc, int64_t to, int64_t latest_ms, struct err *e)
+{
+    enum reader_result result;
+    reader_end_at(rc->reader, to);
+    while ((result = reader_next(rc->reader, &rc->worker->block, WAIT_MS, e)) != READER_END) {
+        if (result == READER_FAILED)
+            return err_prefix(e, "%s", rc->forget->path);
+        if (atomic_load(rc->forget->stop))
+            return err_set(e, EX_TEMPFAIL, "interrupted; nothing was changed");
+        if (result == READER_BLOCK)
+            worker_count(rc->worker, latest_ms);
+        if (shard_is_full(rc->worker->lane.shard) && !take_part(rc, e))
+            return false;
+    }
+    return true;
+}
+
+/* Recount all stretches: those with events in the future, and those between them. */
+static bool recount_all(struct recounting *rc, struct err *e)
+{
+    const struct range *range = rc->known->range;
+    for (size_t i = 0; i < rc->known->stretch_count; i++) {
+        const struct stretch *s = &rc->known->stretches[i];
+        if (s->from < reader_offset(rc->reader) || s->to > range->to)
+            return err_set(e, EX_DATAERR, "its books contradict each other: verify the store");
+        if (!recount_to(rc, s->from, INT64_MAX, e) || !recount_to(rc, s->to, s->latest_ms, e))
+            return false;
+    }
+    if (!recount_to(rc, range->to, INT64_MAX, e) || !take_part(rc, e))
+        return false;
+    uint32_t len;
+    uint64_t hash = identity_tail(reader_tail(rc->reader), &len);
+    return (reader_offset(rc->reader) == range->to && len == range->tail_len && hash == range->tail_hash) ||
+           err_set(e, EX_DATAERR, "%s has changed before byte %" PRId64 " since it was counted",
+                   rc->forget->path, range->to);
+}
+
+static bool recount_file(struct recounting *rc, struct err *e)
+{
+    const struct config *c = rc->forget->config;
+    const struct pipeline_options options = setup_pipeline(c, 1);
+    const atomic_bool abandon = false;
+    struct worker worker;
+    struct lanes lanes;
+    struct input *in = input_open(rc->forget->path, e);
+    if (in == NULL)
+        return false;
+    input_stop_by(in, rc->forget->stop);
+    lanes_init(&lanes, options.clock);
+    const struct worker_options own = {.decode = rc->forget->decode,
+                                       .line_max = options.line_max,
+                                       .shard = options.shard,
+                                       .abandon = &abandon};
+    worker_init(&worker, 0, &lanes, rc->store->reports, rc->store->report_count, &own);
+    worker_set_decode(&worker, rc->forget->decode, rc->forget->constants);
+    rc->worker = &worker;
+    rc->reader = reader_new(in, options.line_max, LAST_LINE_TAKE);
+    bool good = recount_all(rc, e);
+    reader_free(rc->reader);
+    worker_fini(&worker);
+    lanes_fini(&lanes);
+    input_close(in);
+    rc->worker = NULL;
+    rc->reader = NULL;
+    return good;
+}
+
+static bool differs(const struct forget *f, const char *report, const char *entry, int64_t stored,
+                    int64_t recounted, struct err *e)
+{
+    return err_set(e, EX_CONFIG,
+                   "%s was counted with another configuration: the books%s%s say %s %" PRId64
+                   ", the recount says %" PRId64 ". Give the configuration of then by -c, or the steps by "
+                   "--decode. Nothing was changed",
+                   f->position->range.label, report[0] != '\0' ? " of report " : "", report, entry, stored,
+                   recounted);
+}
+
+/* Do the recount's books equal those of the store? */
+static bool check_books(const struct forget *f, const struct known *k, struct err *e)
+{
+    char name[BOOK_NAME_BYTES];
+    for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
+        if (k->books.entries[i] != f->books.entries[i])
+            return differs(f, "", books_source_name(i, name), k->books.entries[i], f->books.entries[i], e);
+    }
+    for (size_t r = 0; r < k->store->report_count; r++) {
+        for (int i = 0; i < BOOK_REPORT_COUNT && k->takes[r]; i++) {
+            size_t at = BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT + (size_t)i;
+            if (k->books.entries[at] != f->books.entries[at])
+                return differs(f, k->store->reports[r].name, books_report_name(i), k->books.entries[at],
+                               f->books.entries[at], e);
+        }
+    }
+    return true;
+}
+
+static bool take_out(struct forget *f, struct store *st, const struct known *k, struct err *e)
+{
+    struct recounting rc = {.store = st, .known = k, .forget = f, .books = &f->books};
+    /* Without reports nothing was counted that is still there. */
+    bool good = store_forget_begin(st, k->range, e) &&
+                (st->report_count == 0 || (recount_file(&rc, e) && check_books(f, k, e)));
+    if (good && !f->dry_run)
+        good = store_forget_end(st, k->range, e);
+    if (!good || f->dry_run)
+        store_forget_undo(st);
+    return good;
+}
+
+bool forget_file(struct forget *f, struct store *st, struct err *e)
+{
+    struct known k;
+    books_init(&f->books, st->report_count);
+    bool good = read_known(&k, st, &f->position->range, e) && check_file(f, e);
+    for (size_t r = 0; good && r < st->report_count; r++)
+        good = check_report(&k, r, e);
+    good = good && take_out(f, st, &k, e);
+    free_known(&k);
+    return good;
+}

@@ -1,0 +1,97 @@
+#include "daemon/judge.h"
+
+#include "base/suggest.h"
+#include "base/units.h"
+#include "ingest/decode/chain.h"
+#include "ingest/reject.h"
+
+/* Bytes of the second look. The first one takes only what the reader has already: a pipe may bring no more
+ * for long, and one line is mostly enough. */
+#define SECOND_BYTES ((size_t)64 << 10)
+
+struct judge {
+    struct chain *chain;
+    size_t line_max;
+    size_t lines;        /* lines judged */
+    struct slice first;  /* the first line that is rejected */
+    size_t first_number; /* its number, from 1 */
+    struct reject why;   /* reason of its reject */
+};
+
+static void note_reject(struct judge *j, struct slice line, struct reject why)
+{
+    if (j->first_number > 0)
+        return;
+    j->first = line;
+    j->first_number = j->lines;
+    j->why = why;
+}
+
+/* Is there an event in the line? */
+static bool has_event(struct judge *j, struct slice line)
+{
+    const struct record r = {.value = line, .timestamp_ms = -1};
+    struct event ev;
+    struct reject why = {REJECT_TOO_LONG, j->line_max + 1};
+    struct slice bytes;
+    enum chain_result what = CHAIN_END;
+    bool has = false;
+    j->lines++;
+    if (line.len > j->line_max) {
+        note_reject(j, line, why);
+        return false;
+    }
+    chain_start(j->chain, &r);
+    while (!has && (what = chain_next(j->chain, &ev, &why, &bytes)) != CHAIN_END) {
+        has = what == CHAIN_EVENT;
+        if (!has)
+            note_reject(j, line, why);
+    }
+    chain_flush(j->chain);
+    return has;
+}
+
+/* Judge the lines of `bytes` from the start. True: it is decided, and *has says whether one has an event. */
+static bool judge_bytes(struct judge *j, struct slice bytes, bool is_all, bool takes_last, bool *has)
+{
+    const char *p = bytes.ptr, *end = slice_end(bytes);
+    j->lines = j->first_number = 0;
+    *has = false;
+    while (p < end && !*has && j->lines < JUDGE_LINES) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        if (newline == NULL && !(is_all && takes_last))
+            break;
+        const char *line_end = newline != NULL ? newline : end;
+        *has = has_event(j, slice_of(p, (size_t)(line_end - p)));
+        p = line_end + 1;
+    }
+    return *has || is_all || j->lines == JUDGE_LINES;
+}
+
+static bool refuse(const struct judge *j, const struct decode *d, bool is_known, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], number[UNITS_NUMBER_BYTES];
+    struct text steps = {0};
+    decode_print_steps(d, &steps);
+    err_set(e, EX_DATAERR,
+            "none of its %s %s lines can be parsed as %.200s, so nothing of %s is counted. Line %zu, column "
+            "%zu: %s, found %s. Say its format by --decode, or insist by --force",
+            is_known ? "next" : "first", units_number((int64_t)j->lines, number), steps.ptr,
+            is_known ? "them" : "it", j->first_number, j->why.column, reject_help(j->why.reason),
+            suggest_quote(j->first, quote));
+    text_fini(&steps);
+    return false;
+}
+
+bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, bool takes_last, struct err *e)
+{
+    struct judge j = {.chain = chain_new(d, line_max), .line_max = line_max};
+    bool has, is_decided = false;
+    for (size_t len = 1; !is_decided; len = len == 1 ? SECOND_BYTES : 2 * len) {
+        struct slice bytes = reader_peek(rd, len);
+        is_decided = judge_bytes(&j, bytes, bytes.len < len, takes_last, &has) || len >= JUDGE_BYTES;
+    }
+    bool good = has || j.first_number == 0 || refuse(&j, d, reader_offset(rd) > 0, e);
+    chain_free(j.chain);
+    return good;
+}

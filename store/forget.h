@@ -1,0 +1,48 @@
+/* forget.h - takes counts out of a store: those of one file, or of a generation of a report. `tallyd forget`
+ * calls it, on a STORE_WRITE handle (store.h). Every function with a struct err may fail.
+ *
+ * Source : between store_forget_begin() and store_forget_end() the caller counts the file's lines again, and
+ *          hands over the cells that were once applied. One transaction takes out the cells, the position and
+ *          the books; a crash before its end changes nothing.
+ * Exact  : every bucket that has not expired has all events that ever came, so it has those of the file.
+ *          Expired buckets are deleted first: a watermark that is ahead of all remaining events moves back
+ *          (store_move_back()). The series stay known, without counts.
+ * Errors : EX_DATAERR: a cell is not in the store, or less of it. EX_UNAVAILABLE: this kind of store takes
+ *          nothing out. After any error the caller must call store_forget_undo().
+ */
+#pragma once
+
+#include "aggregate/batch.h"
+#include "store/store.h"
+
+/* What store_drop() deletes. */
+struct store_dropped {
+    uint64_t rows, bytes; /* rows (documents) of counts, and their bytes if the store can tell */
+    uint64_t series;
+};
+
+/* Any may be NULL: the store does not do it. */
+struct store_forget_ops {
+    bool (*begin)(struct store *st, const struct range *of, struct err *e);
+    bool (*take)(struct store *st, const struct batch *batch, const bool *reports, struct err *e);
+    bool (*end)(struct store *st, const struct range *of, struct err *e);
+    void (*undo)(struct store *st);
+    bool (*drop)(struct store *st, const char *report, int generation, bool dry_run,
+                 struct store_dropped *dropped, struct err *e);
+};
+
+/* Begin to forget a source, `of` being its stored position. Refuses a source that was also counted in
+ * generations of reports that this handle has not (EX_CONFIG). */
+bool store_forget_begin(struct store *st, const struct range *of, struct err *e) MUST_CHECK;
+/* Take the cells of a batch's parts out of the reports whose place in `reports` is true. Ranges and books of
+ * the batch are not read. Parts may be given back to their shards afterwards. */
+bool store_forget(struct store *st, const struct batch *batch, const bool *reports, struct err *e) MUST_CHECK;
+/* Delete the position and the books of the source, and commit; durable on return. */
+bool store_forget_end(struct store *st, const struct range *of, struct err *e) MUST_CHECK;
+/* Undo everything since store_forget_begin(). */
+void store_forget_undo(struct store *st);
+
+/* Delete all counts, series and books of a report's generation. EX_NOINPUT: there is none. The handle must
+ * not be used for this report afterwards. `dry_run`: only say how much. */
+bool store_drop(struct store *st, const char *report, int generation, bool dry_run,
+                struct store_dropped *dropped, struct err *e) MUST_CHECK;

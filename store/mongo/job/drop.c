@@ -1,0 +1,191 @@
+#include "store/mongo/job/drop.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "store/mongo/handle/handle.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/peers.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+
+#include <stdio.h>
+
+#define JOB_ID_BYTES (MONGO_NAME_BYTES + 16)
+
+struct drop {
+    struct mongo_store *m;
+    struct report report; /* name and generation only */
+    char key[MONGO_NAME_BYTES];
+};
+
+static bool find_report(const struct drop *d, struct err *e)
+{
+    bson_t document;
+    bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e);
+    if (good && bson_empty(&document))
+        good = err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
+                       mongo_client_name(d->m->client), d->report.generation, d->report.name);
+    bson_destroy(&document);
+    return good;
+}
+
+static bool see_newest(void *context, const bson_t *document)
+{
+    *(int64_t *)context = mongo_number_at(document, "generation", 0);
+    return false;
+}
+
+/* Refuse while a writer counts this generation: it must not be beside a writer of another generation. */
+static bool check_writers(const struct drop *d, struct err *e)
+{
+    struct report other = d->report;
+    bson_t ledger;
+    int64_t newest = 0;
+    bson_t *filter = BCON_NEW("name", BCON_UTF8(d->report.name));
+    bson_t *options = BCON_NEW("sort", "{", "generation", BCON_INT32(-1), "}");
+    bool good = mongo_find(d->m->client, MONGO_REPORTS, filter, options, see_newest, &newest, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    if (!good)
+        return false;
+    other.generation = newest > d->report.generation ? (int)newest : d->report.generation + 1;
+    good = mongo_read_ledger(d->m, &ledger, e);
+    if (good && !mongo_may_begin(d->m, &other, 1, &ledger, e))
+        good = err_set(
+            e, EX_TEMPFAIL,
+            "%s: a daemon that counts report \"%s\" is running, or ended less than a minute ago: stop it "
+            "first",
+            mongo_client_name(d->m->client), d->report.name);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* The n-th collection of the report; false: there are no more. */
+static bool collection_at(const struct drop *d, size_t n, char name[MONGO_NAME_BYTES])
+{
+    static const char *const others[] = {"year", "week", MONGO_TOP, "series"};
+    if (n >= SPAN_COUNT + COUNT_OF(others))
+        return false;
+    const char *kind = n < SPAN_COUNT ? span_name((enum span)n) : others[n - SPAN_COUNT];
+    int len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, kind);
+    ASSERT(len > 0 && len < MONGO_NAME_BYTES);
+    return true;
+}
+
+static bool weigh(const struct drop *d, struct store_dropped *dropped, struct err *e)
+{
+    char name[MONGO_NAME_BYTES];
+    bool good = true;
+    for (size_t n = 0; good && collection_at(d, n, name); n++) {
+        bson_t *command = BCON_NEW("count", BCON_UTF8(name));
+        bson_t reply;
+        good = mongo_read(d->m->client, command, &reply, e);
+        uint64_t count = good ? (uint64_t)mongo_number_at(&reply, "n", 0) : 0;
+        if (strcmp(strrchr(name, '.'), ".series") == 0)
+            dropped->series = count;
+        else
+            dropped->rows += count;
+        bson_destroy(&reply);
+        bson_destroy(command);
+    }
+    return good;
+}
+
+static bool mark(const struct drop *d, struct err *e)
+{
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(d->key));
+    bson_t *update = BCON_NEW("$set", "{", MONGO_DROPPING, BCON_BOOL(true), "}");
+    bool good = mongo_update_one(d->m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return good;
+}
+
+/* Some servers refuse to drop a collection that does not exist. */
+static bool is_there(const struct drop *d, const char *name, bool *is, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t batch, first;
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(name), "}",
+                               "nameOnly", BCON_BOOL(true));
+    bool good = mongo_read(d->m->client, command, &reply, e);
+    *is = good && mongo_find_member(&reply, "cursor.firstBatch", &batch) &&
+          bson_iter_recurse(&batch, &first) && bson_iter_next(&first);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool drop_collection(const struct drop *d, const char *name, struct err *e)
+{
+    bson_t reply;
+    bool is;
+    if (!is_there(d, name, &is, e))
+        return false;
+    if (!is)
+        return true;
+    bson_t *command = BCON_NEW("drop", BCON_UTF8(name));
+    bool good = mongo_write(d->m->client, command, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+static bool delete_one(const struct drop *d, const char *collection, const char *id, struct err *e)
+{
+    int64_t count;
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id",
+                               BCON_UTF8(id), "}", "limit", BCON_INT32(1), "}", "]");
+    bool good = mongo_write_many(d->m->client, command, collection, &count, e);
+    bson_destroy(command);
+    return good;
+}
+
+static bool delete_jobs(const struct drop *d, struct err *e)
+{
+    char id[JOB_ID_BYTES];
+    snprintf(id, sizeof id, MONGO_TOP "/%s", d->key);
+    bool good = delete_one(d, MONGO_JOBS, id, e);
+    for (size_t t = 0; good && t < MONGO_TARGETS; t++) {
+        snprintf(id, sizeof id, "%s/%s", mongo_targets[t].job, d->key);
+        good = delete_one(d, MONGO_JOBS, id, e);
+    }
+    return good;
+}
+
+static bool delete_books(const struct drop *d, struct err *e)
+{
+    char path[MONGO_NAME_BYTES + 16];
+    int64_t count;
+    snprintf(path, sizeof path, "reports.%s", d->key);
+    bson_t *command = BCON_NEW("update", MONGO_BOOKS, "updates", "[", "{", "q", "{", path, "{", "$exists",
+                               BCON_BOOL(true), "}", "}", "u", "{", "$unset", "{", path, BCON_UTF8(""), "}",
+                               "}", "multi", BCON_BOOL(true), "}", "]");
+    bool good = mongo_write_many(d->m->client, command, MONGO_BOOKS, &count, e);
+    bson_destroy(command);
+    return good;
+}
+
+static bool drop_all(const struct drop *d, struct err *e)
+{
+    char name[MONGO_NAME_BYTES];
+    bool good = mark(d, e);
+    for (size_t n = 0; good && collection_at(d, n, name); n++) {
+        failpoint(FAILPOINT_DROP_COLLECTION);
+        good = drop_collection(d, name, e);
+    }
+    good = good && delete_jobs(d, e) && delete_books(d, e);
+    failpoint(FAILPOINT_DROP_LAST);
+    return good && delete_one(d, MONGO_REPORTS, d->key, e);
+}
+
+bool mongo_drop(struct store *st, const char *report, int generation, bool dry_run,
+                struct store_dropped *dropped, struct err *e)
+{
+    struct drop d = {.m = mongo_of(st), .report = {.generation = generation}};
+    snprintf(d.report.name, sizeof d.report.name, "%s", report);
+    mongo_report_key(&d.report, d.key);
+    return find_report(&d, e) && check_writers(&d, e) && weigh(&d, dropped, e) &&
+           (dry_run || drop_all(&d, e));
+}
