@@ -142,13 +142,19 @@ static void tell_gap(struct follow *fo, struct followed *f)
     fo->lost++;
 }
 
-/* A file is not found: wait a little, then tell it. False: counting cannot go on. */
-static bool miss(struct follow *fo, struct followed *f, struct err *e)
+/* Has a file been missing for a while? Another rename may be all that is under way. */
+static bool has_lasted(const struct follow *fo, struct followed *f)
 {
     int64_t now_ms = follow_now_ms(fo);
     if (f->missing_ms == 0)
         f->missing_ms = now_ms;
-    if (now_ms - f->missing_ms < LOST_MS)
+    return now_ms - f->missing_ms >= LOST_MS;
+}
+
+/* A file is not found: wait a little, then tell it. False: counting cannot go on. */
+static bool miss(struct follow *fo, struct followed *f, struct err *e)
+{
+    if (!has_lasted(fo, f))
         return true;
     f->missing_ms = 0;
     if (f->answer.what == SURVEY_CHANGED && !f->was_truncated) {
@@ -156,7 +162,7 @@ static bool miss(struct follow *fo, struct followed *f, struct err *e)
         return false;
     }
     tell_lost(fo, f);
-    f->look_ms = now_ms;
+    f->look_ms = 0;
     return true;
 }
 
@@ -327,7 +333,7 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     if (!look(fo, f, &f->answer, e))
         return false;
     f->has_looked = true;
-    if (f->answer.what != SURVEY_LOST && f->answer.what != SURVEY_CHANGED)
+    if (f->answer.what != SURVEY_LOST && f->answer.what != SURVEY_CHANGED && !f->answer.has_gap)
         f->missing_ms = 0;
     switch (f->answer.what) {
     case SURVEY_NOTHING:
@@ -341,6 +347,8 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
         return miss(fo, f, e);
     case SURVEY_ROTATED:
     case SURVEY_LOG:
+        if (f->answer.has_gap && !has_lasted(fo, f))
+            return true;
         return open_found(fo, f, e);
     }
     ASSERT(false);

@@ -1,7 +1,7 @@
 /* survey_internal.h - shared by the files of survey.h: the files that are there, each with what it is.
  *
  *   sight.c    finds the files of a log, and recognises them
- *   survey.c   decides what is next
+ *   next.c     decides what is next
  */
 #pragma once
 

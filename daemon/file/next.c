@@ -221,10 +221,11 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
         if (s->file.number <= number)
             continue;
         least = s->file.number < least ? s->file.number : least;
-        before = s->known != NULL && s->file.number == least ? s : before;
+        if (s->known != NULL && (before == NULL || s->file.number < before->file.number))
+            before = s;
     }
-    bool is_gap = before != NULL && before->file.number == least && least > number + 1 &&
-                  is_followed(l, before->known) && end_of(l->survey, before->known) != RANGE_LOST &&
+    bool is_gap = before != NULL && least > number + 1 && is_followed(l, before->known) &&
+                  end_of(l->survey, before->known) != RANGE_LOST &&
                   (next == &l->at_path || before->file.changed_ns <= next->file.changed_ns);
     return is_gap ? before->known : NULL;
 }
