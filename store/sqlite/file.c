@@ -41,6 +41,10 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
     st->is_unsealed = format < SQLITE_STORE_FORMAT;
     if (*is_new || (application == SQLITE_APPLICATION_ID && is_known))
         return true;
+    if (application == SQLITE_APPLICATION_ID && format == SQLITE_UNFINISHED_FORMAT)
+        return err_set(e, EX_TEMPFAIL,
+                       "%s is an unfinished copy: run the same `tallyd admin copy` again, or delete the file",
+                       st->path);
     if (application != SQLITE_APPLICATION_ID)
         return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
                        st->path);
@@ -152,7 +156,7 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!is_new)
         return (!st->is_unsealed || seal(st, e)) && sqlite_execute(st, schema, "adding tables", e);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-             SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
+             SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_STORE_FORMAT);
     return sqlite_execute(st, "BEGIN", "creating", e) &&
            sqlite_execute(st, schema, "creating the tables", e) &&
            sqlite_execute(st, pragmas, "creating", e) && sqlite_execute(st, "COMMIT", "creating", e);

@@ -47,10 +47,16 @@
 #define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
 #define SQLITE_STORE_FORMAT   5          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
 
+/* The format of an unfinished copy (fill.h). No version ever opens it. */
+#define SQLITE_UNFINISHED_FORMAT 1
+
 /* Does it name a file? SQLite takes ":memory:" for no file, and a text that begins with "file:" for a URI. */
 bool sqlite_is_path(struct slice path);
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;
+/* Open a new file, or what an unfinished copy left, for STORE_FILL. `watermarks`: those of each report. */
+struct store *sqlite_open_fill(const char *path, const struct watermarks *watermarks,
+                               const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 
 #define SQLITE_WRITER_CACHE_KIB 32768
 #define SQLITE_READER_CACHE_KIB 8192

@@ -37,8 +37,19 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
     return good;
 }
 
+bool mongo_is_unfinished(const bson_t *ledger)
+{
+    bson_iter_t it;
+    return mongo_find_member(ledger, "restoring.copy", &it);
+}
+
 bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
+    if (mongo_is_unfinished(ledger))
+        return err_set(
+            e, EX_TEMPFAIL,
+            "%s is an unfinished copy: wait for `tallyd admin copy`, or run the same command again",
+            mongo_client_name(m->client));
     return !bson_has_field(ledger, "restoring") ||
            err_set_retryable(
                e, EX_TEMPFAIL,
