@@ -205,7 +205,7 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e) &&
                 mongo_may_begin(m, reports, count, &ledger, e);
     bson_destroy(&ledger);
     return good;
@@ -251,14 +251,15 @@ static bool take_ledger(void *context, const bson_t *ledger)
     return false;
 }
 
-/* Refuses a database whose restore or copy has not ended. */
+/* Refuses a database of a later format, or whose restore or copy has not ended. */
 static bool check_whole(struct mongo_store *m, struct err *e)
 {
     bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *options = BCON_NEW("projection", "{", "restoring", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "restoring", BCON_BOOL(true), "v", BCON_BOOL(true), "needs",
+                               BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, take_ledger, &ledger, e) &&
-                mongo_check_restored(m, &ledger, e);
+                mongo_check_opens(m, &ledger, e);
     bson_destroy(options);
     bson_destroy(filter);
     bson_destroy(&ledger);

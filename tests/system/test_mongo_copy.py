@@ -8,7 +8,7 @@ names another server.
 import os
 import signal
 
-from harness import EX_CANTCREAT, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, failpoints
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, failpoints
 from mongocase import MongoCase, main
 from test_copy import CONFIG, KILLED, MEASURES, Copying
 
@@ -89,6 +89,24 @@ class Killed(CopyCase):
                 self.copy(FILE, self.store)
                 self.assert_same(self.expected, self.store)
                 self.verify(self.store)
+
+
+class Later(CopyCase):
+    def test_a_database_of_a_later_version(self):
+        """It says which version it needs."""
+        self.count(self.store)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 2}})
+        for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
+            words = f"has format 2, this tallyd knows 1 to 1: use {needs}"
+            for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
+                              ["verify", "--store-only"], ["job", "list"]):
+                self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)
+                self.assertIn(words, self.err)
+            for stores in (self.store, BACK), (FILE, self.store):
+                self.copy(*stores, status=EX_DATAERR)
+                self.assertIn(words, self.err)
+            self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"needs": "0.7.1"}})
+        self.assertFalse(os.path.exists(self.path("copy")))
 
 
 class Refused(CopyCase):

@@ -47,7 +47,7 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
     struct mongo_store *m = mongo_of(st);
     char living[MONGO_SLOT_BYTES];
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e);
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e);
     if (good && mongo_find_living(m, &ledger, living))
         good = err_set_retryable(e, EX_TEMPFAIL,
                                  "%s: a tallyd counts into it (writer %s of its ledger): stop all daemons, "
@@ -81,7 +81,7 @@ static bool check_target(struct mongo_store *m, const bson_t *ledger, struct err
     char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
     struct err ended = {0};
     bool is_unfinished = mongo_is_unfinished(ledger);
-    if (!is_unfinished && !mongo_check_restored(m, ledger, e))
+    if (!is_unfinished && !mongo_check_opens(m, ledger, e))
         return false;
     if (mongo_find_living(m, ledger, living))
         return err_set_retryable(e, EX_TEMPFAIL,
