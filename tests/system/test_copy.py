@@ -148,18 +148,21 @@ class Copying:
         return states
 
 
-class Embedded(Copying, Case):
+class Tables:
+    def tables(self, name):
+        """All but those of counts, whose rows follow the numbers of series."""
+        with contextlib.closing(sqlite3.connect(self.path(name))) as store:
+            names = [name for name, in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {name: sorted(map(repr, store.execute(f"SELECT * FROM {name}")))
+                    for name in names if not name.startswith(("fresh", "hour", "day", "month", "year"))}
+
+
+class Embedded(Copying, Tables, Case):
     STORE, COPY = "sqlite:tallyd.db", "sqlite:copy.db"
 
     def setUp(self):
         super().setUp()
         self.make_store(2000)
-
-    def tables(self, name):
-        with contextlib.closing(sqlite3.connect(self.path(name))) as store:
-            names = [name for name, in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            return {name: sorted(map(repr, store.execute(f"SELECT * FROM {name}")))
-                    for name in names if not name.startswith(("fresh", "hour", "day", "month", "year"))}
 
     def test_same_answers_and_counting_goes_on(self):
         expected = self.answers(self.STORE)
@@ -220,7 +223,7 @@ class Embedded(Copying, Case):
                 self.tallyd("admin", *arguments, status=EX_USAGE)
 
 
-class Beside(DaemonCase):
+class Beside(Tables, DaemonCase):
     def test_a_daemon_counts_meanwhile(self):
         """The copy is of one moment, and goes on from there."""
         log = traffic(40000)
@@ -232,6 +235,10 @@ class Beside(DaemonCase):
         self.wait_for(lambda: os.path.exists(self.path("tallyd.db")) and self.query("site"), bool)
         self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db")
         self.stop()
+        self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:later.db")
+        tables = self.tables("later.db")
+        self.assertEqual(self.tables("tallyd.db"), tables)
+        self.assertTrue(tables["witness"], "a daemon notes witnesses of its files")
         for store in "sqlite:tallyd.db", "sqlite:copy.db":
             self.tallyd("import", "-c", "tallyd.yaml", "--store", store, "a.log")
         self.assertIn(" 0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "--store", "sqlite:copy.db", "a.log"))
