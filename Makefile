@@ -152,9 +152,9 @@ SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 # two faster servers instead, which take minutes to build. ON_ONE names what tests tallyd beside a broker, a proxy or a clock more than
 # the server.
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
-                mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka
+                mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka mongo_copy
 ON_PYTHON    := mongo_contract mongo_apply
-ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc
+ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc mongo_copy
 ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity
 # Only the Python edition can be told to refuse commands.
@@ -174,9 +174,10 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SW
               $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=8 $(call system,$t)') \
               $(foreach t,$(ON_SECANTUS),'TALLYD_MONGO=secantus TALLYD_ROUNDS=8 $(call system,$t)') \
               $(foreach t,$(ONLY_SECANTUS),'TALLYD_MONGO=secantus $(call system,$t)') \
-              'TALLYD_ROUNDS=100 tests/system/test_kill.py' \
+              'TALLYD_ROUNDS=100 tests/system/test_kill.py' 'TALLYD_ROUNDS=100 tests/system/test_copy.py' \
+              'TALLYD_ROUNDS=50 tests/system/test_versions.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
-              $(filter-out $(call system,kill faults kafka flips kafka_topics $(ON_SECANTUS) $(ON_ONE) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
+              $(filter-out $(call system,kill faults kafka flips kafka_topics copy versions $(ON_SECANTUS) $(ON_ONE) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_import.py' \

@@ -27,11 +27,14 @@ struct cell {
     int64_t value[]; /* the report's columns, see measure.h */
 };
 
+/* Length of a key that is none: the series is `other` of a store. Shards add no such series, copies do. */
+#define SERIES_OTHER_LEN UINT32_MAX
+
 struct series {
     uint32_t number;
-    uint32_t last; /* index of the cell it used last in the open batch; only its shard may read it */
-    uint32_t key_len;
-    char key[]; /* settled dimension texts, joined by DIMENSION_SEPARATOR */
+    uint32_t last;    /* index of the cell it used last in the open batch; only its shard may read it */
+    uint32_t key_len; /* bytes of `key`; or SERIES_OTHER_LEN, and there is none */
+    char key[];       /* settled dimension texts, joined by DIMENSION_SEPARATOR */
 };
 
 struct cells {

@@ -51,7 +51,10 @@
     X(BACKUP_COPIED, "backup.copied")                     \
     X(RESTORE_MARKED, "restore.marked")                   \
     X(RESTORE_LOADED, "restore.loaded")                   \
-    X(RESTORE_APPLIED, "restore.applied")
+    X(RESTORE_APPLIED, "restore.applied")                 \
+    X(COPY_MARKED, "copy.marked")                         \
+    X(COPY_FILLED, "copy.filled")                         \
+    X(COPY_FINISHING, "copy.finishing")
 
 #define FAILPOINT_ENUM(id, name) FAILPOINT_##id,
 enum failpoint { FAILPOINT_TABLE(FAILPOINT_ENUM) FAILPOINT_COUNT };

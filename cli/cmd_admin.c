@@ -5,6 +5,7 @@
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "store/backend/backend.h"
+#include "store/backend/copy.h"
 #include "store/mongo/admin/admin.h"
 #include "store/mongo/mongo.h"
 
@@ -15,6 +16,7 @@
 static const char usage[] =
     "usage: tallyd admin indexes|shard|validator [OPTIONS]\n"
     "       tallyd admin backup|restore [OPTIONS] PATH\n"
+    "       tallyd admin copy [OPTIONS] FROM TO\n"
     "\n"
     "indexes, shard and validator print what a MongoDB database needs for this configuration, as commands "
     "for\n"
@@ -32,8 +34,15 @@ static const char usage[] =
     "  restore PATH        replace the store by such a copy, while no daemon runs. The next daemon resumes "
     "at\n"
     "                      the copy's positions, and counts again what came after the backup\n"
+    "  copy FROM TO        copy the store FROM into the empty store TO, both as URLs: from SQLite to "
+    "MongoDB, "
+    "or\n"
+    "                      back. Daemons may count into an SQLite file meanwhile, but not into MongoDB. "
+    "Counting\n"
+    "                      goes on in TO where it was. Raw events are not copied\n"
     "\n"
     "      --apply         indexes, shard, validator: do it; a second time changes nothing\n"
+    "      --dry-run       copy: say what would be copied, and write nothing\n"
     "      --force         backup: replace what is at PATH; restore: replace the content of the store\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
@@ -42,50 +51,64 @@ static const char usage[] =
     "  tallyd admin shard -c tallyd.yaml\n"
     "  tallyd admin indexes --apply -c tallyd.yaml\n"
     "  tallyd admin backup -c tallyd.yaml /backup/tallyd-$(date +%F)\n"
-    "  tallyd admin restore -c tallyd.yaml /backup/tallyd-2026-11-23\n";
+    "  tallyd admin restore -c tallyd.yaml /backup/tallyd-2026-11-23\n"
+    "  tallyd admin copy sqlite:tallyd.db mongodb://127.0.0.1/tallyd\n";
 
-enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE };
+enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE, WHAT_COPY };
 
 struct arguments {
     const char *config_file, *store_url;
     enum what what;
-    const char *path; /* path of the backup */
-    bool apply, force;
+    const char *path;      /* path of the backup */
+    const char *from, *to; /* URLs of a copy */
+    bool apply, dry, force;
 };
 
-static bool is_copy(enum what what)
+static bool is_backup(enum what what)
 {
-    return what >= WHAT_BACKUP;
+    return what == WHAT_BACKUP || what == WHAT_RESTORE;
+}
+
+static int check_operands(const struct arguments *args, int count)
+{
+    bool is_shell = args->what < WHAT_BACKUP;
+    if (is_backup(args->what) && (count != 1 || args->path[0] == '\0'))
+        return options_bad_usage("admin", "backup and restore take one PATH: that of the copy");
+    if (args->what == WHAT_COPY && count != 2)
+        return options_bad_usage("admin", "copy takes the URLs of two stores: FROM and TO");
+    if (is_shell && count != 0)
+        return options_bad_usage("admin", "indexes, shard and validator take no operand");
+    if ((args->apply && !is_shell) || (args->force && !is_backup(args->what)) ||
+        (args->dry && args->what != WHAT_COPY))
+        return options_bad_usage("admin", "--apply is for indexes, shard and validator, --force for backup "
+                                          "and restore, --dry-run for copy");
+    if (args->what == WHAT_COPY && args->store_url != NULL)
+        return options_bad_usage("admin", "copy takes its stores as FROM and TO, not by --store");
+    return 0;
 }
 
 static int take_operands(struct arguments *args, int count, char **operands)
 {
-    static const char *const names[] = {[WHAT_INDEXES] = "indexes",
-                                        [WHAT_SHARD] = "shard",
-                                        [WHAT_VALIDATOR] = "validator",
-                                        [WHAT_BACKUP] = "backup",
-                                        [WHAT_RESTORE] = "restore"};
+    static const char *const names[] = {
+        [WHAT_INDEXES] = "indexes", [WHAT_SHARD] = "shard",     [WHAT_VALIDATOR] = "validator",
+        [WHAT_BACKUP] = "backup",   [WHAT_RESTORE] = "restore", [WHAT_COPY] = "copy"};
     size_t i = 0;
     while (count > 0 && i < COUNT_OF(names) && strcmp(operands[0], names[i]) != 0)
         i++;
     if (count == 0 || i == COUNT_OF(names))
-        return options_bad_usage("admin", "expected one of indexes, shard, validator, backup and restore");
+        return options_bad_usage("admin",
+                                 "expected one of indexes, shard, validator, backup, restore and copy");
     args->what = (enum what)i;
-    args->path = count > 1 ? operands[1] : NULL;
-    if (is_copy(args->what) && (count != 2 || args->path[0] == '\0'))
-        return options_bad_usage("admin", "backup and restore take one PATH: that of the copy");
-    if (!is_copy(args->what) && count != 1)
-        return options_bad_usage("admin", "indexes, shard and validator take no operand");
-    if (is_copy(args->what) ? args->apply : args->force)
-        return options_bad_usage("admin", "--apply is for indexes, shard and validator, --force for backup "
-                                          "and restore");
-    return 0;
+    args->path = args->from = count > 1 ? operands[1] : NULL;
+    args->to = count > 2 ? operands[2] : NULL;
+    return check_operands(args, count - 1);
 }
 
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
     const struct option_word words[] = {{"apply", .flag = &args->apply},
                                         {"config", 'c', .text = &args->config_file},
+                                        {"dry-run", .flag = &args->dry},
                                         {"force", .flag = &args->force},
                                         {"store", .text = &args->store_url}};
     const struct command command = {"admin", usage, words, COUNT_OF(words), NULL};
@@ -142,6 +165,21 @@ static bool goes_on(void *context, const char *what, uint64_t done, uint64_t tot
     return !atomic_load(c->stop);
 }
 
+static bool copy_between(const struct arguments *args, const struct config *c, struct copying *copying,
+                         struct text *out, struct err *e)
+{
+    const struct store_options all = setup_store(c);
+    const struct store_options options = {.connections = all.connections,
+                                          .with_unsafe_writes = all.with_unsafe_writes};
+    const struct store_copying between = {.from = args->from,
+                                          .to = args->to,
+                                          .dry = args->dry,
+                                          .goes_on = goes_on,
+                                          .context = copying,
+                                          .options = &options};
+    return store_copy_all(&between, out, e);
+}
+
 static bool copy_store(const struct arguments *args, const struct config *c, struct text *out, struct err *e)
 {
     struct copying copying = {.stop = stop_catch(), .on_terminal = isatty(STDERR_FILENO)};
@@ -150,7 +188,9 @@ static bool copy_store(const struct arguments *args, const struct config *c, str
                              .force = args->force,
                              .goes_on = goes_on,
                              .context = &copying};
-    bool good = args->what == WHAT_BACKUP ? store_backup(&b, out, e) : store_restore(&b, out, e);
+    bool good = args->what == WHAT_COPY     ? copy_between(args, c, &copying, out, e)
+                : args->what == WHAT_BACKUP ? store_backup(&b, out, e)
+                                            : store_restore(&b, out, e);
     if (copying.on_terminal)
         fputs("\r\033[K", stderr);
     return good;
@@ -159,7 +199,7 @@ static bool copy_store(const struct arguments *args, const struct config *c, str
 static bool administrate(const struct arguments *args, const struct config *c, struct err *e)
 {
     struct text out = {0};
-    bool good = is_copy(args->what) ? copy_store(args, c, &out, e) : print_shell(args, c, &out, e);
+    bool good = args->what >= WHAT_BACKUP ? copy_store(args, c, &out, e) : print_shell(args, c, &out, e);
     struct err unsaid;
     if (out.len > 0 && !options_print(&out, good ? e : &unsaid))
         good = false;

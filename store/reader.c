@@ -35,6 +35,11 @@ bool store_hold(struct store *st, struct err *e)
     return st->reader->hold(st, e);
 }
 
+bool store_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e)
+{
+    return st->reader->moment == NULL || st->reader->moment(st, moment, left_out, e);
+}
+
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e)
 {

@@ -99,6 +99,8 @@ struct store_reader_ops {
     /* The length of the periods in which time buckets of a resolution expire. NULL: as keep_from() says. */
     enum span (*goes_by)(const struct report *r, enum span span);
     bool (*hold)(struct store *st, struct err *e);
+    /* NULL: a locked snapshot is of one moment, and readers can read all of it. */
+    bool (*moment)(struct store *st, struct text *moment, struct text *left_out, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
     /* NULL, both: each time bucket is stored in one place. */
@@ -134,6 +136,10 @@ bool store_newest(struct store *st, size_t report, int64_t before_ms, struct new
  * log grows meanwhile. In a server: EX_TEMPFAIL while a batch is under way; batches that begin later may be
  * seen. */
 bool store_hold(struct store *st, struct err *e) MUST_CHECK;
+/* Append to `moment` a text that changes with every batch. Call it before and after reading a whole store:
+ * if both texts are equal, all was read as of one moment. EX_TEMPFAIL + retryable: a writer is alive.
+ * `left_out` receives a line for each kind of content that this header cannot read. */
+bool store_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e) MUST_CHECK;
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;

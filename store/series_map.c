@@ -1,6 +1,7 @@
 #include "store/series_map.h"
 
 #include "base/mem.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 
@@ -41,7 +42,10 @@ bool series_map_add(struct series_map *map, const struct part *part, size_t repo
     for (size_t i = 0; i < pr->added_count; i++) {
         const struct series *s = pr->added[i];
         ASSERT(s->number == shard->count);
-        if (!resolve(context, report, slice_of(s->key, s->key_len), &shard->numbers[shard->count], e))
+        uint32_t *number = &shard->numbers[shard->count];
+        if (s->key_len == SERIES_OTHER_LEN)
+            *number = STORE_SERIES_OTHER;
+        else if (!resolve(context, report, slice_of(s->key, s->key_len), number, e))
             return false;
         shard->count++;
     }

@@ -1,6 +1,7 @@
 /* store.h - a handle to stored counts, and the promise of every kind of store: SQLite, MongoDB, memory. A
- * handle has up to three tables of operations. Its callers use them through writer.h (counting), reader.h
- * (queries, checks) and jobs.h (jobs). Every function with a struct err may fail (see Errors).
+ * handle has some of four tables of operations. Its callers use them through writer.h (counting), reader.h
+ * (queries, checks), jobs.h (jobs) and fill.h (copies). Every function with a struct err may fail (see
+ * Errors).
  *
  * Promise: store_apply() is durable, and exact whatever crashes. A batch's deltas, offsets and books are all
  *          stored, or none is. In a server, readers may see them arrive one by one, and the next writer
@@ -14,7 +15,8 @@
  * Threads: a handle belongs to one thread. A file has one STORE_WRITE handle (a second one is refused); in a
  *          server a source belongs to the writer that claimed it last. Any number of STORE_READ handles may
  *          read beside it, each call from one snapshot. STORE_WORK is for servers: it reads as a writer does,
- *          and carries out jobs beside any number of others.
+ *          and carries out jobs beside any number of others. STORE_FILL is the one writer of an empty store
+ *          that becomes a copy of another (fill.h).
  * Spans  : resolutions are minutes to months. A report may count seconds, too (report_cell()); a store may
  *          refuse such a report.
  * Errors : EX_TEMPFAIL + retryable: another process holds the lock. EX_TEMPFAIL: another writer took over,
@@ -34,7 +36,9 @@
 #include "base/err.h"
 #include "store/prealloc.h"
 
-enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK };
+struct watermarks; /* reader.h */
+
+enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK, STORE_FILL };
 
 #define STORE_SERIES_OTHER 0
 #define STORE_OTHER_KEY    "(other)" /* the key shown for the series `other` */
@@ -65,12 +69,14 @@ struct store_options {
      * EX_CONFIG elsewhere. */
     const struct raw *raws[RAW_SOURCES_MAX];
     size_t raw_count;
+    const struct watermarks *watermarks; /* STORE_FILL: those of each report; NULL: none */
 };
 
 struct store {
     const struct store_reader_ops *reader;
     const struct store_writer_ops *writer; /* NULL: the handle is not a STORE_WRITE one */
     const struct store_jobs_ops *jobs;     /* NULL: batches do the work of jobs, or it is a STORE_READ one */
+    const struct store_fill_ops *fill;     /* NULL: the handle is not a STORE_FILL one */
     void (*close)(struct store *st);
     const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;

@@ -25,9 +25,15 @@ static struct store *open_store(const char *url, enum store_mode mode, const str
                 "mongodb://HOST/DATABASE, or ttl: false");
         return NULL;
     }
+    if (strcmp(url, "mem:") == 0 && mode == STORE_FILL) {
+        err_set(e, EX_USAGE, "found the store mem:, expected sqlite:PATH or mongodb://HOST/DATABASE");
+        return NULL;
+    }
     if (strcmp(url, "mem:") == 0)
         return mem_open(mode, reports, report_count, e);
     if (strncmp(url, sqlite_prefix, prefix) == 0 && sqlite_is_path(slice_text(url + prefix))) {
+        if (mode == STORE_FILL)
+            return sqlite_open_fill(url + prefix, options->watermarks, reports, report_count, e);
         if (mode == STORE_WORK)
             mode = STORE_READ; /* batches do the work of jobs */
         return sqlite_open(url + prefix, mode, reports, report_count, e);

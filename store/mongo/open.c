@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "store/mongo/admin/check.h"
+#include "store/mongo/admin/fill.h"
 #include "store/mongo/catalog/index.h"
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/document.h"
@@ -204,7 +205,7 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_restored(m, &ledger, e) &&
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e) &&
                 mongo_may_begin(m, reports, count, &ledger, e);
     bson_destroy(&ledger);
     return good;
@@ -244,10 +245,31 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     return mongo_refresh_watermarks(m, e);
 }
 
+static bool take_ledger(void *context, const bson_t *ledger)
+{
+    bson_concat(context, ledger);
+    return false;
+}
+
+/* Refuses a database of a later format, or whose restore or copy has not ended. */
+static bool check_whole(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger = BSON_INITIALIZER;
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *options = BCON_NEW("projection", "{", "restoring", BCON_BOOL(true), "v", BCON_BOOL(true), "needs",
+                               BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, take_ledger, &ledger, e) &&
+                mongo_check_opens(m, &ledger, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    bson_destroy(&ledger);
+    return good;
+}
+
 static bool open_reader(struct mongo_store *m, struct err *e)
 {
     struct known k = {.m = m, .e = e};
-    if (!read_reports(&k))
+    if (!check_whole(m, e) || !read_reports(&k))
         return false;
     return m->store.report_count > 0 ||
            err_set(e, EX_NOINPUT,
@@ -287,6 +309,7 @@ static const struct store_reader_ops reader_ops = {
     .newest = mongo_newest,
     .goes_by = mongo_goes_by,
     .hold = mongo_hold,
+    .moment = mongo_moment,
     .scan = mongo_scan,
     .copy = mongo_copy,
     .scan_copy = mongo_scan_copy,
@@ -316,6 +339,8 @@ bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e)
 {
+    if (mode == STORE_FILL)
+        return mongo_open_fill(uri, options, reports, report_count, e);
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
     if (m == NULL)
         return NULL;

@@ -35,7 +35,7 @@ static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct
     return sqlite_run(st, s, e, "writing the witnesses");
 }
 
-static bool put_position(struct sqlite_store *st, const struct range *r, struct err *e)
+bool sqlite_put_position(struct sqlite_store *st, const struct range *r, struct err *e)
 {
     sqlite3_stmt *s = st->position_put;
     sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
@@ -200,7 +200,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
         return false;
     if (range->state != RANGE_UNCHANGED && !set_book(st, range, 0, STORE_STATE_ENTRY, range->state, e))
         return false;
-    return put_position(st, range, e);
+    return sqlite_put_position(st, range, e);
 }
 
 static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct err *e)

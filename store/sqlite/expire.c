@@ -58,7 +58,7 @@ static bool put_watermark(struct sqlite_store *st, size_t report, enum span span
     return sqlite_run(st, s, e, "writing the books of expired counts");
 }
 
-static bool put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
+bool sqlite_put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
                            struct err *e)
 {
     for (int s = SPAN_MINUTE; s < SPAN_COUNT; s++) {
@@ -77,7 +77,7 @@ static bool move_watermarks(struct sqlite_store *st, int64_t now_ms, bool *moved
         if (!store_move_watermarks(&st->base, &st->reports[r], st->reports[r].keep_ms, now_ms, watermarks))
             continue;
         *moved = true;
-        if (!put_watermarks(st, r, watermarks, e))
+        if (!sqlite_put_watermarks(st, r, watermarks, e))
             return false;
     }
     if (*moved)
@@ -226,7 +226,7 @@ bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct 
         return true;
     if (!sqlite_begin(st, e))
         return false;
-    if (!put_watermarks(st, report, &watermarks, e)) {
+    if (!sqlite_put_watermarks(st, report, &watermarks, e)) {
         sqlite_undo(st);
         return false;
     }

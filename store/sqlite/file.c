@@ -22,11 +22,39 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS book (source TEXT NOT NULL, part TEXT NOT NULL, report INTEGER NOT NULL,"
     "  entry TEXT NOT NULL, value INTEGER NOT NULL,"
     "  PRIMARY KEY (source, part, report, entry)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS format (number INTEGER PRIMARY KEY, tallyd TEXT NOT NULL);"
     "CREATE TABLE IF NOT EXISTS witness (source TEXT, part TEXT, list BLOB, PRIMARY KEY (source, part));";
 
 bool sqlite_is_path(struct slice path)
 {
     return path.len > 0 && path.ptr[0] != ':' && !(path.len >= 5 && memcmp(path.ptr, "file:", 5) == 0);
+}
+
+/* What to do with a file of another format. A newer file says which version knows its format. */
+static void advise(struct sqlite_store *st, int64_t format, struct text *advice)
+{
+    sqlite3_stmt *s;
+    struct err ignored;
+    bool is_newer = format > SQLITE_STORE_FORMAT;
+    if (is_newer && sqlite_prepare(st, &s, &ignored, "SELECT tallyd FROM format WHERE number = %lld",
+                                   (long long)format)) {
+        if (sqlite3_step(s) == SQLITE_ROW)
+            text_printf(advice, "use tallyd %s or later", sqlite_text(s, 0));
+        sqlite3_finalize(s);
+    }
+    if (advice->len == 0)
+        text_puts(advice, is_newer ? "use the later version that wrote it"
+                                   : "use the version that wrote it, or import into another store");
+}
+
+static bool refuse_format(struct sqlite_store *st, int64_t format, struct err *e)
+{
+    struct text advice = {0};
+    advise(st, format, &advice);
+    err_set(e, EX_DATAERR, "%s has format %lld, this tallyd knows %d to %d: %s", st->path, (long long)format,
+            FORMAT_OF_BEFORE, SQLITE_STORE_FORMAT, advice.ptr);
+    text_fini(&advice);
+    return false;
 }
 
 static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
@@ -41,13 +69,14 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
     st->is_unsealed = format < SQLITE_STORE_FORMAT;
     if (*is_new || (application == SQLITE_APPLICATION_ID && is_known))
         return true;
+    if (application == SQLITE_APPLICATION_ID && format == SQLITE_UNFINISHED_FORMAT)
+        return err_set(e, EX_TEMPFAIL,
+                       "%s is an unfinished copy: run the same `tallyd admin copy` again, or delete the file",
+                       st->path);
     if (application != SQLITE_APPLICATION_ID)
         return err_set(e, EX_DATAERR, "%s is an SQLite file of another program: name another store",
                        st->path);
-    return err_set(e, EX_DATAERR,
-                   "%s has format %lld, this tallyd knows %d to %d: use the version that wrote "
-                   "it, or import into another store",
-                   st->path, (long long)format, FORMAT_OF_BEFORE, SQLITE_STORE_FORMAT);
+    return refuse_format(st, format, e);
 }
 
 static bool open_connection(struct sqlite_store *st, enum store_mode mode, bool is_immutable, struct err *e)
@@ -70,6 +99,15 @@ static bool has_wal(const struct sqlite_store *st, off_t bytes_min)
     char path[SQLITE_PATH_BYTES];
     struct stat status;
     return stat(sqlite_beside(st, "-wal", path), &status) == 0 && status.st_size >= bytes_min;
+}
+
+/* Create missing tables, and note from which version on the present format is known. */
+static bool add_tables(struct sqlite_store *st, const char *doing, struct err *e)
+{
+    char note[128];
+    snprintf(note, sizeof note, "INSERT OR IGNORE INTO format VALUES (%d, '%s')", SQLITE_STORE_FORMAT,
+             SQLITE_FORMAT_SINCE);
+    return sqlite_execute(st, schema, doing, e) && sqlite_execute(st, note, doing, e);
 }
 
 /* The checks that are possible before the file is opened. */
@@ -150,10 +188,9 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!sqlite_execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)
-        return (!st->is_unsealed || seal(st, e)) && sqlite_execute(st, schema, "adding tables", e);
+        return (!st->is_unsealed || seal(st, e)) && add_tables(st, "adding tables", e);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-             SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
-    return sqlite_execute(st, "BEGIN", "creating", e) &&
-           sqlite_execute(st, schema, "creating the tables", e) &&
+             SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_STORE_FORMAT);
+    return sqlite_execute(st, "BEGIN", "creating", e) && add_tables(st, "creating the tables", e) &&
            sqlite_execute(st, pragmas, "creating", e) && sqlite_execute(st, "COMMIT", "creating", e);
 }

@@ -9,6 +9,7 @@
  *   sqlite/lock.c   one writer; is it still the file?        sqlite/backup.c  copies of the file
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  *   sqlite/forget.c a file or a report taken out
+ *   sqlite/fill.c   a copy of another store
  */
 #pragma once
 
@@ -105,9 +106,10 @@ struct sqlite_store {
     bool is_unsealed;                            /* whether its pages have no checksums */
     int64_t version;                             /* PRAGMA data_version when a writer last read the tables */
     size_t dict_key_bytes_max;
-    bool holds;      /* whether all further reads are of one transaction */
-    bool gives_back; /* whether free pages are given back to the file system */
-    bool stale;      /* whether a transaction failed, so that a writer must read the tables again */
+    bool holds;               /* whether all further reads are of one transaction */
+    bool gives_back;          /* whether free pages are given back to the file system */
+    bool stale;               /* whether a transaction failed, so that a writer must read the tables again */
+    struct watermarks *fills; /* for filling: the watermarks of each report; NULL: for all else */
     struct report *reports;
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback, *data_version;
@@ -142,6 +144,14 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
 
 /* sqlite/file.c: a writer first takes the lock, and has it until sqlite_leave() */
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
+
+/* sqlite/fill.c */
+extern const struct store_fill_ops sqlite_fill_ops;
+/* Empty a file that an unfinished copy left; refuse one that holds anything else. Called with the lock. */
+bool sqlite_clear_unfinished(struct sqlite_store *st, struct err *e) MUST_CHECK;
+
+/* sqlite/apply.c: for sqlite/fill.c, too; within a transaction */
+bool sqlite_put_position(struct sqlite_store *st, const struct range *r, struct err *e) MUST_CHECK;
 
 /* sqlite/open.c */
 bool sqlite_fail(struct sqlite_store *st, struct err *e, const char *doing);
@@ -222,6 +232,10 @@ int64_t sqlite_bucket_start(enum level level, int64_t bucket);
 /* Read a report's expiry watermarks from the file. */
 bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct watermarks *watermarks,
                             struct err *e) MUST_CHECK;
+
+/* Write those that are not 0, within a transaction. */
+bool sqlite_put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
+                           struct err *e) MUST_CHECK;
 
 /* Fold every fresh row, within the caller's transaction. */
 bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* Opens and closes a handle: its reports, its statements, and a writer's knowledge of the tables. */
 #include "base/check.h"
 #include "base/civil.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
@@ -414,6 +415,8 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
 {
     if (mode == STORE_WRITE && !sqlite_take_lock(st, e))
         return false;
+    if (st->fills != NULL && !sqlite_clear_unfinished(st, e))
+        return false;
     if (!sqlite_open_file(st, mode, e) ||
         !sqlite_prepare(st, &st->begin, e, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN") ||
         !sqlite_prepare(st, &st->watermarks_get, e,
@@ -433,21 +436,46 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
            (read_version(st, &st->version, e) && refresh(st, e) && sqlite_know_files(st, e));
 }
 
-struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
-                          size_t report_count, struct err *e)
+static struct sqlite_store *new_handle(const char *path)
 {
     struct sqlite_store *st = xcalloc(1, sizeof *st);
     st->base.close = sqlite_close;
     st->base.reader = &reader_ops;
-    st->base.writer = mode == STORE_WRITE ? &writer_ops : NULL;
     st->path = xstrdup(path);
     st->lock_fd = st->file_fd = -1;
     sqlite_enter();
     st->dict_key_bytes_max = DICT_KEY_BYTES_MAX;
+    return st;
+}
+
+struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
+                          size_t report_count, struct err *e)
+{
+    struct sqlite_store *st = new_handle(path);
+    st->base.writer = mode == STORE_WRITE ? &writer_ops : NULL;
     if (open_all(st, mode, reports, report_count, e))
         return &st->base;
     sqlite_close(&st->base);
     return NULL;
+}
+
+struct store *sqlite_open_fill(const char *path, const struct watermarks *watermarks,
+                               const struct report *reports, size_t report_count, struct err *e)
+{
+    struct sqlite_store *st = new_handle(path);
+    st->base.writer = &writer_ops; /* its transactions are those of a writer */
+    st->base.fill = &sqlite_fill_ops;
+    st->fills = xcalloc(report_count + 1, sizeof *st->fills);
+    if (watermarks != NULL)
+        memcpy(st->fills, watermarks, report_count * sizeof *watermarks);
+    if (!open_all(st, STORE_WRITE, reports, report_count, e)) {
+        sqlite_close(&st->base);
+        return NULL;
+    }
+    failpoint(FAILPOINT_COPY_MARKED);
+    for (size_t r = 0; r < report_count; r++)
+        st->reports[r].series_max = SERIES_MAX - 1; /* the source decided what is `other` */
+    return &st->base;
 }
 
 static void close_report(struct sqlite_report *t)
@@ -473,6 +501,7 @@ void sqlite_close(struct store *base)
         items_fini(&st->items[l]);
     body_buffer_fini(&st->body);
     free(st->block_items);
+    free(st->fills);
     free(st->reports);
     free(st->tables);
     sqlite_leave(st);

@@ -15,7 +15,8 @@
  *
  *           Rowid `at` = (bucket's index since 1970) << 24 | block, so rows lie clustered by time.
  *           Other tables: `report` (name, generation, definition), `position` (how far each source is
- *           counted), `witness` (records to compare), `book`. A whole batch commits in one transaction.
+ *           counted), `witness` (records to compare), `book`, `format` (a number, and the first tallyd that
+ *           knows this format, for the messages of older ones). A whole batch commits in one transaction.
  * Invariant: every count is either in fresh_N or folded. Folding a fresh row adds it to its hour, day, month
  *           and year row and deletes it, in one transaction. So a reader adds the two. No clock decides which
  *           rows are closed, and late events need no rule of their own.
@@ -46,11 +47,18 @@
 
 #define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
 #define SQLITE_STORE_FORMAT   5          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
+#define SQLITE_FORMAT_SINCE   "0.1.0"    /* the first version that knows this format */
+
+/* The format of an unfinished copy (fill.h). No version ever opens it. */
+#define SQLITE_UNFINISHED_FORMAT 1
 
 /* Does it name a file? SQLite takes ":memory:" for no file, and a text that begins with "file:" for a URI. */
 bool sqlite_is_path(struct slice path);
 struct store *sqlite_open(const char *path, enum store_mode mode, const struct report *reports,
                           size_t report_count, struct err *e) MUST_CHECK;
+/* Open a new file, or what an unfinished copy left, for STORE_FILL. `watermarks`: those of each report. */
+struct store *sqlite_open_fill(const char *path, const struct watermarks *watermarks,
+                               const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 
 #define SQLITE_WRITER_CACHE_KIB 32768
 #define SQLITE_READER_CACHE_KIB 8192

@@ -446,12 +446,16 @@ static bool copy_ledger(struct backing *g)
 static bool copy_held(struct backing *g)
 {
     bson_t ledger;
-    if (!hold(g, true, &ledger)) {
-        bson_destroy(&ledger);
-        return false;
-    }
-    note_bases(g, &ledger);
+    bool may = mongo_read_ledger(g->m, &ledger, g->e) && mongo_check_format(g->m, &ledger, g->e);
     bson_destroy(&ledger);
+    if (!may)
+        return false;
+    may = hold(g, true, &ledger);
+    if (may)
+        note_bases(g, &ledger);
+    bson_destroy(&ledger);
+    if (!may)
+        return false;
     failpoint(FAILPOINT_BACKUP_HELD);
     bool good = mongo_each_owned(g->m, NULL, see_collection, g, g->e);
     failpoint(FAILPOINT_BACKUP_COPIED);

@@ -8,6 +8,7 @@
  *
  *   ledger    { …, backups: { ID: { until: ISODate(…), owner: "host 4711" } } }   while backups go on
  *             { …, restoring: { since: ISODate(…) } }   in a copy, until it is restored: nobody counts
+ *             { …, restoring: { …, copy: true } }       while `tallyd admin copy` fills it: admin/fill.h
  *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had committed before
  *
  * Logs   : while a backup goes on, writers delete no logs; they ask before they do. At the end the backup
@@ -28,3 +29,5 @@ typedef bool mongo_owned_fn(void *context, const struct mongo_place *place, cons
 bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mongo_owned_fn *fn, void *context,
                       struct err *e) MUST_CHECK;
 bool mongo_is_raw(const struct mongo_place *place);
+/* Drops all of them but the ledger. `reports` goes last: it says which collections are tallyd's. */
+bool mongo_drop_owned(struct mongo_store *m, const struct mongo_dump *also, struct err *e) MUST_CHECK;

@@ -1,10 +1,12 @@
-/* Finds tallyd's collections, by their names and by `reports`. */
+/* Finds tallyd's collections, by their names and by `reports`, and deletes them. */
+#include "base/mem.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LIST_MAX 100000 /* names in one reply */
 #define RAW      "raw."
@@ -140,4 +142,45 @@ bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mong
     bson_destroy(&all);
     text_fini(&o.keys);
     return good;
+}
+
+/* ---- deleting them */
+
+struct places {
+    struct mongo_place *list;
+    size_t count, capacity;
+};
+
+static bool note_place(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    struct places *p = context;
+    (void)listed, (void)e;
+    p->list = xgrow(p->list, &p->capacity, p->count + 1, sizeof *p->list);
+    p->list[p->count++] = *place;
+    return true;
+}
+
+static bool drop(struct mongo_store *m, const char *database, const char *collection, struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("drop", BCON_UTF8(collection));
+    bool good = mongo_write_in(m->client, database, command, NULL, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_drop_owned(struct mongo_store *m, const struct mongo_dump *also, struct err *e)
+{
+    struct places places = {.count = 0};
+    bool good = mongo_each_owned(m, also, note_place, &places, e), has_reports = false;
+    for (size_t i = 0; good && i < places.count; i++) {
+        const struct mongo_place *p = &places.list[i];
+        bool is_report = strcmp(p->collection, MONGO_REPORTS) == 0;
+        has_reports |= is_report;
+        if (!is_report && strcmp(p->collection, MONGO_LEDGER) != 0)
+            good = drop(m, p->database, p->collection, e);
+    }
+    free(places.list);
+    return good && (!has_reports || drop(m, mongo_client_database(m->client), MONGO_REPORTS, e));
 }

@@ -129,49 +129,6 @@ static bool mark_ledger(struct restoring *r)
     return good;
 }
 
-/* ---- delete what is there */
-
-struct places {
-    struct mongo_place *list;
-    size_t count, capacity;
-};
-
-static bool note_place(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
-{
-    struct places *p = context;
-    (void)listed, (void)e;
-    p->list = xgrow(p->list, &p->capacity, p->count + 1, sizeof *p->list);
-    p->list[p->count++] = *place;
-    return true;
-}
-
-static bool run_in(struct restoring *r, const char *database, bson_t *command)
-{
-    bson_t reply;
-    bool good = mongo_write_in(r->m->client, database, command, NULL, &reply, r->e);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
-/* Drops all but the ledger with its `restoring`. `reports` goes last: it says which collections are
- * tallyd's. */
-static bool drop_owned(struct restoring *r)
-{
-    struct places places = {.count = 0};
-    bool good = mongo_each_owned(r->m, &r->dump, note_place, &places, r->e), has_reports = false;
-    for (size_t i = 0; good && i < places.count; i++) {
-        const struct mongo_place *p = &places.list[i];
-        bool is_report = strcmp(p->collection, MONGO_REPORTS) == 0;
-        has_reports |= is_report;
-        if (!is_report && strcmp(p->collection, MONGO_LEDGER) != 0)
-            good = run_in(r, p->database, BCON_NEW("drop", BCON_UTF8(p->collection)));
-    }
-    free(places.list);
-    return good && (!has_reports || run_in(r, mongo_client_database(r->m->client),
-                                           BCON_NEW("drop", BCON_UTF8(MONGO_REPORTS))));
-}
-
 /* ---- documents */
 
 /* Translates a place to the database that is restored into. */
@@ -530,7 +487,7 @@ static bool restore_all(struct restoring *r)
     if (!check_target(r) || !mark_ledger(r))
         return false;
     failpoint(FAILPOINT_RESTORE_MARKED);
-    if (!drop_owned(r) || !load_all(r))
+    if (!mongo_drop_owned(r->m, &r->dump, r->e) || !load_all(r))
         return false;
     failpoint(FAILPOINT_RESTORE_LOADED);
     if (!apply_batches(r) || !reset_jobs(r))

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "store/mongo/wire/field.h"
 
+#include <inttypes.h>
+
 struct holds {
     int64_t now_ms;
     bool found;
@@ -37,8 +39,32 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
     return good;
 }
 
-bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e)
+bool mongo_is_unfinished(const bson_t *ledger)
 {
+    bson_iter_t it;
+    return mongo_find_member(ledger, "restoring.copy", &it);
+}
+
+bool mongo_check_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    int64_t format = mongo_number_at(ledger, "v", MONGO_SCHEMA);
+    const char *needs = mongo_text_at(ledger, "needs");
+    return format <= MONGO_SCHEMA ||
+           err_set(e, EX_DATAERR, "%s has format %" PRId64 ", this tallyd knows 1 to %d: use %s%s%s",
+                   mongo_client_name(m->client), format, MONGO_SCHEMA,
+                   needs[0] != '\0' ? "tallyd " : "the later version that wrote it", needs,
+                   needs[0] != '\0' ? " or later" : "");
+}
+
+bool mongo_check_opens(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    if (!mongo_check_format(m, ledger, e))
+        return false;
+    if (mongo_is_unfinished(ledger))
+        return err_set(
+            e, EX_TEMPFAIL,
+            "%s is an unfinished copy: wait for `tallyd admin copy`, or run the same command again",
+            mongo_client_name(m->client));
     return !bson_has_field(ledger, "restoring") ||
            err_set_retryable(
                e, EX_TEMPFAIL,

@@ -1,5 +1,8 @@
-/* mongo/ledger/copies.h - backups and restores that the ledger knows of; mongo/admin/copy.h shows the
- * fields. */
+/* mongo/ledger/copies.h - backups, restores and copies that the ledger knows of, and the format of the
+ * database; mongo/admin/copy.h shows the fields.
+ *
+ *   ledger   { _id: "ledger", v: 1, … }   a later format: v: 2, needs: "0.4.0"
+ */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
@@ -9,7 +12,12 @@
 /* Is a backup under way? Then writers keep their logs. */
 bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e) MUST_CHECK;
 
-/* EX_TEMPFAIL: the ledger says that a restore is under way, or has not ended. */
-bool mongo_check_restored(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
+/* Is the database a copy that `tallyd admin copy` has begun and not ended? */
+bool mongo_is_unfinished(const bson_t *ledger);
+/* EX_DATAERR: the database has a format of a later version, which the ledger names. */
+bool mongo_check_format(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
+/* May the database be opened? EX_DATAERR: as mongo_check_format(). EX_TEMPFAIL: a restore or copy is under
+ * way, or has not ended. */
+bool mongo_check_opens(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
 /* Adds the condition that no restore is under way to a filter. */
 void mongo_add_restored(bson_t *filter);

@@ -30,13 +30,9 @@ static void add_label(bson_t *set, const char *path, const char *label)
     bson_append_utf8(set, path, -1, clean, (int)n);
 }
 
-/* Adds the conditions and the new values of one range. */
-static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
+                        bson_t *set)
 {
-    const struct mongo_partition *p = mongo_own_partition(m, range);
-    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "next"), range->to);
     add_label(set, mongo_partition_member(m, p, "label"), range->label);
     BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_hash"), (int64_t)range->tail_hash);
@@ -48,6 +44,16 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
         BSON_APPEND_BINARY(set, mongo_partition_member(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes,
                            (uint32_t)len);
     }
+}
+
+/* Adds the conditions and the new values of one range. */
+static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+{
+    const struct mongo_partition *p = mongo_own_partition(m, range);
+    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
+    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
+    mongo_add_position(m, p, range, set);
 }
 
 /* Opens the batch. This also ends the batch before it, which is applied. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 /* Escapes dots and $: names of members must not have a dot, or begin with $. */
-static char *partition_key(const struct range *range)
+char *mongo_partition_key(const struct range *range)
 {
     struct text key = {0};
     text_percent(&key, slice_text(range->source), ".$");
@@ -107,7 +107,7 @@ struct claims {
 
 static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
 {
-    struct mongo_partition p = {.key = partition_key(range),
+    struct mongo_partition p = {.key = mongo_partition_key(range),
                                 .is_claimed = true,
                                 .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
     snprintf(p.source, sizeof p.source, "%s", range->source);
@@ -155,7 +155,7 @@ static bool take_until(void *context, const bson_t *book)
     struct range range;
     snprintf(range.source, sizeof range.source, "%s", mongo_text_at(book, "source"));
     snprintf(range.partition, sizeof range.partition, "%s", mongo_text_at(book, "partition"));
-    char *key = partition_key(&range);
+    char *key = mongo_partition_key(&range);
     uint32_t number = mongo_names_find(&c->keys, slice_text(key));
     free(key);
     for (size_t r = 0; number != 0 && r < c->m->store.report_count; r++) {

@@ -7,6 +7,8 @@
 struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range);
 /* All partitions must be claimed anew. */
 void mongo_forget_partitions(struct mongo_store *m);
+/* The key of a partition in the ledger; the caller frees it. */
+char *mongo_partition_key(const struct range *range);
 /* The path of a member in the ledger: "partitions.kafka:access/0.next"; valid until the next call. */
 const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 

@@ -102,7 +102,7 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
         if (good && !mongo_find_free(m, &ledger, m->writer.slot))
             good = err_set_retryable(e, EX_TEMPFAIL, "%s: all %d slots for writers are taken",
                                      mongo_client_name(m->client), MONGO_SLOTS);
-        good = good && mongo_check_restored(m, &ledger, e) && take(m, &ledger, &taken, e);
+        good = good && mongo_check_opens(m, &ledger, e) && take(m, &ledger, &taken, e);
         if (good && !taken && tries == TAKE_TRIES)
             good = err_set_retryable(e, EX_TEMPFAIL,
                                      "%s: no slot for a writer could be taken: other writers took them first",

@@ -414,7 +414,7 @@ static int64_t count_other(const struct mongo_store *m, size_t report, size_t co
 
 /* ---- books */
 
-static void set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
+void mongo_set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
 {
     char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
     if (report != NULL)
@@ -428,7 +428,7 @@ static void set_entry(bson_t *to, const char *report, const char *entry, int64_t
 static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
 {
     if (value != 0)
-        set_entry(to, report, entry, value);
+        mongo_set_entry(to, report, entry, value);
 }
 
 /* Sets the offsets between which each report counts this partition. */
@@ -439,10 +439,10 @@ static void add_spans(struct update *u, bson_t *set, const struct range *range)
     for (size_t r = 0; r < u->m->store.report_count; r++) {
         const char *key = u->m->more[r].key;
         if (p->until[r] < 0)
-            set_entry(set, key, "since", range->from);
+            mongo_set_entry(set, key, "since", range->from);
         else if (p->until[r] != range->from)
-            set_entry(set, key, store_gap_entry(p->until[r], name), range->from);
-        set_entry(set, key, "until", range->to);
+            mongo_set_entry(set, key, store_gap_entry(p->until[r], name), range->from);
+        mongo_set_entry(set, key, "until", range->to);
     }
 }
 
@@ -462,9 +462,9 @@ static void write_books(struct update *u, const struct range *range, const struc
     }
     add_spans(u, &set, range);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
-        set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+        mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
     if (range->state != RANGE_UNCHANGED)
-        set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
+        mongo_set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
     BSON_APPEND_UTF8(&set, "source", range->source);
     BSON_APPEND_UTF8(&set, "partition", range->partition);
     text_clear(&u->m->id);
@@ -495,16 +495,32 @@ static void write_report_books(struct update *u, const struct batch *batch, int6
     bson_destroy(&filter);
 }
 
+/* Writes series and documents of the report. Returns its number of cells. */
+static size_t write_report(struct update *u, const struct batch *batch)
+{
+    write_series(u);
+    size_t count = sort_cells(u->m, batch, u->report);
+    write_documents(u, count);
+    return count;
+}
+
+void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+{
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
+    mongo_log_begin(log);
+    for (u.report = 0; u.report < m->store.report_count; u.report++)
+        (void)write_report(&u, batch);
+    mongo_log_end(log);
+}
+
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
 {
     struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
     mongo_log_begin(log);
     int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
-        write_series(&u);
-        size_t count = sort_cells(m, batch, u.report);
+        size_t count = write_report(&u, batch);
         others[u.report] = count_other(m, u.report, count);
-        write_documents(&u, count);
     }
     u.collection = MONGO_BOOKS;
     for (u.report = 0; u.report < m->store.report_count; u.report++)

@@ -1,0 +1,368 @@
+#include "store/mongo/admin/fill.h"
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "store/fill.h"
+#include "store/mongo/admin/copy.h"
+#include "store/mongo/doc/watermarks.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/writer/commit.h"
+#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/slot.h"
+#include "store/mongo/writer/update.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOT         "w0"
+#define TRIES        5
+#define TRY_AGAIN_MS 500
+
+/* ---- did it stand still? */
+
+static bool see_raw(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    (void)listed, (void)e;
+    if (mongo_is_raw(place))
+        text_printf(context, "not copied: raw events in %s.%s\n", place->database, place->collection);
+    return true;
+}
+
+/* A user without the right to list databases may still copy: he sees the raw events of this one. */
+static bool find_raw(struct mongo_store *m, struct text *left_out, struct err *e)
+{
+    return mongo_each_owned(m, NULL, see_raw, left_out, e) || e->code == EX_NOPERM;
+}
+
+bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    char living[MONGO_SLOT_BYTES];
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e);
+    if (good && mongo_find_living(m, &ledger, living))
+        good = err_set_retryable(e, EX_TEMPFAIL,
+                                 "%s: a tallyd counts into it (writer %s of its ledger): stop all daemons, "
+                                 "and wait a minute if one was killed",
+                                 mongo_client_name(m->client), living);
+    text_printf(moment, "%s %" PRId64, mongo_text_at(&ledger, "identity"),
+                mongo_number_at(&ledger, "epoch", 0));
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char slot[MONGO_SLOT_BYTES], path[64];
+        snprintf(slot, sizeof slot, "w%d", i);
+        snprintf(path, sizeof path, "writers.%s.inc", slot);
+        text_printf(moment, " %" PRId64 "/%" PRId64, mongo_number_at(&ledger, path, 0),
+                    mongo_seq_of(&ledger, slot));
+    }
+    bson_destroy(&ledger);
+    return good && find_raw(m, left_out, e);
+}
+
+/* ---- the mark */
+
+static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    (void)listed, (void)e;
+    snprintf(context, MONGO_NAME_BYTES, "%s", place->collection);
+    return false;
+}
+
+/* Refuses a database that holds anything but an unfinished copy, and one that is being written. */
+static bool check_target(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
+    struct err ended = {0};
+    bool is_unfinished = mongo_is_unfinished(ledger);
+    if (!is_unfinished && !mongo_check_opens(m, ledger, e))
+        return false;
+    if (mongo_find_living(m, ledger, living))
+        return err_set_retryable(e, EX_TEMPFAIL,
+                                 "%s: a tallyd writes into it (writer %s of its ledger): stop it, and wait a "
+                                 "minute if it was killed",
+                                 mongo_client_name(m->client), living);
+    if (!is_unfinished && !mongo_each_owned(m, NULL, see_owned, found, &ended) && found[0] == '\0') {
+        *e = ended;
+        return false;
+    }
+    return found[0] == '\0' ||
+           err_set(e, EX_CANTCREAT, "%s holds something of tallyd already (%s): name an empty database",
+                   mongo_client_name(m->client), found);
+}
+
+static bool lose(struct mongo_store *m, struct err *e)
+{
+    return err_set(e, EX_TEMPFAIL, "%s: another copy into it, or a restore, has begun meanwhile",
+                   mongo_client_name(m->client));
+}
+
+static bool owns_mark(const struct mongo_store *m, const bson_t *ledger)
+{
+    return mongo_is_unfinished(ledger) &&
+           mongo_number_at(ledger, "writers." SLOT ".inc", -1) == m->writer.inc;
+}
+
+/* From here on, nobody else opens the database. If two copies come at once, the ledger shows whose it is. */
+static bool mark(struct mongo_store *m, const bson_t *before, struct err *e)
+{
+    char host[MONGO_HOST_BYTES];
+    bool matched;
+    bson_t filter = BSON_INITIALIZER, ledger;
+    int64_t now_ms = clock_wall_ms(m->store.clock), inc = mongo_number_at(before, "writers." SLOT ".inc", 0);
+    m->writer.inc = now_ms > inc ? now_ms : inc + 1;
+    BSON_APPEND_UTF8(&filter, "_id", MONGO_LEDGER);
+    mongo_match_number(&filter, "writers." SLOT ".inc", inc, inc > 0);
+    bson_t *update =
+        BCON_NEW("$set", "{", "restoring", "{", "since", BCON_DATE_TIME(now_ms), "copy", BCON_BOOL(true), "}",
+                 "epoch", BCON_INT64(m->writer.inc), "writers." SLOT ".inc", BCON_INT64(m->writer.inc),
+                 "writers." SLOT ".lease", BCON_DATE_TIME(now_ms), "writers." SLOT ".host",
+                 BCON_UTF8(mongo_name_host(host) ? host : ""), "writers." SLOT ".pid", BCON_INT64(getpid()),
+                 "}", "$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "}");
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, true, &matched, e) &&
+                mongo_begin_ledger(m, e);
+    if (good) {
+        good = mongo_read_ledger(m, &ledger, e) && (owns_mark(m, &ledger) || lose(m, e));
+        bson_destroy(&ledger);
+    }
+    bson_destroy(update);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* Renews the lease. False: the database is another's by now. */
+static bool keep_mark(struct mongo_store *m, struct err *e)
+{
+    bool matched;
+    bson_t filter = BSON_INITIALIZER;
+    mongo_add_ledger(m, &filter);
+    BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
+    bson_t *update =
+        BCON_NEW("$set", "{", "writers." SLOT ".lease", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "}");
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, &matched, e) &&
+                (matched || lose(m, e));
+    bson_destroy(update);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* ---- counts */
+
+/* The log of a batch is sent, and sent again if no reply came. */
+static bool send_log(struct mongo_store *m, const struct mongo_log *log, struct err *e)
+{
+    const struct mongo_open o = {.slot = SLOT, .inc = m->writer.inc, .seq = m->writer.number, .prev = -1};
+    bool good = mongo_send(m, &o, text_slice(&log->packed), e);
+    for (int tries = 1; !good && e->retryable && tries < TRIES; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        good = mongo_send(m, &o, text_slice(&log->packed), e);
+    }
+    return good;
+}
+
+static bool fill(struct store *st, const struct batch *batch, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (!keep_mark(m, e) || !mongo_resolve(m, batch, e))
+        return false;
+    m->writer.committed = m->writer.number++;
+    mongo_write_counts(m, batch, &m->batch.log);
+    if (!send_log(m, &m->batch.log, e))
+        return false;
+    mongo_note_stored(m);
+    failpoint(FAILPOINT_COPY_FILLED);
+    return true;
+}
+
+/* ---- the rest */
+
+/* Writes the books of one partition, or of one report itself: `count` entries. */
+static bool put_books(struct mongo_store *m, const struct store_book *books, size_t count, struct err *e)
+{
+    bool matched, is_of_report = books->source[0] == '\0';
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (size_t i = 0; i < count; i++) {
+        const struct store_book *b = &books[i];
+        mongo_set_entry(&set, b->report == STORE_NO_REPORT ? NULL : m->more[b->report].key, b->entry,
+                        b->value);
+    }
+    text_clear(&m->id);
+    if (is_of_report) {
+        ASSERT(books->report != STORE_NO_REPORT);
+        text_puts(&m->id, m->more[books->report].key);
+    } else {
+        BSON_APPEND_UTF8(&set, "source", books->source);
+        BSON_APPEND_UTF8(&set, "partition", books->partition);
+        text_printf(&m->id, "%s/%s", books->source, books->partition);
+    }
+    BSON_APPEND_INT64(&set, "applied." SLOT, m->writer.number);
+    BSON_APPEND_DATE_TIME(&set, "modified", clock_wall_ms(m->store.clock));
+    BSON_APPEND_INT32(&set, "v", MONGO_SCHEMA);
+    bson_append_document_end(&update, &set);
+    BSON_APPEND_UTF8(&filter, "_id", m->id.ptr);
+    bool good = mongo_update_one(m->client, MONGO_BOOKS, &filter, &update, true, &matched, e);
+    bson_destroy(&update);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool is_together(const struct store_book *a, const struct store_book *b)
+{
+    return strcmp(a->source, b->source) == 0 && strcmp(a->partition, b->partition) == 0 &&
+           (a->source[0] != '\0' || a->report == b->report);
+}
+
+static bool put_all_books(struct mongo_store *m, const struct store_content *content, struct err *e)
+{
+    for (size_t i = 0, n; i < content->book_count; i += n) {
+        for (n = 1; i + n < content->book_count && is_together(&content->books[i], &content->books[i + n]);)
+            n++;
+        if (!put_books(m, &content->books[i], n, e))
+            return false;
+    }
+    return true;
+}
+
+static bool put_report(struct mongo_store *m, size_t report, bool is_whole, struct err *e)
+{
+    const struct report *r = &m->reports[report];
+    const struct watermarks none = {0};
+    bool matched;
+    bson_t update = BSON_INITIALIZER;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
+    if (is_whole) {
+        bson_t *set = BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation),
+                               "definition", BCON_UTF8(r->definition));
+        BSON_APPEND_DOCUMENT(&update, "$set", set);
+        bson_destroy(set);
+        mongo_append_dates(&update, "expired", &none, &m->more[report].watermarks);
+    } else {
+        bson_t *set = BCON_NEW("v", BCON_INT32(MONGO_SCHEMA));
+        BSON_APPEND_DOCUMENT(&update, "$setOnInsert", set);
+        bson_destroy(set);
+    }
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, !is_whole, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(&update);
+    return good;
+}
+
+static bool put_reports(struct mongo_store *m, bool is_whole, struct err *e)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        if (!put_report(m, r, is_whole, e))
+            return false;
+    }
+    return true;
+}
+
+static void add_position(struct mongo_store *m, const struct range *range, bson_t *set)
+{
+    const struct mongo_partition p = {.key = mongo_partition_key(range)};
+    BSON_APPEND_UTF8(set, mongo_partition_member(m, &p, "source"), range->source);
+    BSON_APPEND_UTF8(set, mongo_partition_member(m, &p, "partition"), range->partition);
+    mongo_add_position(m, &p, range, set);
+    free(p.key);
+}
+
+/* Makes it a store: takes the mark away, gives the slot back, and sets the positions. */
+static bool take_mark_away(struct mongo_store *m, const struct store_content *content, struct err *e)
+{
+    bool matched;
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    mongo_add_ledger(m, &filter);
+    BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    if (content->book_count > 0) /* else no batch was ever counted */
+        BSON_APPEND_INT64(&set, "writers." SLOT ".seq", m->writer.number);
+    BSON_APPEND_DATE_TIME(&set, "writers." SLOT ".lease", 0);
+    for (size_t i = 0; i < content->position_count; i++)
+        add_position(m, &content->positions[i], &set);
+    bson_append_document_end(&update, &set);
+    bson_t *unset = BCON_NEW("restoring", "");
+    BSON_APPEND_DOCUMENT(&update, "$unset", unset);
+    bson_destroy(unset);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, &update, false, &matched, e) &&
+                (matched || lose(m, e));
+    bson_destroy(&update);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool finish(struct store *st, const struct store_content *content, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (!keep_mark(m, e) || !put_all_books(m, content, e) || !put_reports(m, true, e))
+        return false;
+    failpoint(FAILPOINT_COPY_FINISHING);
+    if (!take_mark_away(m, content, e))
+        return false;
+    m->writer.slot[0] = '\0';
+    return true;
+}
+
+/* ---- open and close */
+
+/* A copy that failed gives the slot back, so that it can be repeated at once from another machine. */
+static void close_fill(struct store *st)
+{
+    struct mongo_store *m = mongo_of(st);
+    struct err ignored;
+    if (m->writer.slot[0] != '\0')
+        (void)!mongo_set_lease(m, 0, &ignored);
+    mongo_free(m);
+}
+
+static const struct store_fill_ops fill_ops = {.fill = fill, .finish = finish};
+
+static bool add_reports(struct mongo_store *m, const struct store_options *options,
+                        const struct report *reports, size_t count, struct err *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!mongo_add_report(m, &reports[i], e))
+            return false;
+        m->reports[i].series_max = UINT32_MAX; /* the source decided what is `other` */
+        m->more[i].has_all_names = true;
+        if (options->watermarks != NULL)
+            m->more[i].watermarks = options->watermarks[i];
+    }
+    return true;
+}
+
+static bool begin_fill(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && check_target(m, &ledger, e) && mark(m, &ledger, e);
+    bson_destroy(&ledger);
+    if (!good)
+        return false;
+    snprintf(m->writer.slot, sizeof m->writer.slot, "%s", SLOT);
+    m->writer.number = m->writer.inc;
+    failpoint(FAILPOINT_COPY_MARKED);
+    return mongo_drop_owned(m, NULL, e) && put_reports(m, false, e);
+}
+
+struct store *mongo_open_fill(const char *uri, const struct store_options *options,
+                              const struct report *reports, size_t report_count, struct err *e)
+{
+    struct mongo_store *m = mongo_new(uri, true, e);
+    if (m == NULL)
+        return NULL;
+    m->store.clock = options->clock;
+    m->store.close = close_fill;
+    m->store.fill = &fill_ops;
+    if (options->connections > 0)
+        m->connections = options->connections;
+    if ((options->with_unsafe_writes || mongo_client_is_safe(m->client, e)) && mongo_take_limits(m, e) &&
+        add_reports(m, options, reports, report_count, e) && begin_fill(m, e))
+        return &m->store;
+    close_fill(&m->store);
+    return NULL;
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""A store is copied from SQLite to MongoDB, and back: every answer stays the same, and counting goes on where it was.
+
+As test_copy.py. TALLYD_ROUNDS (4 by default) says how often a copy is killed at a random moment, in each direction. TALLYD_MONGO
+names another server.
+"""
+
+import os
+import signal
+
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, failpoints
+from mongocase import MongoCase, main
+from test_copy import CONFIG, KILLED, MEASURES, Copying
+
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
+LINES = 400
+FILE, BACK = "sqlite:tallyd.db", "sqlite:back.db"
+
+
+class CopyCase(Copying, MongoCase):
+    count, verify = Copying.count, Copying.verify
+
+    def setUp(self):
+        super().setUp()
+        self.make_store(LINES)
+        self.expected = self.answers(FILE)
+
+    def databases(self):
+        while True:
+            self.anew()
+            yield self.store
+
+
+class Exact(CopyCase):
+    def test_there_and_back(self):
+        self.copy(FILE, self.store)
+        self.assert_same(self.expected, self.store)
+        self.verify(self.store)
+        self.copy(self.store, BACK)
+        self.assert_same(self.expected, BACK)
+        self.verify(BACK)
+        self.check_goes_on(FILE, self.store, BACK)
+
+    def test_jobs_of_the_copy(self):
+        """Years and rankings are made anew, and the answers stay."""
+        self.copy(FILE, self.store)
+        for job in "rollup", "top":
+            self.tallyd("job", "run", job, "--now", "-c", "tallyd.yaml", "--store", self.store)
+        self.assertGreater(self.base["all.year"].count_documents({}), 0)
+        self.assert_same(self.expected, self.store)
+        self.verify(self.store)
+        self.copy(self.store, BACK)
+        self.assert_same(self.expected, BACK)
+
+    def test_between_databases(self):
+        self.copy(FILE, self.store)
+        first = self.store
+        self.anew()
+        self.copy(first, self.store)
+        self.assert_same(self.expected, self.store)
+        self.verify(self.store)
+
+    def test_expiry_goes_on(self):
+        """A copy has the watermarks of its source; its own expiry moves them on."""
+        self.copy(FILE, self.store)
+        self.configure("keep: {minute: 1h, hour: 1d, day: 40d}")
+        self.append("a.log", self.events(50))
+        self.count(self.store)
+        self.count(self.store)
+        self.verify(self.store)
+
+
+class Killed(CopyCase):
+    def test_at_random_moments(self):
+        states = self.play_kills(FILE, self.databases(), ROUNDS + 1)
+        self.assertGreater(states["unfinished"], 0, "the kills came too early or too late to test anything")
+        self.anew()
+        self.copy(FILE, self.store)
+        self.play_kills(self.store, [f"sqlite:back-{number}.db" for number in range(ROUNDS + 1)], ROUNDS + 1)
+
+    def test_at_every_step(self):
+        for place in failpoints("copy."):
+            with self.subTest(failpoint=place):
+                self.anew()
+                self.copy(FILE, self.store, env={**os.environ, "TALLYD_FAILPOINT": place}, status=KILLED)
+                self.assertEqual("unfinished", self.state_after_kill(self.store, self.expected))
+                self.tallyd("admin", "restore", "--store", self.store, "nothing", status=EX_NOINPUT)
+                self.copy(FILE, self.store, "--dry-run")
+                self.copy(FILE, self.store)
+                self.assert_same(self.expected, self.store)
+                self.verify(self.store)
+
+
+class Later(CopyCase):
+    def test_a_database_of_a_later_version(self):
+        """It says which version it needs."""
+        self.count(self.store)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 2}})
+        for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
+            words = f"has format 2, this tallyd knows 1 to 1: use {needs}"
+            for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
+                              ["verify", "--store-only"], ["job", "list"]):
+                self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)
+                self.assertIn(words, self.err)
+            for stores in (self.store, BACK), (FILE, self.store):
+                self.copy(*stores, status=EX_DATAERR)
+                self.assertIn(words, self.err)
+            self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"needs": "0.7.1"}})
+        self.assertFalse(os.path.exists(self.path("copy")))
+
+
+class Refused(CopyCase):
+    def test_a_target_that_holds_something(self):
+        self.count(self.store)
+        before = list(self.base["all.day"].find().sort("_id"))
+        for arguments in [], ["--dry-run"]:
+            self.copy(FILE, self.store, *arguments, status=EX_CANTCREAT)
+        self.assertEqual(before, list(self.base["all.day"].find().sort("_id")))
+
+    def test_a_source_that_a_daemon_writes(self):
+        config = CONFIG % {"measures": MEASURES, "keep": "", "path": "path: a.log, "}
+        config += f'store: {{url: "{self.store}"}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
+        self.write("run.yaml", config.encode())
+        daemon = self.start("run", "-c", "run.yaml")
+        self.wait_until(lambda: "a.log" in self.nexts())
+        self.copy(self.store, BACK, status=EX_TEMPFAIL)
+        self.assertIn("stop all daemons", self.err)
+        daemon.terminate()
+        daemon.communicate()
+        self.copy(self.store, BACK)
+        self.verify(BACK)
+
+    def test_a_source_that_is_counted_meanwhile(self):
+        self.count(self.store)
+        copy = self.start("admin", "copy", self.store, BACK)
+        self.wait_until(lambda: os.path.exists(self.path("back.db")))
+        copy.send_signal(signal.SIGSTOP)
+        self.assertIsNone(copy.poll())
+        self.append("a.log", self.events(50))
+        self.count(self.store)
+        copy.send_signal(signal.SIGCONT)
+        _, err = copy.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(EX_TEMPFAIL, copy.returncode, err)
+        self.assertIn(b"while it was copied", err)
+        self.tallyd("query", "all", "--store", BACK, status=EX_TEMPFAIL)
+        self.copy(self.store, BACK)
+        self.verify(BACK)
+
+    def test_two_copies_into_one_database(self):
+        """The second one is refused while the first lives; the first notices if it was taken for dead."""
+        copy = self.start("admin", "copy", FILE, self.store)
+        self.wait_until(lambda: self.base.reports.find_one() is not None)
+        copy.send_signal(signal.SIGSTOP)
+        if copy.poll() is None and "restoring" in self.base.ledger.find_one():
+            self.copy(FILE, self.store, status=EX_TEMPFAIL)
+            self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0.lease": "", "writers.w0.pid": ""}})
+            self.copy(FILE, self.store)
+            copy.send_signal(signal.SIGCONT)
+            _, err = copy.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(EX_TEMPFAIL, copy.returncode, err)
+        else:
+            self.assertEqual(EX_OK, copy.wait())
+        self.assert_same(self.expected, self.store)
+
+    def test_raw_events_are_told(self):
+        self.count(self.store)
+        self.base["raw.access"].insert_one({"_id": "x"})
+        self.assertIn("not copied: raw events", self.copy(self.store, BACK))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""A store of any earlier version opens in this one: it is queried as it is, upgraded at the first write, and counted on.
+
+The stores are those of tests/golden/stores, the judge is a recount of their log. TALLYD_ROUNDS (6 by default) says how often an
+upgrade is killed at a random moment. The seed is printed; TALLYD_SEED repeats a run, as far as the moments of a machine can be
+repeated.
+"""
+
+import collections
+import contextlib
+import gzip
+import os
+import sqlite3
+import time
+import unittest
+
+from harness import EX_OK, ROOT, Case, dice, recount, store_url
+
+GOLDEN = os.path.join(ROOT, "tests/golden/stores")
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
+SPAN = ("2026-01-01", "2026-02-01")
+COUNTED = 300  # lines of the log, by all of them
+FORMAT = 5
+CONFIG = b"""\
+reports:
+  site: {keep: {minute: 48h}}
+  pages: {by: [path], keep: {minute: 48h}}
+"""
+
+
+def golden(name):
+    with gzip.open(os.path.join(GOLDEN, name)) as file:
+        return file.read()
+
+
+class Versions:
+    def read_log(self):
+        self.lines = golden("access.log.gz").splitlines(keepends=True)
+        self.write("a.log", b"".join(self.lines[:COUNTED]))
+        self.write("tallyd.yaml", CONFIG)
+
+    def check(self, store, count):
+        """Each hour of all, and of each page; verify says the same."""
+        hours = collections.defaultdict(collections.Counter)
+        for (minute, path), (hits, _) in recount(b"".join(self.lines[:count])).items():
+            for key in None, path:
+                hours[key][minute[:13] + ":00:00Z"] += hits
+        for path, expected in hours.items():
+            arguments = ["site"] if path is None else ["pages", "--filter", f"path={path}"]
+            rows = self.query(*arguments, "--step", "hour", "--measure", "hits", span=SPAN, store=store)
+            self.assertEqual(expected, {row["time"]: int(row["value"]) for row in rows if row["value"] != "0"})
+        for more in ["a.log"], ["--store-only"]:
+            said = self.tallyd("verify", "-c", "tallyd.yaml", "--store", store_url(store), *more)
+            self.assertIn(" 0 differences", said)
+
+    def count_on(self, store):
+        self.write("a.log", b"".join(self.lines))
+        self.assertRegex(self.tallyd("import", "-c", "tallyd.yaml", "--store", store_url(store), "a.log"), "counted 100 lines,")
+        self.check(store, len(self.lines))
+
+
+class Embedded(Versions, Case):
+    def setUp(self):
+        super().setUp()
+        self.read_log()
+
+    def stores(self):
+        for version in range(3, FORMAT + 1):
+            with self.subTest(format=version):
+                yield version, golden(f"sqlite-{version}.gz")
+                for name in os.listdir(self.dir):
+                    if name not in ("a.log", "tallyd.yaml"):
+                        os.remove(self.path(name))
+                self.write("a.log", b"".join(self.lines[:COUNTED]))
+
+    def format(self):
+        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as store:
+            self.assertEqual([("ok",)], store.execute("PRAGMA quick_check").fetchall())
+            return store.execute("PRAGMA user_version").fetchone()[0]
+
+    def test_queried_then_counted_on(self):
+        for version, data in self.stores():
+            self.write("tallyd.db", data)
+            self.check("tallyd.db", COUNTED)
+            self.assertEqual(data, self.read("tallyd.db"), "a reader has changed it")
+            self.assertEqual(version, self.format())
+            self.count_on("tallyd.db")
+            self.assertEqual(FORMAT, self.format())
+
+    def test_copied_and_backed_up(self):
+        """Both without an upgrade of the store itself."""
+        for version, data in self.stores():
+            self.write("tallyd.db", data)
+            self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db")
+            self.tallyd("admin", "backup", "--store", "sqlite:tallyd.db", "backup.db")
+            self.assertEqual(version, self.format())
+            self.tallyd("admin", "restore", "--store", "sqlite:restored.db", "backup.db")
+            for store in "copy.db", "restored.db":
+                self.check(store, COUNTED)
+                self.write("a.log", b"".join(self.lines[:COUNTED]))
+                self.count_on(store)
+                self.write("a.log", b"".join(self.lines[:COUNTED]))
+
+    def upgrade(self, version, whole_s, random):
+        """Kill it at a random moment. True: it had ended."""
+        process = self.start("import", "-q", "-c", "tallyd.yaml", "a.log")
+        time.sleep(random.random() * whole_s)
+        process.kill()
+        process.communicate()
+        self.assertIn(self.format(), (version, FORMAT))
+        return process.returncode == EX_OK
+
+    def test_killed_while_it_is_upgraded(self):
+        random = dice()
+        for version, data in self.stores():
+            if version == FORMAT:
+                continue
+            whole_s, ended = 0.1, 0
+            for _ in range(ROUNDS):
+                for name in os.listdir(self.dir):
+                    if name.startswith("tallyd.db"):
+                        os.remove(self.path(name))
+                self.write("tallyd.db", data)
+                self.write("a.log", b"".join(self.lines[:COUNTED]))
+                if self.upgrade(version, whole_s, random):
+                    ended, whole_s = ended + 1, whole_s * 0.8
+                else:
+                    whole_s *= 1.1
+                self.check("tallyd.db", COUNTED)
+                self.count_on("tallyd.db")
+                self.assertEqual(FORMAT, self.format())
+            print(f"format {version}: {ROUNDS} kills, {ended} came too late")
+            self.assertLess(ended, ROUNDS, "the kills came too late to test anything")
+
+
+if __name__ == "__main__":
+    unittest.main()
