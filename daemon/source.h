@@ -41,6 +41,7 @@ void source_close(struct source *src);
 /* Close the source, but hand its input to the caller. */
 struct input *source_leave(struct source *src);
 
-/* A followed file's position has a witness: the hash of its first bytes, and their number. False: it has none. */
+/* A followed file's position has a witness: the hash of its first bytes, and their number. False: it has
+ * none. */
 bool source_head(const struct range *r, struct identity *head);
 void source_set_head(struct range *r, struct identity head);

@@ -1,5 +1,5 @@
-/* Which logs are there? The writer lists the files of each source's patterns at the start, when a folder changes,
- * and now and then. */
+/* Which logs are there? The writer lists the files of each source's patterns at the start, when a folder
+ * changes, and now and then. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,11 +1,11 @@
-/* known.h - what the store knows of files: how far each is counted, how it begins, and whether a daemon follows
- * it. The follower reads it when it looks for files.
+/* known.h - what the store knows of files: how far each is counted, how it begins, and whether a daemon
+ * follows it. The follower reads it when it looks for files.
  *
- * Head   : a log is often seen first when it has one line, and its name in the store ("file:187:…") says no more
- *          than that line. So the position of a followed file also has the hash of its first
+ * Head   : a log is often seen first when it has one line, and its name in the store ("file:187:…") says no
+ *          more than that line. So the position of a followed file also has the hash of its first
  *          IDENTITY_PREFIX_BYTES_MAX bytes, as its only witness: the number of bytes, and their hash.
- * State  : the book entry STORE_STATE_ENTRY: enum range_state, plus KNOWN_HOST times a number of the host whose
- *          daemon follows the file. Several hosts may count logs of one path into one database.
+ * State  : the book entry STORE_STATE_ENTRY: enum range_state, plus KNOWN_HOST times a number of the host
+ *          whose daemon follows the file. Several hosts may count logs of one path into one database.
  */
 #pragma once
 

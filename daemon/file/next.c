@@ -111,8 +111,8 @@ static int64_t newest_known_ns(const struct look *l)
     return newest_ns;
 }
 
-/* Did the file come after those that were counted? Times tell, whichever way names are numbered. But a server may
- * write to a renamed file for a while; so names tell, too, where times are close. */
+/* Did the file come after those that were counted? Times tell, whichever way names are numbered. But a
+ * server may write to a renamed file for a while; so names tell, too, where times are close. */
 static bool is_since(const struct look *l, size_t i, int64_t known_ns)
 {
     int64_t changed_ns = l->rotated[i].file.changed_ns;
@@ -165,8 +165,8 @@ static void add_ending(struct survey_answer *a, const struct known_file *f, enum
     a->endings[a->ending_count++].state = (int64_t)state + host * KNOWN_HOST;
 }
 
-/* The followed files that end as the next one begins: all but the log itself, and files with more. Without a next
- * one: those that are gone. */
+/* The followed files that end as the next one begins: all but the log itself, and files with more.
+ * Without a next one: those that are gone. */
 static void find_endings(const struct look *l, const struct sighting *next, struct survey_answer *a)
 {
     for (size_t i = 0; i < l->known->count; i++) {
@@ -193,8 +193,8 @@ static bool is_held(const struct look *l, const struct sighting *s)
            status.st_ino == s->file.inode;
 }
 
-/* The followed file was read to its end, and is gone: others may have come and gone after it, unless the next one
- * was seen in its place. */
+/* The followed file was read to its end, and is gone: others may have come and gone after it, unless the
+ * next one was seen in its place. */
 static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
 {
     if (next == &l->at_path || next->known != NULL || is_held(l, next))

@@ -223,8 +223,8 @@ static struct source_options options_of(const struct follow *fo, const struct fo
                                    .stop = followed_is_stdin(f) ? fo->engine->options.service->stop : NULL};
 }
 
-/* Open standard input, or a pipe by its name. A stream has no content yet that could identify it: each is a new
- * source. A regular file (`tallyd run <FILE`) is recognised by its content. */
+/* Open standard input, or a pipe by its name. A stream has no content yet that could identify it: each
+ * is a new source. A regular file (`tallyd run <FILE`) is recognised by its content. */
 static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
 {
     struct stat status;
@@ -274,7 +274,8 @@ static bool is_one_file(const struct follow *fo, const struct followed *f, struc
     return false;
 }
 
-/* Has a new file still the first bytes that it had? A known one has: its bytes before the position were compared. */
+/* Has a new file still the first bytes that it had? A known one has: its bytes before the position were
+ * compared. */
 static bool begins_as_found(const struct followed *f, const struct survey_answer *a)
 {
     struct slice head;

@@ -226,8 +226,8 @@ static bool waits_itself(const struct follow *fo)
     return fo->turn_count == 1 && followed_is_stdin(fo->turn[0]);
 }
 
-/* Put a file that is new to the store into a batch before it has a line: from then on the store knows that it is
- * followed. */
+/* Put a file that is new to the store into a batch before it has a line: from then on the store knows
+ * that it is followed. */
 static void put_new(struct follow *fo, struct followed *f)
 {
     if (f->range.state == RANGE_UNCHANGED || f->is_in_batch || f->answer.what == SURVEY_NOTHING)

@@ -153,8 +153,8 @@ static bool begin_alike(const struct sighting *a, const struct sighting *b)
     return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
 }
 
-/* Two files that differ continue one known file: of that only a header was counted that many have. The one that
- * ends where it does is it, else the older one. */
+/* Two files that differ continue one known file: of that only a header was counted that many have. The
+ * one that ends where it does is it, else the older one. */
 static void resolve(struct sighting *older, struct sighting *newer)
 {
     if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
@@ -186,8 +186,8 @@ void look_add(struct look *l, struct family_file *f)
     l->count++;
 }
 
-/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says when it was
- * written. */
+/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says
+ * when it was written. */
 static void sight_held(struct look *l)
 {
     char path[64];

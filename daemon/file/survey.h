@@ -1,23 +1,29 @@
-/* survey.h - decides what the follower reads next of a log: a rotated file that is not counted to its end, or the
- * log itself. It looks at the files that are there and at what the store knows of them; nothing depends on what
- * happened while it did not look.
+/* survey.h - decides what the follower reads next of a log: a rotated file that is not counted to its end,
+ * or the log itself. It looks at the files that are there and at what the store knows of them. Nothing
+ * depends on what happened while it did not look.
  *
  *   access.log.3  known, counted to its end              nothing to do
  *   access.log.2  known, 500 lines more                  1. the rest of it
  *   access.log.1  never seen, newer than a known one     2. all of it
  *   access.log    never seen                             3. the log
  *
- * Alike   : a file is a known one if it begins as that (known.h), is no shorter than the position, and has the
- *           same bytes before it. A rotated file that is shorter but begins with the same
- *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end.
- * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where times are
- *           close, by its name), and the log is not known. If none is known any more: if it changed after the log
- *           was last counted. Older ones are history from before tallyd: import them.
+ * Alike   : a file is a known one if it begins as that (known.h), is no shorter than the position, and has
+ *           the same bytes before it. A rotated file that is shorter but begins with the same
+ *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end. If several that differ are
+ *           alike, only a header was counted, which all have: the oldest is the known one. Files of the
+ *           same bytes are one.
+ * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
+ *           times are close, by its name), and the log is not known. If none is known any more: if it
+ *           changed after the log was last counted. Older ones are history from before tallyd: import them.
  * Ended   : the file that was followed before is ended when its successor begins: in the same batch, so that
  *           whatever happens before, the store has a file from which to look on.
- * Lost    : the file that was followed is not there any more, under any name in the log's folder or `olddir`.
- * Changed : the log begins as a file of it that was counted, but is shorter or has other bytes, and that is not
- *           found elsewhere. Nothing tells a changed file from a new one: EX_DATAERR.
+ * Lost    : the file that was followed is not there any more, under any name in the log's folder or
+ *           `olddir`; or a number between it and the next one is missing; or it was read to its end and is
+ *           gone, and the next one was not seen in its place. Files that come and go while nobody looks,
+ *           and leave none of these signs, cannot be known.
+ * Changed : the log begins as a file of it that was counted, but is shorter or has other bytes before the
+ *           position, and that file is not found elsewhere. Nothing tells a changed file from a new one:
+ *           EX_DATAERR.
  * Threads : one at a time.
  */
 #pragma once

@@ -1,5 +1,5 @@
-/* family.h - lists the rotated files of a log, oldest first. They are found by their names, in the log's folder
- * and where logrotate's `olddir` moves them.
+/* family.h - lists the rotated files of a log, oldest first. They are found by their names, in the log's
+ * folder and where logrotate's `olddir` moves them.
  *
  *   access.log.2.gz  access.log.1      numbers: the highest is the oldest
  *   access.log-20261122, -20261123     dates
@@ -39,8 +39,8 @@ struct family {
 
 /* Is `name` that of a rotated file of the log `base`? Both without folders. */
 bool family_has(struct slice base, struct slice name);
-/* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one is
- * within the log's. */
+/* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one
+ * is within the log's. */
 bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
 /* All regular files of the same folders, whatever their names, in no order. */
 bool family_list_all(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;

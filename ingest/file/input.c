@@ -14,8 +14,8 @@
 #define RAW_BYTES ((size_t)64 * 1024)
 #define STOP_MS   100 /* interval at which a wait checks *stop */
 
-/* Bytes that are compared before what was read behind them counts: a log that was truncated and has grown again
- * has others there. */
+/* Bytes that are compared before what was read behind them counts: a log that was truncated and has grown
+ * again has others there. */
 #define LAST_BYTES 512
 
 struct input {

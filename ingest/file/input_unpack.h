@@ -29,6 +29,6 @@ bool input_unpack_read(struct input_unpack *u, void *buf, size_t cap, size_t *go
 /* Detects the packing from the first `len` bytes of a file. *more: PACKING_NONE is not certain, more bytes
  * are needed. */
 enum packing input_unpack_detect(const char *bytes, size_t len, bool *more);
-/* Does a packed file say that it has so many bytes unpacked? Only gzip files of one member do; others: false. */
+/* Does a packed file say that it has so many bytes unpacked? Only gzip files of one member do. */
 bool input_unpack_has_size(const char *path, int64_t size);
 const char *input_unpack_name(enum packing packing);
