@@ -3,8 +3,11 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/uncounted.h"
+#include "config/source_path.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
+#include "ingest/file/family.h"
 #include "ingest/file/listing.h"
 #include "store/backend/backend.h"
 #include "verify/audit.h"
@@ -21,7 +24,9 @@ static const char usage[] =
     "Reads the sources of a store again, counts them naively, and compares every bucket of every report and\n"
     "the books. Topics and files come from the configuration. If FILEs are given, give every file that was\n"
     "counted, under any name, compressed or not. It lists sources that were not\n"
-    "given and records that are gone, and compares the rest.\n"
+    "given and records that are gone, and compares the rest. It also lists lines and rotated files that "
+    "were\n"
+    "never counted, and followed files whose rest was lost.\n"
     "\n"
     "  -c FILE          configuration (default: built in); limits and decoding as when the files were "
     "counted\n"
@@ -34,22 +39,25 @@ static const char usage[] =
     "Exit status: 0 all equal; 1 differences, which are printed; 2 a source was not given, or --store-only\n"
     "could not judge everything, since daemons kept writing; 3 records of a topic are gone, and what is "
     "left\n"
-    "agrees with the store. The first that applies of 1, 2, 3.\n";
+    "agrees with the store; 4 lines or files are not counted, or lost. The first that applies of 1, 2, 3, "
+    "4.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2
 #define EXIT_NOT_JUDGED  2
 #define EXIT_EXPIRED     3
+#define EXIT_NOT_COUNTED 4
 
-struct known {
+struct seen {
     struct position *positions;
     struct verify_source *sources; /* the result for each */
     size_t count, capacity;
+    struct uncounted uncounted;
 };
 
 static bool note_position(void *context, const struct position *p)
 {
-    struct known *k = context;
+    struct seen *k = context;
     k->positions = xgrow(k->positions, &k->capacity, k->count + 1, sizeof *k->positions);
     k->positions[k->count++] = *p;
     return true;
@@ -65,9 +73,9 @@ struct request {
     char **paths;
 };
 
-/* Find the known source that is this file, and recount it. */
-static bool find_file(struct verify *v, struct known *k, const struct request *rq, const char *path,
-                      struct err *e)
+/* Find the known source that is this file, and recount it. *found: it was counted, or is empty. */
+static bool find_file(struct verify *v, struct seen *k, const struct request *rq, const char *path,
+                      bool *found, struct err *e)
 {
     struct source src;
     struct source_options options = {.line_max = (size_t)v->config->limits.line_max,
@@ -77,6 +85,7 @@ static bool find_file(struct verify *v, struct known *k, const struct request *r
         return false;
     struct range range = src.range;
     bool is_known = src.is_known;
+    *found = is_known || src.is_empty;
     source_close(&src);
     for (size_t i = 0; is_known && i < k->count; i++) {
         if (strcmp(k->positions[i].range.source, range.source) != 0)
@@ -91,9 +100,9 @@ static bool find_file(struct verify *v, struct known *k, const struct request *r
         if (!good)
             return false;
         k->sources[i].is = SOURCE_WHOLE;
+        uncounted_add_tail(&k->uncounted, path, range.to, clock_wall_ms(v->store->clock));
         return true;
     }
-    fprintf(stderr, "tallyd verify: %s was never counted into this store\n", path);
     return true;
 }
 
@@ -102,18 +111,22 @@ static bool is_topic(const struct range *r)
     return strncmp(r->source, "kafka:", strlen("kafka:")) == 0;
 }
 
-static const char *why_not_given(const struct range *r)
+static const char *why_not_given(const struct config *c, const struct range *r)
 {
     struct stat status;
     if (is_topic(r))
         return "its topic is not in the configuration";
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (source_path_match(&c->sources[i], r->label, NULL))
+            return "no file of this log has it any more";
+    }
     if (r->label[0] == '/' && stat(r->label, &status) != 0 && errno == ENOENT)
         return "it no longer exists";
     return "it is neither among the FILEs nor in the configuration";
 }
 
 /* Sources that were not recounted: note which events only their books have. */
-static bool take_missing(struct verify *v, const struct known *k, size_t *not_given, size_t *expired,
+static bool take_missing(struct verify *v, const struct seen *k, size_t *not_given, size_t *expired,
                          struct err *e)
 {
     *not_given = *expired = 0;
@@ -123,7 +136,8 @@ static bool take_missing(struct verify *v, const struct known *k, size_t *not_gi
         *expired += source->is == SOURCE_IN_PART || source->is == SOURCE_GONE;
         if (source->is != SOURCE_NOT_GIVEN)
             continue;
-        snprintf(source->why, sizeof source->why, "not given: %s", why_not_given(&k->positions[i].range));
+        snprintf(source->why, sizeof source->why, "not given: %s",
+                 why_not_given(v->config, &k->positions[i].range));
         if (!verify_gone(v, &k->positions[i], &source->missing, e))
             return false;
     }
@@ -131,7 +145,7 @@ static bool take_missing(struct verify *v, const struct known *k, size_t *not_gi
 }
 
 /* Print a table of the sources that are not whole. */
-static void list_missing(const struct known *k)
+static void list_missing(const struct seen *k)
 {
     char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES];
     printf("%-40s %15s %31s %15s  %s\n", "SOURCE", "COUNTED TO", "JUDGED", "MISSING EVENTS", "WHY");
@@ -151,11 +165,12 @@ static void list_missing(const struct known *k)
     }
 }
 
-static int say_result(const struct verify *v, const struct known *k, size_t not_given, size_t expired)
+static int say_result(const struct verify *v, const struct seen *k, size_t not_given, size_t expired)
 {
     char a[UNITS_NUMBER_BYTES], b[UNITS_NUMBER_BYTES], c[UNITS_NUMBER_BYTES];
     if (not_given + expired > 0)
         list_missing(k);
+    uncounted_print(&k->uncounted, stdout);
     printf("%s events of %zu sources recounted, %s figures compared", units_number((int64_t)v->events, a),
            k->count - not_given, units_number((int64_t)v->compared, b));
     if (not_given + expired > 0)
@@ -164,7 +179,10 @@ static int say_result(const struct verify *v, const struct known *k, size_t not_
     printf(": %s differences\n", units_number((int64_t)v->differences, c));
     if (v->differences > 0)
         return EXIT_DIFFERENCES;
-    return not_given > 0 ? EXIT_NOT_GIVEN : expired > 0 ? EXIT_EXPIRED : 0;
+    return not_given > 0                      ? EXIT_NOT_GIVEN
+           : expired > 0                      ? EXIT_EXPIRED
+           : uncounted_matters(&k->uncounted) ? EXIT_NOT_COUNTED
+                                              : 0;
 }
 
 /* Lists the files of the configuration, as far as they are there. */
@@ -179,15 +197,71 @@ static bool list_configured(const struct config *c, struct listing *files, struc
     return files->unread[0] == '\0' || err_set(e, EX_NOINPUT, "%s", files->unread);
 }
 
+static const char *olddir_of(const struct config *c, const char *path)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (source_path_match(&c->sources[i], path, NULL))
+            return c->sources[i].olddir;
+    }
+    return NULL;
+}
+
+/* A log and its rotated files. Those that were never counted are noted. */
+static bool find_log(struct verify *v, struct seen *k, const struct request *rq, const char *path,
+                     struct err *e)
+{
+    struct stat status;
+    struct family family;
+    int64_t oldest_ns = INT64_MAX;
+    bool found,
+        good = stat(path, &status) != 0 || !S_ISREG(status.st_mode) || find_file(v, k, rq, path, &found, e);
+    if (!good || !family_list(&family, path, olddir_of(rq->config, path), e))
+        return false;
+    bool *is_known = xcalloc(family.count + 1, sizeof *is_known);
+    for (size_t i = 0; i < family.count && good; i++) {
+        const struct family_file *f = &family.files[i];
+        good = f->size == 0 || find_file(v, k, rq, f->path, &is_known[i], e);
+        is_known[i] |= f->size == 0;
+        if (is_known[i] && f->size > 0 && f->changed_ns < oldest_ns)
+            oldest_ns = f->changed_ns;
+    }
+    for (size_t i = 0; i < family.count && good; i++) {
+        const struct family_file *f = &family.files[i];
+        if (!is_known[i])
+            uncounted_add(&k->uncounted, f->changed_ns > oldest_ns ? UNCOUNTED_FILE : UNCOUNTED_HISTORY,
+                          f->path, 0, f->size);
+    }
+    free(is_known);
+    family_fini(&family);
+    return good;
+}
+
+/* Is it the position of a log of the configuration that is not there now, but whose folder is? */
+static bool is_missing_log(const struct config *c, const struct range *r)
+{
+    struct stat status;
+    char folder[sizeof r->label];
+    snprintf(folder, sizeof folder, "%s", r->label);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL || stat(r->label, &status) == 0)
+        return false;
+    slash[slash == folder] = '\0';
+    bool is = false;
+    for (size_t i = 0; i < c->source_count && !is; i++)
+        is = source_path_match(&c->sources[i], r->label, NULL);
+    return is && stat(folder, &status) == 0;
+}
+
 /* Without FILEs: the files of the configuration. */
-static bool find_configured(struct verify *v, struct known *k, const struct request *rq, struct err *e)
+static bool find_configured(struct verify *v, struct seen *k, const struct request *rq, struct err *e)
 {
     struct listing files = {0};
-    struct stat status;
     bool good = list_configured(rq->config, &files, e);
-    for (size_t i = 0; i < files.file_count && good; i++) {
-        if (stat(files.files[i], &status) == 0 && status.st_size > 0)
-            good = find_file(v, k, rq, files.files[i], e);
+    for (size_t i = 0; i < files.file_count && good; i++)
+        good = find_log(v, k, rq, files.files[i], e);
+    for (size_t i = 0; i < k->count && good; i++) { /* logs that are not there now may have rotated files */
+        if (k->sources[i].is == SOURCE_NOT_GIVEN && is_missing_log(rq->config, &k->positions[i].range))
+            good = find_log(v, k, rq, k->positions[i].range.label, e);
     }
     listing_fini(&files);
     return good;
@@ -195,21 +269,27 @@ static bool find_configured(struct verify *v, struct known *k, const struct requ
 
 static int verify_all(struct verify *v, const struct request *rq)
 {
-    struct known k = {0};
+    struct seen k = {0};
     struct err e = {0};
     size_t not_given = 0, expired = 0;
     /* Read positions, books and buckets from one snapshot: a daemon may be counting. */
     bool good = store_hold(v->store, &e) && store_positions(v->store, note_position, &k, &e);
     k.sources = xcalloc(k.count, sizeof *k.sources);
-    for (char **path = rq->paths; good && *path != NULL; path++)
-        good = find_file(v, &k, rq, *path, &e);
+    for (char **path = rq->paths; good && *path != NULL; path++) {
+        bool found = true;
+        good = find_file(v, &k, rq, *path, &found, &e);
+        if (!found)
+            fprintf(stderr, "tallyd verify: %s was never counted into this store\n", *path);
+    }
     good = good && (rq->paths[0] != NULL || find_configured(v, &k, rq, &e));
     if (good && setup_has_topics(v->config)) {
         struct kafka_options options = setup_kafka(v->config);
         good = verify_kafka(v, &options, k.positions, k.sources, k.count, &e);
     }
-    good = good && take_missing(v, &k, &not_given, &expired, &e) && verify_buckets(v, &e);
+    good = good && take_missing(v, &k, &not_given, &expired, &e) &&
+           uncounted_add_lost(&k.uncounted, v->store, &e) && verify_buckets(v, &e);
     int status = good ? say_result(v, &k, not_given, expired) : options_complain("verify", &e);
+    uncounted_fini(&k.uncounted);
     free(k.positions);
     free(k.sources);
     return status;

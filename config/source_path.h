@@ -2,8 +2,8 @@
  * follower ask.
  *
  * Match  : a path matches as it is written; or else its real path does (realpath(3)), behind the real path
- *          of the folder with which the pattern begins. A path that does not exist is taken for a real one: it
- *          may be the label under which a file was counted.
+ *          of the folder with which the pattern begins. A path that does not exist is taken for a real one:
+ *          it may be the label under which a file was counted.
  * Errors : none; a file that cannot be resolved does not match.
  */
 #pragma once

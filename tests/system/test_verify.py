@@ -9,7 +9,7 @@ import json
 import os
 import unittest
 
-from harness import dice, traffic
+from harness import DaemonCase, dice, traffic
 from test_audit import GAUGES, Audit
 from test_expire import KEEP, Expiring, config
 
@@ -30,6 +30,60 @@ class FilesCase(Audit):
 
     def count(self, *files):
         self.tallyd("import", "-c", "tallyd.yaml", *files)
+
+
+NOT_COUNTED = 4
+
+
+class Logs(FilesCase, DaemonCase):
+    """What nobody counted is listed, though all that was counted agrees."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("tallyd.yaml", b"sources: {access: {path: access.log}}\nreports: {site: {}}\naggregate: {flush: 100ms}\n"
+                                  b"http: {listen: '127.0.0.1:0'}\n")
+
+    def age(self, name, seconds):
+        at = os.stat(self.path(name)).st_mtime - seconds
+        os.utime(self.path(name), (at, at))
+
+    def follow(self, name, count, seed):
+        self.append(name, traffic(count, seed=seed))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(count)
+        self.stop()
+
+    def test_tails_neighbours_and_history(self):
+        self.write("access.log.2", traffic(20, seed=2))
+        self.age("access.log.2", 7200)
+        self.follow("access.log", 100, 1)
+        self.assertRegex(self.judge(0), r"(?m)/access\.log\.2 +0 +[0-9,]+  never counted: older than what was$")
+        self.append("access.log", traffic(5, seed=3))
+        self.judge(0)  # a daemon may be about to count them
+        self.age("access.log", 3600)
+        self.assertRegex(self.judge(NOT_COUNTED), r"(?m)/access\.log +[0-9,]+ +[0-9,]+  lines behind are not counted$")
+        os.rename(self.path("access.log"), self.path("access.log.1"))
+        self.write("access.log.0", traffic(30, seed=4))
+        said = self.judge(NOT_COUNTED)
+        self.assertRegex(said, r"(?m)/access\.log\.1 +[0-9,]+ +[0-9,]+  lines behind are not counted$")
+        self.assertRegex(said, r"(?m)/access\.log\.0 +0 +[0-9,]+  never counted$")
+
+    def test_a_loss_is_listed(self):
+        self.follow("access.log", 100, 1)
+        os.remove(self.path("access.log"))
+        self.append("access.log", traffic(10, seed=5))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=file_lost")
+        self.wait_for_consumed(10)
+        self.assertIn("tallyd_files_lost_total 1", self.get("/metrics"))
+        self.stop()
+        self.launch("-c", "tallyd.yaml")  # it is told once
+        self.wait_for_log("event=caught_up")
+        self.stop()
+        self.assertNotIn(b"event=file_lost", self.read("log"))
+        said = self.judge(NOT_GIVEN)
+        self.assertRegex(said, r"(?m)/access\.log \(file:.*\) +[0-9,]+ +gone  lines that came after it, or behind, were lost$")
+        self.assertIn("no file of this log has it any more", said)
 
 
 class Files(FilesCase):
