@@ -129,7 +129,7 @@ class Forget(ForgetCase):
                 self.check()
                 tables = self.dump()
                 for name, rows in tables.items():
-                    self.assertTrue(not rows or name.startswith(("report", "series_", "lookup_")), name)
+                    self.assertTrue(not rows or name.startswith(("format", "report", "series_", "lookup_")), name)
 
     def test_file_is_found_by_any_of_its_names(self):
         a, b = log(self.dice, 3000), log(self.dice, 3000)

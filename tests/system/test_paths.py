@@ -54,7 +54,7 @@ class Paths(Case):
     def test_a_rotated_file_keeps_the_fields_of_its_old_name(self):
         self.tallyd("import", "-c", "tallyd.yaml", *self.files)
         os.rename(self.path("sites/shop.log"), self.path("sites/shop.log.1"))
-        self.tallyd("verify", "-c", "tallyd.yaml", status=NOT_GIVEN)
+        self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))  # it finds the rotated file
         self.files[3] = "sites/shop.log.1"
         self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml", *self.files))
 
