@@ -228,8 +228,8 @@ void follow_find_plain(struct follow *fo)
         for (size_t p = 0; p < of->config->path_count; p++) {
             const char *plain = of->config->paths[p]->plain;
             of->has_globs |= plain == NULL;
-            if (plain != NULL)
-                add_log(fo, of, absolute_path(plain), false);
+            if (plain != NULL) /* "-" is standard input */
+                add_log(fo, of, strcmp(plain, "-") != 0 ? absolute_path(plain) : NULL, false);
         }
     }
 }

@@ -5,11 +5,12 @@
  *                                         └──standard input ends──▶ ended
  *
  * Batch   : holds a range of each file that had lines. A block ends with a line, so no line is in two ranges.
- * Rotation: a file that was renamed is read until nothing came for some seconds. Then its successor is
- *           opened, once everything of the old file is durable.
+ * Rotation: a file that was renamed is read until nothing came for some seconds. Once everything of it is
+ *           durable, the file is opened that is next (survey.h).
  * Errors  : bad lines are rejects. A read error, or a file that is not the one that was counted, ends the
- *           daemon after everything read before it is stored. A store error is retried by the engine. A file
- *           that was there once and is missing, or begins like another one, is waited for, with a warning.
+ *           daemon after everything read before it is stored. A store error is retried by the engine. A log
+ *           that is missing is waited for, with a warning. A followed file that is not found any more, or a
+ *           damaged packed one, is told and counted as lost.
  * Threads : follow_serve() and follow_run() are the writer's. The thread has its own feed, and the files that
  *           are open; the writer has the others. `state` changes under lanes.lock.
  */

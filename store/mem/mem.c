@@ -207,6 +207,7 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
     }
     p->range = *range;
     p->range.from = 0;
+    p->range.state = RANGE_UNCHANGED; /* the books have it */
     add_books(m, range, books);
     for (size_t r = 0; r < m->store.report_count; r++)
         note_span(m, range, m->reports[r].name);

@@ -162,6 +162,29 @@ static void test_input_packed_emptiness_is_empty(void **state)
     }
 }
 
+/* Only gzip says it, in a file's last four bytes. */
+static void test_input_packed_file_says_its_size(void **state)
+{
+    (void)state;
+    for (int p = PACKING_NONE; p < PACKING_COUNT; p++) {
+        struct text packed = {0};
+        pack((enum packing)p, plain, 100000, &packed);
+        write_file("w", packed.ptr, packed.len);
+        assert_int_equal(input_unpack_has_size(path, 100000), p == PACKING_GZIP);
+        assert_false(input_unpack_has_size(path, 99999));
+        write_file("w", packed.ptr, packed.len - 1);
+        assert_false(input_unpack_has_size(path, 100000));
+        write_file("w", packed.ptr, packed.len);
+        write_file("a", packed.ptr, packed.len);
+        assert_false(input_unpack_has_size(path, 200000)); /* two members: the size is that of the last one */
+        text_fini(&packed);
+    }
+    write_file("w", "\x1f\x8b\0\0\0\0", 6);
+    assert_false(input_unpack_has_size(path, 0));
+    unlink(path);
+    assert_false(input_unpack_has_size(path, 0));
+}
+
 static void test_input_gzip_may_be_padded_with_zeros(void **state)
 {
     (void)state;
@@ -463,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_input_reads_every_packing),
         cmocka_unit_test(test_input_reads_concatenated_members),
         cmocka_unit_test(test_input_packed_emptiness_is_empty),
+        cmocka_unit_test(test_input_packed_file_says_its_size),
         cmocka_unit_test(test_input_gzip_may_be_padded_with_zeros),
         cmocka_unit_test(test_input_text_like_a_magic_is_plain),
         cmocka_unit_test(test_input_plain_file_goes_on_after_its_end),
