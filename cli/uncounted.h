@@ -1,5 +1,5 @@
-/* uncounted.h - what `verify` finds that no store has counted: ends of files, and files beside them. verify can
- * only say that what was counted is right; this says what was not.
+/* uncounted.h - what `verify` finds that no store has counted: ends of files, and files beside them. verify
+ * can only say that what was counted is right; this says what was not.
  *
  *   a tail       lines behind the position, older than UNCOUNTED_AGE_MS: a daemon would have them by now
  *   a file       a rotated file that was never counted, and is not older than all that were
@@ -29,7 +29,8 @@ struct uncounted {
 };
 
 void uncounted_add(struct uncounted *u, enum uncounted_kind kind, const char *name, int64_t to, int64_t size);
-/* Add the tail of a plain file that is counted up to `to`, if it has whole lines there that are old enough. */
+/* Add the tail of a plain file that is counted up to `to`, if it has whole lines there that are old
+ * enough. */
 void uncounted_add_tail(struct uncounted *u, const char *path, int64_t to, int64_t now_ms);
 /* Add the followed files whose rest was not found. */
 bool uncounted_add_lost(struct uncounted *u, struct store *st, struct err *e) MUST_CHECK;

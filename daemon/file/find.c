@@ -122,28 +122,31 @@ void follow_remove_gone(struct follow *fo)
 
 /* ---- listing */
 
-/* Is it a rotated file of a log that is followed, or listed beside it? */
-static bool is_rotated(const struct follow *fo, const struct listing *l, const char *path)
+/* Is a file, at a path, a rotated one of this log? */
+static bool is_rotated_of(const char *path, const char *log)
 {
     const char *slash = strrchr(path, '/');
     size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    for (size_t i = 0; i < l->file_count; i++) {
-        const char *log = l->files[i];
-        if (strncmp(log, path, folder) == 0 && strchr(log + folder, '/') == NULL && strcmp(log, path) != 0 &&
-            family_has(slice_text(log + folder), slice_text(path + folder)))
-            return true;
-    }
-    (void)fo;
-    return false;
+    return strncmp(log, path, folder) == 0 && strchr(log + folder, '/') == NULL && strcmp(log, path) != 0 &&
+           family_has(slice_text(log + folder), slice_text(path + folder));
+}
+
+/* Is it a rotated file of a log that is listed beside it, or followed? */
+static bool is_rotated(const struct follow *fo, const struct listing *l, const char *listed, const char *path)
+{
+    bool is = false;
+    for (size_t i = 0; i < l->file_count && !is; i++)
+        is = is_rotated_of(listed, l->files[i]);
+    for (size_t i = 0; i < fo->count && !is; i++)
+        is = fo->list[i]->path != NULL && is_rotated_of(path, fo->list[i]->path);
+    return is;
 }
 
 static void take_files(struct follow *fo, struct follow_source *of, const struct listing *l)
 {
     for (size_t i = 0; i < l->file_count; i++) {
-        if (is_rotated(fo, l, l->files[i]))
-            continue;
         char *path = absolute_path(l->files[i]);
-        if (find(fo, path) == NULL)
+        if (find(fo, path) == NULL && !is_rotated(fo, l, l->files[i], path))
             add_log(fo, of, path, true);
         else
             free(path);

@@ -15,6 +15,9 @@
 #define LOOK_MS      250  /* between two attempts to open a file */
 #define LOOK_BACK_MS 2000 /* between two looks for older files while a log is open */
 
+/* Folders' times tell of changes. But a file system's clock may be coarse, or another host's. */
+#define LOOK_ANYWAY_MS (10 * 60 * 1000)
+
 /* A rename is no one moment for who lists a folder. So a file counts as lost only after this time. */
 #define LOST_MS 2000
 
@@ -102,6 +105,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
     f->stamp = take_stamp(fo, f);
+    f->looked_ms = follow_now_ms(fo);
     if (!follow_need_known(fo, e))
         return false;
     return survey_look(&f->survey, &log, &fo->known, a, e);
@@ -356,10 +360,20 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     return false;
 }
 
+/* Is this failure one to wait for? A log that was there once, or its folder, may be missing for a while. */
+static bool may_pass(const struct followed *f, const struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    bool is_away = f->was_found && (e->code == EX_NOINPUT || e->code == EX_NOPERM);
+    if (is_away || e->retryable)
+        log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
+                    log_quote(e->text, quoted));
+    return is_away || e->retryable;
+}
+
 bool followed_open(struct follow *fo, struct followed *f, struct err *e)
 {
     struct stat status;
-    char quoted[LOG_QUOTE_BYTES];
     f->look_ms = follow_now_ms(fo) + LOOK_MS;
     bool is_stream = followed_is_stdin(f) || (stat(f->path, &status) == 0 && !S_ISREG(status.st_mode));
     if (is_stream && !followed_is_stdin(f) && fo->count > 1)
@@ -372,10 +386,7 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e)
         else
             begin_reading(fo, f);
     }
-    if (!good && e->retryable)
-        log_limited(LOG_LEVEL_WARN, "store_away", "error=%s next=\"waiting for it\"",
-                    log_quote(e->text, quoted));
-    return good || e->retryable;
+    return good || may_pass(f, e);
 }
 
 /* ---- closing */
@@ -431,7 +442,8 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
         input_close(f->before);
         f->before = NULL;
     }
-    if (!has_grown && has_same_folders(&now, &f->stamp))
+    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
+    if (!has_grown && !is_due && has_same_folders(&now, &f->stamp))
         return true;
     bool good = look(fo, f, &a, e);
     if (f->before != NULL)
@@ -439,7 +451,7 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     if (good && a.what == SURVEY_ROTATED && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);
-    return good || e->retryable;
+    return good || may_pass(f, e);
 }
 
 void followed_free(struct followed *f)
