@@ -58,6 +58,11 @@ static bool may_read(const struct input *in)
     return false;
 }
 
+static bool fail_read(const struct input *in, int64_t at, struct err *e)
+{
+    return err_set(e, EX_IOERR, "cannot read %s at byte %lld: %s", in->name, (long long)at, strerror(errno));
+}
+
 static bool read_raw(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     ssize_t n;
@@ -67,8 +72,7 @@ static bool read_raw(struct input *in, void *buf, size_t cap, size_t *got, struc
         n = in->read_fn(in->context, in->fd, buf, cap);
     } while (n < 0 && errno == EINTR);
     if (n < 0)
-        return err_set(e, EX_IOERR, "cannot read %s at byte %lld: %s", in->name, (long long)in->raw_position,
-                       strerror(errno));
+        return fail_read(in, in->raw_position, e);
     *got = (size_t)n;
     in->raw_position += n;
     return true;
@@ -170,25 +174,33 @@ static void keep_last(struct input *in, const char *bytes, size_t len)
     in->last_len = old_len + new_len;
 }
 
-/* Are the bytes before `position` still those that were read? */
-static bool has_same_before(const struct input *in, int64_t position)
+/* Are the bytes before a position still those that were read? */
+static bool compare_before(const struct input *in, int64_t position, bool *is_same, struct err *e)
 {
     char now[LAST_BYTES];
-    return pread(in->fd, now, in->last_len, position - (int64_t)in->last_len) == (ssize_t)in->last_len &&
-           memcmp(now, in->last, in->last_len) == 0;
+    size_t len = 0;
+    ssize_t n = 1;
+    while (n > 0 && len < in->last_len) {
+        n = pread(in->fd, now + len, in->last_len - len, position - (int64_t)(in->last_len - len));
+        len += n > 0 ? (size_t)n : 0;
+    }
+    *is_same = len == in->last_len && memcmp(now, in->last, len) == 0;
+    return n >= 0 || fail_read(in, position, e);
 }
 
 /* Read on. What is read counts only if the bytes before it are the same as before. */
 static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     int64_t from = in->raw_position;
-    bool may_be_truncated = in->is_regular && in->read_fn == read_really;
-    if (in->is_truncated || !read_raw(in, buf, cap, got, e))
-        return in->is_truncated;
-    if (*got == 0 || !may_be_truncated || has_same_before(in, from))
+    bool is_same = true, may_be_truncated = in->is_regular && in->read_fn == read_really;
+    if (in->is_truncated)
         return true;
-    in->is_truncated = true;
-    *got = 0;
+    if (!read_raw(in, buf, cap, got, e))
+        return false;
+    if (*got > 0 && in->last_len > 0 && may_be_truncated && !compare_before(in, from, &is_same, e))
+        return false;
+    in->is_truncated = !is_same;
+    *got = is_same ? *got : 0;
     return true;
 }
 
