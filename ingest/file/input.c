@@ -34,6 +34,7 @@ struct input {
     int64_t position, raw_position;
     char last[LAST_BYTES]; /* the last bytes before `position`, if it is plain */
     size_t last_len;
+    bool was_at_end;         /* the last read found the end */
     bool is_truncated;       /* of a file that can grow */
     size_t raw_from, raw_to; /* range of `raw` that was read to detect the packing and is not used yet */
     char raw[RAW_BYTES];
@@ -174,21 +175,23 @@ static void keep_last(struct input *in, const char *bytes, size_t len)
     in->last_len = old_len + new_len;
 }
 
-/* Are the bytes before a position still those that were read? */
-static bool compare_before(const struct input *in, int64_t position, bool *is_same, struct err *e)
+/* Are the `want` bytes before a position still those that were read? */
+static bool compare_before(const struct input *in, int64_t position, size_t want, bool *is_same,
+                           struct err *e)
 {
     char now[LAST_BYTES];
     size_t len = 0;
     ssize_t n = 1;
-    while (n > 0 && len < in->last_len) {
-        n = pread(in->fd, now + len, in->last_len - len, position - (int64_t)(in->last_len - len));
+    while (n > 0 && len < want) {
+        n = pread(in->fd, now + len, want - len, position - (int64_t)(want - len));
         len += n > 0 ? (size_t)n : 0;
     }
-    *is_same = len == in->last_len && memcmp(now, in->last, len) == 0;
+    *is_same = len == want && memcmp(now, in->last + in->last_len - want, want) == 0;
     return n >= 0 || fail_read(in, position, e);
 }
 
-/* Read on. What is read counts only if the bytes before it are the same as before. */
+/* Read on. What is read counts only if the bytes before it are the same as before: as many as were read, or all
+ * that are known, if the end was reached before. */
 static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     int64_t from = in->raw_position;
@@ -197,7 +200,9 @@ static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, stru
         return true;
     if (!read_raw(in, buf, cap, got, e))
         return false;
-    if (*got > 0 && in->last_len > 0 && may_be_truncated && !compare_before(in, from, &is_same, e))
+    size_t want = in->was_at_end || *got > in->last_len ? in->last_len : *got;
+    in->was_at_end = *got == 0;
+    if (*got > 0 && want > 0 && may_be_truncated && !compare_before(in, from, want, &is_same, e))
         return false;
     in->is_truncated = !is_same;
     *got = is_same ? *got : 0;
@@ -253,6 +258,7 @@ static bool seek(struct input *in, int64_t position, struct err *e)
         return err_set(e, EX_IOERR, "cannot seek in %s: %s", in->name, strerror(errno));
     in->position = in->raw_position = position;
     in->raw_from = in->raw_to = in->last_len = 0;
+    in->was_at_end = false;
     return true;
 }
 
