@@ -31,7 +31,7 @@ LINES_OF_EPOCH_MAX = 60000
 
 def places():
     """But those of the store in MongoDB, and of what it is not told to do here."""
-    others = ("mongo.", "rollup.", "top.", "weeks.", "ttl.", "raw.", "expire.", "forget.", "drop.", "backup.", "restore.")
+    others = ("mongo.", "rollup.", "top.", "weeks.", "ttl.", "raw.", "expire.", "forget.", "drop.", "backup.", "restore.", "copy.")
     return [name for name in failpoints() if not name.startswith(others)]
 
 
