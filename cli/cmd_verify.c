@@ -84,7 +84,7 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
     if (!source_open(&src, path, v->store, &options, e))
         return false;
     struct range range = src.range;
-    bool is_known = src.is_known;
+    bool is_known = src.is_known, is_plain = !src.is_empty && input_can_grow(src.in);
     *found = is_known || src.is_empty;
     source_close(&src);
     for (size_t i = 0; is_known && i < k->count; i++) {
@@ -100,7 +100,8 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
         if (!good)
             return false;
         k->sources[i].is = SOURCE_WHOLE;
-        uncounted_add_tail(&k->uncounted, path, range.to, clock_wall_ms(v->store->clock));
+        if (is_plain)
+            uncounted_add_tail(&k->uncounted, path, range.to, clock_wall_ms(v->store->clock));
         return true;
     }
     return true;
@@ -220,7 +221,7 @@ static bool find_log(struct verify *v, struct seen *k, const struct request *rq,
     bool *is_known = xcalloc(family.count + 1, sizeof *is_known);
     for (size_t i = 0; i < family.count && good; i++) {
         const struct family_file *f = &family.files[i];
-        good = f->size == 0 || find_file(v, k, rq, f->path, &is_known[i], e);
+        good = f->size == 0 || find_file(v, k, rq, f->path, &is_known[i], e) || e->code == EX_DATAERR;
         is_known[i] |= f->size == 0;
         if (is_known[i] && f->size > 0 && f->changed_ns < oldest_ns)
             oldest_ns = f->changed_ns;

@@ -73,6 +73,7 @@ static void add_log(struct follow *fo, struct follow_source *of, char *path, boo
     f->of = of;
     f->path = path;
     f->is_listed = is_listed;
+    f->was_found = is_listed && of->has_begun; /* one that appears later, and may not be read, ends nothing */
     if (path != NULL)
         (void)source_path_match(of->config, path, &f->constants);
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);
@@ -97,13 +98,20 @@ static void remove_log(struct follow *fo, size_t i)
     index_again(fo);
 }
 
-void follow_remove_gone(struct follow *fo)
+/* Is a listed log not there any more, and its last file read to its end, and not written to any more? */
+static bool is_gone(struct follow *fo, const struct followed *f)
 {
     struct stat status;
+    bool is_watched = f->before != NULL && follow_now_ms(fo) - f->before_ms < BEFORE_MS;
+    return f->is_listed && followed_get_state(fo, f) == FOLLOWED_CLOSED && f->has_looked && !is_watched &&
+           f->answer.what == SURVEY_NOTHING && f->answer.ending_count == 0 &&
+           (stat(f->path, &status) != 0 || !S_ISREG(status.st_mode));
+}
+
+void follow_remove_gone(struct follow *fo)
+{
     for (size_t i = fo->count; i > 0; i--) {
-        struct followed *f = fo->list[i - 1];
-        if (f->is_listed && followed_get_state(fo, f) == FOLLOWED_CLOSED && f->has_looked &&
-            f->answer.what == SURVEY_NOTHING && f->answer.ending_count == 0 && stat(f->path, &status) != 0)
+        if (is_gone(fo, fo->list[i - 1]))
             remove_log(fo, i - 1);
     }
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);

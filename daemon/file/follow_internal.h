@@ -27,6 +27,9 @@
 #define RENAMED_QUIET_MS 5000
 #define RENAMED_MAX_MS   60000
 
+/* Time for which a log's last file is watched for lines that a server still writes to it. */
+#define BEFORE_MS (10 * 60 * 1000)
+
 /*   CLOSED ──followed_open()──▶ OPEN ──another file has its place──▶ LEFT ──▶ CLOSED
  *     │                           └──standard input ends──▶ ENDED
  *     └──a followed file has ended, and nothing comes after it──▶ ENDING ──its end is in a batch──▶ CLOSED */
@@ -86,6 +89,7 @@ struct followed {
     int64_t look_ms;         /* monotonic time at which the writer looks again */
     atomic_bool must_turn;   /* the writer has found an older file with more lines: leave this one for now */
     _Atomic int64_t read_to; /* offset up to which it was read, for the status */
+    _Atomic int64_t pending; /* ranges of it in batches that are not durable yet; empty ones count */
     _Atomic int64_t stored_to; /* offset up to which it is durable */
     enum followed_state state;
 };
@@ -110,6 +114,7 @@ struct follow {
     struct followed *current;         /* its rejects are being noted */
     struct followed **open, **sealed; /* by range of the feed's deliveries; NULL: a file that ended */
     size_t open_capacity, sealed_capacity;
+    bool has_ends; /* the open batch has ends of files */
     struct block block;
     pthread_t thread;
     bool has_thread;

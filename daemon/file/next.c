@@ -54,7 +54,8 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
     if (!family_list_all(&all, l->log->path, l->log->olddir, e))
         return false;
     for (size_t i = 0; i < all.count && !found; i++) {
-        if (look_is_log(l, &all.files[i]))
+        const struct family_file *file = &all.files[i];
+        if (look_is_log(l, file) || (!file->is_packed && file->size < f->range.to))
             continue;
         look_add(l, &all.files[i]);
         found = l->rotated[l->count - 1].known == f;
@@ -131,7 +132,8 @@ static const struct sighting *next_rotated(const struct look *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct sighting *s = &l->rotated[i];
         bool is_copy_of_log = s->known != NULL && s->known == l->at_path.known;
-        if (s->has_more && !is_copy_of_log && (s->known != NULL || is_since(l, i, known_ns)) &&
+        if (s->has_more && !is_copy_of_log && !s->is_spoiled &&
+            (s->known != NULL || is_since(l, i, known_ns)) &&
             (next == NULL || s->file.changed_ns < next->file.changed_ns))
             next = s;
     }
@@ -327,6 +329,12 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
 
 void survey_note_done(struct survey *s, const struct survey_answer *a, int64_t size)
 {
+    for (size_t i = 0; i < s->done_count; i++) {
+        if (s->done[i].device == a->device && s->done[i].inode == a->inode) {
+            s->done[i].size = size;
+            return;
+        }
+    }
     s->done = xgrow(s->done, &s->done_capacity, s->done_count + 1, sizeof *s->done);
     s->done[s->done_count++] = (struct survey_done){a->device, a->inode, size};
 }

@@ -21,9 +21,6 @@
 /* A rename is no one moment for who lists a folder. So a file counts as lost only after this time. */
 #define LOST_MS 2000
 
-/* Time for which a log's last file is watched for lines that a server still writes to it. */
-#define BEFORE_MS (10 * 60 * 1000)
-
 /* ---- signs of change */
 
 static int64_t changed_ns(const struct stat *s)
@@ -38,7 +35,7 @@ static int64_t stamp_of_folder(const struct follow *fo, const char *path)
     if (stat(path, &status) != 0)
         return 0;
     int64_t at_ns = changed_ns(&status), now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000;
-    return now_ns - at_ns < INT64_C(1000000000) ? -1 : at_ns;
+    return now_ns >= at_ns && now_ns - at_ns < INT64_C(1000000000) ? -1 : at_ns;
 }
 
 static char *folder_of(const char *path)
@@ -202,6 +199,7 @@ static void log_source(const struct followed *f)
 
 static void begin_reading(struct follow *fo, struct followed *f)
 {
+    ASSERT(!f->is_in_batch && f->pending == 0);
     f->range = f->source.range;
     f->range.from = f->range.to = reader_offset(f->source.reader);
     f->head = f->answer.head;
@@ -302,9 +300,10 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         source_close(&f->source);
         return true;
     }
-    if (is_one_file(fo, f, e)) {
+    if (is_one_file(fo, f,
+                    e)) { /* a log that was renamed to another one that is listed is read there first */
         source_close(&f->source);
-        return false;
+        return f->is_listed;
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
     warn_of_unreadable(f);
@@ -328,7 +327,9 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 {
     struct folder_stamp now = take_stamp(fo, f);
     bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
-    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_grown && is_same_stamp(&now, &f->stamp)) {
+    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
+    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_grown && !is_due &&
+        is_same_stamp(&now, &f->stamp)) {
         warn_of_missing(f);
         return true;
     }
@@ -375,7 +376,8 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e)
 {
     struct stat status;
     f->look_ms = follow_now_ms(fo) + LOOK_MS;
-    bool is_stream = followed_is_stdin(f) || (stat(f->path, &status) == 0 && !S_ISREG(status.st_mode));
+    bool is_stream = followed_is_stdin(f) || (!f->is_listed && !f->was_found && stat(f->path, &status) == 0 &&
+                                              !S_ISREG(status.st_mode));
     if (is_stream && !followed_is_stdin(f) && fo->count > 1)
         return err_set(e, EX_CONFIG, "%s is no file: beside other sources, pipe it into standard input",
                        f->path);
@@ -406,7 +408,7 @@ void followed_close(struct follow *fo, struct followed *f)
 {
     char label[LOG_QUOTE_BYTES];
     size_t left = reader_left(f->source.reader);
-    bool is_log = f->answer.what == SURVEY_LOG, has_ended = !f->has_turned && !f->was_truncated;
+    bool has_ended = !f->has_turned && !f->was_truncated;
     if (f->is_damaged)
         tell_damaged(fo, f);
     else if (left > 0 && has_ended)
@@ -416,10 +418,11 @@ void followed_close(struct follow *fo, struct followed *f)
                  log_quote(f->range.label, label), left);
     if (has_ended) {
         survey_note_end(&f->survey, f->range.source, f->is_damaged ? RANGE_LOST : RANGE_ENDED);
-        survey_note_done(&f->survey, &f->answer, input_raw_size(f->source.in));
+        if (left > 0 || f->is_damaged)
+            survey_note_done(&f->survey, &f->answer, input_raw_size(f->source.in));
     }
     f->look_ms = 0;
-    if (!is_log || !has_ended) {
+    if (f->answer.is_final || !has_ended) {
         source_close(&f->source);
     } else {
         input_close(f->before);

@@ -65,6 +65,7 @@ static void finish_ranges(void *context)
         if (fo->open[i] != NULL)
             fo->open[i]->is_in_batch = false;
     }
+    fo->has_ends = false;
     struct followed **used = fo->sealed;
     size_t used_capacity = fo->sealed_capacity;
     fo->sealed = fo->open;
@@ -111,6 +112,7 @@ static void put_ends(struct follow *fo, struct followed *f)
         if (!has_range_of(fo, f->answer.endings[i].source))
             (void)put_range(fo, &f->answer.endings[i], NULL);
     }
+    fo->has_ends |= f->answer.ending_count > 0;
     f->answer.ending_count = 0;
 }
 
@@ -123,6 +125,7 @@ static void add_range(struct follow *fo, struct followed *f)
     f->range.from = f->range.to;
     range_set_latest(&f->range, &f->latest, fo->feed.lane.latest_ms);
     f->index = put_range(fo, &f->range, f);
+    f->pending++;
     f->is_in_batch = true;
     f->range.state = RANGE_UNCHANGED;
 }
@@ -247,6 +250,8 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
         leave(fo, f, follow_now_ms(fo), FOLLOWED_LEFT);
         return true;
     }
+    if (fo->has_ends && !f->is_in_batch && has_range_of(fo, f->source.range.source))
+        return feed_seal_if_due(&fo->feed, follow_now_ms(fo)); /* it has come back: after this batch */
     put_new(fo, f);
     for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
         int64_t at_ms = follow_now_ms(fo);
@@ -348,6 +353,8 @@ void *follow_read(void *context)
     for (size_t i = 0; i < fo->turn_count; i++) {
         if (is_open(fo, fo->turn[i]))
             put_new(fo, fo->turn[i]);
+        else if (followed_get_state(fo, fo->turn[i]) == FOLLOWED_ENDING)
+            put_endings(fo, fo->turn[i]);
     }
     (void)!feed_drain(&fo->feed, LANE_FOREVER_MS);
     heartbeat_rest(fo->feed.lane.heartbeat);

@@ -29,9 +29,12 @@ static bool apply(struct follow *fo, struct err *e)
 {
     if (!engine_apply(fo->engine, &fo->feed, e))
         return false;
-    for (size_t i = 0; i < fo->feed.sealed.range_count; i++)
-        if (fo->sealed[i] != NULL)
-            fo->sealed[i]->stored_to = fo->feed.sealed.ranges[i].to;
+    for (size_t i = 0; i < fo->feed.sealed.range_count; i++) {
+        if (fo->sealed[i] == NULL)
+            continue;
+        fo->sealed[i]->stored_to = fo->feed.sealed.ranges[i].to;
+        fo->sealed[i]->pending--;
+    }
     engine_release(fo->engine, &fo->feed);
     return true;
 }
@@ -44,7 +47,7 @@ bool follow_needs_writer(struct follow *fo)
 static bool serve_one(struct follow *fo, struct followed *f, struct err *e)
 {
     enum followed_state state = followed_get_state(fo, f);
-    bool is_stored = f->stored_to == f->range.to, must_look = follow_now_ms(fo) >= f->look_ms;
+    bool is_stored = f->pending == 0, must_look = follow_now_ms(fo) >= f->look_ms;
     if (state == FOLLOWED_LEFT && is_stored)
         followed_close(fo, f);
     else if (state == FOLLOWED_ENDED && is_stored)

@@ -63,17 +63,34 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
     return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
 }
 
+/* Has the path, under which a known file was counted, a file that begins so? */
+static bool is_still_there(const struct known_file *f)
+{
+    char head[IDENTITY_PREFIX_BYTES_MAX];
+    struct err ignored;
+    struct input *in = input_open(f->range.label, &ignored);
+    size_t got = 0;
+    bool is = in != NULL && input_read(in, head, sizeof head, &got, &ignored) &&
+              identity_matches(f->first.len > 0 ? f->first : f->head, slice_of(head, got));
+    input_close(in);
+    return is;
+}
+
 static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
-    if (begins_so && !is_own && is_another(l, f->range.label))
+    bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
+    if (is_others_host || (begins_so && !is_own && is_another(l, f->range.label) && is_still_there(f)))
         return;
     if (begins_so && is_it(l, s, f, &has_more)) {
         if (s->known != NULL && s->known->range.to > f->range.to)
             return;
         s->known = f;
         s->has_more = has_more;
+    } else if (begins_so && f->head.len == IDENTITY_PREFIX_BYTES_MAX) {
+        s->alike = f;
+        s->is_spoiled = true;
     } else if (is_own && (begins_so || (s->head.len < f->head.len && begins_as(f->first, s->head, head)))) {
         s->alike = f;
     }
@@ -199,6 +216,7 @@ static void sight_held(struct look *l)
                                .device = status.st_dev,
                                .inode = status.st_ino,
                                .size = status.st_size,
+                               .number = -1,
                                .changed_ns =
                                    status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
     bool is_listed = look_is_log(l, &file);

@@ -15,6 +15,7 @@ struct sighting {
     struct identity head;     /* length 0: it is empty, or cannot be read */
     struct known_file *known; /* NULL: never seen */
     struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
+    bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
     bool has_more;            /* it has bytes that were not counted */
 };
 

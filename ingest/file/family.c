@@ -194,7 +194,7 @@ static bool read_folder(struct listing *l, struct slice folder, struct err *e)
         if (entry->d_type == DT_DIR || slice_equal(slice_text(entry->d_name), l->base))
             continue;
         add_file(l, folder, entry->d_name);
-        good = l->count <= FAMILY_FILES_MAX ||
+        good = l->takes_all || l->count <= FAMILY_FILES_MAX ||
                err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones",
                        path.ptr, FAMILY_FILES_MAX);
     }

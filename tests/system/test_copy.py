@@ -232,6 +232,7 @@ class Beside(Tables, DaemonCase):
         self.write("a.log", log[:len(log) // 2])
         self.launch("-c", "tallyd.yaml")
         self.append("a.log", log[len(log) // 2:])
+        self.wait_for_log("event=source_opened")
         self.wait_for(lambda: os.path.exists(self.path("tallyd.db")) and self.query("site"), bool)
         self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db")
         self.stop()

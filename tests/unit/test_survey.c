@@ -272,9 +272,14 @@ static const struct row rows[] = {
 
     /* other logs */
     {"another log's position is not this one's",
-     {{LOG, 'a', 20, 0}},
+     {{"access.log.7", 'a', 9, 0}, {LOG, 'a', 20, 0}},
      {{'a', 9, FOLLOWED, .label = "access.log.7"}},
      "log new",
+     NULL},
+    {"but it is if that log was renamed to this one",
+     {{LOG, 'a', 20, 0}},
+     {{'a', 9, FOLLOWED, .label = "access.log.7"}},
+     "log from 9",
      NULL},
     {"but an imported file's is",
      {{LOG, 'a', 20, 0}},
