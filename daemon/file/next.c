@@ -27,8 +27,7 @@ static bool is_sighted(const struct look *l, const struct known_file *f)
     return is;
 }
 
-/* What this process knows of its end; RANGE_UNCHANGED: nothing. */
-static enum range_state end_of(const struct survey *s, const struct known_file *f)
+enum range_state survey_end_of(const struct survey *s, const struct known_file *f)
 {
     for (size_t i = 0; i < s->end_count; i++) {
         if (strcmp(s->ends[i].source, f->range.source) == 0)
@@ -77,7 +76,7 @@ static bool find_lost(struct look *l, struct known_file **lost, struct err *e)
     *lost = NULL;
     for (size_t i = 0; i < l->known->count; i++) {
         struct known_file *f = &l->known->files[i];
-        if (!is_followed(l, f) || is_sighted(l, f) || end_of(l->survey, f) != RANGE_UNCHANGED)
+        if (!is_followed(l, f) || is_sighted(l, f) || survey_end_of(l->survey, f) != RANGE_UNCHANGED)
             continue;
         if (!find_anywhere(l, f, e))
             return false;
@@ -173,7 +172,7 @@ static void find_endings(const struct look *l, const struct sighting *next, stru
 {
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
-        enum range_state state = end_of(l->survey, f);
+        enum range_state state = survey_end_of(l->survey, f);
         bool has_more = false;
         if (!is_followed(l, f) || f == l->at_path.known || (next != NULL && f == next->known))
             continue;
@@ -195,6 +194,16 @@ static bool is_held(const struct look *l, const struct sighting *s)
            status.st_ino == s->file.inode;
 }
 
+/* Is it sighted, and not only held open? */
+static bool has_name(const struct look *l, const struct known_file *f)
+{
+    bool has = l->at_path.known == f;
+    for (size_t i = 0; i < l->count && !has; i++)
+        has = l->rotated[i].known == f &&
+              strncmp(l->rotated[i].file.path, SIGHTING_HELD, strlen(SIGHTING_HELD)) != 0;
+    return has;
+}
+
 /* The followed file was read to its end, and is gone: others may have come and gone after it, unless the
  * next one was seen in its place. */
 static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
@@ -203,7 +212,7 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
         return NULL;
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
-        if (is_followed(l, f) && !is_sighted(l, f) && end_of(l->survey, f) == RANGE_ENDED)
+        if (is_followed(l, f) && !has_name(l, f) && survey_end_of(l->survey, f) == RANGE_ENDED)
             return f;
     }
     return NULL;
@@ -227,7 +236,7 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
             before = s;
     }
     bool is_gap = before != NULL && least > number + 1 && is_followed(l, before->known) &&
-                  end_of(l->survey, before->known) != RANGE_LOST &&
+                  survey_end_of(l->survey, before->known) != RANGE_LOST &&
                   (next == &l->at_path || before->file.changed_ns <= next->file.changed_ns);
     return is_gap ? before->known : NULL;
 }
@@ -262,7 +271,7 @@ static bool is_changed(const struct look *l)
     const struct known_file *f = l->at_path.alike;
     return f != NULL && l->at_path.known == NULL &&
            (f->state == RANGE_UNCHANGED || f->state == RANGE_FOLLOWED) && !is_sighted(l, f) &&
-           end_of(l->survey, f) == RANGE_UNCHANGED;
+           survey_end_of(l->survey, f) == RANGE_UNCHANGED;
 }
 
 static void answer_lost(const struct look *l, const struct known_file *lost, struct survey_answer *a)

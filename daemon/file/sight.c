@@ -182,8 +182,24 @@ static void resolve(struct sighting *older, struct sighting *newer)
     other->has_more = true;
 }
 
+/* A file that has ended is not the log, although the log has the same bytes until now, if it is there
+ * besides. */
+static void resolve_log(struct look *l)
+{
+    const struct known_file *f = l->at_path.known;
+    bool has_ended = f != NULL && (f->state == RANGE_ENDED || survey_end_of(l->survey, f) == RANGE_ENDED);
+    for (size_t i = 0; i < l->count && has_ended; i++) {
+        if (l->rotated[i].known != f)
+            continue;
+        l->at_path.known = NULL;
+        l->at_path.has_more = true;
+        return;
+    }
+}
+
 static void resolve_all(struct look *l)
 {
+    resolve_log(l);
     for (size_t i = 0; i < l->count; i++) {
         for (size_t n = i + 1; n < l->count; n++)
             resolve(&l->rotated[i], &l->rotated[n]);
@@ -211,7 +227,7 @@ static void sight_held(struct look *l)
     struct stat status;
     if (l->log->held_fd < 0 || fstat(l->log->held_fd, &status) != 0)
         return;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", l->log->held_fd);
+    snprintf(path, sizeof path, SIGHTING_HELD "%d", l->log->held_fd);
     struct family_file file = {.path = xstrdup(path),
                                .device = status.st_dev,
                                .inode = status.st_ino,

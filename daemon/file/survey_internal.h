@@ -8,6 +8,9 @@
 #include "daemon/file/survey.h"
 #include "ingest/file/family.h"
 
+/* Begin of the path of a file that is only held open. */
+#define SIGHTING_HELD "/proc/self/fd/"
+
 /* A file, and what it is. */
 struct sighting {
     struct family_file file;  /* its path is owned */
@@ -37,5 +40,7 @@ bool look_sight(struct look *l, struct err *e) MUST_CHECK;
 void look_add(struct look *l, struct family_file *file);
 /* Is it the log itself, or another one? */
 bool look_is_log(const struct look *l, const struct family_file *file);
+/* What this process knows of the end of a followed file; RANGE_UNCHANGED: nothing. */
+enum range_state survey_end_of(const struct survey *s, const struct known_file *f);
 void look_fini(struct look *l);
 void sighting_fini(struct sighting *s);
