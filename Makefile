@@ -283,6 +283,9 @@ bench-jobs: all $(PRELOADED) ## measure what rolling up and letting go cost, and
 bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it, into the same file
 	@python3 bench/sizing.py
 
+bench-follow: all ## follow 1,000 logs with one daemon, into the same file
+	@python3 bench/follow.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
@@ -353,7 +356,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
+.PHONY: all demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

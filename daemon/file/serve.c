@@ -9,12 +9,14 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#define HOST_BYTES 256
-#define TURN_MS    200 /* longest time for opening files, while a batch may wait */
+#define HOST_BYTES   256
+#define FILES_WANTED 65536
+#define TURN_MS      200 /* longest time for opening files, while a batch may wait */
 
 static void tell_end(struct followed *f)
 {
@@ -161,10 +163,21 @@ static int64_t host_number(void)
     return (int64_t)(XXH3_64bits(name, strlen(name)) & UINT32_MAX);
 }
 
+/* Each log holds up to three files open, and the usual limit of a shell is 1,024. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_WANTED)
+        return;
+    limit.rlim_cur = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* if it fails, opening a file says so */
+}
+
 struct follow *follow_start(struct engine *en, struct err *e)
 {
     const struct config *c = en->options.config;
     struct follow *fo = xcalloc(1, sizeof *fo);
+    raise_file_limit();
     fo->engine = en;
     fo->host = en->options.store->is_shared ? host_number() : 0;
     follow_init_feed(fo, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0),
