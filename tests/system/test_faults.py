@@ -184,7 +184,7 @@ class FullRejects(DaemonCase):
 
     def test_import_ends_and_leaves_no_torn_line(self):
         self.write("full", b"")
-        arguments = ["import", "-q", "-j", "1", "--rejects", "rejected", "a.log"]
+        arguments = ["import", "--force", "-q", "-j", "1", "--rejects", "rejected", "a.log"]
         self.tallyd(*arguments, status=EX_IOERR, env=self.environment)
         self.assertIn("rejected: No space left on device", self.err)
         self.assertEqual(b"", self.read("rejected"))
