@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from process import CACHE, Missing, making, run
-from wire import MongoServer, find
+from wire import MongoServer, probe
 
 PYTHON_VERSION, RUST_VERSION = "0.7.0b3", "0.5.3-beta.196"
 PYTHON_HOME = os.path.join(CACHE, f"secantusdb-{PYTHON_VERSION}")
@@ -62,12 +62,14 @@ class SecantusRust(MongoServer):
 
     def start(self):
         """Begin or begin again, and wait until it answers."""
-        """Begin or begin again. After a SIGKILL it may answer, and yet fail every read (WtError 22) until it is started once more."""
+        """Begin or begin again. After a SIGKILL it may answer, and yet fail whatever uses its storage (WtError 22) until it is started
+        once more."""
         for _ in range(STARTS):
             self.launch([os.path.join(RUST_HOME, "bin", "secantusd-rs"), "--host", "127.0.0.1", "--port", str(self.port),
                          "--storage-path", os.path.join(self.home, "data"), "--sync-on-commit"])
-            if b"WiredTiger error" not in (self.ask(find()) or b""):
+            answers = [self.ask(probe(command)) or b"" for command in (b"create", b"find")]
+            if not any(b"WiredTiger error" in answer for answer in answers):
                 return self
-            print("the server cannot read its storage: it is started once more", flush=True)
+            print("the server cannot use its storage: it is started once more", flush=True)
             self.kill()
         raise Missing("SecantusDB cannot read its storage after a SIGKILL")

@@ -14,9 +14,9 @@ def hello():
     return message(b"\x10hello\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0")
 
 
-def find():
-    """A request that reads the storage."""
-    return message(b"\x02find\0" + struct.pack("<i", 6) + b"probe\0" + b"\x02$db\0" + struct.pack("<i", 6) + b"probe\0")
+def probe(command):
+    """A request about the collection `probe`: `create` writes the storage, `find` reads it."""
+    return message(b"\x02" + command + b"\0" + struct.pack("<i", 6) + b"probe\0" + b"\x02$db\0" + struct.pack("<i", 6) + b"probe\0")
 
 
 def message(body):
