@@ -285,6 +285,8 @@ static HOT const char *take_request(struct reading *r, const char *p)
         end = q - PROTOCOL_BYTES;
         path_end = p + first_bit(questions(r, p) | (found & -found) >> PROTOCOL_BYTES);
     } else {
+        if (UNLIKELY(p > r->last + WINDOW - 4)) /* the line ends too soon to look at a method */
+            return NULL;
         q = quoted_end(r, p);
         end = q - PROTOCOL_BYTES;
         path_end = question_or_end(r, p, end);
