@@ -59,7 +59,8 @@ def peak_mib(process):
 
 
 def total(host):
-    with urllib.request.urlopen(f"http://{host}/api/v1/query?report=sites&from=-1h&to=%2B1h&format=json", timeout=10) as reply:
+    first, last = (time.strftime("%Y-%m-%dT%H:00:00Z", time.gmtime(time.time() + hours * 3600)) for hours in (-1, 2))
+    with urllib.request.urlopen(f"http://{host}/api/v1/query?report=sites&from={first}&to={last}", timeout=10) as reply:
         return sum(row[1] or 0 for row in json.load(reply)["values"])
 
 
