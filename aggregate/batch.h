@@ -124,4 +124,7 @@ struct batch {
     size_t range_count;
     struct part **parts;
     size_t part_count;
+    /* The ranges were counted before, by other reports: positions stay, and so do the books of the sources
+     * themselves. See store/backfill.h. */
+    bool backfills;
 };

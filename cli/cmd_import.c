@@ -56,10 +56,7 @@ struct import {
 static bool take_threads(void *context, const char *name, const char *value, struct err *e)
 {
     struct import *im = context;
-    char *end;
-    im->threads = strtol(value, &end, 10);
-    return (*end == '\0' && im->threads >= 1 && im->threads <= PIPELINE_THREADS_MAX) ||
-           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
+    return options_threads(name, value, &im->threads, e);
 }
 
 static bool take_decode(void *context, const char *name, const char *value, struct err *e)
@@ -253,7 +250,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     }
     setup_constants(im->config, path, NULL, &constants);
     pipeline_set_decode(im->pipeline, decode, &constants, im->dry_run ? NULL : setup_raw(im->config, path));
-    progress_bar_init(&im->bar, path, src.in, &clock_system, im->quiet);
+    progress_bar_init(&im->bar, path, input_raw_size(src.in), &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);
     report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);

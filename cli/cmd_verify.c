@@ -8,7 +8,6 @@
 #include "daemon/setup.h"
 #include "daemon/source.h"
 #include "ingest/file/family.h"
-#include "ingest/file/listing.h"
 #include "store/backend/backend.h"
 #include "verify/audit.h"
 #include "verify/kafka.h"
@@ -186,27 +185,6 @@ static int say_result(const struct verify *v, const struct seen *k, size_t not_g
                                               : 0;
 }
 
-/* Lists the files of the configuration, as far as they are there. */
-static bool list_configured(const struct config *c, struct listing *files, struct err *e)
-{
-    for (size_t i = 0; i < c->source_count; i++) {
-        for (size_t k = 0; k < c->sources[i].path_count; k++) {
-            if (!listing_add(files, c->sources[i].paths[k], e))
-                return false;
-        }
-    }
-    return files->unread[0] == '\0' || err_set(e, EX_NOINPUT, "%s", files->unread);
-}
-
-static const char *olddir_of(const struct config *c, const char *path)
-{
-    for (size_t i = 0; i < c->source_count; i++) {
-        if (source_path_match(&c->sources[i], path, NULL))
-            return c->sources[i].olddir;
-    }
-    return NULL;
-}
-
 /* A log and its rotated files. Those that were never counted are noted. */
 static bool find_log(struct verify *v, struct seen *k, const struct request *rq, const char *path,
                      struct err *e)
@@ -216,7 +194,7 @@ static bool find_log(struct verify *v, struct seen *k, const struct request *rq,
     int64_t oldest_ns = INT64_MAX;
     bool found,
         good = stat(path, &status) != 0 || !S_ISREG(status.st_mode) || find_file(v, k, rq, path, &found, e);
-    if (!good || !family_list(&family, path, olddir_of(rq->config, path), e))
+    if (!good || !family_list(&family, path, source_path_olddir(rq->config, path), e))
         return false;
     bool *is_known = xcalloc(family.count + 1, sizeof *is_known);
     for (size_t i = 0; i < family.count && good; i++) {
@@ -257,7 +235,7 @@ static bool is_missing_log(const struct config *c, const struct range *r)
 static bool find_configured(struct verify *v, struct seen *k, const struct request *rq, struct err *e)
 {
     struct listing files = {0};
-    bool good = list_configured(rq->config, &files, e);
+    bool good = source_path_list(rq->config, &files, e);
     for (size_t i = 0; i < files.file_count && good; i++)
         good = find_log(v, k, rq, files.files[i], e);
     for (size_t i = 0; i < k->count && good; i++) { /* logs that are not there now may have rotated files */

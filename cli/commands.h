@@ -4,6 +4,7 @@
 #pragma once
 
 int cmd_admin(int argc, char **argv);
+int cmd_backfill(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_forget(int argc, char **argv);
 int cmd_import(int argc, char **argv);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/suggest.h"
 #include "config/config_read.h"
+#include "daemon/count/pipeline.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -148,4 +149,12 @@ struct config *options_load(const char *file, const char *store_url, int *code)
     *code = EX_USAGE;
     config_free(c);
     return NULL;
+}
+
+bool options_threads(const char *name, const char *value, long *threads, struct err *e)
+{
+    char *end;
+    *threads = strtol(value, &end, 10);
+    return (*end == '\0' && *threads >= 1 && *threads <= PIPELINE_THREADS_MAX) ||
+           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
 }

@@ -33,6 +33,9 @@ struct command {
 /* Parse the options. *argc and *argv become the operands. */
 int options_parse(const struct command *c, int *argc, char ***argv);
 
+/* Parse the value of --threads: 1 to PIPELINE_THREADS_MAX. */
+bool options_threads(const char *name, const char *value, long *threads, struct err *e) MUST_CHECK;
+
 /* Print why a command ends; returns the exit status. For wrong usage, point at --help. */
 int options_complain(const char *command, const struct err *e);
 int options_bad_usage(const char *command, const char *what);

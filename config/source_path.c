@@ -46,3 +46,23 @@ bool source_path_match(const struct config_source *source, const char *path, str
     }
     return false;
 }
+
+const char *source_path_olddir(const struct config *c, const char *path)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (source_path_match(&c->sources[i], path, NULL))
+            return c->sources[i].olddir;
+    }
+    return NULL;
+}
+
+bool source_path_list(const struct config *c, struct listing *files, struct err *e)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        for (size_t k = 0; k < c->sources[i].path_count; k++) {
+            if (!listing_add(files, c->sources[i].paths[k], e))
+                return false;
+        }
+    }
+    return files->unread[0] == '\0' || err_set(e, EX_NOINPUT, "%s", files->unread);
+}

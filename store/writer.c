@@ -14,6 +14,7 @@ static const struct store_writer_ops *writer_of(const struct store *st)
 
 static void check_batch(const struct store *st, const struct batch *batch)
 {
+    ASSERT(!batch->backfills || st->writer->backfills);
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *r = &batch->ranges[i];
         ASSERT(r->from >= 0 && r->from <= r->to && r->source[0] != '\0');
@@ -63,8 +64,9 @@ bool store_claim(struct store *st, struct range *ranges, size_t count, struct er
 
 bool store_apply(struct store *st, const struct batch *batch, struct err *e)
 {
+    const struct store_writer_ops *writer = writer_of(st);
     check_batch(st, batch);
-    return writer_of(st)->apply(st, batch, e);
+    return writer->apply(st, batch, e);
 }
 
 bool store_housekeep(struct store *st, bool all, struct err *e)

@@ -29,6 +29,7 @@ struct store_writer_ops {
                    struct err *e);
     bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
     const struct store_forget_ops *forget; /* forget.h; NULL: it takes nothing out again */
+    bool backfills;                        /* does `apply` take batches that backfill? */
 };
 
 /* May this writer continue beside the other writers of the same server? The store asks by itself now and
@@ -39,7 +40,8 @@ bool store_meet(struct store *st, struct err *e) MUST_CHECK;
  * was never counted. Tail, latest_ms and label become those of the last range. Without a claim, the first
  * batch with a range of a partition makes it. */
 bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
-/* Apply all of a batch or nothing; durable on return. Parts may be given back to their shards afterwards. */
+/* Apply all of a batch or nothing; durable on return. Parts may be given back to their shards afterwards.
+ * EX_DATAERR: a range does not begin at its position; or, if the batch backfills, it was counted before. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Compaction between batches, bounded in time: fold fresh rows into rows of longer buckets; in a server,
  * delete batch logs. `all`: leave none, however long it takes. */

@@ -8,12 +8,12 @@
 
 #define BAR_CELLS 24
 
-void progress_bar_init(struct progress_bar *bar, const char *name, const struct input *in,
-                       const struct clock *clock, bool quiet)
+void progress_bar_init(struct progress_bar *bar, const char *name, int64_t size, const struct clock *clock,
+                       bool quiet)
 {
     *bar = (struct progress_bar){.out = !quiet && isatty(STDERR_FILENO) ? stderr : NULL,
                                  .name = name,
-                                 .size = input_raw_size(in),
+                                 .size = size,
                                  .clock = clock,
                                  .begun_ms = clock_mono_ms(clock)};
 }

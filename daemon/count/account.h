@@ -2,7 +2,6 @@
 #pragma once
 
 #include "daemon/count/pipeline.h"
-#include "ingest/file/input.h"
 
 #include <stdio.h>
 
@@ -15,8 +14,8 @@ struct progress_bar {
     int64_t begun_ms;
 };
 
-void progress_bar_init(struct progress_bar *bar, const char *name, const struct input *in,
-                       const struct clock *clock, bool quiet);
+void progress_bar_init(struct progress_bar *bar, const char *name, int64_t size, const struct clock *clock,
+                       bool quiet);
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress);
 void progress_bar_clear(struct progress_bar *bar);
 

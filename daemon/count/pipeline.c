@@ -40,6 +40,7 @@ struct pipeline {
     struct err read_error;
     bool read_failed;
     struct latest latest;                    /* the writer's */
+    int64_t backfill_latest_ms;              /* of the range, if it is counted before its position */
     _Atomic int64_t read_offset, raw_offset; /* read by the writer for its progress */
 
     struct lanes lanes; /* its lock guards the members below */
@@ -137,6 +138,8 @@ static struct stripe *stripe_at(struct pipeline *p, uint64_t number)
 
 static int64_t latest(const struct pipeline *p)
 {
+    if (p->options.backfills)
+        return p->backfill_latest_ms;
     return record_clock_latest(clock_wall_ms(p->options.clock), p->options.future_max_ms);
 }
 
@@ -313,7 +316,8 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
                           .books = &p->books,
                           .range_count = 1,
                           .parts = parts,
-                          .part_count = collect(p, number, workers)};
+                          .part_count = collect(p, number, workers),
+                          .backfills = p->options.backfills};
     range.from = s->from;
     range.to = s->to;
     range.tail_hash = s->tail_hash;
@@ -384,6 +388,7 @@ static void reset(struct pipeline *p, struct reader *reader, const struct range 
     p->seal_wanted = p->ended = p->read_failed = false;
     p->stripe = p->next_apply = 1;
     p->latest = (struct latest){0};
+    p->backfill_latest_ms = source->latest_ms;
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
     p->progress = (struct pipeline_progress){

@@ -49,6 +49,9 @@ struct pipeline_options {
     int64_t stripe_ms, stripe_bytes;
     int64_t future_max_ms;
     struct shard_limits shard;
+    /* Count ranges before the store's positions (store/backfill.h). Events after a range's latest_ms were in
+     * the future. */
+    bool backfills;
     bool housekeep; /* run the store's housekeeping between batches; expiry runs in any case */
     bool retry;     /* retry retryable store errors for ever */
     /* NULL, or the file that rejected lines are written to before their batch */

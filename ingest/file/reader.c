@@ -166,7 +166,7 @@ bool reader_head(struct reader *rd, struct slice *head, struct err *e)
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
 {
     struct place *at = &rd->place;
-    ASSERT(offset >= at->offset && !has_peeked(rd));
+    ASSERT(offset >= at->offset && offset <= rd->end && !has_peeked(rd));
     size_t known = rd->rest_len;
     if ((int64_t)known > offset - at->offset)
         known = (size_t)(offset - at->offset);

@@ -52,7 +52,7 @@ struct slice reader_peek(struct reader *rd, size_t len);
 /* Takes the input to end at `offset`; a later call may take it to end further on. Pre: no byte behind
  * `offset` was read yet. */
 void reader_end_at(struct reader *rd, int64_t offset);
-/* Moves to `offset`, at or after the present offset. Pre: nothing was peeked at.
+/* Moves to `offset`, at or after the present offset, at or before the end. Pre: nothing was peeked at.
  * False: EX_DATAERR, the input ends before; or a read error. */
 bool reader_skip(struct reader *rd, int64_t offset, struct err *e) MUST_CHECK;
 /* Reads the next lines. READER_WAIT: nothing came within wait_ms, more may come. */

@@ -4,10 +4,10 @@
 #include "base/check.h"
 #include "base/index.h"
 #include "base/mem.h"
+#include "store/backfill.h"
 #include "store/series_map.h"
 #include "store/values.h"
 #include "store/watermarks.h"
-#include "store/writer.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -145,11 +145,15 @@ static void note_span(struct mem *m, const struct range *range, const char *repo
     book_set(m, range, report, "until", range->to);
 }
 
-static void add_books(struct mem *m, const struct range *range, const struct books *books)
+static void add_source_books(struct mem *m, const struct range *range, const struct books *books)
 {
     char name[BOOK_NAME_BYTES];
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
         book_add(m, range, "", books_source_name(i, name), books->entries[i]);
+}
+
+static void add_report_books(struct mem *m, const struct range *range, const struct books *books)
+{
     for (size_t r = 0; r < books->report_count; r++) {
         const int64_t *entries = &books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT];
         for (int i = 0; i < BOOK_REPORT_COUNT; i++)
@@ -208,7 +212,8 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
     p->range = *range;
     p->range.from = 0;
     p->range.state = RANGE_UNCHANGED; /* the books have it */
-    add_books(m, range, books);
+    add_source_books(m, range, books);
+    add_report_books(m, range, books);
     for (size_t r = 0; r < m->store.report_count; r++)
         note_span(m, range, m->reports[r].name);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
@@ -217,17 +222,51 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         book_set(m, range, "", STORE_STATE_ENTRY, range->state);
 }
 
+/* May all reports count the range, which is before the position? `writes`: note that they did. */
+static bool backfill_range(struct mem *m, const struct range *range, bool writes, struct err *e)
+{
+    struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
+    size_t count;
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        const char *report = m->reports[r].name;
+        struct backfill_span span = backfill_span(range);
+        for (size_t i = 0; i < m->book_count; i++) {
+            const struct book *b = &m->books[i];
+            if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
+                strcmp(b->report, report) == 0)
+                backfill_read(&span, b->entry, b->value);
+        }
+        if (!backfill_change(&span, entries, &count, e))
+            return false;
+        for (size_t i = 0; writes && i < count; i++) {
+            struct book *old = find_book(m, range, report, entries[i].name);
+            if (entries[i].value >= 0)
+                book_set(m, range, report, entries[i].name, entries[i].value);
+            else
+                *old = m->books[--m->book_count];
+        }
+    }
+    return true;
+}
+
+static bool check_range(struct mem *m, const struct batch *batch, const struct range *range, struct err *e)
+{
+    const struct position *p = find_position(m, range);
+    if (batch->backfills)
+        return p != NULL && range->to <= p->range.to ? backfill_range(m, range, false, e)
+                                                     : backfill_ahead(range, e);
+    return p == NULL || p->range.to == range->from ||
+           err_set(e, EX_DATAERR,
+                   "%s: a batch from offset %" PRId64 " does not continue what is counted up to %" PRId64,
+                   range->source, range->from, p->range.to);
+}
+
 static bool mem_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mem *m = (struct mem *)st;
     for (size_t i = 0; i < batch->range_count; i++) {
-        const struct range *range = &batch->ranges[i];
-        const struct position *p = find_position(m, range);
-        if (p != NULL && p->range.to != range->from)
-            return err_set(e, EX_DATAERR,
-                           "%s: a batch from offset %" PRId64
-                           " does not continue what is counted up to %" PRId64,
-                           range->source, range->from, p->range.to);
+        if (!check_range(m, batch, &batch->ranges[i], e))
+            return false;
     }
     for (size_t i = 0; i < batch->part_count; i++) {
         for (size_t r = 0; r < st->report_count; r++) {
@@ -237,8 +276,15 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
     }
     for (size_t r = 0; r < st->report_count; r++)
         book_late(m, r, batch);
-    for (size_t i = 0; i < batch->range_count; i++)
-        apply_range(m, &batch->ranges[i], &batch->books[i]);
+    for (size_t i = 0; i < batch->range_count; i++) {
+        const struct range *range = &batch->ranges[i];
+        if (!batch->backfills)
+            apply_range(m, range, &batch->books[i]);
+        else if (!backfill_range(m, range, true, e))
+            return false;
+        else
+            add_report_books(m, range, &batch->books[i]);
+    }
     return true;
 }
 
@@ -401,8 +447,11 @@ static void mem_close(struct store *st)
     free(m);
 }
 
-static const struct store_writer_ops writer_ops = {
-    .apply = mem_apply, .housekeep = mem_housekeep, .expire = mem_expire, .move_back = mem_move_back};
+static const struct store_writer_ops writer_ops = {.apply = mem_apply,
+                                                   .backfills = true,
+                                                   .housekeep = mem_housekeep,
+                                                   .expire = mem_expire,
+                                                   .move_back = mem_move_back};
 
 static const struct store_reader_ops reader_ops = {
     .watermarks = mem_watermarks,

@@ -1,19 +1,23 @@
 /* Applies a batch in one transaction: dictionary, rows, books, positions. */
 #include "base/civil.h"
 #include "base/failpoint.h"
+#include "store/backfill.h"
 #include "store/sqlite/internal.h"
 #include "store/watermarks.h"
 
-static bool check_range(struct sqlite_store *st, const struct range *r, struct err *e)
+/* Check that the range begins at the position, or that a range which backfills ends before it. */
+static bool check_range(struct sqlite_store *st, const struct range *r, bool backfills, struct err *e)
 {
     sqlite3_stmt *s = st->position_get;
     sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
-    int64_t next = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : r->from;
+    int64_t next = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : backfills ? -1 : r->from;
     sqlite3_reset(s);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return sqlite_fail(st, e, "reading the position");
+    if (backfills)
+        return r->to <= next || backfill_ahead(r, e);
     if (next != r->from)
         return err_set(e, EX_DATAERR,
                        "%s has been counted up to %lld, the batch begins at %lld: nothing applied", r->label,
@@ -92,7 +96,8 @@ static bool note_span(struct sqlite_store *st, const struct range *r, int64_t re
     return set_book(st, r, report, "until", r->to, e);
 }
 
-static bool add_books(struct sqlite_store *st, const struct range *r, const struct books *b, struct err *e)
+static bool add_source_books(struct sqlite_store *st, const struct range *r, const struct books *b,
+                             struct err *e)
 {
     char name[BOOK_NAME_BYTES];
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
@@ -100,6 +105,12 @@ static bool add_books(struct sqlite_store *st, const struct range *r, const stru
         if (value != 0 && !add_book(st, r, 0, books_source_name(i, name), value, e))
             return false;
     }
+    return true;
+}
+
+static bool add_report_books(struct sqlite_store *st, const struct range *r, const struct books *b,
+                             struct err *e)
+{
     for (size_t n = 0; n < b->report_count; n++) {
         const int64_t *entries = &b->entries[BOOK_SOURCE_COUNT + n * BOOK_REPORT_COUNT];
         for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
@@ -189,7 +200,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
                         struct err *e)
 {
     char name[STORE_ENTRY_BYTES];
-    if (!add_books(st, range, books, e))
+    if (!add_source_books(st, range, books, e) || !add_report_books(st, range, books, e))
         return false;
     for (size_t r = 0; r < st->base.report_count; r++) {
         if (!note_span(st, range, st->tables[r].id, e))
@@ -203,10 +214,63 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
     return sqlite_put_position(st, range, e);
 }
 
+static bool read_span(struct sqlite_store *st, const struct range *r, int64_t report,
+                      struct backfill_span *span, struct err *e)
+{
+    sqlite3_stmt *s = st->book_list;
+    int rc;
+    *span = backfill_span(r);
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+        backfill_read(span, sqlite_text(s, 0), sqlite3_column_int64(s, 1));
+    sqlite3_reset(s);
+    return rc == SQLITE_DONE || sqlite_fail(st, e, "reading the books");
+}
+
+static bool delete_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
+                        struct err *e)
+{
+    sqlite3_stmt *s = st->book_drop;
+    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, report);
+    sqlite3_bind_text(s, 4, entry, -1, SQLITE_STATIC);
+    return sqlite_run(st, s, e, "writing the books");
+}
+
+/* Note that a report has counted a range before the position. */
+static bool note_backfill(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+{
+    struct backfill_span span;
+    struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
+    size_t count;
+    if (!read_span(st, r, report, &span, e) || !backfill_change(&span, entries, &count, e))
+        return err_prefix(e, "%s", r->label);
+    for (size_t i = 0; i < count; i++) {
+        const struct backfill_entry *n = &entries[i];
+        if (!(n->value < 0 ? delete_book(st, r, report, n->name, e)
+                           : set_book(st, r, report, n->name, n->value, e)))
+            return false;
+    }
+    return true;
+}
+
+static bool backfill_range(struct sqlite_store *st, const struct range *range, const struct books *books,
+                           struct err *e)
+{
+    for (size_t r = 0; r < st->base.report_count; r++) {
+        if (!note_backfill(st, range, st->tables[r].id, e))
+            return false;
+    }
+    return add_report_books(st, range, books, e);
+}
+
 static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct err *e)
 {
     for (size_t i = 0; i < batch->range_count; i++) {
-        if (!check_range(st, &batch->ranges[i], e))
+        if (!check_range(st, &batch->ranges[i], batch->backfills, e))
             return false;
     }
     for (size_t r = 0; r < st->base.report_count; r++) {
@@ -215,7 +279,7 @@ static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct
     }
     failpoint(FAILPOINT_STORE_ROWS);
     for (size_t i = 0; i < batch->range_count; i++) {
-        if (!apply_range(st, &batch->ranges[i], &batch->books[i], e))
+        if (!(batch->backfills ? backfill_range : apply_range)(st, &batch->ranges[i], &batch->books[i], e))
             return false;
     }
     failpoint(FAILPOINT_STORE_BEFORE_COMMIT);

@@ -114,7 +114,8 @@ struct sqlite_store {
     struct sqlite_report *tables;
     sqlite3_stmt *begin, *commit, *rollback, *data_version;
     sqlite3_stmt *watermarks_get;
-    sqlite3_stmt *position_get, *position_put, *witness_put, *book_add, *book_set, *book_until;
+    sqlite3_stmt *position_get, *position_put, *witness_put;
+    sqlite3_stmt *book_add, *book_set, *book_until, *book_list, *book_drop;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct body_item *block_items;
     size_t block_capacity;

@@ -260,7 +260,11 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
                           " VALUES (?, ?, ?, ?, ?)") &&
            sqlite_prepare(st, &st->book_until, e,
                           "SELECT value FROM book WHERE source = ? AND part = ? AND report = ?"
-                          " AND entry = 'until'");
+                          " AND entry = 'until'") &&
+           sqlite_prepare(st, &st->book_list, e,
+                          "SELECT entry, value FROM book WHERE source = ? AND part = ? AND report = ?") &&
+           sqlite_prepare(st, &st->book_drop, e,
+                          "DELETE FROM book WHERE source = ? AND part = ? AND report = ? AND entry = ?");
 }
 
 /* Count the report's series by the last row of its dictionary. */
@@ -376,6 +380,7 @@ static const struct store_forget_ops forget_ops = {.begin = sqlite_forget_begin,
 
 static const struct store_writer_ops writer_ops = {.forget = &forget_ops,
                                                    .apply = sqlite_apply,
+                                                   .backfills = true,
                                                    .housekeep = sqlite_housekeep,
                                                    .expire = sqlite_expire,
                                                    .move_back = sqlite_move_back};

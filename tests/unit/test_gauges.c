@@ -172,7 +172,8 @@ static void flush(struct game *g)
         parts[i] = shard_seal(g->shards[i]);
         books_add(&books, &parts[i]->books);
     }
-    struct batch batch = {&range, &books, 1, parts, SHARDS};
+    struct batch batch = {
+        .ranges = &range, .books = &books, .range_count = 1, .parts = parts, .part_count = SHARDS};
     for (size_t i = 0; i < 2; i++) {
         if (!store_apply(g->stores[i], &batch, &e))
             fail_msg("%s", e.text);

@@ -1,0 +1,91 @@
+#include "daemon/backfill.h"
+
+#include "base/check.h"
+#include "daemon/setup.h"
+#include "daemon/source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int64_t backfill_left(const struct backfill_plan *plan, size_t position)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < plan->stretch_count; i++) {
+        const struct backfill_stretch *s = &plan->stretches[i];
+        bytes += s->position == position ? s->to - s->from : 0;
+    }
+    return bytes;
+}
+
+/* Find the position of the file at the path. The file must be what was counted, up to the position. */
+static bool find_position(const struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+{
+    struct source src;
+    const struct source_options options = {
+        .line_max = (size_t)b->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = b->stop};
+    if (!source_open(&src, path, b->store, &options, e))
+        return false;
+    for (size_t i = 0; src.is_known && !done->is_known && i < b->plan->position_count; i++) {
+        const struct range *r = &b->plan->positions[i].range;
+        done->is_known = strcmp(r->source, src.range.source) == 0 && r->partition[0] == '\0';
+        done->position = i;
+    }
+    source_close(&src);
+    return true;
+}
+
+static bool count_stretch(struct backfill *b, struct reader *reader, struct backfill_stretch *s,
+                          struct backfilled *done, struct err *e)
+{
+    struct range range = b->plan->positions[s->position].range;
+    const struct pipeline_progress *p = pipeline_progress(b->pipeline);
+    range.latest_ms = s->latest_ms;
+    reader_end_at(reader, s->to);
+    if (!reader_skip(reader, s->from, e))
+        return false;
+    bool good = pipeline_run(b->pipeline, reader, &range, e);
+    done->bytes += p->stored - s->from;
+    done->lines += p->books.entries[BOOK_CONSUMED];
+    s->from = p->stored;
+    if (good && s->from < s->to)
+        good = atomic_load(b->stop)
+                   ? err_set(e, EX_TEMPFAIL, "interrupted")
+                   : err_set(e, EX_DATAERR, "it ends at byte %" PRId64 ", but was counted up to %" PRId64,
+                             s->from, s->to);
+    return good;
+}
+
+static bool count_file(struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+{
+    struct input *in = input_open(path, e);
+    if (in == NULL)
+        return false;
+    input_stop_by(in, b->stop);
+    struct reader *reader = reader_new(in, (size_t)b->config->limits.line_max, LAST_LINE_TAKE);
+    bool good = true;
+    for (size_t i = 0; good && i < b->plan->stretch_count; i++) {
+        struct backfill_stretch *s = &b->plan->stretches[i];
+        if (s->position == done->position && s->from < s->to)
+            good = count_stretch(b, reader, s, done, e) || err_prefix(e, "%s", path);
+    }
+    reader_free(reader);
+    input_close(in);
+    return good;
+}
+
+bool backfill_file(struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+{
+    struct constants constants;
+    *done = (struct backfilled){0};
+    if (!find_position(b, path, done, e))
+        return false;
+    if (!done->is_known || backfill_left(b->plan, done->position) == 0)
+        return true;
+    const char *label = b->plan->positions[done->position].range.label;
+    setup_constants(b->config, path, label, &constants);
+    pipeline_set_decode(b->pipeline, b->decode != NULL ? b->decode : setup_decode(b->config, path, label),
+                        &constants, NULL);
+    bool good = count_file(b, path, done, e);
+    constants_fini(&constants);
+    return good;
+}

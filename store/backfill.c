@@ -1,0 +1,227 @@
+#include "store/backfill.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one batch */
+
+struct backfill_span backfill_span(const struct range *r)
+{
+    ASSERT(r->from < r->to);
+    return (struct backfill_span){
+        .from = r->from, .to = r->to, .since = -1, .until = -1, .gap_from = -1, .gap_to = -1};
+}
+
+void backfill_read(struct backfill_span *s, const char *entry, int64_t value)
+{
+    int64_t from;
+    if (strcmp(entry, "since") == 0)
+        s->since = value;
+    else if (strcmp(entry, "until") == 0)
+        s->until = value;
+    else if (sscanf(entry, "gap.%" SCNd64, &from) == 1 && from <= s->from && s->to <= value) {
+        s->gap_from = from;
+        s->gap_to = value;
+    }
+}
+
+static void put(struct backfill_entry *entries, size_t *count, const char *name, int64_t value)
+{
+    struct backfill_entry *put = &entries[(*count)++];
+    ASSERT(*count <= BACKFILL_ENTRIES_MAX);
+    snprintf(put->name, sizeof put->name, "%s", name);
+    put->value = value;
+}
+
+bool backfill_change(const struct backfill_span *s, struct backfill_entry entries[BACKFILL_ENTRIES_MAX],
+                     size_t *count, struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    *count = 0;
+    if (s->since < 0) {
+        put(entries, count, "since", s->from);
+        put(entries, count, "until", s->to);
+    } else if (s->gap_from >= 0) {
+        put(entries, count, store_gap_entry(s->gap_from, name), s->from > s->gap_from ? s->from : -1);
+        if (s->to < s->gap_to)
+            put(entries, count, store_gap_entry(s->to, name), s->gap_to);
+    } else if (s->to <= s->since) {
+        put(entries, count, "since", s->from);
+        if (s->to < s->since)
+            put(entries, count, store_gap_entry(s->to, name), s->since);
+    } else if (s->from >= s->until) {
+        if (s->from > s->until)
+            put(entries, count, store_gap_entry(s->until, name), s->from);
+        put(entries, count, "until", s->to);
+    } else {
+        return err_set(e, EX_DATAERR,
+                       "the report has counted some of offsets %" PRId64 " to %" PRId64
+                       " before: nothing applied",
+                       s->from, s->to);
+    }
+    return true;
+}
+
+bool backfill_ahead(const struct range *r, struct err *e)
+{
+    return err_set(e, EX_DATAERR, "%s was not counted up to %" PRId64 ": nothing is there to backfill",
+                   r->label, r->to);
+}
+
+/* ---- the plan */
+
+/* A report's entries, or those of the source itself, for a position. */
+struct noted {
+    size_t position;
+    int64_t from, to, latest_ms;
+    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST } kind;
+};
+
+struct planning {
+    struct backfill_plan *plan;
+    const char *report;
+    struct noted *noted; /* of all positions */
+    size_t count, capacity, position_capacity, stretch_capacity;
+};
+
+static bool take_position(void *context, const struct position *p)
+{
+    struct planning *g = context;
+    struct backfill_plan *plan = g->plan;
+    plan->positions =
+        xgrow(plan->positions, &g->position_capacity, plan->position_count + 1, sizeof *plan->positions);
+    plan->positions[plan->position_count++] = *p;
+    return true;
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+    const struct position *x = a, *y = b;
+    int order = strcmp(x->range.source, y->range.source);
+    return order != 0 ? order : strcmp(x->range.partition, y->range.partition);
+}
+
+/* What does an entry of the books say? False: nothing of offsets. */
+static bool read_entry(bool of_source, const char *entry, int64_t value, struct noted *n)
+{
+    *n = (struct noted){.to = value};
+    if (of_source) {
+        n->kind = NOTED_LATEST;
+        return sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &n->from, &n->latest_ms) == 2;
+    }
+    n->kind = strcmp(entry, "since") == 0   ? NOTED_SINCE
+              : strcmp(entry, "until") == 0 ? NOTED_UNTIL
+                                            : NOTED_GAP;
+    return n->kind != NOTED_GAP || sscanf(entry, "gap.%" SCNd64, &n->from) == 1;
+}
+
+static bool take_book(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct planning *g = context;
+    struct backfill_plan *plan = g->plan;
+    struct position key;
+    struct noted n;
+    bool of_source = report[0] == '\0';
+    if ((!of_source && strcmp(report, g->report) != 0) || !read_entry(of_source, entry, value, &n))
+        return true;
+    snprintf(key.range.source, sizeof key.range.source, "%s", source);
+    snprintf(key.range.partition, sizeof key.range.partition, "%s", partition);
+    const struct position *p =
+        plan->position_count == 0
+            ? NULL
+            : bsearch(&key, plan->positions, plan->position_count, sizeof key, compare_positions);
+    if (p == NULL)
+        return true;
+    n.position = (size_t)(p - plan->positions);
+    g->noted = xgrow(g->noted, &g->capacity, g->count + 1, sizeof *g->noted);
+    g->noted[g->count++] = n;
+    return true;
+}
+
+static int compare_noted(const void *a, const void *b)
+{
+    const struct noted *x = a, *y = b;
+    if (x->position != y->position)
+        return x->position < y->position ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)
+{
+    struct backfill_plan *plan = g->plan;
+    if (from >= to)
+        return;
+    plan->stretches =
+        xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
+    plan->stretches[plan->stretch_count++] = (struct backfill_stretch){position, from, to, latest_ms};
+}
+
+/* Add uncounted offsets, in a piece for each part of them that has one latest time. */
+static void add_stretch(struct planning *g, const struct noted *noted, size_t count, size_t position,
+                        int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct noted *n = &noted[i];
+        if (n->kind != NOTED_LATEST || n->to <= from || n->from >= to)
+            continue;
+        int64_t end = n->to < to ? n->to : to;
+        add_piece(g, position, from, n->from, INT64_MAX);
+        add_piece(g, position, from > n->from ? from : n->from, end, n->latest_ms);
+        from = end;
+    }
+    add_piece(g, position, from, to, INT64_MAX);
+}
+
+/* Plan a position, of whose entries `noted` has `count`, by offset. */
+static void plan_position(struct planning *g, size_t position, const struct noted *noted, size_t count)
+{
+    const int64_t end = g->plan->positions[position].range.to;
+    int64_t since = -1, until = -1;
+    for (size_t i = 0; i < count; i++) {
+        if (noted[i].kind == NOTED_SINCE)
+            since = noted[i].to;
+        if (noted[i].kind == NOTED_UNTIL)
+            until = noted[i].to;
+    }
+    add_stretch(g, noted, count, position, 0, since < 0 ? end : since);
+    for (size_t i = 0; since >= 0 && i < count; i++) {
+        if (noted[i].kind == NOTED_GAP)
+            add_stretch(g, noted, count, position, noted[i].from, noted[i].to);
+    }
+    if (since >= 0)
+        add_stretch(g, noted, count, position, until, end);
+}
+
+bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, struct err *e)
+{
+    struct planning g = {.plan = plan, .report = st->reports[report].name};
+    *plan = (struct backfill_plan){0};
+    if (!store_positions(st, take_position, &g, e))
+        return false;
+    if (plan->position_count > 0)
+        qsort(plan->positions, plan->position_count, sizeof *plan->positions, compare_positions);
+    bool good = store_books(st, take_book, &g, e);
+    if (g.count > 0)
+        qsort(g.noted, g.count, sizeof *g.noted, compare_noted);
+    for (size_t p = 0, i = 0; good && p < plan->position_count; p++) {
+        size_t first = i;
+        while (i < g.count && g.noted[i].position == p)
+            i++;
+        plan_position(&g, p, g.noted + first, i - first);
+    }
+    free(g.noted);
+    return good;
+}
+
+void backfill_plan_fini(struct backfill_plan *plan)
+{
+    free(plan->positions);
+    free(plan->stretches);
+    *plan = (struct backfill_plan){0};
+}

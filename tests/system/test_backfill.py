@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""`tallyd backfill`: a report that was configured late, or not all the time, has all that was counted before, once; whatever
+becomes of the files, and whenever it is killed.
+
+The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUNDS says how many random histories are played
+(12 by default). The seed is printed; TALLYD_SEED repeats a run.
+"""
+
+import gzip
+import os
+import time
+import unittest
+
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, failpoints
+from recountcase import CONFIG, SMALL, SPAN, RecountCase, log, log_line
+
+ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 12)
+ALONE = b"query: {series_max: 100000}\nreports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\n"
+LATER = "pages", "errors"
+
+
+class BackfillCase(RecountCase):
+    def setUp(self):
+        super().setUp()
+        self.write("alone.yaml", ALONE)
+        self.write("small.yaml", SMALL)
+
+    def count(self, name, lines, config):
+        self.append(name, lines)
+        self.tallied("import", "-q", name, config=config)
+
+    def backfill(self, *arguments, **options):
+        return [self.tallied("backfill", report, *arguments, **options) for report in LATER]
+
+
+class Backfill(BackfillCase):
+    def test_report_that_came_later_has_all(self):
+        for config in "tallyd.yaml", "small.yaml":
+            with self.subTest(config):
+                store = f"{config}.db"
+                a, b = log(self.dice, 20000), log(self.dice, 20000)
+                for lines, which in (a, "alone.yaml"), (b, config):
+                    self.append(f"{config}.log", lines)
+                    self.tallied("import", "-q", f"{config}.log", config=which, store=store)
+                before = self.dump(store)
+                said = self.backfill("--dry-run", config=config, store=store)
+                self.assertTrue(all(f"{config}.log: bytes 0 to {len(a):,}" in text for text in said), said)
+                self.assertEqual(before, self.dump(store))
+                said = self.backfill(config=config, store=store)
+                self.assertTrue(all("20,000 lines" in text and "has counted all" in text for text in said), said)
+                self.check(a + b, store=store)
+                self.assertIn(": 0 differences", self.tallied("verify", f"{config}.log", config=config, store=store))
+                after = self.dump(store)
+                self.backfill(config=config, store=store)
+                self.assertEqual(after, self.dump(store))
+                # Counting goes on, behind what was filled in.
+                self.append(f"{config}.log", a)
+                self.tallied("import", "-q", f"{config}.log", config=config, store=store)
+                self.check(a + b + a, store=store)
+
+    def test_gaps_of_any_history_are_filled(self):
+        """Files grow, are renamed and packed; reports come and go; what backfills is killed."""
+        for n in range(ROUNDS):
+            store, names, whole = f"{n}.db", {}, []
+            with self.subTest(round=n):
+                for step in range(self.dice.randrange(3, 9)):
+                    name = self.dice.choice("ab")
+                    path = names.setdefault(name, f"{n}-{name}.log")
+                    lines = log(self.dice, self.dice.randrange(1, 4000))
+                    whole.append(lines)
+                    self.append(path, lines)
+                    self.tallied("import", "-q", path, config=self.dice.choice(["alone.yaml", "tallyd.yaml"]), store=store)
+                    if self.dice.random() < 0.3:
+                        self.kill_backfill(store)
+                    if self.dice.random() < 0.3:
+                        names[name] = f"{n}-{name}-{step}.log"
+                        os.rename(self.path(path), self.path(names[name]))
+                for name, path in list(names.items()):
+                    if self.dice.random() < 0.5:
+                        self.write(f"{path}.gz", gzip.compress(self.read(path)))
+                        os.remove(self.path(path))
+                        names[name] = f"{path}.gz"
+                for _ in range(self.dice.randrange(4)):
+                    self.kill_backfill(store, *names.values())
+                self.backfill(*names.values(), config="small.yaml", store=store)
+                self.check(*whole, store=store)
+                self.assertIn(": 0 differences", self.tallied("verify", *names.values(), store=store))
+
+    def kill_backfill(self, store, *files):
+        place = self.dice.choice([*failpoints("store."), None])
+        environment = dict(os.environ)
+        if place is not None:
+            environment["TALLYD_FAILPOINT"] = f"{place}:{self.dice.randrange(1, 4)}"
+        process = self.start("backfill", "-q", "-c", "small.yaml", "--store", f"sqlite:{store}", self.dice.choice(LATER), *files,
+                             env=environment)
+        if place is None:
+            time.sleep(self.dice.random() * 0.05)
+            process.kill()
+        _, err = process.communicate()
+        self.assertIn(process.returncode, (EX_OK, EX_NOINPUT, -9), err)
+
+    def test_files_are_found_where_the_configuration_says(self):
+        self.write("tallyd.yaml", CONFIG + b"sources: {web: {path: access.log}}\n")
+        old, new = log(self.dice, 500), log(self.dice, 500)
+        self.count("access.log", old, "alone.yaml")
+        os.rename(self.path("access.log"), self.path("access.log.1"))
+        self.count("access.log", new, "alone.yaml")
+        self.write("access.log.2.gz", gzip.compress(self.read("access.log.1")))
+        os.remove(self.path("access.log.1"))
+        self.backfill()
+        self.check(old, new)
+
+    def test_new_generation_has_what_the_old_one_had(self):
+        a = log(self.dice, 2000)
+        self.count("a.log", a, "tallyd.yaml")
+        self.write("tallyd.yaml", CONFIG.replace(b"pages: {by: [path, status]", b"pages: {generation: 2, by: [path, status]"))
+        self.tallied("backfill", "pages")
+        self.check(a)
+        self.assertIn(": 0 differences", self.tallied("verify", "a.log"))
+
+    def test_what_has_expired_stays_expired(self):
+        reports = "reports: {site: {}, pages: {by: [path], keep: {minute: 2d, hour: 5d}}}\n"
+        self.write("keep.yaml", reports.encode())
+        self.write("a.log", log(self.dice, 5000))
+        self.tallied("import", "-q", "a.log", config="keep.yaml", store="one.db")
+        self.tallied("import", "-q", "a.log", config="alone.yaml")
+        self.write("keep.yaml", reports.replace("site: {}", "site: {measures: {hits: count, bytes: sum(bytes)}}").encode())
+        self.tallied("backfill", "pages", config="keep.yaml")
+        answers = [[self.tallied("query", "pages", "--from", "2026-01-01", "--to", "2026-03-01", "--step", step, config="keep.yaml",
+                                 store=store, status=None) for step in ("day", "hour")] for store in ("one.db", "tallyd.db")]
+        self.assertEqual(*answers)
+        self.assertIn(": 0 differences", self.tallied("verify", "a.log", config="keep.yaml"))
+
+
+class Refused(BackfillCase):
+    """What cannot be counted is told, and nothing else is changed."""
+
+    def setUp(self):
+        super().setUp()
+        self.a = log(self.dice, 2000)
+        self.count("a.log", self.a, "alone.yaml")
+
+    def refuse(self, status, said, *arguments, **options):
+        before = self.dump()
+        self.tallied("backfill", *arguments, status=status, **options)
+        self.assertIn(said, self.err)
+        left = {name: rows for name, rows in self.dump().items() if name in before and not name.startswith("report")}
+        self.assertEqual({name: rows for name, rows in before.items() if not name.startswith("report")}, left)
+
+    def test_file_that_is_gone_is_named(self):
+        os.rename(self.path("a.log"), self.path("c.log"))
+        self.refuse(EX_NOINPUT, f"a.log: bytes 0 to {len(self.a):,}", "pages")
+        self.write("b.log", self.a[:100] + self.a)
+        self.refuse(EX_NOINPUT, "b.log was never counted", "pages", "b.log")
+        self.backfill("c.log")
+        self.check(self.a)
+
+    def test_file_that_has_changed(self):
+        self.write("a.log", self.a[:-60] + b"x" + self.a[-59:])
+        self.refuse(EX_DATAERR, "has changed before byte", "pages", "a.log")
+        self.refuse(EX_NOINPUT, "has changed before byte", "pages")
+        self.write("a.log", self.a[:-100])
+        self.refuse(EX_DATAERR, "is shorter than", "pages", "a.log")
+
+    def test_reports_that_are_not_there(self):
+        self.refuse(EX_CONFIG, "found no report", "nothing")
+        self.refuse(EX_USAGE, "which REPORT?")
+        self.refuse(EX_NOINPUT, "has no generation 1", "--dry-run", "pages")
+        self.refuse(EX_NOINPUT, "there is no store", "--dry-run", "pages", store="none.db")
+
+
+class Beside(DaemonCase):
+    def test_daemon_keeps_its_store_and_goes_on_behind(self):
+        lines = [log_line(n, f"/{n % 7}", 200, n).encode() for n in range(600)]
+        source = b"sources: {a: {path: a.log}}\nstore: {url: 'sqlite:tallyd.db'}\n"
+        self.write("a.log", b"".join(lines[:300]))
+        self.write("alone.yaml", ALONE + source)
+        self.write("tallyd.yaml", CONFIG + source)
+        self.launch("-c", "alone.yaml", "--listen", "127.0.0.1:0")
+        self.wait_for_consumed(300)
+        self.stop()
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        self.append("a.log", b"".join(lines[300:500]))
+        self.wait_for_consumed(200)
+        self.tallyd("backfill", "-c", "tallyd.yaml", "pages", status=EX_TEMPFAIL)
+        self.assertIn("tallyd.db", self.err)
+        self.stop()
+        self.tallyd("backfill", "-c", "tallyd.yaml", "pages")
+        self.append("a.log", b"".join(lines[500:]))
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        self.wait_for_consumed(100)
+        self.stop()
+        top = self.query("pages", "--top", "10", span=SPAN)
+        self.assertEqual(600, sum(int(row["value"]) for row in top))
+        self.tallyd("backfill", "-c", "tallyd.yaml", "errors")
+        self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+
+if __name__ == "__main__":
+    unittest.main()
