@@ -4,7 +4,7 @@
  *   offset   0 ........ since ........ gap.FROM ........ its value ........ until ...... the position
  *            not counted      counted          not counted        counted        not counted
  *
- * Batch  : a batch with `backfills` (batch.h) counts offsets before the position, by the reports of its handle
+ *            not counted      counted         not counted        counted       not counted
  *          only. It moves the entries `since`, `until` and `gap.FROM` of reader.h in the same transaction as
  *          the counts. So a crash leaves each stretch either uncounted or counted.
  * Future : events that were in the future when their source was counted stay rejected: the books say from
