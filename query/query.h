@@ -71,6 +71,7 @@ struct query_stats {
     struct scan_stats total;                  /* rows and bytes of all scans */
     bool every_series;                        /* whether there was no filter */
     uint64_t series_matched;                  /* series that the filters matched; 0: nothing was read */
+    bool begins_empty;                        /* whether the first row has no count; or there is no row */
 };
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);

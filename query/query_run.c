@@ -109,6 +109,14 @@ static bool find_rows(struct bound *b, struct top *top, const struct match *matc
     return good;
 }
 
+static bool begins_empty(const struct answer *a)
+{
+    int64_t any = 0;
+    for (size_t i = 0; a->row_count > 0 && i < a->column_count; i++)
+        any |= a->columns[i];
+    return any == 0;
+}
+
 static bool write_answer(const struct bound *b, struct text *out, struct err *e)
 {
     const struct answer *a = &b->answer;
@@ -141,6 +149,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     top_init(&top, &b.answer);
     bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
                 find_rows(&b, &top, &match, stats, e) && write_answer(&b, out, e);
+    stats->begins_empty = good && begins_empty(&b.answer);
     match_fini(&match);
     top_fini(&top);
     free(b.answer.starts);

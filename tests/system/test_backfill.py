@@ -58,6 +58,20 @@ class Backfill(BackfillCase):
                 self.tallied("import", "-q", f"{config}.log", config=config, store=store)
                 self.check(a + b + a, store=store)
 
+    def test_query_says_what_is_missing(self):
+        """Where an answer begins with nothing; and no more once it was filled in."""
+        old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
+        self.count("a.log", old, "alone.yaml")
+        self.count("a.log", new, "tallyd.yaml")
+        missing = f"pages was not configured when {len(old):,} bytes (of a topic: records) of 1 source were counted"
+        for told in True, False:
+            for said, report, *span in ((told, "pages", "01", "20"), (told, "pages", "01", "05"), (False, "pages", "12", "20"),
+                                        (False, "site", "01", "20")):
+                begin, end = (f"2026-01-{day}" for day in span)
+                self.tallied("query", report, "--from", begin, "--to", end, "--step", "day")
+                self.assertEqual(said, missing in self.err, (report, span, self.err))
+            self.tallied("backfill", "pages")
+
     def test_gaps_of_any_history_are_filled(self):
         """Files grow, are renamed and packed; reports come and go; what backfills is killed."""
         for n in range(ROUNDS):
