@@ -23,43 +23,16 @@
 
 /* ---- signs of change */
 
-static int64_t changed_ns(const struct stat *s)
-{
-    return s->st_mtim.tv_sec * INT64_C(1000000000) + s->st_mtim.tv_nsec;
-}
-
-/* The time of a folder's last change; -1: none that tells, as it may change again within the same instant. */
-static int64_t stamp_of_folder(const struct follow *fo, const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return 0;
-    int64_t at_ns = changed_ns(&status), now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000;
-    return now_ns >= at_ns && now_ns - at_ns < INT64_C(1000000000) ? -1 : at_ns;
-}
-
-static char *folder_of(const char *path)
-{
-    char *folder = xstrdup(path), *slash = strrchr(folder, '/');
-    slash[slash == folder] = '\0';
-    return folder;
-}
-
 static struct folder_stamp take_stamp(const struct follow *fo, const struct followed *f)
 {
     struct stat status;
     struct folder_stamp s = {0};
-    char *folder = folder_of(f->path);
-    s.folder_ns = stamp_of_folder(fo, folder);
-    if (f->of->config->olddir != NULL && f->of->config->olddir[0] == '/') {
-        s.olddir_ns = stamp_of_folder(fo, f->of->config->olddir);
-    } else if (f->of->config->olddir != NULL) {
-        struct text olddir = {0};
-        text_printf(&olddir, "%s/%s", folder, f->of->config->olddir);
-        s.olddir_ns = stamp_of_folder(fo, olddir.ptr);
-        text_fini(&olddir);
+    char *folders[FAMILY_FOLDERS];
+    family_folders(f->path, f->of->config->olddir, folders);
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++) {
+        s.folder_ns[i] = folders[i] != NULL ? follow_folder_ns(fo, folders[i]) : 0;
+        free(folders[i]);
     }
-    free(folder);
     if (stat(f->path, &status) == 0) {
         s.log_size = status.st_size;
         s.device = status.st_dev;
@@ -70,8 +43,10 @@ static struct folder_stamp take_stamp(const struct follow *fo, const struct foll
 
 static bool has_same_folders(const struct folder_stamp *a, const struct folder_stamp *b)
 {
-    return a->folder_ns == b->folder_ns && a->folder_ns >= 0 && a->olddir_ns == b->olddir_ns &&
-           a->olddir_ns >= 0;
+    bool are_same = true;
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++)
+        are_same = are_same && a->folder_ns[i] == b->folder_ns[i] && a->folder_ns[i] >= 0;
+    return are_same;
 }
 
 static bool is_same_stamp(const struct folder_stamp *a, const struct folder_stamp *b)
@@ -269,7 +244,8 @@ static bool is_one_file(const struct follow *fo, const struct followed *f, struc
 {
     for (size_t i = 0; i < fo->count; i++) {
         const struct followed *other = fo->list[i];
-        if (other != f && other->source.in != NULL && input_is_same(other->source.in, f->source.in))
+        if (other != f && other->source.in != NULL &&
+            input_is(other->source.in, f->answer.device, f->answer.inode))
             return !err_set(e, EX_CONFIG, "%s and %s are one file: name it once", other->range.label,
                             f->path);
     }

@@ -1,5 +1,5 @@
 /* Which files of a log are there, and which known file is each? */
-#include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "daemon/file/survey_internal.h"
 #include "ingest/file/input_unpack.h"
@@ -233,8 +233,7 @@ static void sight_held(struct look *l)
                                .inode = status.st_ino,
                                .size = status.st_size,
                                .number = -1,
-                               .changed_ns =
-                                   status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
+                               .changed_ns = clock_ns(status.st_mtim)};
     bool is_listed = look_is_log(l, &file);
     look_add(l, &file);
     struct sighting held = l->rotated[l->count - 1];

@@ -1,5 +1,6 @@
 #include "ingest/file/input.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "ingest/file/input_unpack.h"
 
@@ -295,13 +296,6 @@ void input_stop_by(struct input *in, const atomic_bool *stop)
     in->stop = stop;
 }
 
-bool input_is_same(const struct input *a, const struct input *b)
-{
-    struct stat one, other;
-    return fstat(a->fd, &one) == 0 && fstat(b->fd, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
 bool input_is(const struct input *in, dev_t device, ino_t inode)
 {
     struct stat own;
@@ -311,7 +305,7 @@ bool input_is(const struct input *in, dev_t device, ino_t inode)
 int64_t input_changed_ms(const struct input *in)
 {
     struct stat own;
-    return fstat(in->fd, &own) == 0 ? own.st_mtim.tv_sec * INT64_C(1000) + own.st_mtim.tv_nsec / 1000000 : 0;
+    return fstat(in->fd, &own) == 0 ? clock_ns(own.st_mtim) / 1000000 : 0;
 }
 
 size_t input_head(const struct input *in, char *buf, size_t capacity)
