@@ -148,13 +148,14 @@ static bool has_newer(const struct look *l, const struct sighting *s)
     return has;
 }
 
-/* A name that the store does not have yet. */
+/* A name that no file has yet, in the store or open. */
 static void name_new(const struct look *l, const struct sighting *s, struct range *r)
 {
     char id[IDENTITY_TEXT_BYTES];
     *r = (struct range){0};
     snprintf(r->source, sizeof r->source, "%s", identity_print(s->head, id));
-    for (int n = 2; known_find(l->known, r->source) != NULL; n++)
+    for (int n = 2;
+         known_find(l->known, r->source) != NULL || l->log->is_name_open(l->log->context, r->source); n++)
         snprintf(r->source, sizeof r->source, "%s~%d", id, n);
 }
 
@@ -167,17 +168,15 @@ static void add_ending(struct survey_answer *a, const struct known_file *f, enum
 }
 
 /* The followed files that end as the next one begins: all but the log itself, and files with more.
- * Without a next one: those that are gone. */
-static void find_endings(const struct look *l, const struct sighting *next, struct survey_answer *a)
+ * Without a next one: those that are gone. Others show where to look on. */
+static void find_endings(const struct look *l, bool has_next, struct survey_answer *a)
 {
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
         enum range_state state = survey_end_of(l->survey, f);
         bool has_more = false;
-        if (!is_followed(l, f) || f == l->at_path.known || (next != NULL && f == next->known))
+        if (!is_followed(l, f) || f == l->at_path.known || (!has_next && is_sighted(l, f)))
             continue;
-        if (next == NULL && (state == RANGE_UNCHANGED || is_sighted(l, f)))
-            continue; /* it shows where to look on */
         for (size_t n = 0; n < l->count; n++)
             has_more |= l->rotated[n].known == f && l->rotated[n].has_more;
         if (!has_more)
@@ -262,7 +261,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->range.source);
-    find_endings(l, s, a);
+    find_endings(l, true, a);
 }
 
 /* Does the log begin as a file of it that is not found, and did not end? */
@@ -296,10 +295,11 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     a->why = l->unreadable_why;
     if (!find_lost(l, &lost, e))
         return false;
-    if (is_changed(l))
+    bool has_changed = is_changed(l);
+    if (has_changed)
         lost = l->at_path.alike;
     if (lost != NULL) {
-        a->what = is_changed(l) ? SURVEY_CHANGED : SURVEY_LOST;
+        a->what = has_changed ? SURVEY_CHANGED : SURVEY_LOST;
         answer_lost(l, lost, a);
     } else if ((s = next_rotated(l)) != NULL) {
         a->what = SURVEY_ROTATED;
@@ -309,7 +309,7 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
         a->what = SURVEY_LOG;
         answer_file(l, &l->at_path, a);
     } else {
-        find_endings(l, NULL, a);
+        find_endings(l, false, a);
     }
     return true;
 }

@@ -67,17 +67,40 @@ bool follow_need_known(struct follow *fo, struct err *e)
     return true;
 }
 
+/* May a survey find something new? The signs of change are compared by `is_same`. */
+static bool has_news(const struct follow *fo, const struct followed *f,
+                     bool (*is_same)(const struct folder_stamp *, const struct folder_stamp *))
+{
+    struct folder_stamp now = take_stamp(fo, f);
+    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
+    return has_grown || is_due || !is_same(&now, &f->stamp);
+}
+
+/* Has another log a file open that the store knows, or will, by this name? */
+static bool is_name_open(void *context, const char *source)
+{
+    const struct follow *fo = context;
+    bool is = false;
+    for (size_t i = 0; i < fo->count && !is; i++)
+        is = fo->list[i]->source.reader != NULL && strcmp(fo->list[i]->source.range.source, source) == 0;
+    return is;
+}
+
 static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
 {
     const struct survey_log log = {.path = f->path,
                                    .olddir = f->of->config->olddir,
                                    .is_log = follow_has_log,
+                                   .is_name_open = is_name_open,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
     f->stamp = take_stamp(fo, f);
     f->looked_ms = follow_now_ms(fo);
+    if (f->before != NULL)
+        f->before_size = input_raw_size(f->before);
     if (!follow_need_known(fo, e))
         return false;
     return survey_look(&f->survey, &log, &fo->known, a, e);
@@ -221,25 +244,6 @@ static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
     return true;
 }
 
-/* Two logs that begin alike are opened in one moment: the store has neither name yet. */
-static void make_name_unique(const struct follow *fo, const struct followed *f, struct range *r)
-{
-    char id[IDENTITY_TEXT_BYTES];
-    struct identity ignored;
-    int n = 2;
-    snprintf(id, sizeof id, "%.*s", (int)strcspn(r->source, "~"), r->source);
-    ASSERT(identity_parse(slice_text(id), &ignored));
-    for (size_t i = 0; i < fo->count; i++) {
-        const struct followed *other = fo->list[i];
-        if (other == f || other->source.reader == NULL || strcmp(other->source.range.source, r->source) != 0)
-            continue;
-        do
-            snprintf(r->source, sizeof r->source, "%s~%d", id, n++);
-        while (known_find(&fo->known, r->source) != NULL);
-        i = (size_t)-1; /* from the beginning: another log may have this name */
-    }
-}
-
 static bool is_one_file(const struct follow *fo, const struct followed *f, struct err *e)
 {
     for (size_t i = 0; i < fo->count; i++) {
@@ -268,8 +272,6 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
     struct survey_answer *a = &f->answer;
     const struct source_options options = options_of(fo, f);
     struct err raced;
-    if (!a->is_known)
-        make_name_unique(fo, f, &a->range);
     if (!source_open_at(&f->source, a->path, &a->range, &options, &raced))
         return true;
     if (!input_is(f->source.in, a->device, a->inode) || !begins_as_found(f, a)) {
@@ -301,16 +303,10 @@ static bool may_read(struct followed *f, struct err *e)
 
 static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 {
-    struct folder_stamp now = take_stamp(fo, f);
-    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
-    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
-    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_grown && !is_due &&
-        is_same_stamp(&now, &f->stamp)) {
+    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_news(fo, f, is_same_stamp)) {
         warn_of_missing(f);
         return true;
     }
-    if (f->before != NULL)
-        f->before_size = input_raw_size(f->before);
     survey_answer_fini(&f->answer);
     if (!look(fo, f, &f->answer, e))
         return false;
@@ -414,19 +410,15 @@ void followed_close(struct follow *fo, struct followed *f)
 bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
 {
     struct survey_answer a = {0};
-    struct folder_stamp now = take_stamp(fo, f);
-    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    bool must_look = has_news(fo, f, has_same_folders);
     f->look_ms = follow_now_ms(fo) + LOOK_BACK_MS;
     if (f->before != NULL && f->look_ms - f->before_ms > BEFORE_MS) {
         input_close(f->before);
         f->before = NULL;
     }
-    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
-    if (!has_grown && !is_due && has_same_folders(&now, &f->stamp))
+    if (!must_look)
         return true;
     bool good = look(fo, f, &a, e);
-    if (f->before != NULL)
-        f->before_size = input_raw_size(f->before);
     if (good && a.what == SURVEY_ROTATED && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);

@@ -38,6 +38,8 @@ struct survey_log {
     const char *path;                                /* absolute */
     const char *olddir;                              /* NULL: none */
     bool (*is_log)(void *context, const char *path); /* paths of logs: others' files are not this one's */
+    bool (*is_name_open)(void *context,
+                         const char *source); /* an open file has it, but perhaps not the store */
     void *context;
     int64_t host;
     int64_t future_max_ms;

@@ -18,6 +18,12 @@ static bool is_log(void *context, const char *path)
     return strcmp(path, k->path) == 0 || strcmp(path, k->other_log) == 0;
 }
 
+static bool is_name_open(void *context, const char *source)
+{
+    struct rotating *k = context;
+    return strcmp(source, k->open_name) == 0;
+}
+
 void rotating_begin(struct rotating *k)
 {
     struct err e;
@@ -29,6 +35,7 @@ void rotating_begin(struct rotating *k)
     snprintf(k->other_log, sizeof k->other_log, "%s", scratch_path(&k->scratch, "access.log.7"));
     k->log = (struct survey_log){.path = k->path,
                                  .is_log = is_log,
+                                 .is_name_open = is_name_open,
                                  .context = k,
                                  .host = HOST,
                                  .future_max_ms = FUTURE_MAX_MS,

@@ -57,6 +57,7 @@ struct rotating {
     struct survey_log log;
     struct survey_answer answer;
     char path[512], other_log[512];
+    char open_name[RANGE_SOURCE_BYTES]; /* the name of another log's open file */
     struct text said;
 };
 

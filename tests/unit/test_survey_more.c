@@ -50,6 +50,11 @@ static void test_a_new_file_is_named_and_followed(void **state)
     expect(k, &known, "log new");
     snprintf(third, sizeof third, "%s~2", first);
     assert_string_equal(k->answer.range.source, third);
+    /* Another log has opened a file of this name, and nothing of it is stored yet. */
+    snprintf(k->open_name, sizeof k->open_name, "%s", third);
+    expect(k, &known, "log new");
+    snprintf(third, sizeof third, "%s~3", first);
+    assert_string_equal(k->answer.range.source, third);
 }
 
 static void test_a_known_file_keeps_its_name_and_is_followed(void **state)
