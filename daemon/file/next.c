@@ -36,19 +36,19 @@ enum range_state survey_end_of(const struct survey *s, const struct known_file *
     return RANGE_UNCHANGED;
 }
 
-/* Put the last sighting before the others. */
+/* Put the last sighting before the others, whose indexes rise. */
 static void make_oldest(struct look *l)
 {
     struct sighting last = l->rotated[l->count - 1];
     memmove(l->rotated + 1, l->rotated, (l->count - 1) * sizeof *l->rotated);
     l->rotated[0] = last;
+    l->newest++;
 }
 
 /* Look for it under any name. */
 static bool find_anywhere(struct look *l, const struct known_file *f, struct err *e)
 {
     struct family all;
-    int64_t newest = l->newest;
     bool found = false;
     if (!family_list_all(&all, l->log->path, l->log->olddir, e))
         return false;
@@ -61,11 +61,8 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         if (!found)
             sighting_fini(&l->rotated[--l->count]);
     }
-    l->newest = newest;
-    if (found) {
+    if (found)
         make_oldest(l);
-        l->newest += newest >= 0; /* else only times tell which ones came after it */
-    }
     family_fini(&all);
     return true;
 }
@@ -193,10 +190,10 @@ static bool is_held(const struct look *l, const struct sighting *s)
            status.st_ino == s->file.inode;
 }
 
-/* Is it sighted, and not only held open? */
+/* Has a rotated file a name, and is not only held open? */
 static bool has_name(const struct look *l, const struct known_file *f)
 {
-    bool has = l->at_path.known == f;
+    bool has = false;
     for (size_t i = 0; i < l->count && !has; i++)
         has = l->rotated[i].known == f &&
               strncmp(l->rotated[i].file.path, SIGHTING_HELD, strlen(SIGHTING_HELD)) != 0;
@@ -221,7 +218,7 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
 static const struct known_file *find_gap(const struct look *l, const struct sighting *next)
 {
     const struct sighting *before = NULL;
-    int64_t number = next == &l->at_path ? 0 : next->file.number, least = INT64_MAX;
+    int64_t number = next->file.number, least = INT64_MAX; /* the log has the number 0 */
     if (next->known != NULL || number < 0)
         return NULL;
     for (size_t i = 0; i < l->count; i++) {

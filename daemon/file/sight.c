@@ -81,7 +81,7 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
     bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
     bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
-    if (is_others_host || (begins_so && !is_own && is_another(l, f->range.label) && is_still_there(f)))
+    if (is_others_host || (begins_so && is_another(l, f->range.label) && is_still_there(f)))
         return;
     if (begins_so && is_it(l, s, f, &has_more)) {
         if (s->known != NULL && s->known->range.to > f->range.to)
@@ -177,7 +177,6 @@ static void resolve(struct sighting *older, struct sighting *newer)
     if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
         return;
     struct sighting *other = older->has_more && !newer->has_more ? older : newer;
-    other->alike = other->known;
     other->known = NULL;
     other->has_more = true;
 }
@@ -192,7 +191,6 @@ static void resolve_log(struct look *l)
         if (l->rotated[i].known != f)
             continue;
         l->at_path.known = NULL;
-        l->at_path.has_more = true;
         return;
     }
 }

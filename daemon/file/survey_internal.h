@@ -19,7 +19,7 @@ struct sighting {
     struct known_file *known; /* NULL: never seen */
     struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
     bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
-    bool has_more;            /* it has bytes that were not counted */
+    bool has_more;            /* it has bytes that were not counted; of a rotated file */
 };
 
 struct look {

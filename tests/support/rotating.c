@@ -114,6 +114,8 @@ void rotating_apply(struct rotating *k, struct counted c)
     if (c.state != RANGE_UNCHANGED)
         source_set_head(r, identity_of(slice_of(t.ptr, t.len)));
     ASSERT(store_apply(k->store, batch, &e));
+    if (c.noted != RANGE_UNCHANGED)
+        survey_note_end(&k->survey, r->source, c.noted);
     batcher_free(b);
     text_fini(&t);
 }
