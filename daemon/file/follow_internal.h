@@ -147,8 +147,8 @@ void follow_find_plain(struct follow *fo);
 bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
 /* Remove logs that are gone, and were read to their ends. */
 void follow_remove_gone(struct follow *fo);
-/* The time of a folder's last change; 0: there is no folder; -1: it was now, so that the next may have the same
- * time. */
+/* The time of a folder's last change; 0: there is no folder; -1: it was now, so that the next may have
+ * the same time. */
 int64_t follow_folder_ns(const struct follow *fo, const char *path);
 /* Is there a log of this path? `context` is the follower. */
 bool follow_has_log(void *context, const char *path);

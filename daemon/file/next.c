@@ -36,16 +36,7 @@ enum range_state survey_end_of(const struct survey *s, const struct known_file *
     return RANGE_UNCHANGED;
 }
 
-/* Put the last sighting before the others, whose indexes rise. */
-static void make_oldest(struct look *l)
-{
-    struct sighting last = l->rotated[l->count - 1];
-    memmove(l->rotated + 1, l->rotated, (l->count - 1) * sizeof *l->rotated);
-    l->rotated[0] = last;
-    l->newest++;
-}
-
-/* Look for it under any name. */
+/* Look for a known file under any name. */
 static bool find_anywhere(struct look *l, const struct known_file *f, struct err *e)
 {
     struct family all;
@@ -61,8 +52,6 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         if (!found)
             sighting_fini(&l->rotated[--l->count]);
     }
-    if (found)
-        make_oldest(l);
     family_fini(&all);
     return true;
 }
@@ -108,8 +97,8 @@ static int64_t newest_known_ns(const struct look *l)
     return newest_ns;
 }
 
-/* Did the file come after those that were counted? Times tell, whichever way names are numbered. But a
- * server may write to a renamed file for a while; so names tell, too, where times are close. */
+/* Is the file newer than those that were counted? Times tell, since numbers may rise or fall. But a
+ * server may write to a renamed file for a while: if times are close, names tell, too. */
 static bool is_since(const struct look *l, size_t i, int64_t known_ns)
 {
     int64_t changed_ns = l->rotated[i].file.changed_ns;
@@ -200,8 +189,8 @@ static bool has_name(const struct look *l, const struct known_file *f)
     return has;
 }
 
-/* The followed file was read to its end, and is gone: others may have come and gone after it, unless the
- * next one was seen in its place. */
+/* A followed file that was read to its end, and is gone; NULL: none. Others may have come and gone after it,
+ * unless the next one was seen in the log's place. */
 static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
 {
     if (next == &l->at_path || next->known != NULL || is_held(l, next))
@@ -276,10 +265,8 @@ static void answer_lost(const struct look *l, const struct known_file *lost, str
     if (a->what == SURVEY_CHANGED)
         err_set(&a->why, EX_DATAERR,
                 "%s begins as the file did of which %lld bytes were counted, but %s: it was truncated or "
-                "changed, "
-                "or another file has the same beginning. Move it away, or import it with --source-id NAME to "
-                "count "
-                "it as a new source",
+                "changed, or another file has the same beginning. Move it away, or import it with "
+                "--source-id NAME to count it as a new source",
                 l->log->path, (long long)lost->range.to,
                 l->at_path.file.size < lost->range.to ? "is shorter" : "has other bytes before that");
 }

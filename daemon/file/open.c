@@ -15,10 +15,12 @@
 #define LOOK_MS      250  /* between two attempts to open a file */
 #define LOOK_BACK_MS 2000 /* between two looks for older files while a log is open */
 
-/* Folders' times tell of changes. But a file system's clock may be coarse, or another host's. */
+/* Folders' times tell when to look at a log's files. But a file system's clock may be coarse, or another
+ * host's: so look at them after this time anyway. */
 #define LOOK_ANYWAY_MS (10 * 60 * 1000)
 
-/* A rename is no one moment for who lists a folder. So a file counts as lost only after this time. */
+/* A folder that is listed during a rename may show neither name. So a file counts as lost only after this
+ * time. */
 #define LOST_MS 2000
 
 /* ---- signs of change */
@@ -141,7 +143,7 @@ static void tell_gap(struct follow *fo, struct followed *f)
     fo->lost++;
 }
 
-/* Has a file been missing for a while? Another rename may be all that is under way. */
+/* Has a file been missing for a while? At first it may only be renamed. */
 static bool has_lasted(const struct follow *fo, struct followed *f)
 {
     int64_t now_ms = follow_now_ms(fo);
@@ -223,8 +225,8 @@ static struct source_options options_of(const struct follow *fo, const struct fo
                                    .stop = followed_is_stdin(f) ? fo->engine->options.service->stop : NULL};
 }
 
-/* Open standard input, or a pipe by its name. A stream has no content yet that could identify it: each
- * is a new source. A regular file (`tallyd run <FILE`) is recognised by its content. */
+/* Open standard input, or a pipe by its name. Standard input is a new source each time, since it may have
+ * no byte yet. But a regular file (`tallyd run <FILE`) is recognised by its content, as is a named pipe. */
 static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
 {
     struct stat status;
@@ -244,6 +246,7 @@ static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
     return true;
 }
 
+/* Is the file that was opened another log's, too? Then `e` says so. */
 static bool is_one_file(const struct follow *fo, const struct followed *f, struct err *e)
 {
     for (size_t i = 0; i < fo->count; i++) {
@@ -256,8 +259,8 @@ static bool is_one_file(const struct follow *fo, const struct followed *f, struc
     return false;
 }
 
-/* Has a new file still the first bytes that it had? A known one has: its bytes before the position were
- * compared. */
+/* Does a new file still begin as the survey found it? Opening a known one has compared the bytes before its
+ * position. */
 static bool begins_as_found(const struct followed *f, const struct survey_answer *a)
 {
     struct slice head;
@@ -278,10 +281,9 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         source_close(&f->source);
         return true;
     }
-    if (is_one_file(fo, f,
-                    e)) { /* a log that was renamed to another one that is listed is read there first */
+    if (is_one_file(fo, f, e)) {
         source_close(&f->source);
-        return f->is_listed;
+        return f->is_listed; /* a log that was renamed to another listed one is read there first */
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
     warn_of_unreadable(f);
@@ -369,9 +371,9 @@ static void tell_damaged(struct follow *fo, const struct followed *f)
 {
     char file[LOG_QUOTE_BYTES], label[LOG_QUOTE_BYTES];
     log_error("file_lost",
-              "source=%s id=%s counted_to=%" PRId64
-              " file=%s error=\"it is damaged, or cut off: its later lines "
-              "are lost\" next=\"counting goes on; import a good copy: only what is missing is counted\"",
+              "source=%s id=%s counted_to=%" PRId64 " file=%s "
+              "error=\"it is damaged, or cut off: its later lines are lost\" "
+              "next=\"counting goes on; import a good copy: only what is missing is counted\"",
               log_quote(f->path, label), f->range.source, f->range.to, log_quote(f->answer.path, file));
     fo->lost++;
 }

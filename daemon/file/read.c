@@ -203,7 +203,8 @@ static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
     return at_ms - since_ms >= RENAMED_QUIET_MS || at_ms - f->renamed_ms >= RENAMED_MAX_MS;
 }
 
-/* A line feed of a line that was counted before may be all that is left: it has its range, too. */
+/* Leave a file. Its last byte may be the line feed of a line that was counted: that belongs to a range,
+ * too. */
 static void leave(struct follow *fo, struct followed *f, enum followed_state state)
 {
     if (reader_offset(f->source.reader) > f->range.to) {
@@ -303,7 +304,7 @@ static void take_list(struct follow *fo)
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
 }
 
-/* Put the ends of files into a batch, after which nothing comes. */
+/* Put the ends of files into a batch although no file comes after them. */
 static void put_endings(struct follow *fo, struct followed *f)
 {
     put_ends(fo, f);

@@ -191,8 +191,9 @@ static bool compare_before(const struct input *in, int64_t position, size_t want
     return n >= 0 || fail_read(in, position, e);
 }
 
-/* Read on. What is read counts only if the bytes before it are the same as before: as many as were read,
- * or all that are known, if the end was reached before. */
+/* Read more bytes, and check that the bytes before them are those that were read: a truncated file has
+ * others. As many are compared as were read, or all that were kept if the last read found the end. If
+ * they differ, nothing is delivered. */
 static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     int64_t from = in->raw_position;

@@ -194,30 +194,6 @@ static void test_a_file_that_was_read_to_its_end_may_go(void **state)
     expect(k, known, "log new, lost a");
 }
 
-/* Only the file that had its place first is known to have come next. */
-static void test_a_held_file_is_next_to_the_one_that_was_read(void **state)
-{
-    struct rotating *k = *state;
-    const struct counted known[] = {{'a', 9, READ, .age_min = 180}, {'b', 9, ENDED}, {0}};
-    rotating_apply(k, known[0]);
-    rotating_put(k, (struct place){"held", 'b', 9, 60});
-    rotating_put(k, (struct place){"access.log.2", 'x', 0, 50});
-    rotating_put(k, (struct place){"access.log.1", 'c', 9, 30});
-    rotating_put(k, (struct place){LOG, 'd', 9, 0});
-    expect(k, known, "rotated access.log.1 new, gap, ended a");
-    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
-    assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
-    expect(k, known, "rotated held new, ended a");
-    rotating_apply(k, (struct counted){'b', 9, READ, .age_min = 180});
-    expect(k, known, "rotated access.log.1 new, gap, ended a, ended b");
-    close(k->log.held_fd);
-    /* It is the newer one of two. */
-    rotating_put(k, (struct place){"held", 'e', 9, 20});
-    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
-    expect(k, known, "rotated access.log.1 new, gap, ended a, ended b");
-    close(k->log.held_fd);
-}
-
 /* Rotated twice, and deleted: only an open descriptor leads to it. */
 static void test_a_held_file_is_read_in_its_turn(void **state)
 {
@@ -247,6 +223,47 @@ static void test_a_held_file_is_read_in_its_turn(void **state)
     rotating_apply(k, known[2]);
     k->log.held_fd = open(k->path, O_RDONLY);
     expect(k, known, "log new, ended a");
+    close(k->log.held_fd);
+}
+
+/* Only the file that had its place first is known to have come next. */
+static void test_a_held_file_is_next_to_the_one_that_was_read(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 9, READ, .age_min = 180}, {'b', 9, ENDED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"held", 'b', 9, 60});
+    rotating_put(k, (struct place){"access.log.2", 'x', 0, 50});
+    rotating_put(k, (struct place){"access.log.1", 'c', 9, 30});
+    rotating_put(k, (struct place){LOG, 'd', 9, 0});
+    expect(k, known, "rotated access.log.1 new, gap, ended a");
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
+    expect(k, known, "rotated held new, ended a");
+    rotating_forget(k);
+    rotating_apply(k, (struct counted){'b', 9, READ, .age_min = 180});
+    expect(k, known, "rotated access.log.1 new, gap, ended b"); /* it has no name any more */
+    close(k->log.held_fd);
+    rotating_put(k, (struct place){"held", 'e', 9, 20}); /* newer */
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    expect(k, known, "rotated access.log.1 new, gap, ended b");
+    close(k->log.held_fd);
+}
+
+/* Its time is its place among the others. */
+static void test_a_held_file_that_begins_as_an_older_one_is_another(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.1", 'p', 9, 60});
+    rotating_put(k, (struct place){"held", 'q', 9, 30});
+    rotating_put(k, (struct place){LOG, 'c', 9, 0});
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
+    expect(k, known, "rotated access.log.1 from 2");
+    rotating_set_age(scratch_path(&k->scratch, "access.log.1"), 10);
+    expect(k, known, "rotated held from 2");
     close(k->log.held_fd);
 }
 
@@ -290,6 +307,7 @@ int main(void)
         TEST(test_a_file_that_was_read_to_its_end_may_go),
         TEST(test_a_held_file_is_read_in_its_turn),
         TEST(test_a_held_file_is_next_to_the_one_that_was_read),
+        TEST(test_a_held_file_that_begins_as_an_older_one_is_another),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };
