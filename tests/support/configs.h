@@ -10,8 +10,8 @@ struct bad_config {
     const char *yaml, *problems;
 };
 
-/* It is refused, with these problems. It is read as "f.yaml". */
-void expect_problems(const char *yaml, const char *problems);
+/* It is refused, with the wanted problems. It is read as "f.yaml". */
+void expect_problems(const char *yaml, const char *wanted);
 void expect_all_problems(const struct bad_config *list, size_t count);
 /* As `check --print` shows it; to be freed. */
 char *config_printed(const struct config *c);
