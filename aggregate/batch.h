@@ -81,13 +81,13 @@ struct part {
 #define RANGE_PARTITION_BYTES 16
 #define RANGE_TAIL_BYTES_MAX  4096
 
-/* What a batch says of a file that a daemon follows. An import says nothing. The store keeps it as the book
- * entry STORE_STATE_ENTRY (store/reader.h), so the values stay. */
+/* State of a file that a daemon follows. A batch reports it, and the store keeps it as the book entry
+ * STORE_STATE_ENTRY (store/reader.h), so a released value never changes. */
 enum range_state {
-    RANGE_UNCHANGED,
-    RANGE_FOLLOWED, /* more lines of it may come: what is not found of it later is lost */
-    RANGE_ENDED,    /* it was read to its end, and its successor has begun */
-    RANGE_LOST,     /* its rest was not found */
+    RANGE_UNCHANGED, /* the batch reports no state; an import never does */
+    RANGE_FOLLOWED,  /* more lines of it may come: if it is not found later, they are lost */
+    RANGE_ENDED,     /* it was read to its end, and its successor has begun */
+    RANGE_LOST,      /* its rest was not found */
 };
 
 /* The offsets [from, to) of a partition of a source that a batch counts. It may be empty. */

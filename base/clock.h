@@ -60,6 +60,12 @@ static inline bool clock_wait(const struct clock *c, pthread_cond_t *changed, pt
     return c->wait(c, changed, lock, until_ms);
 }
 
+/* Nanoseconds since 1970, from the time of a file. */
+static inline int64_t clock_ns(struct timespec t)
+{
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
 /* A time of the system's monotonic clock, in the form that pthread_cond_timedwait() takes. */
 struct timespec clock_timespec(int64_t mono_ms);
 /* The time `for_ms` from now on the system's monotonic clock, in the same form. */

@@ -3,10 +3,17 @@
 #include "base/check.h"
 #include "base/mem.h"
 
+#define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define SLOTS_MIN 64
+
+uint64_t index_hash_text(const char *text)
+{
+    return XXH3_64bits(text, strlen(text));
+}
 
 void index_fini(struct index *ix)
 {

@@ -24,6 +24,8 @@ struct index {
 void index_fini(struct index *ix);
 /* Forgets all elements, and keeps the memory. */
 void index_clear(struct index *ix);
+/* A hash for elements that are found by a text. */
+uint64_t index_hash_text(const char *text);
 /* Adds the next element; returns its number. */
 uint32_t index_add(struct index *ix, uint64_t hash);
 

@@ -1,37 +1,32 @@
 /* Which logs are there? The writer lists the files of each source's patterns at the start, when a folder
  * changes, and now and then. */
-#include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/source_path.h"
 #include "daemon/file/follow_internal.h"
 #include "daemon/setup.h"
-#include "ingest/file/family.h"
 
-#define XXH_INLINE_ALL
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #define LIST_MS 1000 /* between two looks at the folders */
 
 /* A folder's time is that of its file system, which may be coarse or another host's. */
 #define LIST_MAX_MS 60000
 
-static uint64_t hash_of(const char *path)
-{
-    return XXH3_64bits(path, strlen(path));
-}
+/* Changes of a folder within this time may have one time: that of its file system may be as coarse. */
+#define INSTANT_MS 2000
 
 static struct followed *find(const struct follow *fo, const char *path)
 {
-    uint64_t hash = hash_of(path);
+    uint64_t hash = index_hash_text(path);
     size_t at = hash;
     uint32_t number;
     while ((number = index_next(&fo->by_path, hash, &at)) != 0) {
-        if (strcmp(fo->list[number - 1]->path, path) == 0)
-            return fo->list[number - 1];
+        struct followed *f = fo->list[number - 1];
+        if (f->path != NULL && strcmp(f->path, path) == 0)
+            return f;
     }
     return NULL;
 }
@@ -41,26 +36,23 @@ bool follow_has_log(void *context, const char *path)
     return find(context, path) != NULL;
 }
 
-static void index_again(struct follow *fo)
+/* Standard input is in the index, too, since its elements are numbered as the list's. */
+static void index_log(struct follow *fo, const struct followed *f)
 {
-    index_clear(&fo->by_path);
-    for (size_t i = 0; i < fo->count; i++)
-        (void)index_add(&fo->by_path, fo->list[i]->path != NULL ? hash_of(fo->list[i]->path) : 0);
+    (void)index_add(&fo->by_path, f->path != NULL ? index_hash_text(f->path) : 0);
 }
 
 /* The path with its folder's links resolved. A link at its end stays: it may lead elsewhere later. */
 static char *absolute_path(const char *path)
 {
-    char full[PATH_MAX];
+    char full[PATH_MAX], *folders[FAMILY_FOLDERS];
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    char *folder = slash == path ? xstrdup("/") : slash != NULL ? xstrdup(path) : xstrdup(".");
     struct text whole = {0};
-    if (slash != NULL && slash != path)
-        folder[slash - path] = '\0';
-    text_puts(&whole, realpath(folder, full) != NULL ? full : folder);
-    text_printf(&whole, "%s%s", strcmp(whole.ptr, "/") == 0 ? "" : "/", name);
-    free(folder);
+    family_folders(path, NULL, folders);
+    const char *folder = realpath(folders[0], full) != NULL ? full : folders[0];
+    text_printf(&whole, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/",
+                slash != NULL ? slash + 1 : path);
+    free(folders[0]);
     return whole.ptr;
 }
 
@@ -81,7 +73,7 @@ static void add_log(struct follow *fo, struct follow_source *of, char *path, boo
     fo->list[fo->count++] = f;
     fo->version++;
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-    (void)index_add(&fo->by_path, path != NULL ? hash_of(path) : 0);
+    index_log(fo, f);
 }
 
 static void remove_log(struct follow *fo, size_t i)
@@ -95,7 +87,9 @@ static void remove_log(struct follow *fo, size_t i)
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
     f->next_removed = fo->removed;
     fo->removed = f;
-    index_again(fo);
+    index_clear(&fo->by_path);
+    for (i = 0; i < fo->count; i++)
+        index_log(fo, fo->list[i]);
 }
 
 /* Is a listed log not there any more, and its last file read to its end, and not written to any more? */
@@ -161,28 +155,35 @@ static void take_files(struct follow *fo, struct follow_source *of, const struct
     }
 }
 
-/* The times of the folders in which files may appear; 0: look anyway. */
-static int64_t stamp_of(const struct listing *l, int64_t now_ms)
+int64_t follow_folder_ns(const struct follow *fo, const char *path)
 {
-    int64_t stamp = 0;
     struct stat status;
+    if (stat(path, &status) != 0)
+        return 0;
+    int64_t now_ms = clock_wall_ms(fo->feed.shared->lanes.clock), at_ns = clock_ns(status.st_mtim);
+    int64_t age_ms = now_ms - at_ns / 1000000;
+    return age_ms >= 0 && age_ms < INSTANT_MS ? -1 : at_ns;
+}
+
+/* The times of the folders in which files may appear; 0: list them anyway. */
+static uint64_t stamp_of(const struct follow *fo, const struct listing *l)
+{
+    uint64_t stamp = 1;
     for (size_t i = 0; i < l->folder_count; i++) {
-        int64_t at_ns = stat(l->folders[i], &status) != 0
-                            ? -1
-                            : status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
-        if (now_ms - at_ns / 1000000 < 2 * LIST_MS && at_ns > 0)
-            return 0; /* it may change again within the same instant */
-        stamp = stamp * 31 + at_ns + 1;
+        int64_t at_ns = follow_folder_ns(fo, l->folders[i]);
+        if (at_ns < 0)
+            return 0;
+        stamp = stamp * 31 + (uint64_t)at_ns;
     }
-    return stamp == 0 ? 1 : stamp;
+    return stamp;
 }
 
 static bool list_source(struct follow *fo, struct follow_source *of, struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
-    int64_t now_ms = clock_wall_ms(fo->feed.shared->lanes.clock), mono_ms = follow_now_ms(fo);
-    int64_t stamp = stamp_of(&of->listing, now_ms);
-    if (stamp != 0 && stamp == of->stamp && mono_ms - of->listed_ms < LIST_MAX_MS)
+    uint64_t stamp = stamp_of(fo, &of->listing);
+    int64_t now_ms = follow_now_ms(fo);
+    if (stamp != 0 && stamp == of->stamp && now_ms - of->listed_ms < LIST_MAX_MS)
         return true;
     listing_fini(&of->listing);
     of->listing = (struct listing){0};
@@ -194,8 +195,8 @@ static bool list_source(struct follow *fo, struct follow_source *of, struct err 
     if (of->listing.unread[0] != '\0')
         log_limited(LOG_LEVEL_WARN, "folder_unreadable", "error=%s next=\"its files are not followed\"",
                     log_quote(of->listing.unread, quoted));
-    of->stamp = stamp_of(&of->listing, now_ms);
-    of->listed_ms = mono_ms;
+    of->stamp = stamp_of(fo, &of->listing);
+    of->listed_ms = now_ms;
     take_files(fo, of, &of->listing);
     return true;
 }

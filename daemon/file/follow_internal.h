@@ -14,6 +14,7 @@
 #include "daemon/file/survey.h"
 #include "daemon/source.h"
 #include "ingest/decode/constants.h"
+#include "ingest/file/family.h"
 #include "ingest/file/listing.h"
 
 #include <pthread.h>
@@ -37,7 +38,8 @@ enum followed_state { FOLLOWED_CLOSED, FOLLOWED_OPEN, FOLLOWED_LEFT, FOLLOWED_EN
 
 /* Signs that a log's folder has changed. */
 struct folder_stamp {
-    int64_t folder_ns, olddir_ns, log_size;
+    int64_t folder_ns[FAMILY_FOLDERS];
+    int64_t log_size;
     dev_t device;
     ino_t inode; /* of the log; 0: there is none */
 };
@@ -49,7 +51,8 @@ struct follow_source {
     bool has_globs;      /* some of its logs are found by listing folders */
     bool has_begun;      /* they were listed */
     struct listing listing;
-    int64_t stamp, listed_ms; /* state of the folders at the last listing, and its monotonic time */
+    uint64_t stamp;    /* of the folders' times at the last listing */
+    int64_t listed_ms; /* monotonic time of the last listing */
 };
 
 /* A log (or standard input), and the file of it that is open. */
@@ -144,6 +147,9 @@ void follow_find_plain(struct follow *fo);
 bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
 /* Remove logs that are gone, and were read to their ends. */
 void follow_remove_gone(struct follow *fo);
+/* The time of a folder's last change; 0: there is no folder; -1: it was now, so that the next may have
+ * the same time. */
+int64_t follow_folder_ns(const struct follow *fo, const char *path);
 /* Is there a log of this path? `context` is the follower. */
 bool follow_has_log(void *context, const char *path);
 

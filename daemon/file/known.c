@@ -3,15 +3,8 @@
 #include "base/mem.h"
 #include "daemon/source.h"
 
-#define XXH_INLINE_ALL
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
-
-static uint64_t hash_of(const char *source)
-{
-    return XXH3_64bits(source, strlen(source));
-}
 
 static bool note_position(void *context, const struct position *p)
 {
@@ -26,7 +19,7 @@ static bool note_position(void *context, const struct position *p)
     f.range.from = f.range.to;
     k->files = xgrow(k->files, &k->capacity, k->count + 1, sizeof *k->files);
     k->files[k->count++] = f;
-    (void)index_add(&k->by_source, hash_of(f.range.source));
+    (void)index_add(&k->by_source, index_hash_text(f.range.source));
     return true;
 }
 
@@ -57,7 +50,7 @@ void known_fini(struct known *k)
 
 struct known_file *known_find(const struct known *k, const char *source)
 {
-    uint64_t hash = hash_of(source);
+    uint64_t hash = index_hash_text(source);
     size_t at = hash;
     uint32_t number;
     while ((number = index_next(&k->by_source, hash, &at)) != 0) {

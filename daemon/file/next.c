@@ -36,19 +36,10 @@ enum range_state survey_end_of(const struct survey *s, const struct known_file *
     return RANGE_UNCHANGED;
 }
 
-/* Put the last sighting before the others. */
-static void make_oldest(struct look *l)
-{
-    struct sighting last = l->rotated[l->count - 1];
-    memmove(l->rotated + 1, l->rotated, (l->count - 1) * sizeof *l->rotated);
-    l->rotated[0] = last;
-}
-
-/* Look for it under any name. */
+/* Look for a known file under any name. */
 static bool find_anywhere(struct look *l, const struct known_file *f, struct err *e)
 {
     struct family all;
-    int64_t newest = l->newest;
     bool found = false;
     if (!family_list_all(&all, l->log->path, l->log->olddir, e))
         return false;
@@ -60,11 +51,6 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         found = l->rotated[l->count - 1].known == f;
         if (!found)
             sighting_fini(&l->rotated[--l->count]);
-    }
-    l->newest = newest;
-    if (found) {
-        make_oldest(l);
-        l->newest += newest >= 0; /* else only times tell which ones came after it */
     }
     family_fini(&all);
     return true;
@@ -111,8 +97,8 @@ static int64_t newest_known_ns(const struct look *l)
     return newest_ns;
 }
 
-/* Did the file come after those that were counted? Times tell, whichever way names are numbered. But a
- * server may write to a renamed file for a while; so names tell, too, where times are close. */
+/* Is the file newer than those that were counted? Times tell, since numbers may rise or fall. But a
+ * server may write to a renamed file for a while: if times are close, names tell, too. */
 static bool is_since(const struct look *l, size_t i, int64_t known_ns)
 {
     int64_t changed_ns = l->rotated[i].file.changed_ns;
@@ -148,13 +134,14 @@ static bool has_newer(const struct look *l, const struct sighting *s)
     return has;
 }
 
-/* A name that the store does not have yet. */
+/* A name that no file has yet, in the store or open. */
 static void name_new(const struct look *l, const struct sighting *s, struct range *r)
 {
     char id[IDENTITY_TEXT_BYTES];
     *r = (struct range){0};
     snprintf(r->source, sizeof r->source, "%s", identity_print(s->head, id));
-    for (int n = 2; known_find(l->known, r->source) != NULL; n++)
+    for (int n = 2;
+         known_find(l->known, r->source) != NULL || l->log->is_name_open(l->log->context, r->source); n++)
         snprintf(r->source, sizeof r->source, "%s~%d", id, n);
 }
 
@@ -167,17 +154,15 @@ static void add_ending(struct survey_answer *a, const struct known_file *f, enum
 }
 
 /* The followed files that end as the next one begins: all but the log itself, and files with more.
- * Without a next one: those that are gone. */
-static void find_endings(const struct look *l, const struct sighting *next, struct survey_answer *a)
+ * Without a next one: those that are gone. Others show where to look on. */
+static void find_endings(const struct look *l, bool has_next, struct survey_answer *a)
 {
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
         enum range_state state = survey_end_of(l->survey, f);
         bool has_more = false;
-        if (!is_followed(l, f) || f == l->at_path.known || (next != NULL && f == next->known))
+        if (!is_followed(l, f) || f == l->at_path.known || (!has_next && is_sighted(l, f)))
             continue;
-        if (next == NULL && (state == RANGE_UNCHANGED || is_sighted(l, f)))
-            continue; /* it shows where to look on */
         for (size_t n = 0; n < l->count; n++)
             has_more |= l->rotated[n].known == f && l->rotated[n].has_more;
         if (!has_more)
@@ -194,18 +179,18 @@ static bool is_held(const struct look *l, const struct sighting *s)
            status.st_ino == s->file.inode;
 }
 
-/* Is it sighted, and not only held open? */
+/* Has a rotated file a name, and is not only held open? */
 static bool has_name(const struct look *l, const struct known_file *f)
 {
-    bool has = l->at_path.known == f;
+    bool has = false;
     for (size_t i = 0; i < l->count && !has; i++)
         has = l->rotated[i].known == f &&
               strncmp(l->rotated[i].file.path, SIGHTING_HELD, strlen(SIGHTING_HELD)) != 0;
     return has;
 }
 
-/* The followed file was read to its end, and is gone: others may have come and gone after it, unless the
- * next one was seen in its place. */
+/* A followed file that was read to its end, and is gone; NULL: none. Others may have come and gone after it,
+ * unless the next one was seen in the log's place. */
 static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
 {
     if (next == &l->at_path || next->known != NULL || is_held(l, next))
@@ -222,7 +207,7 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
 static const struct known_file *find_gap(const struct look *l, const struct sighting *next)
 {
     const struct sighting *before = NULL;
-    int64_t number = next == &l->at_path ? 0 : next->file.number, least = INT64_MAX;
+    int64_t number = next->file.number, least = INT64_MAX; /* the log has the number 0 */
     if (next->known != NULL || number < 0)
         return NULL;
     for (size_t i = 0; i < l->count; i++) {
@@ -262,7 +247,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->range.source);
-    find_endings(l, s, a);
+    find_endings(l, true, a);
 }
 
 /* Does the log begin as a file of it that is not found, and did not end? */
@@ -280,10 +265,8 @@ static void answer_lost(const struct look *l, const struct known_file *lost, str
     if (a->what == SURVEY_CHANGED)
         err_set(&a->why, EX_DATAERR,
                 "%s begins as the file did of which %lld bytes were counted, but %s: it was truncated or "
-                "changed, "
-                "or another file has the same beginning. Move it away, or import it with --source-id NAME to "
-                "count "
-                "it as a new source",
+                "changed, or another file has the same beginning. Move it away, or import it with "
+                "--source-id NAME to count it as a new source",
                 l->log->path, (long long)lost->range.to,
                 l->at_path.file.size < lost->range.to ? "is shorter" : "has other bytes before that");
 }
@@ -296,10 +279,11 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     a->why = l->unreadable_why;
     if (!find_lost(l, &lost, e))
         return false;
-    if (is_changed(l))
+    bool has_changed = is_changed(l);
+    if (has_changed)
         lost = l->at_path.alike;
     if (lost != NULL) {
-        a->what = is_changed(l) ? SURVEY_CHANGED : SURVEY_LOST;
+        a->what = has_changed ? SURVEY_CHANGED : SURVEY_LOST;
         answer_lost(l, lost, a);
     } else if ((s = next_rotated(l)) != NULL) {
         a->what = SURVEY_ROTATED;
@@ -309,7 +293,7 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
         a->what = SURVEY_LOG;
         answer_file(l, &l->at_path, a);
     } else {
-        find_endings(l, NULL, a);
+        find_endings(l, false, a);
     }
     return true;
 }

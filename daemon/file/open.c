@@ -15,51 +15,26 @@
 #define LOOK_MS      250  /* between two attempts to open a file */
 #define LOOK_BACK_MS 2000 /* between two looks for older files while a log is open */
 
-/* Folders' times tell of changes. But a file system's clock may be coarse, or another host's. */
+/* Folders' times tell when to look at a log's files. But a file system's clock may be coarse, or another
+ * host's: so look at them after this time anyway. */
 #define LOOK_ANYWAY_MS (10 * 60 * 1000)
 
-/* A rename is no one moment for who lists a folder. So a file counts as lost only after this time. */
+/* A folder that is listed during a rename may show neither name. So a file counts as lost only after this
+ * time. */
 #define LOST_MS 2000
 
 /* ---- signs of change */
-
-static int64_t changed_ns(const struct stat *s)
-{
-    return s->st_mtim.tv_sec * INT64_C(1000000000) + s->st_mtim.tv_nsec;
-}
-
-/* The time of a folder's last change; -1: none that tells, as it may change again within the same instant. */
-static int64_t stamp_of_folder(const struct follow *fo, const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return 0;
-    int64_t at_ns = changed_ns(&status), now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000;
-    return now_ns >= at_ns && now_ns - at_ns < INT64_C(1000000000) ? -1 : at_ns;
-}
-
-static char *folder_of(const char *path)
-{
-    char *folder = xstrdup(path), *slash = strrchr(folder, '/');
-    slash[slash == folder] = '\0';
-    return folder;
-}
 
 static struct folder_stamp take_stamp(const struct follow *fo, const struct followed *f)
 {
     struct stat status;
     struct folder_stamp s = {0};
-    char *folder = folder_of(f->path);
-    s.folder_ns = stamp_of_folder(fo, folder);
-    if (f->of->config->olddir != NULL && f->of->config->olddir[0] == '/') {
-        s.olddir_ns = stamp_of_folder(fo, f->of->config->olddir);
-    } else if (f->of->config->olddir != NULL) {
-        struct text olddir = {0};
-        text_printf(&olddir, "%s/%s", folder, f->of->config->olddir);
-        s.olddir_ns = stamp_of_folder(fo, olddir.ptr);
-        text_fini(&olddir);
+    char *folders[FAMILY_FOLDERS];
+    family_folders(f->path, f->of->config->olddir, folders);
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++) {
+        s.folder_ns[i] = folders[i] != NULL ? follow_folder_ns(fo, folders[i]) : 0;
+        free(folders[i]);
     }
-    free(folder);
     if (stat(f->path, &status) == 0) {
         s.log_size = status.st_size;
         s.device = status.st_dev;
@@ -70,8 +45,10 @@ static struct folder_stamp take_stamp(const struct follow *fo, const struct foll
 
 static bool has_same_folders(const struct folder_stamp *a, const struct folder_stamp *b)
 {
-    return a->folder_ns == b->folder_ns && a->folder_ns >= 0 && a->olddir_ns == b->olddir_ns &&
-           a->olddir_ns >= 0;
+    bool are_same = true;
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++)
+        are_same = are_same && a->folder_ns[i] == b->folder_ns[i] && a->folder_ns[i] >= 0;
+    return are_same;
 }
 
 static bool is_same_stamp(const struct folder_stamp *a, const struct folder_stamp *b)
@@ -92,17 +69,40 @@ bool follow_need_known(struct follow *fo, struct err *e)
     return true;
 }
 
+/* May a survey find something new? The signs of change are compared by `is_same`. */
+static bool has_news(const struct follow *fo, const struct followed *f,
+                     bool (*is_same)(const struct folder_stamp *, const struct folder_stamp *))
+{
+    struct folder_stamp now = take_stamp(fo, f);
+    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
+    return has_grown || is_due || !is_same(&now, &f->stamp);
+}
+
+/* Has another log a file open that the store knows, or will, by this name? */
+static bool is_name_open(void *context, const char *source)
+{
+    const struct follow *fo = context;
+    bool is = false;
+    for (size_t i = 0; i < fo->count && !is; i++)
+        is = fo->list[i]->source.reader != NULL && strcmp(fo->list[i]->source.range.source, source) == 0;
+    return is;
+}
+
 static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
 {
     const struct survey_log log = {.path = f->path,
                                    .olddir = f->of->config->olddir,
                                    .is_log = follow_has_log,
+                                   .is_name_open = is_name_open,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
     f->stamp = take_stamp(fo, f);
     f->looked_ms = follow_now_ms(fo);
+    if (f->before != NULL)
+        f->before_size = input_raw_size(f->before);
     if (!follow_need_known(fo, e))
         return false;
     return survey_look(&f->survey, &log, &fo->known, a, e);
@@ -143,7 +143,7 @@ static void tell_gap(struct follow *fo, struct followed *f)
     fo->lost++;
 }
 
-/* Has a file been missing for a while? Another rename may be all that is under way. */
+/* Has a file been missing for a while? At first it may only be renamed. */
 static bool has_lasted(const struct follow *fo, struct followed *f)
 {
     int64_t now_ms = follow_now_ms(fo);
@@ -225,8 +225,8 @@ static struct source_options options_of(const struct follow *fo, const struct fo
                                    .stop = followed_is_stdin(f) ? fo->engine->options.service->stop : NULL};
 }
 
-/* Open standard input, or a pipe by its name. A stream has no content yet that could identify it: each
- * is a new source. A regular file (`tallyd run <FILE`) is recognised by its content. */
+/* Open standard input, or a pipe by its name. Standard input is a new source each time, since it may have
+ * no byte yet. But a regular file (`tallyd run <FILE`) is recognised by its content, as is a named pipe. */
 static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
 {
     struct stat status;
@@ -246,38 +246,21 @@ static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
     return true;
 }
 
-/* Two logs that begin alike are opened in one moment: the store has neither name yet. */
-static void make_name_unique(const struct follow *fo, const struct followed *f, struct range *r)
-{
-    char id[IDENTITY_TEXT_BYTES];
-    struct identity ignored;
-    int n = 2;
-    snprintf(id, sizeof id, "%.*s", (int)strcspn(r->source, "~"), r->source);
-    ASSERT(identity_parse(slice_text(id), &ignored));
-    for (size_t i = 0; i < fo->count; i++) {
-        const struct followed *other = fo->list[i];
-        if (other == f || other->source.reader == NULL || strcmp(other->source.range.source, r->source) != 0)
-            continue;
-        do
-            snprintf(r->source, sizeof r->source, "%s~%d", id, n++);
-        while (known_find(&fo->known, r->source) != NULL);
-        i = (size_t)-1; /* from the beginning: another log may have this name */
-    }
-}
-
+/* Is the file that was opened another log's, too? Then `e` says so. */
 static bool is_one_file(const struct follow *fo, const struct followed *f, struct err *e)
 {
     for (size_t i = 0; i < fo->count; i++) {
         const struct followed *other = fo->list[i];
-        if (other != f && other->source.in != NULL && input_is_same(other->source.in, f->source.in))
+        if (other != f && other->source.in != NULL &&
+            input_is(other->source.in, f->answer.device, f->answer.inode))
             return !err_set(e, EX_CONFIG, "%s and %s are one file: name it once", other->range.label,
                             f->path);
     }
     return false;
 }
 
-/* Has a new file still the first bytes that it had? A known one has: its bytes before the position were
- * compared. */
+/* Does a new file still begin as the survey found it? Opening a known one has compared the bytes before its
+ * position. */
 static bool begins_as_found(const struct followed *f, const struct survey_answer *a)
 {
     struct slice head;
@@ -292,18 +275,15 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
     struct survey_answer *a = &f->answer;
     const struct source_options options = options_of(fo, f);
     struct err raced;
-    if (!a->is_known)
-        make_name_unique(fo, f, &a->range);
     if (!source_open_at(&f->source, a->path, &a->range, &options, &raced))
         return true;
     if (!input_is(f->source.in, a->device, a->inode) || !begins_as_found(f, a)) {
         source_close(&f->source);
         return true;
     }
-    if (is_one_file(fo, f,
-                    e)) { /* a log that was renamed to another one that is listed is read there first */
+    if (is_one_file(fo, f, e)) {
         source_close(&f->source);
-        return f->is_listed;
+        return f->is_listed; /* a log that was renamed to another listed one is read there first */
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
     warn_of_unreadable(f);
@@ -325,16 +305,10 @@ static bool may_read(struct followed *f, struct err *e)
 
 static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 {
-    struct folder_stamp now = take_stamp(fo, f);
-    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
-    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
-    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_grown && !is_due &&
-        is_same_stamp(&now, &f->stamp)) {
+    if (f->has_looked && f->answer.what == SURVEY_NOTHING && !has_news(fo, f, is_same_stamp)) {
         warn_of_missing(f);
         return true;
     }
-    if (f->before != NULL)
-        f->before_size = input_raw_size(f->before);
     survey_answer_fini(&f->answer);
     if (!look(fo, f, &f->answer, e))
         return false;
@@ -397,9 +371,9 @@ static void tell_damaged(struct follow *fo, const struct followed *f)
 {
     char file[LOG_QUOTE_BYTES], label[LOG_QUOTE_BYTES];
     log_error("file_lost",
-              "source=%s id=%s counted_to=%" PRId64
-              " file=%s error=\"it is damaged, or cut off: its later lines "
-              "are lost\" next=\"counting goes on; import a good copy: only what is missing is counted\"",
+              "source=%s id=%s counted_to=%" PRId64 " file=%s "
+              "error=\"it is damaged, or cut off: its later lines are lost\" "
+              "next=\"counting goes on; import a good copy: only what is missing is counted\"",
               log_quote(f->path, label), f->range.source, f->range.to, log_quote(f->answer.path, file));
     fo->lost++;
 }
@@ -438,19 +412,15 @@ void followed_close(struct follow *fo, struct followed *f)
 bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
 {
     struct survey_answer a = {0};
-    struct folder_stamp now = take_stamp(fo, f);
-    bool has_grown = f->before != NULL && input_raw_size(f->before) > f->before_size;
+    bool must_look = has_news(fo, f, has_same_folders);
     f->look_ms = follow_now_ms(fo) + LOOK_BACK_MS;
     if (f->before != NULL && f->look_ms - f->before_ms > BEFORE_MS) {
         input_close(f->before);
         f->before = NULL;
     }
-    bool is_due = follow_now_ms(fo) - f->looked_ms >= LOOK_ANYWAY_MS;
-    if (!has_grown && !is_due && has_same_folders(&now, &f->stamp))
+    if (!must_look)
         return true;
     bool good = look(fo, f, &a, e);
-    if (f->before != NULL)
-        f->before_size = input_raw_size(f->before);
     if (good && a.what == SURVEY_ROTATED && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);

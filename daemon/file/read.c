@@ -89,8 +89,11 @@ void follow_fini_feed(struct follow *fo)
     free(fo->sealed);
 }
 
+/* Put a range into the open batch, which begins with its first one. */
 static size_t put_range(struct follow *fo, const struct range *r, struct followed *of)
 {
+    if (fo->feed.open.range_count == 0)
+        feed_begin(&fo->feed, follow_now_ms(fo));
     size_t index = feed_add_range(&fo->feed, r);
     fo->open = xgrow(fo->open, &fo->open_capacity, index + 1, sizeof(struct followed *));
     fo->open[index] = of;
@@ -123,8 +126,8 @@ static void add_range(struct follow *fo, struct followed *f)
         return;
     put_ends(fo, f);
     f->range.from = f->range.to;
-    range_set_latest(&f->range, &f->latest, fo->feed.lane.latest_ms);
     f->index = put_range(fo, &f->range, f);
+    range_set_latest(&fo->feed.open.ranges[f->index], &f->latest, fo->feed.lane.latest_ms);
     f->pending++;
     f->is_in_batch = true;
     f->range.state = RANGE_UNCHANGED;
@@ -157,8 +160,6 @@ static void advance(struct follow *fo, struct followed *f)
 static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
 {
     struct shard *shard = fo->feed.lane.shard;
-    if (fo->feed.open.range_count == 0)
-        feed_begin(&fo->feed, at_ms);
     add_range(fo, f);
     fo->current = f;
     shard_set_raw(shard, &f->of->config->raw, &f->range);
@@ -202,12 +203,11 @@ static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
     return at_ms - since_ms >= RENAMED_QUIET_MS || at_ms - f->renamed_ms >= RENAMED_MAX_MS;
 }
 
-/* A line feed of a line that was counted before may be all that is left: it has its range, too. */
-static void leave(struct follow *fo, struct followed *f, int64_t at_ms, enum followed_state state)
+/* Leave a file. Its last byte may be the line feed of a line that was counted: that belongs to a range,
+ * too. */
+static void leave(struct follow *fo, struct followed *f, enum followed_state state)
 {
     if (reader_offset(f->source.reader) > f->range.to) {
-        if (fo->feed.open.range_count == 0)
-            feed_begin(&fo->feed, at_ms);
         add_range(fo, f);
         advance(fo, f);
     }
@@ -235,8 +235,6 @@ static void put_new(struct follow *fo, struct followed *f)
 {
     if (f->range.state == RANGE_UNCHANGED || f->is_in_batch || f->answer.what == SURVEY_NOTHING)
         return;
-    if (fo->feed.open.range_count == 0)
-        feed_begin(&fo->feed, follow_now_ms(fo));
     add_range(fo, f);
     advance(fo, f);
 }
@@ -247,7 +245,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
     struct err e;
     if (f->must_turn) {
         f->has_turned = true;
-        leave(fo, f, follow_now_ms(fo), FOLLOWED_LEFT);
+        leave(fo, f, FOLLOWED_LEFT);
         return true;
     }
     if (fo->has_ends && !f->is_in_batch && has_range_of(fo, f->source.range.source))
@@ -265,16 +263,16 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_END:
             if (followed_is_stdin(f))
-                leave(fo, f, at_ms, FOLLOWED_ENDED);
+                leave(fo, f, FOLLOWED_ENDED);
             else if (is_left(fo, f, at_ms))
-                leave(fo, f, at_ms, FOLLOWED_LEFT);
+                leave(fo, f, FOLLOWED_LEFT);
             else
                 tell_caught_up(f);
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_FAILED:
             f->is_damaged = e.code == EX_DATAERR && f->answer.what == SURVEY_ROTATED;
             if (f->is_damaged)
-                leave(fo, f, at_ms, FOLLOWED_LEFT);
+                leave(fo, f, FOLLOWED_LEFT);
             else if (!e.retryable || !follow_is_ending(fo)) /* else the stop interrupted it */
                 follow_fail(fo, &e);
             return true;
@@ -306,11 +304,9 @@ static void take_list(struct follow *fo)
     pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
 }
 
-/* Put the ends of files into a batch, after which nothing comes. */
+/* Put the ends of files into a batch although no file comes after them. */
 static void put_endings(struct follow *fo, struct followed *f)
 {
-    if (fo->feed.open.range_count == 0)
-        feed_begin(&fo->feed, follow_now_ms(fo));
     put_ends(fo, f);
     followed_set_state(fo, f, FOLLOWED_CLOSED);
 }

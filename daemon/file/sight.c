@@ -1,5 +1,5 @@
 /* Which files of a log are there, and which known file is each? */
-#include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "daemon/file/survey_internal.h"
 #include "ingest/file/input_unpack.h"
@@ -11,13 +11,13 @@
 
 /* ---- which file is it? */
 
-/* Is it another log, or the position of one? Its files may begin as this one's do. */
+/* Is it the path of another log? That log's files may begin as this one's do. */
 static bool is_another(const struct look *l, const char *path)
 {
     return strcmp(path, l->log->path) != 0 && l->log->is_log(l->log->context, path);
 }
 
-/* Has the file the bytes before the position that were counted? *has_more: there are more behind it. */
+/* Does the file have the bytes that were counted? *has_more: it has others behind them. */
 static bool continues(const struct family_file *file, const struct known_file *f, struct reader *rd,
                       bool *has_more)
 {
@@ -40,7 +40,7 @@ static bool continues(const struct family_file *file, const struct known_file *f
     return true;
 }
 
-/* Is the file this known one? It begins as that. */
+/* Is it this known file? Pre: it begins as that. */
 static bool is_it(const struct look *l, struct sighting *s, const struct known_file *f, bool *has_more)
 {
     struct err ignored;
@@ -63,7 +63,7 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
     return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
 }
 
-/* Has the path, under which a known file was counted, a file that begins so? */
+/* Is a file that begins as this known one still at the path under which that was counted? */
 static bool is_still_there(const struct known_file *f)
 {
     char head[IDENTITY_PREFIX_BYTES_MAX];
@@ -81,7 +81,7 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
     bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
     bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
-    if (is_others_host || (begins_so && !is_own && is_another(l, f->range.label) && is_still_there(f)))
+    if (is_others_host || (begins_so && is_another(l, f->range.label) && is_still_there(f)))
         return;
     if (begins_so && is_it(l, s, f, &has_more)) {
         if (s->known != NULL && s->known->range.to > f->range.to)
@@ -170,20 +170,19 @@ static bool begin_alike(const struct sighting *a, const struct sighting *b)
     return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
 }
 
-/* Two files that differ continue one known file: of that only a header was counted that many have. The
- * one that ends where it does is it, else the older one. */
+/* Two different files may continue one known file, if only a header was counted that both have. The one that
+ * ends at the position is the known file, else the older one. */
 static void resolve(struct sighting *older, struct sighting *newer)
 {
     if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
         return;
     struct sighting *other = older->has_more && !newer->has_more ? older : newer;
-    other->alike = other->known;
     other->known = NULL;
     other->has_more = true;
 }
 
-/* A file that has ended is not the log, although the log has the same bytes until now, if it is there
- * besides. */
+/* If an ended file is there under another name, the log is a new file, although it has the same bytes until
+ * now. */
 static void resolve_log(struct look *l)
 {
     const struct known_file *f = l->at_path.known;
@@ -192,7 +191,6 @@ static void resolve_log(struct look *l)
         if (l->rotated[i].known != f)
             continue;
         l->at_path.known = NULL;
-        l->at_path.has_more = true;
         return;
     }
 }
@@ -219,8 +217,8 @@ void look_add(struct look *l, struct family_file *f)
     l->count++;
 }
 
-/* The file that is held open, unless it is listed, perhaps packed. Without a name only its time says
- * when it was written. */
+/* Add the file that is held open, unless it is listed, perhaps packed. It has no name, so its time is its
+ * place in the order. */
 static void sight_held(struct look *l)
 {
     char path[64];
@@ -233,24 +231,20 @@ static void sight_held(struct look *l)
                                .inode = status.st_ino,
                                .size = status.st_size,
                                .number = -1,
-                               .changed_ns =
-                                   status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
+                               .changed_ns = clock_ns(status.st_mtim)};
     bool is_listed = look_is_log(l, &file);
     look_add(l, &file);
-    struct sighting held = l->rotated[l->count - 1];
     size_t at = l->count - 1;
-    for (size_t i = 0; i + 1 < l->count && !is_listed; i++)
+    struct sighting held = l->rotated[at];
+    for (size_t i = 0; i < at && !is_listed; i++)
         is_listed = begin_alike(&l->rotated[i], &held);
-    while (at > 0 && l->rotated[at - 1].file.changed_ns > held.file.changed_ns) {
-        l->rotated[at] = l->rotated[at - 1];
-        at--;
-    }
-    l->rotated[at] = held;
-    if (!is_listed)
+    if (is_listed) {
+        sighting_fini(&l->rotated[--l->count]);
         return;
-    sighting_fini(&l->rotated[at]);
-    memmove(l->rotated + at, l->rotated + at + 1, (l->count - 1 - at) * sizeof held);
-    l->count--;
+    }
+    for (; at > 0 && l->rotated[at - 1].file.changed_ns > held.file.changed_ns; at--)
+        l->rotated[at] = l->rotated[at - 1];
+    l->rotated[at] = held;
 }
 
 bool look_sight(struct look *l, struct err *e)

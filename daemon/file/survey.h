@@ -9,14 +9,14 @@
  *
  * Alike   : a file is a known one if it begins as that (known.h), is no shorter than the position, and has
  *           the same bytes before it. A rotated file that is shorter but begins with the same
- *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end. If several that differ are
- *           alike, only a header was counted, which all have: the oldest is the known one. Files of the
- *           same bytes are one.
+ *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end. If several
+ *           different files are alike, only a header that they share was counted: the oldest is the known
+ *           one. Files of the same bytes are one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
  *           changed after the log was last counted. Older ones are history from before tallyd: import them.
- * Ended   : the file that was followed before is ended when its successor begins: in the same batch, so that
- *           whatever happens before, the store has a file from which to look on.
+ * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
+ *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
  *           `olddir`; or a number between it and the next one is missing; or it was read to its end and is
  *           gone, and the next one was not seen in its place. Files that come and go while nobody looks,
@@ -38,6 +38,8 @@ struct survey_log {
     const char *path;                                /* absolute */
     const char *olddir;                              /* NULL: none */
     bool (*is_log)(void *context, const char *path); /* paths of logs: others' files are not this one's */
+    bool (*is_name_open)(void *context,
+                         const char *source); /* an open file has it, but perhaps not the store */
     void *context;
     int64_t host;
     int64_t future_max_ms;
@@ -82,7 +84,7 @@ struct survey_answer {
     bool has_gap;  /* files came before it, and went unseen, after the source that is named here */
     char gap_after[RANGE_SOURCE_BYTES];
     struct identity head; /* of its first bytes */
-    size_t unreadable;    /* number of files that cannot be read; `why` says what of the first */
+    size_t unreadable;    /* number of files that cannot be read; `why` is the first one's error */
     struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */
     struct err why;
     struct range *endings; /* files that end as this one begins; NOTHING: that have ended, and are gone */

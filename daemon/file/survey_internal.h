@@ -19,14 +19,14 @@ struct sighting {
     struct known_file *known; /* NULL: never seen */
     struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
     bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
-    bool has_more;            /* it has bytes that were not counted */
+    bool has_more;            /* it has bytes that were not counted; of a rotated file */
 };
 
 struct look {
     struct survey *survey;
     const struct survey_log *log;
     const struct known *known;
-    struct sighting *rotated; /* oldest first */
+    struct sighting *rotated; /* oldest first; behind them those that were found under any name */
     size_t count, capacity;
     struct sighting at_path; /* the log itself; without a path if there is none */
     int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
@@ -40,7 +40,7 @@ bool look_sight(struct look *l, struct err *e) MUST_CHECK;
 void look_add(struct look *l, struct family_file *file);
 /* Is it the log itself, or another one? */
 bool look_is_log(const struct look *l, const struct family_file *file);
-/* What this process knows of the end of a followed file; RANGE_UNCHANGED: nothing. */
+/* The end of a followed file, if this process has noted one; else RANGE_UNCHANGED. */
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f);
 void look_fini(struct look *l);
 void sighting_fini(struct sighting *s);

@@ -1,6 +1,7 @@
 #include "ingest/file/family.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -133,23 +134,22 @@ struct listing {
     bool takes_all; /* files of any name */
 };
 
-static char *join(struct slice folder, const char *name)
+static char *join(const char *folder, const char *name)
 {
     struct text path = {0};
-    text_add(&path, folder.ptr, folder.len);
-    text_putc(&path, '/');
-    text_puts(&path, name);
+    text_printf(&path, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", name);
     return path.ptr;
 }
 
-/* Where the log lies, without the slash behind it. */
-static struct slice folder_of(const char *path)
+void family_folders(const char *path, const char *olddir, char *folders[FAMILY_FOLDERS])
 {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? slice_text(".") : slice_of(path, (size_t)(slash - path));
+    size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    folders[0] = len == 0 ? xstrdup(".") : xstrndup(path, len);
+    folders[1] = olddir == NULL ? NULL : olddir[0] == '/' ? xstrdup(olddir) : join(folders[0], olddir);
 }
 
-static void add_file(struct listing *l, struct slice folder, const char *name)
+static void add_file(struct listing *l, const char *folder, const char *name)
 {
     struct stat status;
     struct slice bare = slice_text(name);
@@ -164,42 +164,36 @@ static void add_file(struct listing *l, struct slice folder, const char *name)
     }
     l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
     struct aged *a = &l->list[l->count++];
-    *a = (struct aged){
-        .file = {.path = path,
-                 .device = status.st_dev,
-                 .inode = status.st_ino,
-                 .size = status.st_size,
-                 .changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec,
-                 .is_packed = take_packing(&bare)}};
+    *a = (struct aged){.file = {.path = path,
+                                .device = status.st_dev,
+                                .inode = status.st_ino,
+                                .size = status.st_size,
+                                .changed_ns = clock_ns(status.st_mtim),
+                                .is_packed = take_packing(&bare)}};
     set_age(a, mark);
 }
 
-static bool read_folder(struct listing *l, struct slice folder, struct err *e)
+static bool read_folder(struct listing *l, const char *folder, struct err *e)
 {
-    struct text path = {0};
-    text_add(&path, folder.len > 0 ? folder.ptr : "/", folder.len > 0 ? folder.len : 1);
-    DIR *dir = opendir(path.ptr);
+    DIR *dir = opendir(folder);
     int why = errno;
-    if (dir == NULL) {
-        err_set(e,
-                why == EACCES                     ? EX_NOPERM
-                : why == ENOENT || why == ENOTDIR ? EX_NOINPUT
-                                                  : EX_IOERR,
-                "cannot read the folder %s: %s", path.ptr, strerror(why));
-        text_fini(&path);
-        return false;
-    }
+    bool is_missing = why == ENOENT || why == ENOTDIR;
+    if (dir == NULL)
+        return err_set(e,
+                       why == EACCES ? EX_NOPERM
+                       : is_missing  ? EX_NOINPUT
+                                     : EX_IOERR,
+                       "cannot read the folder %s: %s", folder, strerror(why));
     bool good = true;
     for (struct dirent *entry; good && (entry = readdir(dir)) != NULL;) {
         if (entry->d_type == DT_DIR || slice_equal(slice_text(entry->d_name), l->base))
             continue;
         add_file(l, folder, entry->d_name);
         good = l->takes_all || l->count <= FAMILY_FILES_MAX ||
-               err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones",
-                       path.ptr, FAMILY_FILES_MAX);
+               err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones", folder,
+                       FAMILY_FILES_MAX);
     }
     closedir(dir);
-    text_fini(&path);
     return good;
 }
 
@@ -239,13 +233,13 @@ static bool list_files(struct family *f, const char *path, const char *olddir, b
 {
     const char *slash = strrchr(path, '/');
     struct listing l = {.base = slice_text(slash != NULL ? slash + 1 : path), .takes_all = takes_all};
-    struct slice folder = folder_of(path);
+    char *folders[FAMILY_FOLDERS];
+    bool good = true;
     *f = (struct family){0};
-    bool good = read_folder(&l, folder, e);
-    if (good && olddir != NULL) {
-        char *other = olddir[0] == '/' ? xstrdup(olddir) : join(folder, olddir);
-        good = read_folder(&l, slice_text(other), e);
-        free(other);
+    family_folders(path, olddir, folders);
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++) {
+        good = good && (folders[i] == NULL || read_folder(&l, folders[i], e));
+        free(folders[i]);
     }
     if (good)
         take_files(f, &l);

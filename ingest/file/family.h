@@ -37,6 +37,9 @@ struct family {
     size_t count, capacity;
 };
 
+/* The folders of the log at `path`: its own, and `olddir`, each to be freed; NULL: none. */
+#define FAMILY_FOLDERS 2
+void family_folders(const char *path, const char *olddir, char *folders[FAMILY_FOLDERS]);
 /* Is `name` that of a rotated file of the log `base`? Both without folders. */
 bool family_has(struct slice base, struct slice name);
 /* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one

@@ -1,5 +1,6 @@
 #include "ingest/file/input.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "ingest/file/input_unpack.h"
 
@@ -190,8 +191,9 @@ static bool compare_before(const struct input *in, int64_t position, size_t want
     return n >= 0 || fail_read(in, position, e);
 }
 
-/* Read on. What is read counts only if the bytes before it are the same as before: as many as were read,
- * or all that are known, if the end was reached before. */
+/* Read more bytes, and check that the bytes before them are those that were read: a truncated file has
+ * others. As many are compared as were read, or all that were kept if the last read found the end. If
+ * they differ, nothing is delivered. */
 static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, struct err *e)
 {
     int64_t from = in->raw_position;
@@ -295,13 +297,6 @@ void input_stop_by(struct input *in, const atomic_bool *stop)
     in->stop = stop;
 }
 
-bool input_is_same(const struct input *a, const struct input *b)
-{
-    struct stat one, other;
-    return fstat(a->fd, &one) == 0 && fstat(b->fd, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
 bool input_is(const struct input *in, dev_t device, ino_t inode)
 {
     struct stat own;
@@ -311,7 +306,7 @@ bool input_is(const struct input *in, dev_t device, ino_t inode)
 int64_t input_changed_ms(const struct input *in)
 {
     struct stat own;
-    return fstat(in->fd, &own) == 0 ? own.st_mtim.tv_sec * INT64_C(1000) + own.st_mtim.tv_nsec / 1000000 : 0;
+    return fstat(in->fd, &own) == 0 ? clock_ns(own.st_mtim) / 1000000 : 0;
 }
 
 size_t input_head(const struct input *in, char *buf, size_t capacity)

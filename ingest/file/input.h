@@ -52,8 +52,6 @@ int64_t input_raw_size(const struct input *in);
 /* Is it a plain regular file, so that reading again after the end may bring more? Known after the first
  * read. */
 bool input_can_grow(const struct input *in);
-/* Are they the same file, perhaps under two names? */
-bool input_is_same(const struct input *a, const struct input *b);
 /* Is it this file? */
 bool input_is(const struct input *in, dev_t device, ino_t inode);
 /* Wall-clock time of its last change, in ms. */

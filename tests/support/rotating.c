@@ -18,6 +18,12 @@ static bool is_log(void *context, const char *path)
     return strcmp(path, k->path) == 0 || strcmp(path, k->other_log) == 0;
 }
 
+static bool is_name_open(void *context, const char *source)
+{
+    struct rotating *k = context;
+    return strcmp(source, k->open_name) == 0;
+}
+
 void rotating_begin(struct rotating *k)
 {
     struct err e;
@@ -29,6 +35,7 @@ void rotating_begin(struct rotating *k)
     snprintf(k->other_log, sizeof k->other_log, "%s", scratch_path(&k->scratch, "access.log.7"));
     k->log = (struct survey_log){.path = k->path,
                                  .is_log = is_log,
+                                 .is_name_open = is_name_open,
                                  .context = k,
                                  .host = HOST,
                                  .future_max_ms = FUTURE_MAX_MS,
@@ -107,6 +114,8 @@ void rotating_apply(struct rotating *k, struct counted c)
     if (c.state != RANGE_UNCHANGED)
         source_set_head(r, identity_of(slice_of(t.ptr, t.len)));
     ASSERT(store_apply(k->store, batch, &e));
+    if (c.noted != RANGE_UNCHANGED)
+        survey_note_end(&k->survey, r->source, c.noted);
     batcher_free(b);
     text_fini(&t);
 }

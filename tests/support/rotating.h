@@ -29,6 +29,8 @@
 #define ENDED    .state = RANGE_ENDED, .host = HOST
 #define GONE     .state = RANGE_LOST, .host = HOST
 #define IMPORTED .state = RANGE_UNCHANGED
+#define READ     FOLLOWED, .noted = RANGE_ENDED
+#define MISSED   FOLLOWED, .noted = RANGE_LOST
 
 /* A file. Packed by gzip if its name ends in .gz. */
 struct place {
@@ -44,8 +46,9 @@ struct counted {
     enum range_state state;
     const char *label; /* NULL: the log's path; else a name in the same folder */
     int64_t host;
-    int seen;    /* number of lines when it was first seen; 0: as many as counted */
-    int age_min; /* minutes since its last batch */
+    int seen;               /* number of lines when it was first seen; 0: as many as counted */
+    int age_min;            /* minutes since its last batch */
+    enum range_state noted; /* its end, which the store does not have yet */
 };
 
 struct rotating {
@@ -57,6 +60,7 @@ struct rotating {
     struct survey_log log;
     struct survey_answer answer;
     char path[512], other_log[512];
+    char open_name[RANGE_SOURCE_BYTES]; /* the name of another log's open file */
     struct text said;
 };
 

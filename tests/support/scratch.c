@@ -36,6 +36,22 @@ void scratch_remove(struct scratch *s)
     ASSERT(rmdir(s->dir) == 0);
 }
 
+struct scratch scratch_own;
+
+int scratch_set_up(void **state)
+{
+    (void)state;
+    scratch_make(&scratch_own);
+    return 0;
+}
+
+int scratch_tear_down(void **state)
+{
+    (void)state;
+    scratch_remove(&scratch_own);
+    return 0;
+}
+
 const char *scratch_path(const struct scratch *s, const char *name)
 {
     static char paths[4][512];

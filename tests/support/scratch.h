@@ -13,6 +13,10 @@ struct scratch {
 void scratch_make(struct scratch *s);
 /* Removes the directory and all in it. */
 void scratch_remove(struct scratch *s);
+/* A directory for each test of a program, or for all: cmocka's set-up and tear-down. They ignore *state. */
+extern struct scratch scratch_own;
+int scratch_set_up(void **state);
+int scratch_tear_down(void **state);
 /* The path of a file in it; a static buffer, good for the next four calls. */
 const char *scratch_path(const struct scratch *s, const char *name);
 

@@ -1,5 +1,6 @@
 #include "config/config_read.h"
 #include "config/keys.h"
+#include "tests/support/configs.h"
 #include "tests/support/fixture.h"
 
 #include <setjmp.h>
@@ -14,17 +15,6 @@
 static struct config *parse(const char *yaml, struct text *problems)
 {
     return config_parse(slice_text(yaml), "f.yaml", problems);
-}
-
-static void expect_problems(const char *yaml, const char *wanted)
-{
-    struct text problems = {0};
-    struct config *c = parse(yaml, &problems);
-    if (c != NULL)
-        fail_msg("%s\nmust not be good", yaml);
-    if (strcmp(problems.ptr, wanted) != 0)
-        fail_msg("%s\nsays   %s\nwanted %s", yaml, problems.ptr, wanted);
-    text_fini(&problems);
 }
 
 static void expect_decode(const struct decode *d, const char *steps)
@@ -117,8 +107,7 @@ static void test_config_reads_every_kind(void **state)
 
 #define SECTIONS "sections such as `store: {url: \"sqlite:tallyd.db\"}`\n"
 
-/* A file, and all that it is told. */
-static const char *const bad_files[][2] = {
+static const struct bad_config bad_files[] = {
     /* the document */
     {"", "f.yaml:1:1: found an empty file, expected " SECTIONS},
     {"# nothing\n", "f.yaml:1:1: found an empty file, expected " SECTIONS},
@@ -261,8 +250,7 @@ static void test_config_says_what_is_wrong(void **state)
     (void)state;
     setenv("TALLYD_SECRET", "hunter2", 1);
     unsetenv("TALLYD_UNSET");
-    for (size_t i = 0; i < COUNT_OF(bad_files); i++)
-        expect_problems(bad_files[i][0], bad_files[i][1]);
+    expect_all_problems(bad_files, COUNT_OF(bad_files));
 }
 
 static void test_config_says_all_at_once(void **state)
@@ -314,13 +302,6 @@ static void test_config_bounds_its_problems_and_its_input(void **state)
     assert_string_equal(problems.ptr, "f.yaml:1:1: found more than 1048576 bytes, expected a smaller file\n");
     text_fini(&problems);
     text_fini(&yaml);
-}
-
-static char *print(const struct config *c)
-{
-    struct text out = {0};
-    config_print(c, &out);
-    return out.ptr;
 }
 
 static void expect_same_text(const char *a, const char *b)
@@ -386,14 +367,9 @@ static void expect_same(const struct config *a, const struct config *b)
 /* What is printed reads back to the same. */
 static void expect_round_trip(const struct config *c)
 {
-    char *once = print(c);
-    struct config *again = fixture_config(once);
-    char *twice = print(again);
+    struct config *again = config_again(c);
     expect_same(c, again);
-    assert_string_equal(once, twice);
     config_free(again);
-    free(once);
-    free(twice);
 }
 
 static void test_config_print_reads_back(void **state)
@@ -497,7 +473,7 @@ static void test_config_secrets_stay_out_of_what_is_printed(void **state)
     assert_string_equal(c->sources[0].path, "/secret/place/x.warn");
     assert_string_equal(c->store.url, "sqlite:/secret/file.db");
     assert_int_equal(c->log.level, LOG_LEVEL_WARN);
-    char *printed = print(c);
+    char *printed = config_printed(c);
     assert_null(strstr(printed, "/secret"));
     assert_non_null(strstr(printed, "    path: \"${TALLYD_SECRET}/x.${TALLYD_LEVEL}\"\n"));
     assert_non_null(strstr(printed, "  level: \"${TALLYD_LEVEL}\"\n"));
@@ -529,7 +505,7 @@ static void test_config_set_store(void **state)
     assert_string_equal(c->store.url, "sqlite:/secret");
     assert_true(config_set_store(c, "mem:", &e));
     assert_string_equal(c->store.url, "mem:");
-    char *printed = print(c);
+    char *printed = config_printed(c);
     assert_non_null(strstr(printed, "  url: \"mem:\"\n"));
     free(printed);
     config_free(c);

@@ -1,6 +1,7 @@
 #include "config/config_read.h"
 #include "config/source_path.h"
 #include "daemon/setup.h"
+#include "tests/support/configs.h"
 #include "tests/support/fixture.h"
 #include "tests/support/scratch.h"
 
@@ -13,32 +14,16 @@
 
 #include <cmocka.h>
 
-static void expect_problems(const char *yaml, const char *wanted)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
-    if (c != NULL)
-        fail_msg("%s\nmust not be good", yaml);
-    if (strcmp(problems.ptr, wanted) != 0)
-        fail_msg("%s\nsays   %s\nwanted %s", yaml, problems.ptr, wanted);
-    text_fini(&problems);
-}
-
 /* Does `check --print` show this line, and the same for what it printed? */
 static void expect_printed(const char *yaml, const char *line)
 {
-    struct text once = {0}, twice = {0};
     struct config *c = fixture_config(yaml);
-    config_print(c, &once);
+    char *printed = config_printed(c);
+    if (strstr(printed, line) == NULL)
+        fail_msg("%s\nlacks %s", printed, line);
+    config_free(config_again(c));
     config_free(c);
-    if (strstr(once.ptr, line) == NULL)
-        fail_msg("%s\nlacks %s", once.ptr, line);
-    c = fixture_config(once.ptr);
-    config_print(c, &twice);
-    assert_string_equal(once.ptr, twice.ptr);
-    config_free(c);
-    text_fini(&once);
-    text_fini(&twice);
+    free(printed);
 }
 
 static void test_config_path_is_one_or_a_list(void **state)
@@ -81,7 +66,7 @@ static void test_config_paths_are_printed_as_they_were_read(void **state)
 static void test_config_says_what_is_wrong_with_paths(void **state)
 {
     (void)state;
-    static const char *const wrong[][2] = {
+    static const struct bad_config wrong[] = {
         {"sources: {a: {path: }}", "f.yaml:1:21: sources.a.path: found nothing, expected a path\n"},
         {"sources: {a: {path: []}}",
          "f.yaml:1:21: sources.a.path: found an empty list, expected a path, or a list of paths\n"},
@@ -109,8 +94,7 @@ static void test_config_says_what_is_wrong_with_paths(void **state)
     };
     struct text yaml = {0};
     setenv("TALLYD_LOGS", "/secret/place", 1);
-    for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        expect_problems(wrong[i][0], wrong[i][1]);
+    expect_all_problems(wrong, COUNT_OF(wrong));
     text_puts(&yaml, "sources: {a: {path: [0");
     for (int i = 1; i <= CONFIG_PATHS_MAX; i++)
         text_printf(&yaml, ",\n%d", i);

@@ -1,4 +1,5 @@
 #include "config/config_read.h"
+#include "tests/support/configs.h"
 #include "tests/support/fixture.h"
 
 #include <setjmp.h>
@@ -12,39 +13,16 @@
 
 #define CLUSTER "kafka: {brokers: \"b:9092\"}\n"
 
-static void expect_problems(const char *yaml, const char *wanted)
-{
-    struct text problems = {0};
-    struct config *c = config_parse(slice_text(yaml), "f.yaml", &problems);
-    if (c != NULL)
-        fail_msg("%s\nmust not be good", yaml);
-    if (strcmp(problems.ptr, wanted) != 0)
-        fail_msg("%s\nsays   %s\nwanted %s", yaml, problems.ptr, wanted);
-    text_fini(&problems);
-}
-
-static char *print(const struct config *c)
-{
-    struct text out = {0};
-    config_print(c, &out);
-    return out.ptr;
-}
-
 /* What is printed reads back, and prints to the same. */
 static void expect_round_trip(const struct config *c)
 {
-    char *once = print(c);
-    struct config *again = fixture_config(once);
-    char *twice = print(again);
-    assert_string_equal(once, twice);
+    struct config *again = config_again(c);
     assert_int_equal(c->source_count, again->source_count);
     for (size_t i = 0; i < c->source_count; i++) {
         assert_memory_equal(&c->sources[i].decode, &again->sources[i].decode, sizeof(struct decode));
         assert_true(c->sources[i].start_ms == again->sources[i].start_ms);
     }
     config_free(again);
-    free(once);
-    free(twice);
 }
 
 static void test_config_reads_a_topic(void **state)
@@ -96,7 +74,7 @@ static void test_config_reads_a_topic(void **state)
     config_free(c);
 }
 
-static const char *const bad_files[][2] = {
+static const struct bad_config bad_files[] = {
     /* which keys go together */
     {"sources: {a: {type: kafka}}",
      "f.yaml:1:11: sources.a: found type kafka, expected kafka.brokers to say where the cluster is\n"},
@@ -206,8 +184,7 @@ static void test_config_says_what_is_wrong_with_sources(void **state)
 {
     (void)state;
     setenv("TALLYD_SECRET", "hunter2", 1);
-    for (size_t i = 0; i < COUNT_OF(bad_files); i++)
-        expect_problems(bad_files[i][0], bad_files[i][1]);
+    expect_all_problems(bad_files, COUNT_OF(bad_files));
 }
 
 static void test_config_keeps_what_tallyd_sets_itself(void **state)
@@ -307,7 +284,7 @@ static void test_config_properties_from_elsewhere_are_never_printed(void **state
     assert_string_equal(c->kafka.properties[0].value, "geheim$${x}");
     assert_string_equal(c->kafka.properties[1].value, "rick");
     assert_string_equal(c->kafka.properties[2].value, "a${b\nc");
-    char *printed = print(c);
+    char *printed = config_printed(c);
     assert_null(strstr(printed, "geheim"));
     assert_null(strstr(printed, "rick"));
     assert_non_null(strstr(printed, "\"file:${TALLYD_TMP}/tallyd-test-"));

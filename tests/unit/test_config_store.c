@@ -1,5 +1,7 @@
 /* How the configuration says what is made ahead. */
 #include "config/config_read.h"
+#include "tests/support/configs.h"
+#include "tests/support/fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,29 +10,15 @@
 
 #include <cmocka.h>
 
-static struct config *parse(const char *yaml, struct text *problems)
-{
-    text_clear(problems);
-    return config_parse(slice_text(yaml), "f.yaml", problems);
-}
-
 static void check_good(const char *yaml, int64_t preallocate, bool zeros)
 {
-    struct text problems = {0}, printed = {0};
-    struct config *c = parse(yaml, &problems);
-    for (int round = 0; round < 2; round++) { /* as it is given, and as it is printed */
-        if (c == NULL)
-            fail_msg("%s\n%s", yaml, problems.ptr);
-        assert_int_equal(c->store.preallocate, preallocate);
-        assert_int_equal(c->store.preallocate_zeros, zeros);
-        text_clear(&printed);
-        config_print(c, &printed);
-        config_free(c);
-        c = parse(printed.ptr, &problems);
-    }
-    config_free(c);
-    text_fini(&problems);
-    text_fini(&printed);
+    struct config *given = fixture_config(yaml), *printed = config_again(given);
+    assert_int_equal(given->store.preallocate, preallocate);
+    assert_int_equal(given->store.preallocate_zeros, zeros);
+    assert_int_equal(printed->store.preallocate, preallocate);
+    assert_int_equal(printed->store.preallocate_zeros, zeros);
+    config_free(given);
+    config_free(printed);
 }
 
 static void test_what_is_made_ahead(void **state)
@@ -59,7 +47,7 @@ static void test_what_is_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct text problems = {0}, yaml = {0};
         text_printf(&yaml, "store: {%s}", bad[i][0]);
-        assert_null(parse(yaml.ptr, &problems));
+        assert_null(config_parse(text_slice(&yaml), "f.yaml", &problems));
         const char *found = strstr(problems.ptr, "found ");
         assert_non_null(found);
         assert_string_equal(found, bad[i][1]);

@@ -14,22 +14,6 @@
 
 #include <cmocka.h>
 
-static struct scratch scratch;
-
-static int setup(void **state)
-{
-    (void)state;
-    scratch_make(&scratch);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    scratch_remove(&scratch);
-    return 0;
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -84,7 +68,7 @@ static void test_names(void **state)
 /* Make a file that changed so many minutes after another. */
 static void put(const char *name, int minute)
 {
-    const char *path = scratch_path(&scratch, name);
+    const char *path = scratch_path(&scratch_own, name);
     const struct timespec times[2] = {{.tv_sec = 1795390000 + minute * 60},
                                       {.tv_sec = 1795390000 + minute * 60}};
     scratch_write(path, slice_text("line\n"));
@@ -93,13 +77,13 @@ static void put(const char *name, int minute)
 
 static void put_folder(const char *name)
 {
-    assert_int_equal(mkdir(scratch_path(&scratch, name), 0700), 0);
+    assert_int_equal(mkdir(scratch_path(&scratch_own, name), 0700), 0);
 }
 
 static void add_names(const struct family *f, struct text *names)
 {
     for (size_t i = 0; i < f->count; i++)
-        text_printf(names, "%s%s", i > 0 ? " " : "", f->files[i].path + strlen(scratch.dir) + 1);
+        text_printf(names, "%s%s", i > 0 ? " " : "", f->files[i].path + strlen(scratch_own.dir) + 1);
 }
 
 /* The rotated files of access.log are these, in this order. */
@@ -108,7 +92,7 @@ static void assert_listed(const char *olddir, const char *expected)
     struct err e;
     struct family f;
     struct text names = {0};
-    if (!family_list(&f, scratch_path(&scratch, "access.log"), olddir, &e))
+    if (!family_list(&f, scratch_path(&scratch_own, "access.log"), olddir, &e))
         fail_msg("%s", e.text);
     add_names(&f, &names);
     assert_string_equal(names.ptr != NULL ? names.ptr : "", expected);
@@ -178,7 +162,7 @@ static void test_a_file_that_is_being_packed_is_listed_once(void **state)
     put("access.log.1.gz", 2);
     put("access.log.1.xz", 2);
     assert_listed(NULL, "access.log.2.gz access.log.1");
-    assert_true(family_list(&f, scratch_path(&scratch, "access.log"), NULL, &e));
+    assert_true(family_list(&f, scratch_path(&scratch_own, "access.log"), NULL, &e));
     assert_true(f.files[0].is_packed);
     assert_false(f.files[1].is_packed);
     family_fini(&f);
@@ -191,7 +175,7 @@ static void test_a_file_is_described(void **state)
     struct family f;
     struct stat status;
     put("access.log.1", 1);
-    assert_true(family_list(&f, scratch_path(&scratch, "access.log"), NULL, &e));
+    assert_true(family_list(&f, scratch_path(&scratch_own, "access.log"), NULL, &e));
     assert_int_equal(f.count, 1);
     assert_int_equal(stat(f.files[0].path, &status), 0);
     assert_int_equal(f.files[0].device, status.st_dev);
@@ -205,8 +189,8 @@ static void test_only_files_are_listed(void **state)
 {
     (void)state;
     put_folder("access.log.1");
-    assert_int_equal(mkfifo(scratch_path(&scratch, "access.log.2"), 0600), 0);
-    assert_int_equal(symlink("nowhere", scratch_path(&scratch, "access.log.3")), 0);
+    assert_int_equal(mkfifo(scratch_path(&scratch_own, "access.log.2"), 0600), 0);
+    assert_int_equal(symlink("nowhere", scratch_path(&scratch_own, "access.log.3")), 0);
     put("access.log.4", 0);
     assert_listed(NULL, "access.log.4");
 }
@@ -223,7 +207,7 @@ static void test_olddir_is_listed_beside_the_folder(void **state)
     put("access.log.3", 1);
     assert_listed(NULL, "access.log.3");
     assert_listed("old", "access.log.3 old/access.log.2 old/access.log.1");
-    assert_listed(scratch_path(&scratch, "old"), "access.log.3 old/access.log.2 old/access.log.1");
+    assert_listed(scratch_path(&scratch_own, "old"), "access.log.3 old/access.log.2 old/access.log.1");
 }
 
 static void test_all_files_are_listed_whatever_their_names(void **state)
@@ -236,7 +220,7 @@ static void test_all_files_are_listed_whatever_their_names(void **state)
     put("access.log", 3);
     put("kept.txt", 1);
     put("old/moved", 2);
-    assert_true(family_list_all(&f, scratch_path(&scratch, "access.log"), "old", &e));
+    assert_true(family_list_all(&f, scratch_path(&scratch_own, "access.log"), "old", &e));
     add_names(&f, &names);
     assert_string_equal(names.ptr, "kept.txt old/moved");
     text_fini(&names);
@@ -249,26 +233,26 @@ static void test_a_folder_that_cannot_be_read_is_an_error(void **state)
     (void)state;
     struct err e = {0};
     struct family f;
-    assert_false(family_list(&f, scratch_path(&scratch, "gone/access.log"), NULL, &e));
+    assert_false(family_list(&f, scratch_path(&scratch_own, "gone/access.log"), NULL, &e));
     assert_int_equal(e.code, EX_NOINPUT);
-    assert_non_null(strstr(e.text, scratch_path(&scratch, "gone")));
+    assert_non_null(strstr(e.text, scratch_path(&scratch_own, "gone")));
     assert_int_equal(f.count, 0);
     put("access.log.1", 0);
-    assert_false(family_list(&f, scratch_path(&scratch, "access.log"), "gone", &e));
+    assert_false(family_list(&f, scratch_path(&scratch_own, "access.log"), "gone", &e));
     assert_int_equal(e.code, EX_NOINPUT);
     assert_int_equal(f.count, 0);
-    assert_false(family_list(&f, scratch_path(&scratch, "access.log"), "access.log.1", &e));
+    assert_false(family_list(&f, scratch_path(&scratch_own, "access.log"), "access.log.1", &e));
     assert_int_equal(e.code, EX_NOINPUT);
     if (geteuid() == 0)
         return; /* root may read every folder */
     put_folder("locked");
-    assert_int_equal(chmod(scratch_path(&scratch, "locked"), 0), 0);
-    assert_false(family_list(&f, scratch_path(&scratch, "access.log"), "locked", &e));
+    assert_int_equal(chmod(scratch_path(&scratch_own, "locked"), 0), 0);
+    assert_false(family_list(&f, scratch_path(&scratch_own, "access.log"), "locked", &e));
     assert_int_equal(e.code, EX_NOPERM);
-    assert_int_equal(chmod(scratch_path(&scratch, "locked"), 0700), 0);
+    assert_int_equal(chmod(scratch_path(&scratch_own, "locked"), 0700), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
 
 int main(void)
 {

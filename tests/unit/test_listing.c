@@ -13,36 +13,20 @@
 
 #include <cmocka.h>
 
-static struct scratch scratch;
-
-static int set_up(void **state)
-{
-    (void)state;
-    scratch_make(&scratch);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove(&scratch);
-    return 0;
-}
-
 static void write_file(const char *name)
 {
-    scratch_write(scratch_path(&scratch, name), slice_text("x"));
+    scratch_write(scratch_path(&scratch_own, name), slice_text("x"));
 }
 
 static void make_folder(const char *name)
 {
-    assert_int_equal(mkdir(scratch_path(&scratch, name), 0700), 0);
+    assert_int_equal(mkdir(scratch_path(&scratch_own, name), 0700), 0);
 }
 
 static bool add(struct listing *l, const char *name, struct err *e)
 {
     struct err wrong;
-    struct pattern *p = pattern_new(slice_text(scratch_path(&scratch, name)), &wrong);
+    struct pattern *p = pattern_new(slice_text(scratch_path(&scratch_own, name)), &wrong);
     if (p == NULL)
         fail_msg("%s", wrong.text);
     bool good = listing_add(l, p, e);
@@ -56,7 +40,7 @@ static void expect_paths(char **paths, size_t count, const char *wanted)
     struct text found = {0};
     text_puts(&found, "");
     for (size_t i = 0; i < count; i++)
-        text_printf(&found, "%s|", paths[i] + strlen(scratch.dir));
+        text_printf(&found, "%s|", paths[i] + strlen(scratch_own.dir));
     assert_string_equal(found.ptr, wanted);
     text_fini(&found);
 }
@@ -81,9 +65,9 @@ static void test_listing_has_the_files_that_match(void **state)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         write_file(names[i]);
     make_folder("d.log");
-    assert_int_equal(mkfifo(scratch_path(&scratch, "f.log"), 0600), 0);
-    assert_int_equal(symlink("a.txt", scratch_path(&scratch, "l.log")), 0);
-    assert_int_equal(symlink("missing", scratch_path(&scratch, "m.log")), 0);
+    assert_int_equal(mkfifo(scratch_path(&scratch_own, "f.log"), 0600), 0);
+    assert_int_equal(symlink("a.txt", scratch_path(&scratch_own, "l.log")), 0);
+    assert_int_equal(symlink("missing", scratch_path(&scratch_own, "m.log")), 0);
     expect("*.log", "/[x].log|/a b\n.log|/a.log|/b.log|/l.log|/\xff.log|", "|");
     expect(".*.log", "/.h.log|", "|");
     expect(".*", "/.h.log|", "|");
@@ -106,7 +90,7 @@ static void test_listing_walks_through_folders(void **state)
     write_file("z/logs/a.log");
     write_file("z/logs/b.log");
     write_file("file");
-    assert_int_equal(symlink("z", scratch_path(&scratch, "w")), 0);
+    assert_int_equal(symlink("z", scratch_path(&scratch_own, "w")), 0);
     expect("*/logs/{v}.log", "/w/logs/a.log|/w/logs/b.log|/y/logs/b.log|/z/logs/a.log|/z/logs/b.log|",
            "|/w/logs|/x/logs|/y/logs|/z/logs|");
     expect("[xy]/logs/b.log", "/y/logs/b.log|", "|/x/logs|/y/logs|");
@@ -137,7 +121,7 @@ static void test_listing_of_a_relative_pattern(void **state)
     struct pattern *p = pattern_new(slice_text("./*.log"), &e);
     assert_non_null(getcwd(here, sizeof here));
     write_file("a.log");
-    assert_int_equal(chdir(scratch.dir), 0);
+    assert_int_equal(chdir(scratch_own.dir), 0);
     bool good = listing_add(&l, p, &e);
     assert_int_equal(chdir(here), 0);
     assert_true(good);
@@ -155,11 +139,12 @@ static void test_listing_says_what_it_could_not_read(void **state)
     struct listing l = {0};
     struct err e = {0};
     write_file("a.log");
-    assert_int_equal(symlink("loop", scratch_path(&scratch, "loop")), 0);
+    assert_int_equal(symlink("loop", scratch_path(&scratch_own, "loop")), 0);
     assert_true(add(&l, "*.log", &e) && add(&l, "loop/*.log", &e));
     assert_int_equal(l.file_count, 1);
     struct text wanted = {0};
-    text_printf(&wanted, "cannot read the folder %s/loop/: Too many levels of symbolic links", scratch.dir);
+    text_printf(&wanted, "cannot read the folder %s/loop/: Too many levels of symbolic links",
+                scratch_own.dir);
     assert_string_equal(l.unread, wanted.ptr);
     text_fini(&wanted);
     listing_fini(&l);
@@ -173,7 +158,7 @@ static void test_listing_has_a_limit(void **state)
     char name[16];
     for (int i = 0; i < LISTING_MAX; i++) {
         snprintf(name, sizeof name, "%d", i);
-        assert_int_equal(symlink("/etc/passwd", scratch_path(&scratch, name)), 0);
+        assert_int_equal(symlink("/etc/passwd", scratch_path(&scratch_own, name)), 0);
     }
     assert_true(add(&l, "*", &e));
     assert_int_equal(l.file_count, LISTING_MAX);
@@ -185,16 +170,17 @@ static void test_listing_has_a_limit(void **state)
     listing_fini(&l);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_listing_has_the_files_that_match, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_walks_through_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_of_several_patterns_has_each_file_once, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_of_a_relative_pattern, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_says_what_it_could_not_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_has_a_limit, set_up, tear_down),
+        TEST(test_listing_has_the_files_that_match),
+        TEST(test_listing_walks_through_folders),
+        TEST(test_listing_of_several_patterns_has_each_file_once),
+        TEST(test_listing_of_a_relative_pattern),
+        TEST(test_listing_says_what_it_could_not_read),
+        TEST(test_listing_has_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

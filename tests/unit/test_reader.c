@@ -14,21 +14,12 @@
 
 #include <cmocka.h>
 
-static struct scratch scratch;
 static char path[128];
 
 static int setup_all(void **state)
 {
-    (void)state;
-    scratch_make(&scratch);
-    snprintf(path, sizeof path, "%s", scratch_path(&scratch, "log"));
-    return 0;
-}
-
-static int teardown_all(void **state)
-{
-    (void)state;
-    scratch_remove(&scratch);
+    (void)scratch_set_up(state);
+    snprintf(path, sizeof path, "%s", scratch_path(&scratch_own, "log"));
     return 0;
 }
 
@@ -436,7 +427,7 @@ static void test_lines_of_a_pipe_do_not_wait_for_more(void **state)
     struct err e;
     struct slice head;
     struct text lines = {0};
-    const char *fifo = scratch_path(&scratch, "fifo");
+    const char *fifo = scratch_path(&scratch_own, "fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     FILE *keep = fopen(fifo, "r+");
     for (int i = 0; i < 1000; i++)
@@ -470,5 +461,5 @@ int main(void)
         cmocka_unit_test(test_no_block_ends_within_a_long_line),
         cmocka_unit_test(test_lines_of_a_pipe_do_not_wait_for_more),
     };
-    return cmocka_run_group_tests(tests, setup_all, teardown_all);
+    return cmocka_run_group_tests(tests, setup_all, scratch_tear_down);
 }

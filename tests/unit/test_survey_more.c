@@ -50,6 +50,11 @@ static void test_a_new_file_is_named_and_followed(void **state)
     expect(k, &known, "log new");
     snprintf(third, sizeof third, "%s~2", first);
     assert_string_equal(k->answer.range.source, third);
+    /* Another log has opened a file of this name, and nothing of it is stored yet. */
+    snprintf(k->open_name, sizeof k->open_name, "%s", third);
+    expect(k, &known, "log new");
+    snprintf(third, sizeof third, "%s~3", first);
+    assert_string_equal(k->answer.range.source, third);
 }
 
 static void test_a_known_file_keeps_its_name_and_is_followed(void **state)
@@ -132,6 +137,12 @@ static void test_an_unfinished_line_is_read_once(void **state)
     expect(k, known, "log new, ended a");
     scratch_append(rotated, slice_text(", but now\n"));
     expect(k, known, "rotated access.log.1 from 9");
+    survey_note_done(&k->survey, &k->answer, 9 * LINE_BYTES + 21);
+    expect(k, known, "log new, ended a");
+    /* Another file of the same size is read. */
+    rotating_put(k, (struct place){"access.log.2", 'c', 9, 30});
+    scratch_append(scratch_path(&k->scratch, "access.log.2"), slice_text("no line yet, but now\n"));
+    expect(k, known, "rotated access.log.2 new, ended a");
 }
 
 /* Of two files that continue a header, the one of which only that was to be read is the known one. */
@@ -179,6 +190,8 @@ static void test_a_file_that_was_read_to_its_end_may_go(void **state)
     rotating_put(k, (struct place){LOG, 'b', 9, 0});
     survey_note_end(&k->survey, identity_print(rotating_identity('a', 9), id), RANGE_ENDED);
     expect(k, known, "log new, ended a");
+    survey_note_end(&k->survey, id, RANGE_LOST);
+    expect(k, known, "log new, lost a");
 }
 
 /* Rotated twice, and deleted: only an open descriptor leads to it. */
@@ -210,6 +223,47 @@ static void test_a_held_file_is_read_in_its_turn(void **state)
     rotating_apply(k, known[2]);
     k->log.held_fd = open(k->path, O_RDONLY);
     expect(k, known, "log new, ended a");
+    close(k->log.held_fd);
+}
+
+/* Only the file that had its place first is known to have come next. */
+static void test_a_held_file_is_next_to_the_one_that_was_read(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 9, READ, .age_min = 180}, {'b', 9, ENDED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"held", 'b', 9, 60});
+    rotating_put(k, (struct place){"access.log.2", 'x', 0, 50});
+    rotating_put(k, (struct place){"access.log.1", 'c', 9, 30});
+    rotating_put(k, (struct place){LOG, 'd', 9, 0});
+    expect(k, known, "rotated access.log.1 new, gap, ended a");
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
+    expect(k, known, "rotated held new, ended a");
+    rotating_forget(k);
+    rotating_apply(k, (struct counted){'b', 9, READ, .age_min = 180});
+    expect(k, known, "rotated access.log.1 new, gap, ended b"); /* it has no name any more */
+    close(k->log.held_fd);
+    rotating_put(k, (struct place){"held", 'e', 9, 20}); /* newer */
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    expect(k, known, "rotated access.log.1 new, gap, ended b");
+    close(k->log.held_fd);
+}
+
+/* Its time is its place among the others. */
+static void test_a_held_file_that_begins_as_an_older_one_is_another(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.1", 'p', 9, 60});
+    rotating_put(k, (struct place){"held", 'q', 9, 30});
+    rotating_put(k, (struct place){LOG, 'c', 9, 0});
+    k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
+    expect(k, known, "rotated access.log.1 from 2");
+    rotating_set_age(scratch_path(&k->scratch, "access.log.1"), 10);
+    expect(k, known, "rotated held from 2");
     close(k->log.held_fd);
 }
 
@@ -252,6 +306,8 @@ int main(void)
         TEST(test_an_end_is_remembered_until_the_store_has_it),
         TEST(test_a_file_that_was_read_to_its_end_may_go),
         TEST(test_a_held_file_is_read_in_its_turn),
+        TEST(test_a_held_file_is_next_to_the_one_that_was_read),
+        TEST(test_a_held_file_that_begins_as_an_older_one_is_another),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };

@@ -1,0 +1,19 @@
+/* configs.h - checks of what the configuration reads, says and prints. */
+#pragma once
+
+#include "config/config.h"
+
+#include <stddef.h>
+
+/* A file, and all that it is told. */
+struct bad_config {
+    const char *yaml, *problems;
+};
+
+/* It is refused, with the wanted problems. It is read as "f.yaml". */
+void expect_problems(const char *yaml, const char *wanted);
+void expect_all_problems(const struct bad_config *list, size_t count);
+/* As `check --print` shows it; to be freed. */
+char *config_printed(const struct config *c);
+/* Reads back what is printed: it prints to the same. The caller frees it. */
+struct config *config_again(const struct config *c);
