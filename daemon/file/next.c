@@ -203,25 +203,37 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
     return NULL;
 }
 
-/* The newest known file before the next one, if a number between theirs is missing. */
+/* Is no file sighted of a number between two? */
+static bool is_number_missing(const struct look *l, int64_t after, int64_t before)
+{
+    for (int64_t number = after + 1; number < before; number++) {
+        bool is_there = false;
+        for (size_t i = 0; i < l->count && !is_there; i++)
+            is_there = l->rotated[i].file.number == number;
+        if (!is_there)
+            return true;
+    }
+    return false;
+}
+
+/* The newest known file before the next one, if a number between theirs is missing. Files between them that
+ * are there have nothing to count. */
 static const struct known_file *find_gap(const struct look *l, const struct sighting *next)
 {
     const struct sighting *before = NULL;
-    int64_t number = next->file.number, least = INT64_MAX; /* the log has the number 0 */
+    int64_t number = next->file.number; /* the log has the number 0 */
     if (next->known != NULL || number < 0)
         return NULL;
     for (size_t i = 0; i < l->count; i++) {
         const struct sighting *s = &l->rotated[i];
         if (s->file.number == 0 && next == &l->at_path)
             return NULL; /* numbers begin at 0 here */
-        if (s->file.number <= number)
-            continue;
-        least = s->file.number < least ? s->file.number : least;
-        if (s->known != NULL && (before == NULL || s->file.number < before->file.number))
+        if (s->file.number > number && s->known != NULL &&
+            (before == NULL || s->file.number < before->file.number))
             before = s;
     }
-    bool is_gap = before != NULL && least > number + 1 && is_followed(l, before->known) &&
-                  survey_end_of(l->survey, before->known) != RANGE_LOST &&
+    bool is_gap = before != NULL && is_number_missing(l, number, before->file.number) &&
+                  is_followed(l, before->known) && survey_end_of(l->survey, before->known) != RANGE_LOST &&
                   (next == &l->at_path || before->file.changed_ns <= next->file.changed_ns);
     return is_gap ? before->known : NULL;
 }
