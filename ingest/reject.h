@@ -29,7 +29,8 @@
     X(JSON_DEPTH, "json_depth", "the JSON is nested too deeply")                                       \
     X(MEMBER, "member", "a member that is needed is not there")                                        \
     X(TYPE, "type", "a member is of another type than expected")                                       \
-    X(NUMBER, "number", "expected a number from -10^12 to 10^12")
+    X(NUMBER, "number", "expected a number from -10^12 to 10^12")                                      \
+    X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"")
 
 #define REJECT_ENUM(id, name, help) REJECT_##id,
 enum reject_reason { REJECT_TABLE(REJECT_ENUM) REJECT_COUNT };

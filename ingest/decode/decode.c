@@ -22,8 +22,12 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {
-    "auto", "common", "combined", "vhost_combined", "syslog", "json:/POINTER", "json", "metric", NULL};
+const char *const decode_step_names[] = {"auto",          "common", "combined", "vhost_combined", "syslog",
+                                         "json:/POINTER", "json",   "metric",   "logfmt",         NULL};
+
+/* The names of steps that have nothing but a name. */
+static const char *const plain_steps[] = {
+    [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json", [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -70,27 +74,30 @@ static bool is_good_name(struct slice s)
 
 static bool makes_events(enum decode_step_kind kind)
 {
-    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC;
+    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind);
+}
+
+static bool parse_plain_step(struct slice text, struct decode_step *step)
+{
+    for (size_t i = 0; i < COUNT_OF(plain_steps); i++) {
+        if (plain_steps[i] == NULL || !slice_is(text, plain_steps[i]))
+            continue;
+        step->kind = (enum decode_step_kind)i;
+        return true;
+    }
+    return false;
 }
 
 static bool parse_step(struct slice text, struct decode_step *step)
 {
     struct slice pointer;
     *step = (struct decode_step){.kind = STEP_LINE};
-    if (clf_format_parse(text, &step->format))
+    if (clf_format_parse(text, &step->format) || parse_plain_step(text, step))
         return true;
-    if (slice_is(text, "syslog"))
-        step->kind = STEP_SYSLOG;
-    else if (slice_is(text, "json"))
-        step->kind = STEP_JSON;
-    else if (slice_is(text, "metric"))
-        step->kind = STEP_METRIC;
-    else if (starts_with(text, JSON_STRING_PREFIX, &pointer) && pointer.len > 0 && is_good_pointer(pointer)) {
-        step->kind = STEP_JSON_STRING;
-        memcpy(step->pointer, pointer.ptr, pointer.len);
-    } else {
+    if (!starts_with(text, JSON_STRING_PREFIX, &pointer) || pointer.len == 0 || !is_good_pointer(pointer))
         return false;
-    }
+    step->kind = STEP_JSON_STRING;
+    memcpy(step->pointer, pointer.ptr, pointer.len);
     return true;
 }
 
@@ -99,7 +106,7 @@ bool decode_add_step(struct decode *d, struct slice text, struct err *e)
     struct decode_step step;
     if (!parse_step(text, &step))
         return refuse(e, text,
-                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json or metric",
+                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric or logfmt",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
@@ -132,6 +139,15 @@ static bool parse_origin(struct slice text, struct origin *o)
     return found;
 }
 
+bool decode_has_origin(const struct decode *d, enum field f)
+{
+    for (size_t i = 0; i < d->origin_count; i++) {
+        if (d->origins[i].field == f)
+            return true;
+    }
+    return false;
+}
+
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e)
 {
     struct origin o;
@@ -142,10 +158,8 @@ bool decode_add_field(struct decode *d, struct slice name, struct slice origin, 
             origin_names);
     if (!field_intern(name, &o.field))
         return refuse(e, name, "a name of small letters, digits and _ (one of at most 48 of your own)", NULL);
-    for (size_t i = 0; i < d->origin_count; i++) {
-        if (d->origins[i].field == o.field)
-            return refuse(e, name, "each field once", NULL);
-    }
+    if (decode_has_origin(d, o.field))
+        return refuse(e, name, "each field once", NULL);
     ASSERT(d->origin_count < DECODE_FIELDS_MAX);
     d->origins[d->origin_count++] = o;
     return true;
@@ -188,7 +202,7 @@ static bool check_origins(const struct decode *d, enum decode_step_kind last, st
 {
     bool has_json = false;
     for (size_t i = 0; i < d->step_count; i++)
-        has_json |= d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG;
+        has_json |= decode_step_reads_json(d->steps[i].kind);
     for (size_t i = 0; i < d->origin_count; i++) {
         const struct origin *o = &d->origins[i];
         if ((d->constants >> o->field & 1) != 0)
@@ -216,6 +230,20 @@ static bool check_metric(const struct decode *d, struct err *e)
     return true;
 }
 
+static bool check_time(const struct decode *d, enum decode_step_kind last, struct err *e)
+{
+    bool has_parts = decode_step_has_parts(last);
+    if (d->time_pointer[0] == '\0' || last == STEP_JSON)
+        return true;
+    if (!has_parts)
+        return err_set(e, EX_CONFIG,
+                       "found %s, expected a time's pointer only where decode ends in json or logfmt",
+                       d->time_pointer);
+    return (d->time_pointer[1] != '\0' && strpbrk(d->time_pointer + 1, "/~") == NULL) ||
+           err_set(e, EX_CONFIG, "found %s, expected a time's pointer of one name, as /when",
+                   d->time_pointer);
+}
+
 bool decode_finish(struct decode *d, struct err *e)
 {
     enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_LINE;
@@ -226,10 +254,7 @@ bool decode_finish(struct decode *d, struct err *e)
         text_fini(&steps);
         return false;
     }
-    if (d->time_pointer[0] != '\0' && last != STEP_JSON)
-        return err_set(e, EX_CONFIG, "found %s, expected a time's pointer only where decode ends in json",
-                       d->time_pointer);
-    if (!check_origins(d, last, e) || !check_metric(d, e))
+    if (!check_time(d, last, e) || !check_origins(d, last, e) || !check_metric(d, e))
         return false;
     if (d->step_count == 0)
         d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
@@ -267,7 +292,7 @@ bool decode_is_open(const struct decode *d)
 {
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
-    return last == STEP_JSON || last == STEP_METRIC;
+    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT;
 }
 
 /* Prints a pointer for YAML's flow style, in which some bytes need quotes. */
@@ -290,7 +315,7 @@ void decode_print_step(const struct decode_step *step, struct text *out)
     else if (step->kind == STEP_LINE)
         text_puts(out, clf_format_name(step->format));
     else
-        text_puts(out, step->kind == STEP_SYSLOG ? "syslog" : step->kind == STEP_JSON ? "json" : "metric");
+        text_puts(out, plain_steps[step->kind]);
 }
 
 void decode_print_steps(const struct decode *d, struct text *out)

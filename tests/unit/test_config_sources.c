@@ -124,9 +124,10 @@ static const struct bad_config bad_files[] = {
      "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
-    {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-                                          "common, combined, vhost_combined, syslog, "
-                                          "json:/POINTER, json or metric (did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [combied]}}",
+     "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
+     "common, combined, vhost_combined, syslog, "
+     "json:/POINTER, json, metric or logfmt (did you mean \"combined\"?)\n"},
     {"sources:\n  a:\n    decode:\n    - syslog",
      "f.yaml:2:3: sources.a: found [syslog], expected a last step that makes events, as combined\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
@@ -245,9 +246,10 @@ static void test_config_reads_sources_before_reports(void **state)
     (void)state;
     config_free(
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
-    expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
-                    "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, json:/POINTER, json or metric (did you mean \"json\"?)\n");
+    expect_problems(
+        "reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
+        "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
+        "vhost_combined, syslog, json:/POINTER, json, metric or logfmt (did you mean \"json\"?)\n");
 }
 
 static void test_config_bounds_the_fields(void **state)
