@@ -443,6 +443,8 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_LINE:
             return next_event_line(c, l, ev, why, bytes);
         case STEP_LOGFMT:
+        case STEP_CSV:
+        case STEP_TSV:
             return next_event_parts(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);

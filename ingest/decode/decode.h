@@ -8,6 +8,7 @@
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
+ *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
@@ -37,9 +38,19 @@
 
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
-#define DECODE_ORIGIN_BYTES 128 /* bytes of one origin's text, with its NUL */
+#define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
+#define DECODE_PARTS_BYTES  4096 /* bytes of the last step's columns, with their NUL */
 
-enum decode_step_kind { STEP_SYSLOG, STEP_JSON_STRING, STEP_LINE, STEP_JSON, STEP_METRIC, STEP_LOGFMT };
+enum decode_step_kind {
+    STEP_SYSLOG,
+    STEP_JSON_STRING,
+    STEP_LINE,
+    STEP_JSON,
+    STEP_METRIC,
+    STEP_LOGFMT,
+    STEP_CSV,
+    STEP_TSV
+};
 
 struct decode_step {
     enum decode_step_kind kind;
@@ -55,7 +66,7 @@ static inline bool decode_step_reads_json(enum decode_step_kind kind)
 /* Does the step make events of a line's named parts (text_step.h)? */
 static inline bool decode_step_has_parts(enum decode_step_kind kind)
 {
-    return kind == STEP_LOGFMT;
+    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV;
 }
 
 enum origin_kind {
@@ -82,7 +93,9 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
-    uint64_t constants; /* bit per enum field that a file's constants may set */
+    char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV */
+    uint64_t part_fields;           /* bit per enum field that its columns fill */
+    uint64_t constants;             /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
@@ -91,6 +104,8 @@ struct decode {
 void decode_init(struct decode *d);
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
+/* Is the first of these steps one that may hold commas, so that it is the last one, too? */
+bool decode_takes_rest(const char *steps);
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;
 /* May come again for the same field. */
 bool decode_add_constant(struct decode *d, struct slice name, struct err *e) MUST_CHECK;
@@ -107,7 +122,9 @@ bool decode_is_open(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
 /* "json:/message": as decode_add_step() takes it. */
-void decode_print_step(const struct decode_step *step, struct text *out);
+void decode_print_step(const struct decode *d, size_t step, struct text *out);
+/* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is another one. */
+const char *decode_named_step(const struct decode *d, size_t step, struct slice *text);
 /* "[json:/message, combined]", as YAML. */
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */

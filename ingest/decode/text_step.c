@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "ingest/decode/csv.h"
 #include "ingest/decode/logfmt.h"
 
 #include <stdlib.h>
@@ -10,12 +11,13 @@ struct text_step {
     enum decode_step_kind kind;
     struct parts parts;
     struct logfmt *logfmt; /* of a STEP_LOGFMT */
+    struct csv csv;        /* of a STEP_CSV or STEP_TSV */
 };
 
 /* Adds fields and times. A key may be both. */
 static void add_keys(struct text_step *ts, const struct decode *d)
 {
-    struct slice names[PARTS_TIMES_MAX];
+    struct slice times[PARTS_TIMES_MAX];
     struct parts *ps = &ts->parts;
     ts->logfmt = logfmt_new();
     ps->unescape = logfmt_unescape;
@@ -23,9 +25,41 @@ static void add_keys(struct text_step *ts, const struct decode *d)
         if (i < FIELD_COUNT || !decode_has_origin(d, (enum field)i))
             logfmt_add(ts->logfmt, slice_text(field_name((enum field)i)), (unsigned)i);
     }
-    ps->time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, names);
+    ps->time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, times);
     for (size_t i = 0; i < ps->time_count; i++)
-        ps->times[i] = logfmt_add(ts->logfmt, names[i], (unsigned)(PARTS_TIME + i));
+        ps->times[i] = logfmt_add(ts->logfmt, times[i], (unsigned)(PARTS_TIME + i));
+}
+
+/* The slot of a part with this name: that of a time, or of its field. */
+static unsigned slot_of(struct parts *ps, const char *name, const struct slice times[PARTS_TIMES_MAX])
+{
+    enum field f;
+    for (unsigned i = 0; i < ps->time_count; i++) {
+        if (slice_is(times[i], name))
+            return PARTS_TIME + i;
+    }
+    bool is_field = field_parse(slice_text(name), &f); /* decode_finish() has made it one */
+    ASSERT(is_field);
+    return f;
+}
+
+static void add_columns(struct text_step *ts, const struct decode *d)
+{
+    struct slice times[PARTS_TIMES_MAX];
+    struct part_names names;
+    struct parts *ps = &ts->parts;
+    struct csv *csv = &ts->csv;
+    struct err e;
+    bool good = csv_names(slice_text(d->parts), &names, &csv->count, &e);
+    ASSERT(good);
+    csv->separator = ts->kind == STEP_CSV ? ',' : '\t';
+    memset(csv->slots, CSV_SKIP, sizeof csv->slots);
+    ps->unescape = csv_unescape;
+    ps->time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, times);
+    for (unsigned i = 0; i < ps->time_count; i++)
+        ps->times[i] = PARTS_TIME + i;
+    for (size_t i = 0; i < names.count; i++)
+        csv->slots[names.list[i].number] = (unsigned char)slot_of(ps, names.list[i].text, times);
 }
 
 struct text_step *text_step_new(const struct decode *d)
@@ -34,7 +68,10 @@ struct text_step *text_step_new(const struct decode *d)
     const struct decode_step *step = &d->steps[d->step_count - 1];
     ASSERT(decode_step_has_parts(step->kind));
     ts->kind = step->kind;
-    add_keys(ts, d);
+    if (ts->kind == STEP_LOGFMT)
+        add_keys(ts, d);
+    else
+        add_columns(ts, d);
     return ts;
 }
 
@@ -60,7 +97,9 @@ bool text_step_event(struct text_step *ts, struct slice line, struct arena *memo
         return false;
     }
     parts_clear(&ts->parts);
-    if (LIKELY(logfmt_read(ts->logfmt, rest, &ts->parts, &reason, &at)))
+    bool good = ts->kind == STEP_LOGFMT ? logfmt_read(ts->logfmt, rest, &ts->parts, &reason, &at)
+                                        : csv_read(&ts->csv, rest, &ts->parts, &reason, &at);
+    if (LIKELY(good))
         return parts_event(&ts->parts, line, memory, ev, why);
     *why = (struct reject){reason, (size_t)(at - line.ptr) + 1};
     return false;
