@@ -445,6 +445,7 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_LOGFMT:
         case STEP_CSV:
         case STEP_TSV:
+        case STEP_REGEX:
             return next_event_parts(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);

@@ -4,6 +4,7 @@
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/csv.h"
 #include "ingest/decode/json_pointer.h"
+#include "ingest/decode/line_regex.h"
 #include "ingest/decode/parts.h"
 
 #include <stdio.h>
@@ -24,16 +25,16 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",   "common",        "combined",    "vhost_combined",
-                                         "syslog", "json:/POINTER", "json",        "metric",
-                                         "logfmt", "csv:COLUMNS",   "tsv:COLUMNS", NULL};
+const char *const decode_step_names[] = {
+    "auto",   "common",      "combined",    "vhost_combined",   "syslog", "json:/POINTER", "json", "metric",
+    "logfmt", "csv:COLUMNS", "tsv:COLUMNS", "regex:EXPRESSION", NULL};
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
     [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json", [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
-static const char *const named_steps[] = {[STEP_CSV] = "csv", [STEP_TSV] = "tsv"};
+static const char *const named_steps[] = {[STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -132,7 +133,8 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
                           struct err *e)
 {
     size_t count;
-    return csv_names(parts, names, &count, e) || err_prefix(e, "%s", named_steps[kind]);
+    bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
+    return good || err_prefix(e, "%s", named_steps[kind]);
 }
 
 bool decode_add_step(struct decode *d, struct slice text, struct err *e)
@@ -149,7 +151,7 @@ bool decode_add_step(struct decode *d, struct slice text, struct err *e)
     if (!is_named && !parse_step(text, &step))
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
-                      "csv:COLUMNS or tsv:COLUMNS",
+                      "csv:COLUMNS, tsv:COLUMNS or regex:EXPRESSION",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
@@ -283,7 +285,7 @@ static bool check_time(const struct decode *d, enum decode_step_kind last, struc
     if (!has_parts)
         return err_set(
             e, EX_CONFIG,
-            "found %s, expected a time's pointer only where decode ends in json, logfmt, csv or tsv",
+            "found %s, expected a time's pointer only where decode ends in json, logfmt, csv, tsv or regex",
             d->time_pointer);
     return (d->time_pointer[1] != '\0' && strpbrk(d->time_pointer + 1, "/~") == NULL) ||
            err_set(e, EX_CONFIG, "found %s, expected a time's pointer of one name, as /when",
@@ -339,9 +341,8 @@ bool decode_finish(struct decode *d, struct err *e)
         text_fini(&steps);
         return false;
     }
-    bool is_named = last == STEP_CSV || last == STEP_TSV;
     if (!check_time(d, last, e) || !check_origins(d, last, e) || !check_metric(d, e) ||
-        (is_named && !finish_parts(d, last, e)))
+        (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
     if (d->step_count == 0)
         d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
@@ -357,7 +358,7 @@ static uint64_t fields_of_last_step(const struct decode *d)
     const struct decode_step *step = &d->steps[d->step_count - 1];
     if (step->kind == STEP_LINE)
         return of_format[step->format];
-    if (step->kind == STEP_CSV || step->kind == STEP_TSV)
+    if (decode_step_names_parts(step->kind))
         return d->part_fields;
     return step->kind == STEP_METRIC ? METRIC_FIELDS : ~(~(uint64_t)0 << FIELD_COUNT);
 }
@@ -415,6 +416,15 @@ void decode_print_step(const struct decode *d, size_t i, struct text *out)
         text_puts(out, plain_steps[step->kind]);
 }
 
+/* Prints a text in YAML's single quotes, in which only these need an escape. */
+static void print_quoted(struct slice text, struct text *out)
+{
+    text_putc(out, '\'');
+    for (size_t i = 0; i < text.len; i++)
+        text_puts(out, text.ptr[i] == '\'' ? "''" : (char[]){text.ptr[i], '\0'});
+    text_putc(out, '\'');
+}
+
 void decode_print_steps(const struct decode *d, struct text *out)
 {
     text_putc(out, '[');
@@ -426,7 +436,7 @@ void decode_print_steps(const struct decode *d, struct text *out)
         const char *name = decode_named_step(d, i, &text);
         if (name != NULL) {
             text_printf(out, "{%s: ", name);
-            text_json(out, text);
+            print_quoted(text, out);
             text_putc(out, '}');
         } else if (step->kind == STEP_JSON_STRING) {
             print_pointer(step->pointer, out);

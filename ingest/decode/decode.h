@@ -9,6 +9,7 @@
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
+ *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
@@ -39,7 +40,7 @@
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
 #define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
-#define DECODE_PARTS_BYTES  4096 /* bytes of the last step's columns, with their NUL */
+#define DECODE_PARTS_BYTES  4096 /* bytes of the last step's text, with its NUL */
 
 enum decode_step_kind {
     STEP_SYSLOG,
@@ -49,7 +50,8 @@ enum decode_step_kind {
     STEP_METRIC,
     STEP_LOGFMT,
     STEP_CSV,
-    STEP_TSV
+    STEP_TSV,
+    STEP_REGEX
 };
 
 struct decode_step {
@@ -66,7 +68,13 @@ static inline bool decode_step_reads_json(enum decode_step_kind kind)
 /* Does the step make events of a line's named parts (text_step.h)? */
 static inline bool decode_step_has_parts(enum decode_step_kind kind)
 {
-    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV;
+    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV || kind == STEP_REGEX;
+}
+
+/* Does the configuration name these parts? */
+static inline bool decode_step_names_parts(enum decode_step_kind kind)
+{
+    return decode_step_has_parts(kind) && kind != STEP_LOGFMT;
 }
 
 enum origin_kind {
@@ -93,8 +101,8 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
-    char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV */
-    uint64_t part_fields;           /* bit per enum field that its columns fill */
+    char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV, or a STEP_REGEX's expression */
+    uint64_t part_fields;           /* bit per enum field that these fill */
     uint64_t constants;             /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */

@@ -1,5 +1,5 @@
-/* part_names.h - the names that a configuration gives to the parts of a line. csv.c adds those of columns;
- * decode.c and text_step.c make fields of them.
+/* part_names.h - the names that a configuration gives to the parts of a line. csv.c adds those of columns,
+ * line_regex.c those of groups; decode.c and text_step.c make fields of them.
  *
  * Errors : EX_CONFIG, "found …, expected …".
  */

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/decode/csv.h"
+#include "ingest/decode/line_regex.h"
 #include "ingest/decode/logfmt.h"
 
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 struct text_step {
     enum decode_step_kind kind;
     struct parts parts;
-    struct logfmt *logfmt; /* of a STEP_LOGFMT */
-    struct csv csv;        /* of a STEP_CSV or STEP_TSV */
+    struct logfmt *logfmt;    /* of a STEP_LOGFMT */
+    struct csv csv;           /* of a STEP_CSV or STEP_TSV */
+    struct line_regex *regex; /* of a STEP_REGEX */
 };
 
 /* Adds fields and times. A key may be both. */
@@ -43,23 +45,30 @@ static unsigned slot_of(struct parts *ps, const char *name, const struct slice t
     return f;
 }
 
-static void add_columns(struct text_step *ts, const struct decode *d)
+static void add_names(struct text_step *ts, const struct decode *d)
 {
-    struct slice times[PARTS_TIMES_MAX];
+    struct slice times[PARTS_TIMES_MAX], text = slice_text(d->parts);
     struct part_names names;
     struct parts *ps = &ts->parts;
     struct csv *csv = &ts->csv;
     struct err e;
-    bool good = csv_names(slice_text(d->parts), &names, &csv->count, &e);
+    bool good = ts->kind == STEP_REGEX ? line_regex_names(text, &names, &e)
+                                       : csv_names(text, &names, &csv->count, &e);
     ASSERT(good);
+    ts->regex = ts->kind == STEP_REGEX ? line_regex_new(text) : NULL;
     csv->separator = ts->kind == STEP_CSV ? ',' : '\t';
     memset(csv->slots, CSV_SKIP, sizeof csv->slots);
     ps->unescape = csv_unescape;
     ps->time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, times);
     for (unsigned i = 0; i < ps->time_count; i++)
         ps->times[i] = PARTS_TIME + i;
-    for (size_t i = 0; i < names.count; i++)
-        csv->slots[names.list[i].number] = (unsigned char)slot_of(ps, names.list[i].text, times);
+    for (size_t i = 0; i < names.count; i++) {
+        unsigned slot = slot_of(ps, names.list[i].text, times);
+        if (ts->kind == STEP_REGEX)
+            line_regex_add(ts->regex, names.list[i].number, slot);
+        else
+            csv->slots[names.list[i].number] = (unsigned char)slot;
+    }
 }
 
 struct text_step *text_step_new(const struct decode *d)
@@ -71,15 +80,29 @@ struct text_step *text_step_new(const struct decode *d)
     if (ts->kind == STEP_LOGFMT)
         add_keys(ts, d);
     else
-        add_columns(ts, d);
+        add_names(ts, d);
     return ts;
 }
 
 void text_step_free(struct text_step *ts)
 {
-    if (ts != NULL)
-        logfmt_free(ts->logfmt);
+    if (ts == NULL)
+        return;
+    logfmt_free(ts->logfmt);
+    line_regex_free(ts->regex);
     free(ts);
+}
+
+static bool read_line(struct text_step *ts, struct slice line, enum reject_reason *reason, const char **at)
+{
+    switch (ts->kind) {
+    case STEP_LOGFMT:
+        return logfmt_read(ts->logfmt, line, &ts->parts, reason, at);
+    case STEP_REGEX:
+        return line_regex_read(ts->regex, line, &ts->parts, reason, at);
+    default:
+        return csv_read(&ts->csv, line, &ts->parts, reason, at);
+    }
 }
 
 bool text_step_event(struct text_step *ts, struct slice line, struct arena *memory, struct event *ev,
@@ -97,9 +120,7 @@ bool text_step_event(struct text_step *ts, struct slice line, struct arena *memo
         return false;
     }
     parts_clear(&ts->parts);
-    bool good = ts->kind == STEP_LOGFMT ? logfmt_read(ts->logfmt, rest, &ts->parts, &reason, &at)
-                                        : csv_read(&ts->csv, rest, &ts->parts, &reason, &at);
-    if (LIKELY(good))
+    if (LIKELY(read_line(ts, rest, &reason, &at)))
         return parts_event(&ts->parts, line, memory, ev, why);
     *why = (struct reject){reason, (size_t)(at - line.ptr) + 1};
     return false;

@@ -126,10 +126,10 @@ static const struct bad_config bad_files[] = {
      "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
-    {"sources: {a: {decode: [combied]}}",
-     "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-     "common, combined, vhost_combined, syslog, "
-     "json:/POINTER, json, metric, logfmt, csv:COLUMNS or tsv:COLUMNS (did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
+                                          "common, combined, vhost_combined, syslog, "
+                                          "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS or "
+                                          "regex:EXPRESSION (did you mean \"combined\"?)\n"},
     {"sources: {a: {decode: [{csv: [time, Path]}]}}",
      "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
      "and _\n"},
@@ -263,7 +263,8 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS or tsv:COLUMNS "
+                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS "
+                    "or regex:EXPRESSION "
                     "(did you mean \"json\"?)\n");
 }
 

@@ -142,7 +142,7 @@ static void test_csv_steps_print_as_they_were_given(void **state)
     struct text out = {0};
     assert_true(decoded_configure(&d, "syslog csv:time,-,request", NULL, &e));
     decode_print_steps(&d, &out);
-    assert_string_equal(out.ptr, "[syslog, {csv: \"time,-,request\"}]");
+    assert_string_equal(out.ptr, "[syslog, {csv: 'time,-,request'}]");
     text_clear(&out);
     decode_print_step(&d, 1, &out);
     assert_string_equal(out.ptr, "csv:time,-,request");
