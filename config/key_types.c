@@ -328,8 +328,17 @@ static void print_decoding(const struct key *k, const void *base, struct text *o
     for (size_t i = 0; k->type == KEY_DECODE && i < d->step_count; i++) {
         text_puts(out, i == 0 ? "" : ", ");
         text_clear(&piece);
-        decode_print_step(&d->steps[i], &piece);
-        expand_quote(text_slice(&piece), out);
+        struct slice text;
+        const char *name = decode_named_step(d, i, &text);
+        if (name == NULL) {
+            decode_print_step(d, i, &piece);
+            text = text_slice(&piece);
+        }
+        text_puts(out, name != NULL ? "{" : "");
+        text_puts(out, name != NULL ? name : "");
+        text_puts(out, name != NULL ? ": " : "");
+        expand_quote(text, out);
+        text_puts(out, name != NULL ? "}" : "");
     }
     for (size_t i = 0; k->type == KEY_FIELDS && i < d->origin_count; i++) {
         text_clear(&piece);

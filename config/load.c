@@ -117,6 +117,54 @@ static void read_piece(struct load *ld, const struct key_traits *type, const yam
         document_problem(ld->d, node->start_mark, pr->path, "%s", e.text);
 }
 
+static bool add_text(struct load *ld, const yaml_node_t *node, const char *path, const char *expected,
+                     struct text *out)
+{
+    if (!load_is_text(ld, node, path, expected))
+        return false;
+    struct slice text = document_scalar(node);
+    text_add(out, text.ptr, text.len);
+    return true;
+}
+
+/* Adds a text, or the texts of a list with commas between them. False: it is neither; a problem is noted. */
+static bool join_texts(struct load *ld, yaml_node_t *node, const char *path, struct text *out)
+{
+    bool good = true;
+    size_t i = 0;
+    if (node->type != YAML_SEQUENCE_NODE)
+        return add_text(ld, node, path, "a text, or a list of texts", out);
+    for (yaml_node_t *item; good && (item = document_next_item(ld->d, node, &i)) != NULL;) {
+        text_puts(out, i > 1 ? "," : "");
+        good = add_text(ld, item, path, "a text", out);
+    }
+    return good;
+}
+
+/* Reads `NAME: TEXT` in a list as the piece "NAME:TEXT". A ${ in it stands for itself. */
+static void read_named_piece(struct load *ld, const struct key *k, yaml_node_t *node, const struct pair *pr,
+                             void *base)
+{
+    const struct key_traits *type = &keys_types[k->type];
+    struct pair entry;
+    struct text text = {0};
+    struct err e;
+    size_t i = 0, count = 0;
+    for (; document_next(ld->d, node, pr->path, &i, &entry); count++) {
+        text_clear(&text);
+        text_printf(&text, "%.*s:", SLICE_ARGS(entry.name));
+        if (count > 0)
+            document_problem(ld->d, entry.key->start_mark, pr->path, "found one more, expected %s",
+                             type->piece);
+        else if (join_texts(ld, entry.value, entry.path, &text) &&
+                 !type->add(pr->name, text_slice(&text), base, &e))
+            document_problem(ld->d, entry.value->start_mark, pr->path, "%s", e.text);
+    }
+    if (count == 0)
+        document_problem(ld->d, node->start_mark, pr->path, "found nothing, expected %s", type->piece);
+    text_fini(&text);
+}
+
 /* Reads a list or a mapping, or one text if the type allows it. */
 static void read_pieces(struct load *ld, const struct key *k, const struct pair *pr, void *base)
 {
@@ -130,8 +178,12 @@ static void read_pieces(struct load *ld, const struct key *k, const struct pair 
         while (document_next(ld->d, pr->value, pr->path, &i, &entry))
             read_piece(ld, type, entry.value, &entry, type->add, base);
     } else if (!is_mapping && document_is_list(ld->d, pr->value, pr->path, type->range)) {
-        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;)
-            read_piece(ld, type, item, pr, type->add, base);
+        for (yaml_node_t *item; (item = document_next_item(ld->d, pr->value, &i)) != NULL;) {
+            if (k->type == KEY_DECODE && item->type == YAML_MAPPING_NODE)
+                read_named_piece(ld, k, item, pr, base);
+            else
+                read_piece(ld, type, item, pr, type->add, base);
+        }
     }
 }
 

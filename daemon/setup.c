@@ -169,7 +169,7 @@ bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
 {
     decode_init(d);
     for (const char *comma = text; comma != NULL; text = comma + 1) {
-        comma = strchr(text, ',');
+        comma = decode_takes_rest(text) ? NULL : strchr(text, ',');
         size_t len = comma != NULL ? (size_t)(comma - text) : strlen(text);
         if (!decode_add_step(d, slice_of(text, len), e))
             return false;

@@ -6,8 +6,11 @@
  *           scan_word    stops at ' ', ':' and odd bytes
  *           scan_quoted  stops at '"', `also` and odd bytes; also at '|' and '}', since that is cheapest
  *
+ *           scan_has_odd says whether there is an odd byte at all
+ *
  * Twins   : …_bytes() define the answers; the others give the same answers, faster if there is SSE2.
- * Pre     : the SCAN_STEP bytes before `end` may be read, and p <= end. Both return `end` if nothing stops.
+ * Pre     : p <= end; for scan_word and scan_quoted, which return `end` if nothing stops, also: the SCAN_STEP
+ *           bytes before `end` may be read.
  * Source  : one signed compare tests a range, after an addition that makes 0x7F negative: v + 1 <= 0x21 is a
  *           space or an odd byte; (v ^ 2) + 3 <= 0x23 is a quote, '|', '}' or an odd byte. The backslash is
  *           compared apart.
@@ -27,7 +30,7 @@ static inline bool scan_is_odd(char byte)
     return c < 0x20 || c >= 0x7F || c == '\\';
 }
 
-static inline bool scan_has_odd(const char *p, const char *end)
+static inline bool scan_has_odd_bytes(const char *p, const char *end)
 {
     while (p < end && !scan_is_odd(*p))
         p++;
@@ -49,6 +52,17 @@ static inline const char *scan_quoted_bytes(const char *p, const char *end, char
 }
 
 #ifdef __SSE2__
+
+static inline bool scan_has_odd(const char *p, const char *end)
+{
+    for (; end - p >= SCAN_STEP; p += SCAN_STEP) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x20));
+        if (_mm_movemask_epi8(_mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), above)) != 0xFFFF)
+            return true;
+    }
+    return scan_has_odd_bytes(p, end);
+}
 
 /* A bit for each of the SCAN_STEP bytes at `p` at which scan_word() stops. */
 static inline unsigned scan_word_stops(const char *p)
@@ -94,6 +108,11 @@ static inline const char *scan_quoted(const char *p, const char *end, char also)
 }
 
 #else
+
+static inline bool scan_has_odd(const char *p, const char *end)
+{
+    return scan_has_odd_bytes(p, end);
+}
 
 static inline const char *scan_word(const char *p, const char *end)
 {

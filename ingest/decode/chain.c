@@ -6,6 +6,7 @@
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/json_step.h"
 #include "ingest/decode/syslog.h"
+#include "ingest/decode/text_step.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ struct chain {
     struct clf clf;
     struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
     const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
+    struct text_step *text;                   /* NULL: the last step does not find named parts */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
     size_t depth;      /* index of the level being read */
@@ -95,7 +97,9 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     clf_init(&c->clf, d->steps[d->step_count - 1].format);
     for (size_t i = 0; i < d->step_count; i++) {
         c->kinds[i] = d->steps[i].kind;
-        if (d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG)
+        if (decode_step_has_parts(d->steps[i].kind))
+            c->text = text_step_new(d);
+        if (decode_step_reads_json(d->steps[i].kind))
             innermost = c->json[i] = json_step_new(d, i, CHAIN_DEPTH_MAX);
     }
     add_additions(c, innermost);
@@ -116,6 +120,7 @@ void chain_free(struct chain *c)
         return;
     for (size_t i = 0; i < DECODE_STEPS_MAX; i++)
         json_step_free(c->json[i]);
+    text_step_free(c->text);
     arena_fini(&c->memory);
     free(c);
 }
@@ -265,6 +270,17 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
     if (!decoder_decode(&c->clf.decoder, line, ev, why))
         return CHAIN_REJECT;
     ev->literal = ev->numeric = 0;
+    return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+}
+
+static enum chain_result next_event_parts(struct chain *c, struct level *l, struct event *ev,
+                                          struct reject *why, struct slice *bytes)
+{
+    struct slice line = *bytes = take_line(l);
+    if (line.len > c->line_max)
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (!text_step_event(c->text, line, &c->memory, ev, why))
+        return CHAIN_REJECT;
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
 
@@ -426,6 +442,11 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         switch (c->kinds[c->depth]) {
         case STEP_LINE:
             return next_event_line(c, l, ev, why, bytes);
+        case STEP_LOGFMT:
+        case STEP_CSV:
+        case STEP_TSV:
+        case STEP_REGEX:
+            return next_event_parts(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);
             break;

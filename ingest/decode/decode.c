@@ -2,7 +2,10 @@
 
 #include "base/suggest.h"
 #include "ingest/decode/chain_field.h"
+#include "ingest/decode/csv.h"
 #include "ingest/decode/json_pointer.h"
+#include "ingest/decode/line_regex.h"
+#include "ingest/decode/parts.h"
 
 #include <stdio.h>
 
@@ -23,7 +26,15 @@
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
 const char *const decode_step_names[] = {
-    "auto", "common", "combined", "vhost_combined", "syslog", "json:/POINTER", "json", "metric", NULL};
+    "auto",   "common",      "combined",    "vhost_combined",   "syslog", "json:/POINTER", "json", "metric",
+    "logfmt", "csv:COLUMNS", "tsv:COLUMNS", "regex:EXPRESSION", NULL};
+
+/* The names of steps that have nothing but a name. */
+static const char *const plain_steps[] = {
+    [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json", [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt"};
+
+/* The names of steps that a colon and a text of up to the end follow. */
+static const char *const named_steps[] = {[STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -70,42 +81,85 @@ static bool is_good_name(struct slice s)
 
 static bool makes_events(enum decode_step_kind kind)
 {
-    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC;
+    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind);
+}
+
+static bool parse_plain_step(struct slice text, struct decode_step *step)
+{
+    for (size_t i = 0; i < COUNT_OF(plain_steps); i++) {
+        if (plain_steps[i] == NULL || !slice_is(text, plain_steps[i]))
+            continue;
+        step->kind = (enum decode_step_kind)i;
+        return true;
+    }
+    return false;
 }
 
 static bool parse_step(struct slice text, struct decode_step *step)
 {
     struct slice pointer;
     *step = (struct decode_step){.kind = STEP_LINE};
-    if (clf_format_parse(text, &step->format))
+    if (clf_format_parse(text, &step->format) || parse_plain_step(text, step))
         return true;
-    if (slice_is(text, "syslog"))
-        step->kind = STEP_SYSLOG;
-    else if (slice_is(text, "json"))
-        step->kind = STEP_JSON;
-    else if (slice_is(text, "metric"))
-        step->kind = STEP_METRIC;
-    else if (starts_with(text, JSON_STRING_PREFIX, &pointer) && pointer.len > 0 && is_good_pointer(pointer)) {
-        step->kind = STEP_JSON_STRING;
-        memcpy(step->pointer, pointer.ptr, pointer.len);
-    } else {
+    if (!starts_with(text, JSON_STRING_PREFIX, &pointer) || pointer.len == 0 || !is_good_pointer(pointer))
         return false;
-    }
+    step->kind = STEP_JSON_STRING;
+    memcpy(step->pointer, pointer.ptr, pointer.len);
     return true;
+}
+
+/* Finds the kind of "csv:…", and what is behind its colon. */
+static bool parse_named_step(struct slice text, enum decode_step_kind *kind, struct slice *rest)
+{
+    for (size_t i = 0; i < COUNT_OF(named_steps); i++) {
+        if (named_steps[i] == NULL || !starts_with(text, named_steps[i], rest) || rest->len == 0 ||
+            rest->ptr[0] != ':')
+            continue;
+        *rest = slice_of(rest->ptr + 1, rest->len - 1);
+        *kind = (enum decode_step_kind)i;
+        return true;
+    }
+    return false;
+}
+
+bool decode_takes_rest(const char *steps)
+{
+    enum decode_step_kind kind;
+    struct slice rest;
+    return parse_named_step(slice_text(steps), &kind, &rest);
+}
+
+static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct part_names *names,
+                          struct err *e)
+{
+    size_t count;
+    bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
+    return good || err_prefix(e, "%s", named_steps[kind]);
 }
 
 bool decode_add_step(struct decode *d, struct slice text, struct err *e)
 {
-    struct decode_step step;
-    if (!parse_step(text, &step))
+    struct decode_step step = {.kind = STEP_LINE};
+    struct slice parts = {"", 0};
+    struct part_names names;
+    bool is_named = parse_named_step(text, &step.kind, &parts);
+    if (is_named && !part_names_of(step.kind, parts, &names, e))
+        return false;
+    if (parts.len >= DECODE_PARTS_BYTES || memchr(parts.ptr, '\0', parts.len) != NULL)
+        return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
+                       named_steps[step.kind], DECODE_PARTS_BYTES - 1);
+    if (!is_named && !parse_step(text, &step))
         return refuse(e, text,
-                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json or metric",
+                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
+                      "csv:COLUMNS, tsv:COLUMNS or regex:EXPRESSION",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
     if (d->step_count == DECODE_STEPS_MAX)
         return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
     d->steps[d->step_count++] = step;
+    memset(d->parts, 0, sizeof d->parts);
+    memcpy(d->parts, parts.ptr, parts.len);
     return true;
 }
 
@@ -132,6 +186,15 @@ static bool parse_origin(struct slice text, struct origin *o)
     return found;
 }
 
+bool decode_has_origin(const struct decode *d, enum field f)
+{
+    for (size_t i = 0; i < d->origin_count; i++) {
+        if (d->origins[i].field == f)
+            return true;
+    }
+    return false;
+}
+
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e)
 {
     struct origin o;
@@ -142,10 +205,8 @@ bool decode_add_field(struct decode *d, struct slice name, struct slice origin, 
             origin_names);
     if (!field_intern(name, &o.field))
         return refuse(e, name, "a name of small letters, digits and _ (one of at most 48 of your own)", NULL);
-    for (size_t i = 0; i < d->origin_count; i++) {
-        if (d->origins[i].field == o.field)
-            return refuse(e, name, "each field once", NULL);
-    }
+    if (decode_has_origin(d, o.field))
+        return refuse(e, name, "each field once", NULL);
     ASSERT(d->origin_count < DECODE_FIELDS_MAX);
     d->origins[d->origin_count++] = o;
     return true;
@@ -188,7 +249,7 @@ static bool check_origins(const struct decode *d, enum decode_step_kind last, st
 {
     bool has_json = false;
     for (size_t i = 0; i < d->step_count; i++)
-        has_json |= d->steps[i].kind != STEP_LINE && d->steps[i].kind != STEP_SYSLOG;
+        has_json |= decode_step_reads_json(d->steps[i].kind);
     for (size_t i = 0; i < d->origin_count; i++) {
         const struct origin *o = &d->origins[i];
         if ((d->constants >> o->field & 1) != 0)
@@ -216,6 +277,60 @@ static bool check_metric(const struct decode *d, struct err *e)
     return true;
 }
 
+static bool check_time(const struct decode *d, enum decode_step_kind last, struct err *e)
+{
+    bool has_parts = decode_step_has_parts(last);
+    if (d->time_pointer[0] == '\0' || last == STEP_JSON)
+        return true;
+    if (!has_parts)
+        return err_set(
+            e, EX_CONFIG,
+            "found %s, expected a time's pointer only where decode ends in json, logfmt, csv, tsv or regex",
+            d->time_pointer);
+    return (d->time_pointer[1] != '\0' && strpbrk(d->time_pointer + 1, "/~") == NULL) ||
+           err_set(e, EX_CONFIG, "found %s, expected a time's pointer of one name, as /when",
+                   d->time_pointer);
+}
+
+static uint64_t with_derived(enum field f)
+{
+    return f == FIELD_REQUEST ? REQUEST_FIELDS : f == FIELD_TARGET ? TARGET_FIELDS : (uint64_t)1 << f;
+}
+
+static bool is_in(const char *name, const struct slice names[], size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = slice_is(names[i], name);
+    return found;
+}
+
+/* Makes fields of the names of the last step's parts. */
+static bool finish_parts(struct decode *d, enum decode_step_kind last, struct err *e)
+{
+    struct slice times[PARTS_TIMES_MAX];
+    struct part_names names;
+    size_t time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, times);
+    bool has_time = d->time_is_brokers;
+    if (!part_names_of(last, slice_text(d->parts), &names, e))
+        return false;
+    d->part_fields = 0;
+    for (size_t i = 0; i < names.count; i++) {
+        enum field f;
+        if (is_in(names.list[i].text, times, time_count)) {
+            has_time = true;
+            continue;
+        }
+        if (!field_intern(slice_text(names.list[i].text), &f))
+            return err_set(e, EX_CONFIG, "found %s, expected at most %d names of your own",
+                           names.list[i].text, FIELD_OWN_MAX);
+        d->part_fields |= with_derived(f);
+    }
+    return has_time ||
+           err_set(e, EX_CONFIG, "found no %s in %s, expected a time: name it, or say time: /NAME or broker",
+                   d->time_pointer[0] != '\0' ? d->time_pointer + 1 : "time", named_steps[last]);
+}
+
 bool decode_finish(struct decode *d, struct err *e)
 {
     enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_LINE;
@@ -226,25 +341,26 @@ bool decode_finish(struct decode *d, struct err *e)
         text_fini(&steps);
         return false;
     }
-    if (d->time_pointer[0] != '\0' && last != STEP_JSON)
-        return err_set(e, EX_CONFIG, "found %s, expected a time's pointer only where decode ends in json",
-                       d->time_pointer);
-    if (!check_origins(d, last, e) || !check_metric(d, e))
+    if (!check_time(d, last, e) || !check_origins(d, last, e) || !check_metric(d, e) ||
+        (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
     if (d->step_count == 0)
         d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
     return true;
 }
 
-static uint64_t fields_of_step(const struct decode_step *step)
+static uint64_t fields_of_last_step(const struct decode *d)
 {
     static const uint64_t of_format[CLF_FORMAT_COUNT] = {[CLF_AUTO] = VHOST_FIELDS,
                                                          [CLF_COMMON] = COMMON_FIELDS,
                                                          [CLF_COMBINED] = COMBINED_FIELDS,
                                                          [CLF_VHOST_COMBINED] = VHOST_FIELDS};
+    const struct decode_step *step = &d->steps[d->step_count - 1];
     if (step->kind == STEP_LINE)
         return of_format[step->format];
-    return step->kind == STEP_METRIC ? METRIC_FIELDS : ~(uint64_t)0;
+    if (decode_step_names_parts(step->kind))
+        return d->part_fields;
+    return step->kind == STEP_METRIC ? METRIC_FIELDS : ~(~(uint64_t)0 << FIELD_COUNT);
 }
 
 bool decode_provides(const struct decode *d, enum field f)
@@ -252,14 +368,9 @@ bool decode_provides(const struct decode *d, enum field f)
     ASSERT(d->step_count > 0);
     if (f >= FIELD_COUNT && decode_is_open(d))
         return true;
-    uint64_t fields = f < FIELD_COUNT ? fields_of_step(&d->steps[d->step_count - 1]) : 0;
-    for (size_t i = 0; i < d->origin_count; i++) {
-        enum field of = d->origins[i].field;
-        fields |= of == FIELD_REQUEST  ? REQUEST_FIELDS
-                  : of == FIELD_TARGET ? TARGET_FIELDS
-                                       : (uint64_t)1 << of;
-    }
-    fields |= d->constants;
+    uint64_t fields = fields_of_last_step(d) | d->constants;
+    for (size_t i = 0; i < d->origin_count; i++)
+        fields |= with_derived(d->origins[i].field);
     return (fields >> f) & 1;
 }
 
@@ -267,7 +378,7 @@ bool decode_is_open(const struct decode *d)
 {
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
-    return last == STEP_JSON || last == STEP_METRIC;
+    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT;
 }
 
 /* Prints a pointer for YAML's flow style, in which some bytes need quotes. */
@@ -283,14 +394,35 @@ static void print_pointer(const char *pointer, struct text *out)
     text_fini(&whole);
 }
 
-void decode_print_step(const struct decode_step *step, struct text *out)
+const char *decode_named_step(const struct decode *d, size_t step, struct slice *text)
 {
-    if (step->kind == STEP_JSON_STRING)
+    size_t kind = d->steps[step].kind;
+    *text = slice_text(d->parts);
+    return kind < COUNT_OF(named_steps) ? named_steps[kind] : NULL;
+}
+
+void decode_print_step(const struct decode *d, size_t i, struct text *out)
+{
+    const struct decode_step *step = &d->steps[i];
+    struct slice text;
+    const char *name = decode_named_step(d, i, &text);
+    if (name != NULL)
+        text_printf(out, "%s:%s", name, text.ptr);
+    else if (step->kind == STEP_JSON_STRING)
         text_printf(out, JSON_STRING_PREFIX "%s", step->pointer);
     else if (step->kind == STEP_LINE)
         text_puts(out, clf_format_name(step->format));
     else
-        text_puts(out, step->kind == STEP_SYSLOG ? "syslog" : step->kind == STEP_JSON ? "json" : "metric");
+        text_puts(out, plain_steps[step->kind]);
+}
+
+/* Prints a text in YAML's single quotes, in which only these need an escape. */
+static void print_quoted(struct slice text, struct text *out)
+{
+    text_putc(out, '\'');
+    for (size_t i = 0; i < text.len; i++)
+        text_puts(out, text.ptr[i] == '\'' ? "''" : (char[]){text.ptr[i], '\0'});
+    text_putc(out, '\'');
 }
 
 void decode_print_steps(const struct decode *d, struct text *out)
@@ -300,10 +432,17 @@ void decode_print_steps(const struct decode *d, struct text *out)
         const struct decode_step *step = &d->steps[i];
         if (i > 0)
             text_puts(out, ", ");
-        if (step->kind == STEP_JSON_STRING)
+        struct slice text;
+        const char *name = decode_named_step(d, i, &text);
+        if (name != NULL) {
+            text_printf(out, "{%s: ", name);
+            print_quoted(text, out);
+            text_putc(out, '}');
+        } else if (step->kind == STEP_JSON_STRING) {
             print_pointer(step->pointer, out);
-        else
-            decode_print_step(step, out);
+        } else {
+            decode_print_step(d, i, out);
+        }
     }
     text_putc(out, ']');
 }

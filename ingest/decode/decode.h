@@ -7,6 +7,9 @@
  *                                        a JSON pointer (RFC 6901)
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
+ *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
+ *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
+ *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
@@ -18,11 +21,12 @@
  *           `timestamp` is in seconds, "1286721442.000".
  * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
- * Open    : [json] and [metric] also fill every known own field without an origin here, from the member /NAME
- *           or the tag NAME. So a report with `by: [name, userid]` needs no `fields`.
+ * Open    : [json], [metric] and [logfmt] also fill every known own field without an origin here, from the
+ *           member /NAME, the tag or the key NAME. So a report with `by: [name, userid]` needs no `fields`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
  *           /ts that exists. The time is RFC 3339, or a number of seconds or (above 10^11) milliseconds since
- *           1970. Other steps have a time of their own. `broker` replaces the time of any step.
+ *           1970. A step of named parts has the same, with a pointer of one name, and more kinds of time
+ *           (parts.h). Other steps have a time of their own. `broker` replaces the time of any step.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
  */
@@ -35,15 +39,43 @@
 
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
-#define DECODE_ORIGIN_BYTES 128 /* bytes of one origin's text, with its NUL */
+#define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
+#define DECODE_PARTS_BYTES  4096 /* bytes of the last step's text, with its NUL */
 
-enum decode_step_kind { STEP_SYSLOG, STEP_JSON_STRING, STEP_LINE, STEP_JSON, STEP_METRIC };
+enum decode_step_kind {
+    STEP_SYSLOG,
+    STEP_JSON_STRING,
+    STEP_LINE,
+    STEP_JSON,
+    STEP_METRIC,
+    STEP_LOGFMT,
+    STEP_CSV,
+    STEP_TSV,
+    STEP_REGEX
+};
 
 struct decode_step {
     enum decode_step_kind kind;
     enum clf_format format;            /* a STEP_LINE's format */
     char pointer[DECODE_ORIGIN_BYTES]; /* a STEP_JSON_STRING's pointer */
 };
+
+static inline bool decode_step_reads_json(enum decode_step_kind kind)
+{
+    return kind == STEP_JSON_STRING || kind == STEP_JSON || kind == STEP_METRIC;
+}
+
+/* Does the step make events of a line's named parts (text_step.h)? */
+static inline bool decode_step_has_parts(enum decode_step_kind kind)
+{
+    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV || kind == STEP_REGEX;
+}
+
+/* Does the configuration name these parts? */
+static inline bool decode_step_names_parts(enum decode_step_kind kind)
+{
+    return decode_step_has_parts(kind) && kind != STEP_LOGFMT;
+}
 
 enum origin_kind {
     ORIGIN_POINTER,
@@ -69,7 +101,9 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
-    uint64_t constants; /* bit per enum field that a file's constants may set */
+    char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV, or a STEP_REGEX's expression */
+    uint64_t part_fields;           /* bit per enum field that these fill */
+    uint64_t constants;             /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
@@ -78,6 +112,8 @@ struct decode {
 void decode_init(struct decode *d);
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
+/* Is the first of these steps one that may hold commas, so that it is the last one, too? */
+bool decode_takes_rest(const char *steps);
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;
 /* May come again for the same field. */
 bool decode_add_constant(struct decode *d, struct slice name, struct err *e) MUST_CHECK;
@@ -91,8 +127,12 @@ bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
  * constants, and any own field if the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
+/* Does `fields` say where this field comes from? */
+bool decode_has_origin(const struct decode *d, enum field f);
 /* "json:/message": as decode_add_step() takes it. */
-void decode_print_step(const struct decode_step *step, struct text *out);
+void decode_print_step(const struct decode *d, size_t step, struct text *out);
+/* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is another one. */
+const char *decode_named_step(const struct decode *d, size_t step, struct slice *text);
 /* "[json:/message, combined]", as YAML. */
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */

@@ -35,15 +35,6 @@ static size_t add_member(struct json_step *js, const char *parent, const char *n
     return path;
 }
 
-static bool has_origin(const struct decode *d, enum field f)
-{
-    for (size_t i = 0; i < d->origin_count; i++) {
-        if (d->origins[i].field == f)
-            return true;
-    }
-    return false;
-}
-
 /* Adds fields in the order of enum field, so that explicit fields override derived ones
  * (chain_field_put()). */
 static void add_fields(struct json_step *js, const struct decode *d, const char *parent, int first)
@@ -51,7 +42,7 @@ static void add_fields(struct json_step *js, const struct decode *d, const char 
     int count = field_count();
     for (int i = first; i < count; i++) {
         enum field f = (enum field)i;
-        if (i >= FIELD_COUNT && has_origin(d, f))
+        if (i >= FIELD_COUNT && decode_has_origin(d, f))
             continue;
         size_t path = add_member(js, parent, field_name(f));
         ASSERT(path == js->field_count && path < 64);

@@ -14,6 +14,7 @@ static void check_scans(const char *p, const char *end)
         return;
     for (; p <= end; p++) {
         ASSERT(scan_word(p, end) == scan_word_bytes(p, end));
+        ASSERT(scan_has_odd(p, end) == scan_has_odd_bytes(p, end));
         ASSERT(scan_quoted(p, end, '"') == scan_quoted_bytes(p, end, '"'));
         ASSERT(scan_quoted(p, end, '?') == scan_quoted_bytes(p, end, '?'));
     }

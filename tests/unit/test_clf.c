@@ -468,6 +468,7 @@ static void test_scan_twins_agree(void **state)
         const char *end = buf + SCAN_STEP + random_below(sizeof buf - SCAN_STEP + 1);
         const char *p = end - random_below((uint32_t)(end - buf) + 1);
         assert_ptr_equal(scan_word(p, end), scan_word_bytes(p, end));
+        assert_int_equal(scan_has_odd(p, end), scan_has_odd_bytes(p, end));
         assert_ptr_equal(scan_quoted(p, end, '"'), scan_quoted_bytes(p, end, '"'));
         assert_ptr_equal(scan_quoted(p, end, '?'), scan_quoted_bytes(p, end, '?'));
     }

@@ -40,6 +40,7 @@ static void test_config_reads_a_topic(void **state)
         "  m: {type: kafka, topic: app.M_1-x, start: \"2026-11-21T10:00:00+01:00\", decode: metric,\n"
         "      metric_name: n, metric_time: t, metric_value: v, metric_tags: g}\n"
         "  l: {type: kafka, start: latest, decode: json, time: /a/ts}\n"
+        "  c: {type: kafka, decode: [syslog, {csv: [time, host, -, cost]}]}\n"
         "kafka: {brokers: \"a,b:9092,[::1]:9\", group: G, threads: 3, queue_size: 1MiB,\n"
         "        properties: {security.protocol: ssl, topic.acks: all, client.id: \"\"}}\n"
         "rejects: {topic: tallyd-rejects}\n"
@@ -58,6 +59,7 @@ static void test_config_reads_a_topic(void **state)
     assert_string_equal(s[1].decode.metric[METRIC_TAGS], "g");
     assert_true(s[2].start_ms == CONFIG_START_LATEST);
     assert_string_equal(s[2].decode.time_pointer, "/a/ts");
+    assert_string_equal(s[3].decode.parts, "time,host,-,cost");
     assert_string_equal(c->kafka.brokers, "a,b:9092,[::1]:9");
     assert_string_equal(c->kafka.group, "G");
     assert_int_equal(c->kafka.threads, 3);
@@ -126,7 +128,21 @@ static const struct bad_config bad_files[] = {
     /* decoding: more in test_decode.c */
     {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
                                           "common, combined, vhost_combined, syslog, "
-                                          "json:/POINTER, json or metric (did you mean \"combined\"?)\n"},
+                                          "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS or "
+                                          "regex:EXPRESSION (did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [{csv: [time, Path]}]}}",
+     "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
+     "and _\n"},
+    {"sources: {a: {decode: [{csv: [time, {}]}]}}",
+     "f.yaml:1:37: sources.a.decode.csv: found a mapping, expected a text\n"},
+    {"sources: {a: {decode: [{csv: {}}]}}",
+     "f.yaml:1:30: sources.a.decode.csv: found a mapping, expected a text, or a list of texts\n"},
+    {"sources: {a: {decode: [{}]}}",
+     "f.yaml:1:24: sources.a.decode: found nothing, expected a step of decoding\n"},
+    {"sources: {a: {decode: [{csv: time, tsv: time}]}}",
+     "f.yaml:1:36: sources.a.decode: found one more, expected a step of decoding\n"},
+    {"sources: {a: {decode: [{csv: host}]}}", "f.yaml:1:11: sources.a: found no time in csv, expected a "
+                                              "time: name it, or say time: /NAME or broker\n"},
     {"sources:\n  a:\n    decode:\n    - syslog",
      "f.yaml:2:3: sources.a: found [syslog], expected a last step that makes events, as combined\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
@@ -247,7 +263,9 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, json:/POINTER, json or metric (did you mean \"json\"?)\n");
+                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS "
+                    "or regex:EXPRESSION "
+                    "(did you mean \"json\"?)\n");
 }
 
 static void test_config_bounds_the_fields(void **state)

@@ -1,0 +1,96 @@
+#include "ingest/decode/parts.h"
+
+#include "base/check.h"
+#include "ingest/decode/chain_field.h"
+
+#define SLASHED_BYTES 19 /* "2000/10/10 13:55:36" */
+
+static const char *const default_times[PARTS_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
+
+size_t parts_time_names(const char *pointer, struct slice names[PARTS_TIMES_MAX])
+{
+    if (pointer[0] != '\0') {
+        names[0] = slice_text(pointer + 1);
+        return 1;
+    }
+    for (size_t i = 0; i < PARTS_TIMES_MAX; i++)
+        names[i] = slice_text(default_times[i]);
+    return PARTS_TIMES_MAX;
+}
+
+static bool refuse(struct reject *why, enum reject_reason reason, struct slice line, const char *at)
+{
+    *why = (struct reject){reason, (size_t)(at - line.ptr) + 1};
+    return false;
+}
+
+static struct slice text_of(const struct parts *ps, unsigned slot, struct arena *memory)
+{
+    struct slice text = ps->texts[slot];
+    if (LIKELY((ps->escaped[slot / 64] >> slot % 64 & 1) == 0))
+        return text;
+    char *out = arena_add(memory, text.len);
+    return slice_of(out, ps->unescape(text, out));
+}
+
+/* Parses "[10/Oct/2000:13:55:36 -0700]". */
+static bool parse_clf(struct parts *ps, const char *p, int64_t *at_ms, enum reject_reason *reason)
+{
+    const char *at;
+    return clf_time_cached(ps->clf_minutes, p, at_ms) ||
+           clf_time_parse(ps->clf_minutes, p, p + CLF_TIME_BYTES, at_ms, reason, &at);
+}
+
+static bool parse_time(struct parts *ps, struct slice text, int64_t *at_ms, enum reject_reason *reason)
+{
+    char copy[CLF_TIME_BYTES];
+    if (text.len == CLF_TIME_BYTES && text.ptr[0] == '[')
+        return parse_clf(ps, text.ptr, at_ms, reason);
+    if (text.len == CLF_TIME_BYTES - 2 && text.ptr[2] == '/') {
+        copy[0] = '[';
+        memcpy(copy + 1, text.ptr, text.len);
+        copy[CLF_TIME_BYTES - 1] = ']';
+        return parse_clf(ps, copy, at_ms, reason);
+    }
+    if (text.len == SLASHED_BYTES && text.ptr[4] == '/' && text.ptr[7] == '/') {
+        memcpy(copy, text.ptr, SLASHED_BYTES);
+        copy[4] = copy[7] = '-';
+        text.ptr = copy;
+    }
+    return timestamp_parse_near(&ps->minute, text, at_ms, reason);
+}
+
+static bool is_absent(struct slice text)
+{
+    return text.len == 0 || (text.len == 1 && text.ptr[0] == '-');
+}
+
+static bool take_time(struct parts *ps, struct slice line, struct arena *memory, struct event *ev,
+                      struct reject *why)
+{
+    enum reject_reason reason;
+    for (size_t i = 0; i < ps->time_count; i++) {
+        unsigned slot = ps->times[i];
+        if ((ps->has[slot / 64] >> slot % 64 & 1) == 0 || is_absent(ps->texts[slot]))
+            continue;
+        return LIKELY(parse_time(ps, text_of(ps, slot, memory), &ev->at_ms, &reason)) ||
+               refuse(why, reason, line, ps->texts[slot].ptr);
+    }
+    return refuse(why, REJECT_MEMBER, line, line.ptr);
+}
+
+bool parts_event(struct parts *ps, struct slice line, struct arena *memory, struct event *ev,
+                 struct reject *why)
+{
+    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    if (ps->time_count > 0 && !take_time(ps, line, memory, ev, why))
+        return false;
+    /* In the order of enum field, so that explicit fields override derived ones (chain_field_put()). */
+    for (uint64_t bits = ps->has[0]; bits != 0; bits &= bits - 1) {
+        unsigned f = (unsigned)__builtin_ctzll(bits);
+        enum reject_reason reason = chain_field_put(ev, (enum field)f, text_of(ps, f, memory), false);
+        if (UNLIKELY(reason != REJECT_COUNT))
+            return refuse(why, reason, line, ps->texts[f].ptr);
+    }
+    return true;
+}

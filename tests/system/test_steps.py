@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Steps that take the named parts of a line: lines are counted by their fields, from a configuration and from a command
+line, and recounted alike."""
+
+import unittest
+
+from harness import Case
+
+CONFIG = b"""
+sources:
+  pairs: {path: pairs.log, decode: [logfmt]}
+  columns: {path: columns.csv, decode: [{csv: [at, path, "-", cost]}], time: /at}
+  odd: {path: odd.log, decode: [{regex: '(?<time>[^|]+)[|](?<path>[^|]*)[|](?<cost>.*)'}]}
+reports:
+  pages: {by: [path], measures: {hits: count, cost: sum(cost)}}
+"""
+LINES = {
+    "pairs.log": b'time=2026-01-05T10:00:00Z path="/a b" cost=0.25 level=info\npath=/lost\n',
+    "columns.csv": b'at,path,x,cost\n"05/Jan/2026:10:00:00 +0000","/a b",x,0.5\n',
+    "odd.log": b"2026/01/05 10:00:00|/a b|1.25\nodd\n",
+}
+
+
+class Steps(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("tallyd.yaml", CONFIG)
+        for name, lines in LINES.items():
+            self.write(name, lines)
+
+    def cost(self):
+        rows = self.query("pages", "--measure", "cost", "--top", "9", span=("2026-01-05", "2026-01-06"))
+        return {row["path"]: float(row["value"]) for row in rows}
+
+    def test_lines_of_all_steps_are_counted_and_recounted(self):
+        said = self.tallyd("import", "-c", "tallyd.yaml", *LINES)
+        self.assertEqual(3, said.count("consumed 2 = rejected 1 + parsed 1"))
+        self.assertEqual({"/a b": 2.0}, self.cost())
+        self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+    def test_steps_are_told_on_the_command_line(self):
+        steps = {"pairs.log": "logfmt", "columns.csv": "csv:time,path,-,cost",
+                 "odd.log": "regex:(?<time>[^|]{19,})[|](?<path>[^|]*)[|](?<cost>.*)"}
+        for name, step in steps.items():
+            said = self.tallyd("import", "-c", "tallyd.yaml", "--decode", step, name)
+            self.assertIn("consumed 2 = rejected 1 + parsed 1", said)
+        self.assertEqual({"/a b": 2.0}, self.cost())
+
+
+if __name__ == "__main__":
+    unittest.main()
