@@ -394,9 +394,9 @@ static void print_pointer(const char *pointer, struct text *out)
     text_fini(&whole);
 }
 
-const char *decode_named_step(const struct decode *d, size_t step, struct slice *text)
+const char *decode_named_step(const struct decode *d, size_t i, struct slice *text)
 {
-    size_t kind = d->steps[step].kind;
+    size_t kind = d->steps[i].kind;
     *text = slice_text(d->parts);
     return kind < COUNT_OF(named_steps) ? named_steps[kind] : NULL;
 }

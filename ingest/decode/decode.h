@@ -130,9 +130,9 @@ bool decode_is_open(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
 /* "json:/message": as decode_add_step() takes it. */
-void decode_print_step(const struct decode *d, size_t step, struct text *out);
+void decode_print_step(const struct decode *d, size_t i, struct text *out);
 /* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is another one. */
-const char *decode_named_step(const struct decode *d, size_t step, struct slice *text);
+const char *decode_named_step(const struct decode *d, size_t i, struct slice *text);
 /* "[json:/message, combined]", as YAML. */
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */
