@@ -401,6 +401,20 @@ static void add_fields(struct format *f, const struct format_op *op)
         f->fields |= of_target | (op->kind == OP_REQUEST ? of_request : 0);
 }
 
+/* Prepares what format_run.c's short cuts need. */
+static void set_short_cuts(struct format_op *op, struct slice literal)
+{
+    char first[sizeof op->first] = {0}, mask[sizeof op->mask] = {0};
+    size_t len = literal.len < sizeof first ? literal.len : sizeof first;
+    bool is_text = op->kind == OP_TEXT || op->kind == OP_REQUEST;
+    memcpy(first, literal.ptr, len);
+    memset(mask, 0xFF, len);
+    memcpy(&op->first, first, sizeof first);
+    memcpy(&op->mask, mask, sizeof mask);
+    op->is_usual = op->field < FIELD_COUNT && literal.len <= sizeof first && op->stop_at == 0 &&
+                   ((is_text && op->stop == '"') || (op->kind == OP_WORD && op->stop == ' '));
+}
+
 /* Adds the op of item *i and of the literal behind it; *i moves to the last of them. */
 static bool add_item(struct compiler *c, size_t *i)
 {
@@ -424,6 +438,7 @@ static bool add_item(struct compiler *c, size_t *i)
     }
     op->literal = add_to_pool(c->f, literal);
     op->literal_len = (uint16_t)literal.len;
+    set_short_cuts(op, literal);
     if (find_stop(ITEM_TEXT, c->items->escape, literal) < literal.len)
         c->loose = NULL;
     return true;

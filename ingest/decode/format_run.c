@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* As in clf_any.c: the fast path is inlined into one function, so that struct reading stays in registers. */
+#define HOT               inline __attribute__((always_inline))
 #define COLD              __attribute__((noinline, cold))
 #define NUMBER_TEXT_BYTES 32
 
@@ -22,7 +24,8 @@ struct reading {
     const char *start, *end;
     struct event *ev;
     struct reject *why;
-    bool is_long; /* the line has SCAN_STEP bytes */
+    bool is_long;                   /* the line has SCAN_STEP bytes */
+    uint64_t present, odd, numeric; /* the event's bits, until the line is known to be good */
 };
 
 static COLD const char *refuse(const struct reading *r, enum reject_reason reason, const char *at)
@@ -33,20 +36,18 @@ static COLD const char *refuse(const struct reading *r, enum reject_reason reaso
 
 /* ---- fields */
 
-static inline void put(struct reading *r, int f, const char *from, const char *to, bool odd)
+static HOT void put(struct reading *r, int f, const char *from, const char *to, bool odd)
 {
-    uint64_t bit = (uint64_t)1 << f;
     r->ev->field[f] = slice_of(from, (size_t)(to - from));
-    r->ev->present |= bit;
-    r->ev->odd |= odd ? bit : 0;
-    r->ev->literal |= odd && r->f->escape != ESCAPE_LOG ? bit : 0;
+    r->present |= (uint64_t)1 << f;
+    r->odd |= (uint64_t)odd << f;
 }
 
-static void put_number(struct reading *r, int f, struct slice text, int64_t value)
+static HOT void put_number(struct reading *r, int f, struct slice text, int64_t value)
 {
     put(r, f, text.ptr, slice_end(text), false);
     r->ev->number[f] = value;
-    r->ev->numeric |= (uint64_t)1 << f;
+    r->numeric |= (uint64_t)1 << f;
 }
 
 /* Puts an own field; it has a number if its text is one. */
@@ -54,7 +55,7 @@ static void put_own(struct reading *r, int f, const char *from, const char *to, 
 {
     put(r, f, from, to, odd);
     if (*from <= '9' && decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
-        r->ev->numeric |= (uint64_t)1 << f;
+        r->numeric |= (uint64_t)1 << f;
 }
 
 static bool is_json_escape(const char *p, const char *end)
@@ -442,9 +443,147 @@ static inline const char *take_user(struct reading *r, size_t i, const char *p)
     return NULL;
 }
 
+/* ---- the fast path */
+
+/* The functions called take_usual_… return NULL without a reject if they leave the op to the others. */
+
+/* Takes a literal of up to eight bytes that is not at the line's end. */
+static HOT const char *take_usual_literal(const struct reading *r, const struct format_op *op, const char *p)
+{
+    uint64_t bytes;
+    if (UNLIKELY(r->end - p < (ptrdiff_t)sizeof bytes))
+        return NULL;
+    memcpy(&bytes, p, sizeof bytes);
+    return LIKELY(((bytes ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
+}
+
+static HOT void put_unless_dash(struct reading *r, int f, const char *from, const char *to)
+{
+    if (to - from != 1 || *from != '-')
+        put(r, f, from, to, false);
+}
+
+static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
+{
+    const char *q = p;
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    q = scan_word(p, r->end);
+    if (UNLIKELY(q == p || q == r->end || *q != ' '))
+        return NULL;
+    const char *next = take_usual_literal(r, op, q);
+    if (LIKELY(next != NULL))
+        put_unless_dash(r, op->field, p, q);
+    return next;
+}
+
+static HOT const char *take_usual_text(struct reading *r, const struct format_op *op, const char *p)
+{
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    const char *q = scan_quoted(p, r->end, '"');
+    if (UNLIKELY(q == r->end || *q != '"'))
+        return NULL;
+    const char *next = q + 1 == r->end && op->literal_len == 1 ? q + 1 : take_usual_literal(r, op, q);
+    if (LIKELY(next != NULL))
+        put_unless_dash(r, op->field, p, q);
+    return next;
+}
+
+static HOT const char *take_usual_request(struct reading *r, const struct format_op *op, const char *p)
+{
+    struct clf_request http;
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    const char *q = scan_quoted(p, r->end, '?'), *question = q;
+    if (q < r->end && *q == '?')
+        q = scan_quoted(q + 1, r->end, '"');
+    if (UNLIKELY(q == r->end || *q != '"' || !clf_request_split(p, q, &http)))
+        return NULL;
+    const char *next = take_usual_literal(r, op, q);
+    if (UNLIKELY(next == NULL))
+        return NULL;
+    put(r, FIELD_REQUEST, p, q, false);
+    put(r, FIELD_METHOD, p, http.target - 1, false);
+    put(r, FIELD_TARGET, http.target, http.target_end, false);
+    put(r, FIELD_PATH, http.target, question < http.target_end ? question : http.target_end, false);
+    if (http.target_end < q)
+        put(r, FIELD_PROTOCOL, http.target_end + 1, q, false);
+    return next;
+}
+
+static HOT const char *take_usual_time(struct reading *r, const struct format_op *op, const char *p)
+{
+    struct format_clock *k = &r->run->clock;
+    if (UNLIKELY(op->kind != OP_TIME_CLF || !op->is_time || r->end - p < CLF_TIME_BYTES ||
+                 op->literal_len > sizeof op->first || !clf_time_cached(k->minutes, p, &k->at_ms)))
+        return NULL;
+    return take_usual_literal(r, op, p + CLF_TIME_BYTES);
+}
+
+/* Takes a user that is absent, and the time behind it. */
+static HOT const char *take_usual_user(struct reading *r, const struct format_op *op, const char *p)
+{
+    if (UNLIKELY(op->literal_len != 1 || r->end - p < 2 || p[0] != '-' ||
+                 p[1] != (char)*(r->f->pool + op->literal)))
+        return NULL;
+    return take_usual_time(r, op + 1, p + 2);
+}
+
+static HOT const char *take_usual_status(struct reading *r, const struct format_op *op, const char *p)
+{
+    int64_t value;
+    if (UNLIKELY(p == r->start || p[-1] != ' ' || r->end - p < 8 || op->field != FIELD_STATUS ||
+                 op->literal_len > sizeof op->first || !clf_number_status(p - 1, &value)))
+        return NULL;
+    put(r, FIELD_STATUS, p, p + 3, false);
+    r->ev->number[FIELD_STATUS] = value;
+    return take_usual_literal(r, op, p + 3);
+}
+
+static HOT const char *take_usual_bytes(struct reading *r, const struct format_op *op, const char *p)
+{
+    int64_t value;
+    unsigned digits = LIKELY(r->end - p >= SCAN_STEP) ? clf_number_digits(p, &value) : 0;
+    if (UNLIKELY(digits == 0 || op->field != FIELD_BYTES || op->literal_len > sizeof op->first ||
+                 is_digit(p[digits])))
+        return NULL;
+    put(r, FIELD_BYTES, p, p + digits, false);
+    r->ev->number[FIELD_BYTES] = value;
+    return take_usual_literal(r, op, p + digits);
+}
+
+/* Takes the op's field and literal if they are usual. */
+static HOT const char *take_usual(struct reading *r, size_t *i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[*i];
+    const char *next;
+    switch ((enum format_op_kind)op->kind) {
+    case OP_WORD:
+        return take_usual_word(r, op, p);
+    case OP_TEXT:
+        return take_usual_text(r, op, p);
+    case OP_REQUEST:
+        return take_usual_request(r, op, p);
+    case OP_USER:
+        next = take_usual_user(r, op, p);
+        *i += next != NULL;
+        return next;
+    case OP_TIME_CLF:
+        return take_usual_time(r, op, p);
+    case OP_STATUS:
+        return take_usual_status(r, op, p);
+    case OP_BYTES:
+        return take_usual_bytes(r, op, p);
+    default:
+        return NULL;
+    }
+}
+
 /* ---- lines */
 
-static inline const char *take_op(struct reading *r, size_t *i, const char *p)
+/* Takes any op. */
+static __attribute__((noinline)) const char *take_any(struct reading *r, size_t *i, const char *p)
 {
     switch ((enum format_op_kind)r->f->ops[*i].kind) {
     case OP_NOTHING:
@@ -476,7 +615,7 @@ static inline const char *take_op(struct reading *r, size_t *i, const char *p)
     }
 }
 
-static bool finish(struct reading *r, const char *p)
+static bool take_end(const struct reading *r, const char *p)
 {
     const struct format_clock *k = &r->run->clock;
     while (p < r->end && *p == ' ')
@@ -491,25 +630,44 @@ static bool finish(struct reading *r, const char *p)
            refuse(r, REJECT_TIME_RANGE, k->start != NULL ? k->start : p) != NULL;
 }
 
+static HOT bool take_line(struct reading *r, const char *p)
+{
+    for (size_t i = 0; i < r->f->op_count; i++) {
+        const char *next = take_usual(r, &i, p);
+        if (UNLIKELY(next == NULL)) {
+            struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
+            size_t op = i;
+            next = take_any(&copy, &op, p);
+            if (next == NULL)
+                return false;
+            *r = copy;
+            i = op;
+        }
+        p = next;
+    }
+    r->ev->present = r->present;
+    r->ev->odd = r->odd;
+    r->ev->literal = r->f->escape == ESCAPE_LOG ? 0 : r->odd;
+    r->ev->numeric = r->numeric;
+    struct reading copy = *r;
+    return take_end(&copy, p);
+}
+
 static bool decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct format_run *run = (struct format_run *)(void *)d;
     const char *p = line.ptr, *end = slice_end(line);
     end -= line.len > 0 && end[-1] == '\r';
-    struct reading r = {run, run->format, p, end, ev, why, end - p >= SCAN_STEP};
+    struct reading r = {run, run->format, p, end, ev, why, end - p >= SCAN_STEP, 0, 0, 0};
     if (end - p >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
         p += 3;
-    if (p == end)
-        return refuse(&r, REJECT_EMPTY, p) != NULL;
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    if (UNLIKELY(p == end)) {
+        *why = (struct reject){REJECT_EMPTY, (size_t)(p - line.ptr) + 1};
+        return false;
+    }
     if (run->has_parts)
         format_clock_reset(&run->clock);
-    for (size_t i = 0; i < r.f->op_count; i++) {
-        p = take_op(&r, &i, p);
-        if (UNLIKELY(p == NULL))
-            return false;
-    }
-    return finish(&r, p);
+    return take_line(&r, p);
 }
 
 void format_run_init(struct format_run *run, const struct format *format, struct arena *memory)

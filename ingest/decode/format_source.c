@@ -212,6 +212,8 @@ bool format_source_read(struct format_source *s, enum format_server server, stru
     if (text.len >= FORMAT_TEXT_MAX)
         return err_set(e, EX_CONFIG, "found a format of %zu bytes, expected at most %d", text.len,
                        FORMAT_TEXT_MAX - 1);
+    if (memchr(text.len > 0 ? text.ptr : "", '\0', text.len) != NULL)
+        return err_set(e, EX_CONFIG, "found a NUL byte, expected a format of one line");
     skip_spaces(&in);
     while (in.end > in.p && is_space(in.end[-1]))
         in.end--;
