@@ -78,7 +78,8 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
             continue;
         const char *next = take_time(c, r, q + 1);
         if (next != NULL) {
-            put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
+            if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
+                put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
             return next;
         }
         if (first.reason == REJECT_COUNT)

@@ -313,6 +313,7 @@ static bool set_number(struct compiler *c, const struct item *it, struct format_
     bool is_list = it->kind == ITEM_SUM || it->kind == ITEM_LAST;
     op->kind = (uint8_t)kinds[it->kind];
     op->scale = it->scale;
+    ASSERT(op->kind != OP_NUMBER || op->scale > 0);
     if (literal.len > 0 && (may_hold(it->kind, c->items->escape, literal.ptr[0]) ||
                             (is_list && slice_begins(literal, slice_text(" :")))))
         return refuse_separator(c, it, it + 1);
@@ -411,7 +412,8 @@ static void set_short_cuts(struct format_op *op, struct slice literal)
     memset(mask, 0xFF, len);
     memcpy(&op->first, first, sizeof first);
     memcpy(&op->mask, mask, sizeof mask);
-    op->is_usual = op->field < FIELD_COUNT && literal.len <= sizeof first && op->stop_at == 0 &&
+    op->is_usual = op->field < FIELD_COUNT && op->field != FIELD_USER && literal.len <= sizeof first &&
+                   op->stop_at == 0 &&
                    ((is_text && op->stop == '"') || (op->kind == OP_WORD && op->stop == ' '));
 }
 

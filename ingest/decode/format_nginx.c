@@ -37,7 +37,7 @@ static const struct item_type variables[] = {
     {"server_name", ITEM_ADDRESS, "vhost", 3, NULL, 0},
     {"host", ITEM_WORD, "vhost", 2, "header_host", 0},
     {"http_host", ITEM_PATH, "vhost", 1, "header_host", 0},
-    {"server_port", ITEM_NUMBER, "port", 0, NULL, 0},
+    {"server_port", ITEM_NUMBER, "port", 0, NULL, 1000000},
     {"http_referer", ITEM_TEXT, "referrer", 0, NULL, 0},
     {"http_user_agent", ITEM_TEXT, "agent", 0, NULL, 0},
     {"http_x_forwarded_for", ITEM_LIST, "x_forwarded_for", 0, NULL, 0},

@@ -103,11 +103,17 @@ static void put_request(struct reading *r, const char *from, const char *to, boo
         put(r, FIELD_PROTOCOL, http.target_end + 1, to, odd && scan_has_odd(http.target_end + 1, to));
 }
 
+/* Is it the field of a text that Apache writes as "" if it is empty, quotes and all? */
+static bool is_empty_user(const struct format_op *op, const char *from, const char *to)
+{
+    return op->field == FIELD_USER && to - from == 2 && memcmp(from, "\"\"", 2) == 0;
+}
+
 /* Puts a text, unless it is absent. False: the reject is written. */
 static inline bool put_text(struct reading *r, const struct format_op *op, const char *from, const char *to,
                             bool odd)
 {
-    if (op->field == FORMAT_NO_FIELD || (to - from == 1 && *from == '-'))
+    if (op->field == FORMAT_NO_FIELD || (to - from == 1 && *from == '-') || is_empty_user(op, from, to))
         return true;
     if (UNLIKELY(odd && r->f->escape == ESCAPE_JSON)) {
         if (memchr(from, '\\', (size_t)(to - from)) != NULL && !undo_json(r, &from, &to))
@@ -192,6 +198,8 @@ static inline const char *take_text(struct reading *r, size_t i, const char *p)
     const struct format_op *op = &r->f->ops[i];
     bool odd = false;
     const char *q;
+    if (r->end - p > 2 && is_empty_user(op, p, p + 2) && p[2] == op->stop)
+        return take_literal(r, i, p + 2);
     if (LIKELY(op->stop == '"')) {
         q = find_quote(r, p, &odd);
     } else if (op->stop != '\0') {
