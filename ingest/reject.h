@@ -33,7 +33,8 @@
     X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"") \
     X(COLUMNS, "columns", "expected as many columns as decode names, with separators between them")       \
     X(REGEX, "regex", "the line does not match the regular expression of decode as a whole")              \
-    X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")
+    X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")   \
+    X(FORMAT, "format", "the line does not fit the format here")
 
 #define REJECT_ENUM(id, name, help) REJECT_##id,
 enum reject_reason { REJECT_TABLE(REJECT_ENUM) REJECT_COUNT };

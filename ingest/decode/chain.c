@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "ingest/decode/chain_field.h"
+#include "ingest/decode/format_run.h"
 #include "ingest/decode/json_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
@@ -37,6 +38,8 @@ struct chain {
     const struct constants *constants; /* NULL: none */
     size_t line_max;
     struct clf clf;
+    struct format_run format;
+    struct decoder *line;                     /* the decoder of a STEP_LINE: `clf` or `format` */
     struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
     const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
     struct text_step *text;                   /* NULL: the last step does not find named parts */
@@ -78,10 +81,20 @@ static void add_additions(struct chain *c, struct json_step *innermost)
 static bool decode_with_constants(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct chain *c = (struct chain *)(void *)d;
-    if (!decoder_decode(&c->clf.decoder, line, ev, why))
+    if (!decoder_decode(c->line, line, ev, why))
         return false;
     constants_put(c->constants, ev);
     return true;
+}
+
+static void init_line(struct chain *c, const struct decode_step *last)
+{
+    clf_init(&c->clf, last->format);
+    c->line = &c->clf.decoder;
+    if (!last->is_compiled || c->decode->format.is_builtin)
+        return;
+    format_run_init(&c->format, &c->decode->format, &c->memory);
+    c->line = &c->format.decoder;
 }
 
 struct chain *chain_new(const struct decode *d, size_t line_max)
@@ -94,7 +107,7 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     c->line_max = line_max;
     c->levels[0].is_done = true;
     arena_init(&c->memory, MEMORY_CHUNK_BYTES);
-    clf_init(&c->clf, d->steps[d->step_count - 1].format);
+    init_line(c, &d->steps[d->step_count - 1]);
     for (size_t i = 0; i < d->step_count; i++) {
         c->kinds[i] = d->steps[i].kind;
         if (decode_step_has_parts(d->steps[i].kind))
@@ -131,7 +144,7 @@ struct decoder *chain_decoder(struct chain *c)
     bool is_plain = d->step_count == 1 && d->steps[0].kind == STEP_LINE && d->origin_count == 0;
     if (!is_plain || d->time_is_brokers)
         return NULL;
-    return c->constants != NULL ? &c->with_constants : &c->clf.decoder;
+    return c->constants != NULL ? &c->with_constants : c->line;
 }
 
 static void start_level(struct level *l, struct slice text)
@@ -267,9 +280,9 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
     struct slice line = *bytes = take_line(l);
     if (UNLIKELY(line.len > c->line_max))
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (!decoder_decode(&c->clf.decoder, line, ev, why))
-        return CHAIN_REJECT;
     ev->literal = ev->numeric = 0;
+    if (!decoder_decode(c->line, line, ev, why))
+        return CHAIN_REJECT;
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
 

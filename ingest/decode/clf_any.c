@@ -78,7 +78,11 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
             continue;
         const char *next = take_time(c, r, q + 1);
         if (next != NULL) {
-            put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
+            /* An address or a name before the host moves them: then the user begins with the logname. */
+            if (c->format == CLF_AUTO && *p != '-' && q - user > 2 && memcmp(user, "- ", 2) == 0)
+                return refuse(r, REJECT_IDENTITY, user);
+            if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
+                put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
             return next;
         }
         if (first.reason == REJECT_COUNT)
@@ -239,11 +243,34 @@ static HOT bool has_more(const char *p, const char *end)
     return LIKELY(is_quote_after_space(p, end)) || skip_spaces(p, end) != end;
 }
 
-static HOT bool take_end(const struct reading *r, const char *p)
+/* Skips further fields behind a combined line: words and texts in quotes, with a space before each. Returns the
+ * first byte that does not fit, or the end. */
+static COLD const char *skip_fields(const char *p, const char *end)
+{
+    bool odd;
+    while (p < end && *p == ' ') {
+        const char *from = skip_spaces(p, end);
+        if (from == end)
+            return end;
+        const char *q = from;
+        if (*from == '"') {
+            q = closing_quote(from + 1, end, &odd);
+            if (q == end)
+                return from;
+            q++;
+        }
+        while (*from != '"' && q < end && *q != ' ' && *q != '"')
+            q++;
+        p = q;
+    }
+    return p;
+}
+
+static HOT bool take_end(const struct reading *r, const char *p, bool takes_more)
 {
     if (LIKELY(p == r->end))
         return true;
-    p = skip_spaces(p, r->end);
+    p = takes_more ? skip_fields(p, r->end) : skip_spaces(p, r->end);
     return p == r->end || refuse(r, REJECT_TRAILING, p);
 }
 
@@ -281,12 +308,13 @@ static HOT bool take_line(struct clf *c, struct reading *r, const char *p, const
     if (p == NULL || (p = take_identity_and_time(c, r, p)) == NULL || (p = take_request(r, p)) == NULL ||
         (p = take_numbers(r, p)) == NULL)
         return false;
-    if (format != CLF_COMMON && (format != CLF_AUTO || has_more(p, r->end))) {
+    bool is_combined = format != CLF_COMMON && (format != CLF_AUTO || has_more(p, r->end));
+    if (is_combined) {
         p = take_quoted(r, p, FIELD_REFERRER, REJECT_REFERRER, false);
         if (p == NULL || (p = take_quoted(r, p, FIELD_AGENT, REJECT_AGENT, true)) == NULL)
             return false;
     }
-    if (!take_end(r, p))
+    if (!take_end(r, p, is_combined && c->format == CLF_AUTO))
         return false;
     r->ev->present = r->present;
     r->ev->odd = r->odd;

@@ -11,6 +11,8 @@
 
 #define JSON_STRING_PREFIX "json:"
 #define TAG_PREFIX         "tag:"
+#define APACHE_PREFIX      "apache:"
+#define NGINX_PREFIX       "nginx:"
 #define HEADER_PREFIX      "header:"
 
 #define BIT(f) ((uint64_t)1 << FIELD_##f)
@@ -25,9 +27,10 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {
-    "auto",   "common",      "combined",    "vhost_combined",   "syslog", "json:/POINTER", "json", "metric",
-    "logfmt", "csv:COLUMNS", "tsv:COLUMNS", "regex:EXPRESSION", NULL};
+const char *const decode_step_names[] = {"auto",          "common",        "combined",    "vhost_combined",
+                                         "syslog",        "json:/POINTER", "json",        "metric",
+                                         "logfmt",        "csv:COLUMNS",   "tsv:COLUMNS", "regex:EXPRESSION",
+                                         "apache:FORMAT", "nginx:FORMAT",  NULL};
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
@@ -122,11 +125,39 @@ static bool parse_named_step(struct slice text, enum decode_step_kind *kind, str
     return false;
 }
 
+/* Finds the server of "apache:…" or "nginx:…", and what is behind its colon. */
+static bool parse_format_step(struct slice text, enum format_server *server, struct slice *rest)
+{
+    *server = FORMAT_APACHE;
+    if (starts_with(text, APACHE_PREFIX, rest))
+        return true;
+    *server = FORMAT_NGINX;
+    return starts_with(text, NGINX_PREFIX, rest);
+}
+
 bool decode_takes_rest(const char *steps)
 {
     enum decode_step_kind kind;
+    enum format_server server;
     struct slice rest;
-    return parse_named_step(slice_text(steps), &kind, &rest);
+    return parse_named_step(slice_text(steps), &kind, &rest) ||
+           parse_format_step(slice_text(steps), &server, &rest);
+}
+
+/* Compiles "apache:…" or "nginx:…"; *is_format: it is that. */
+static bool compile_step(struct decode *d, struct slice text, struct decode_step *step, bool *is_format,
+                         struct err *e)
+{
+    enum format_server server;
+    struct slice rest;
+    *is_format = parse_format_step(text, &server, &rest);
+    if (!*is_format)
+        return true;
+    step->is_compiled = true;
+    if (!format_compile(&d->format, server, rest, e))
+        return err_prefix(e, "%s", format_server_name(server));
+    step->format = d->format.is_builtin ? d->format.builtin : CLF_AUTO;
+    return true;
 }
 
 static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct part_names *names,
@@ -142,16 +173,18 @@ bool decode_add_step(struct decode *d, struct slice text, struct err *e)
     struct decode_step step = {.kind = STEP_LINE};
     struct slice parts = {"", 0};
     struct part_names names;
-    bool is_named = parse_named_step(text, &step.kind, &parts);
+    bool is_format, is_named = parse_named_step(text, &step.kind, &parts);
+    if (!compile_step(d, text, &step, &is_format, e))
+        return false;
     if (is_named && !part_names_of(step.kind, parts, &names, e))
         return false;
     if (parts.len >= DECODE_PARTS_BYTES || memchr(parts.ptr, '\0', parts.len) != NULL)
         return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
-    if (!is_named && !parse_step(text, &step))
+    if (!is_named && !is_format && !parse_step(text, &step))
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
-                      "csv:COLUMNS, tsv:COLUMNS or regex:EXPRESSION",
+                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, apache:FORMAT or nginx:FORMAT",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
@@ -341,6 +374,11 @@ bool decode_finish(struct decode *d, struct err *e)
         text_fini(&steps);
         return false;
     }
+    if (d->step_count > 0 && d->steps[d->step_count - 1].is_compiled && !d->format.has_time &&
+        !d->time_is_brokers)
+        return err_set(
+            e, EX_CONFIG,
+            "found a format without a time, expected one such as %%t or $time_local, or time: broker");
     if (!check_time(d, last, e) || !check_origins(d, last, e) || !check_metric(d, e) ||
         (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
@@ -356,6 +394,8 @@ static uint64_t fields_of_last_step(const struct decode *d)
                                                          [CLF_COMBINED] = COMBINED_FIELDS,
                                                          [CLF_VHOST_COMBINED] = VHOST_FIELDS};
     const struct decode_step *step = &d->steps[d->step_count - 1];
+    if (step->is_compiled)
+        return d->format.fields;
     if (step->kind == STEP_LINE)
         return of_format[step->format];
     if (decode_step_names_parts(step->kind))
@@ -397,6 +437,10 @@ static void print_pointer(const char *pointer, struct text *out)
 const char *decode_named_step(const struct decode *d, size_t i, struct slice *text)
 {
     size_t kind = d->steps[i].kind;
+    if (d->steps[i].is_compiled) {
+        *text = slice_of(d->format.text, d->format.text_len);
+        return format_server_name(d->format.server);
+    }
     *text = slice_text(d->parts);
     return kind < COUNT_OF(named_steps) ? named_steps[kind] : NULL;
 }

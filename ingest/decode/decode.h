@@ -5,6 +5,7 @@
  *   decode: [syslog, combined]           a line behind a header of RFC 3164 or RFC 5424
  *   decode: [json:/message, combined]    a line in an envelope (Filebeat, Fluent Bit, Vector): the string at
  *                                        a JSON pointer (RFC 6901)
+ *   decode: [{apache: '%h %l …'}]        a line in a format as Apache's or nginx's configuration has it
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
@@ -35,6 +36,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "ingest/decode/clf.h"
+#include "ingest/decode/format.h"
 #include "ingest/event.h"
 
 #define DECODE_STEPS_MAX    4
@@ -57,6 +59,7 @@ enum decode_step_kind {
 struct decode_step {
     enum decode_step_kind kind;
     enum clf_format format;            /* a STEP_LINE's format */
+    bool is_compiled;                  /* a STEP_LINE's format is the struct decode's */
     char pointer[DECODE_ORIGIN_BYTES]; /* a STEP_JSON_STRING's pointer */
 };
 
@@ -103,6 +106,7 @@ struct decode {
     size_t origin_count;
     char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV, or a STEP_REGEX's expression */
     uint64_t part_fields;           /* bit per enum field that these fill */
+    struct format format;           /* of a step that is compiled */
     uint64_t constants;             /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */

@@ -126,10 +126,11 @@ static const struct bad_config bad_files[] = {
      "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
-    {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-                                          "common, combined, vhost_combined, syslog, "
-                                          "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS or "
-                                          "regex:EXPRESSION (did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [combied]}}",
+     "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
+     "common, combined, vhost_combined, syslog, "
+     "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
+     "regex:EXPRESSION, apache:FORMAT or nginx:FORMAT (did you mean \"combined\"?)\n"},
     {"sources: {a: {decode: [{csv: [time, Path]}]}}",
      "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
      "and _\n"},
@@ -145,6 +146,23 @@ static const struct bad_config bad_files[] = {
                                               "time: name it, or say time: /NAME or broker\n"},
     {"sources:\n  a:\n    decode:\n    - syslog",
      "f.yaml:2:3: sources.a: found [syslog], expected a last step that makes events, as combined\n"},
+    {"sources: {a: {decode: [{apache: combind}]}}",
+     "f.yaml:1:33: sources.a.decode: apache: found \"combind\", expected a format as LogFormat has it, or "
+     "its "
+     "name (did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [{nginx: '$msec $http_referer $status'}]}}",
+     "f.yaml:1:32: sources.a.decode: nginx: found \" \" in column 20, which may stand in \"$http_referer\" "
+     "before "
+     "it, expected double quotes around that\n"},
+    {"sources: {a: {decode: [{nginx: '$status'}]}}", "f.yaml:1:11: sources.a: found a format without a time, "
+                                                     "expected one such as %t or $time_local, or time: "
+                                                     "broker\n"},
+    {"sources: {a: {decode: [{nginx: combined, apache: combined}]}}",
+     "f.yaml:1:42: sources.a.decode: found one more, expected a step of decoding\n"},
+    {"sources: {a: {decode: [{}]}}",
+     "f.yaml:1:24: sources.a.decode: found nothing, expected a step of decoding\n"},
+    {"sources: {a: {decode: [{apache: [a]}]}}",
+     "f.yaml:1:33: sources.a.decode.apache: found a list, expected a text\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
                                        "steps, such as [json:/message, combined]\n"},
     {"sources: {a: {decode: \"${HOME}\"}}",
@@ -263,8 +281,8 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS "
-                    "or regex:EXPRESSION "
+                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
+                    "regex:EXPRESSION, apache:FORMAT or nginx:FORMAT "
                     "(did you mean \"json\"?)\n");
 }
 

@@ -37,6 +37,8 @@ static void test_decode_steps_print_as_they_were_given(void **state)
         {"syslog,json:/a~1b/0,metric", "[syslog, json:/a~1b/0, metric]"},
         {"json:/a b,json", "[\"json:/a b\", json]"},
         {"json:/log,syslog,vhost_combined", "[json:/log, syslog, vhost_combined]"},
+        {"apache:vhost_combined", "[{apache: 'vhost_combined'}]"},
+        {"syslog,nginx:$msec \"$request\"", "[syslog, {nginx: '$msec \"$request\"'}]"},
     };
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         struct decode d;

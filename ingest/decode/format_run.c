@@ -1,0 +1,687 @@
+#include "ingest/decode/format_run.h"
+
+#include "base/check.h"
+#include "base/units.h"
+#include "ingest/decimal.h"
+#include "ingest/decode/clf_number.h"
+#include "ingest/decode/clf_request.h"
+#include "ingest/decode/json.h"
+#include "ingest/scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* As in clf_any.c: the fast path is inlined into one function, so that struct reading stays in registers. */
+#define HOT               inline __attribute__((always_inline))
+#define COLD              __attribute__((noinline, cold))
+#define NUMBER_TEXT_BYTES 32
+
+/* A line being read. Functions called take_… put the field of an op at `p` and return the byte behind it, or
+ * NULL with the reject written. */
+struct reading {
+    struct format_run *run;
+    const struct format *f;
+    const char *start, *end;
+    struct event *ev;
+    struct reject *why;
+    bool is_long;                   /* the line has SCAN_STEP bytes */
+    uint64_t present, odd, numeric; /* the event's bits, until the line is known to be good */
+};
+
+static COLD const char *refuse(const struct reading *r, enum reject_reason reason, const char *at)
+{
+    *r->why = (struct reject){reason, (size_t)(at - r->start) + 1};
+    return NULL;
+}
+
+/* ---- fields */
+
+static HOT void put(struct reading *r, int f, const char *from, const char *to, bool odd)
+{
+    r->ev->field[f] = slice_of(from, (size_t)(to - from));
+    r->present |= (uint64_t)1 << f;
+    r->odd |= (uint64_t)odd << f;
+}
+
+static HOT void put_number(struct reading *r, int f, struct slice text, int64_t value)
+{
+    put(r, f, text.ptr, slice_end(text), false);
+    r->ev->number[f] = value;
+    r->numeric |= (uint64_t)1 << f;
+}
+
+/* Puts an own field; it has a number if its text is one. */
+static void put_own(struct reading *r, int f, const char *from, const char *to, bool odd)
+{
+    put(r, f, from, to, odd);
+    if (*from <= '9' && decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
+        r->numeric |= (uint64_t)1 << f;
+}
+
+static bool is_json_escape(const char *p, const char *end)
+{
+    if (end - p < 2 || p[1] == '\0')
+        return false;
+    bool good = strchr("\"\\/bfnrtu", p[1]) != NULL && (p[1] != 'u' || end - p >= 6);
+    for (int i = 2; good && p[1] == 'u' && i < 6; i++)
+        good = units_hex_digit(p[i]) >= 0;
+    return good;
+}
+
+/* Undoes the escapes of JSON. False: one of them is broken, at *from. */
+static COLD bool undo_json(const struct reading *r, const char **from, const char **to)
+{
+    for (const char *p = *from; (p = memchr(p, '\\', (size_t)(*to - p))) != NULL; p += 2) {
+        if (!is_json_escape(p, *to)) {
+            *from = p;
+            return false;
+        }
+    }
+    char *out = arena_add(r->run->memory, (size_t)(*to - *from));
+    *to = out + json_unescape(slice_of(*from, (size_t)(*to - *from)), out);
+    *from = out;
+    return true;
+}
+
+static void put_target(struct reading *r, const char *from, const char *to, bool odd)
+{
+    const char *question = from < to ? memchr(from, '?', (size_t)(to - from)) : NULL;
+    const char *path_end = question != NULL ? question : to;
+    put(r, FIELD_TARGET, from, to, odd && scan_has_odd(from, to));
+    put(r, FIELD_PATH, from, path_end, odd && scan_has_odd(from, path_end));
+}
+
+static void put_request(struct reading *r, const char *from, const char *to, bool odd)
+{
+    struct clf_request http;
+    put(r, FIELD_REQUEST, from, to, odd);
+    if (from == to || !clf_request_split(from, to, &http))
+        return;
+    put(r, FIELD_METHOD, from, http.target - 1, false);
+    put_target(r, http.target, http.target_end, odd);
+    if (http.target_end < to)
+        put(r, FIELD_PROTOCOL, http.target_end + 1, to, odd && scan_has_odd(http.target_end + 1, to));
+}
+
+/* Is it the field of a text that Apache writes as "" if it is empty, quotes and all? */
+static bool is_empty_user(const struct format_op *op, const char *from, const char *to)
+{
+    return op->field == FIELD_USER && to - from == 2 && memcmp(from, "\"\"", 2) == 0;
+}
+
+/* Puts a text, unless it is absent. False: the reject is written. */
+static inline bool put_text(struct reading *r, const struct format_op *op, const char *from, const char *to,
+                            bool odd)
+{
+    if (op->field == FORMAT_NO_FIELD || (to - from == 1 && *from == '-') || is_empty_user(op, from, to))
+        return true;
+    if (UNLIKELY(odd && r->f->escape == ESCAPE_JSON)) {
+        if (memchr(from, '\\', (size_t)(to - from)) != NULL && !undo_json(r, &from, &to))
+            return refuse(r, op->reason, from) != NULL;
+        odd = scan_has_odd(from, to);
+    }
+    if (op->kind == OP_REQUEST)
+        put_request(r, from, to, odd);
+    else if (op->kind == OP_TARGET)
+        put_target(r, from, to, odd);
+    else if (op->field < FIELD_COUNT)
+        put(r, op->field, from, to, odd);
+    else if (from < to)
+        put_own(r, op->field, from, to, odd);
+    return true;
+}
+
+/* ---- literals */
+
+/* The reason if the text behind op `i` does not fit: it leads to the next field. */
+static COLD const char *refuse_literal(const struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *literal = r->f->pool + op->literal;
+    size_t k = 0;
+    while (k + 1 < op->literal_len && p + k < r->end && p[k] == literal[k])
+        k++;
+    bool leads = op->kind != OP_NOTHING && i + 1 < r->f->op_count;
+    return refuse(r, (enum reject_reason)op[leads ? 1 : 0].reason, p + k);
+}
+
+/* Takes the literal behind op `i`. */
+static inline const char *take_literal(const struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *literal = r->f->pool + op->literal;
+    size_t len = op->literal_len;
+    if (UNLIKELY((size_t)(r->end - p) < len))
+        return refuse_literal(r, i, p);
+    for (size_t k = 0; k < len; k++) { /* mostly one to three bytes */
+        if (UNLIKELY(p[k] != literal[k]))
+            return refuse_literal(r, i, p);
+    }
+    return p + len;
+}
+
+/* ---- texts */
+
+/* The first quote that is not escaped, or the end. */
+static inline const char *find_quote(const struct reading *r, const char *p, bool *odd)
+{
+    for (;;) {
+        p = r->is_long ? scan_quoted(p, r->end, '"') : scan_quoted_bytes(p, r->end, '"');
+        if (LIKELY(p == r->end || *p == '"'))
+            return p;
+        *odd |= scan_is_odd(*p);
+        p += *p == '\\' && r->end - p >= 2 && r->f->escape != ESCAPE_NONE ? 2 : 1;
+    }
+}
+
+/* The first `stop` that is not escaped, or the end. */
+static const char *find_byte(const struct reading *r, const char *p, char stop, bool *odd)
+{
+    for (; p < r->end && *p != stop; p++) {
+        *odd |= scan_is_odd(*p);
+        if (*p == '\\' && r->end - p >= 2 && r->f->escape != ESCAPE_NONE)
+            p++;
+    }
+    return p;
+}
+
+/* May the text of op `i` lack its closing quote? */
+static bool may_be_cut(const struct reading *r, size_t i)
+{
+    const struct format_op *op = &r->f->ops[i];
+    return i + 1 == r->f->op_count && op->kind == OP_TEXT && op->literal_len == 1 && op->stop == '"' &&
+           r->f->escape == ESCAPE_LOG;
+}
+
+static inline const char *take_text(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    bool odd = false;
+    const char *q;
+    if (r->end - p > 2 && is_empty_user(op, p, p + 2) && p[2] == op->stop)
+        return take_literal(r, i, p + 2);
+    if (LIKELY(op->stop == '"')) {
+        q = find_quote(r, p, &odd);
+    } else if (op->stop != '\0') {
+        q = find_byte(r, p, op->stop, &odd);
+    } else {
+        odd = scan_has_odd(p, r->end);
+        return put_text(r, op, p, r->end, odd) ? r->end : NULL;
+    }
+    if (UNLIKELY(q == r->end)) {
+        if (may_be_cut(r, i))
+            return put_text(r, op, p, q, odd) ? q : NULL;
+        return op->stop == '"' && p > r->start && p[-1] == '"' ? refuse(r, REJECT_UNTERMINATED, p - 1)
+                                                               : refuse(r, op->reason, q);
+    }
+    if (UNLIKELY(op->stop_at > 0)) {
+        if (q - p < op->stop_at)
+            return refuse(r, op->reason, p);
+        q -= op->stop_at;
+        odd = odd && scan_has_odd(p, q);
+    }
+    return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
+}
+
+static inline const char *take_word(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *q = p;
+    bool odd = false;
+    if (LIKELY(r->is_long && op->stop == ' ')) {
+        while ((q = scan_word(q, r->end)) < r->end && *q != ' ')
+            odd |= scan_is_odd(*q++);
+    } else {
+        for (; q < r->end && *q != ' ' && *q != op->stop; q++)
+            odd |= scan_is_odd(*q);
+    }
+    if (UNLIKELY(q == p && op->field < FIELD_COUNT))
+        return refuse(r, op->reason, q);
+    return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
+}
+
+/* Takes a name before ":port", and the colon. */
+static const char *take_name(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *q = p, *colon = NULL;
+    for (; q < r->end && *q != ' ' && *q != '"'; q++) {
+        if (*q == ':')
+            colon = q;
+    }
+    if (colon == NULL || colon == p)
+        return refuse(r, op->reason, colon == p ? p : q);
+    return put_text(r, op, p, colon, scan_has_odd(p, colon)) ? take_literal(r, i, colon) : NULL;
+}
+
+/* Takes words, of which a space follows a comma at most. */
+static const char *take_list(struct reading *r, size_t i, const char *p)
+{
+    const char *q = p;
+    while (q < r->end && *q != '"' && (*q != ' ' || (q > p && q[-1] == ',')))
+        q++;
+    return put_text(r, &r->f->ops[i], p, q, scan_has_odd(p, q)) ? take_literal(r, i, q) : NULL;
+}
+
+/* ---- numbers */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline const char *take_status(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    if (LIKELY(r->end - p >= 3 && is_digit(p[0]) && is_digit(p[1]) && is_digit(p[2]))) {
+        if (op->field != FORMAT_NO_FIELD) {
+            int64_t value = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
+            put_number(r, op->field, slice_of(p, 3), op->field < FIELD_COUNT ? value : value * EVENT_SCALE);
+        }
+        p += 3;
+    } else if (p < r->end && *p == '-') {
+        p++;
+    } else {
+        while (p < r->end && is_digit(*p))
+            p++;
+        return refuse(r, op->reason, p);
+    }
+    return take_literal(r, i, p);
+}
+
+static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *from = p;
+    int64_t value = 0;
+    unsigned digits = r->end - p >= 8 ? clf_number_digits(p, &value) : 0;
+    p += digits;
+    for (value = digits > 0 ? value : 0; p < r->end && is_digit(*p); p++) {
+        value = value * 10 + (*p - '0');
+        if (value > EVENT_NUMBER_MAX)
+            return refuse(r, op->reason, p);
+    }
+    if (LIKELY(p > from)) {
+        if (op->field != FORMAT_NO_FIELD)
+            put_number(r, op->field, slice_of(from, (size_t)(p - from)),
+                       op->field < FIELD_COUNT ? value : value * EVENT_SCALE);
+    } else if (p < r->end && *p == '-') {
+        p++;
+    } else {
+        return refuse(r, op->reason, p);
+    }
+    return take_literal(r, i, p);
+}
+
+/* Prints a number of units of 1/EVENT_SCALE with as many decimals as it needs. */
+static struct slice print_number(const struct reading *r, int64_t value)
+{
+    char *buf = arena_add(r->run->memory, NUMBER_TEXT_BYTES);
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    int len = snprintf(buf, NUMBER_TEXT_BYTES, "%s%" PRIu64 ".%06" PRIu64, value < 0 ? "-" : "",
+                       magnitude / EVENT_SCALE, magnitude % EVENT_SCALE);
+    while (buf[len - 1] == '0')
+        len--;
+    len -= buf[len - 1] == '.';
+    return slice_of(buf, (size_t)len);
+}
+
+static const char *number_end(const struct reading *r, const char *p)
+{
+    p += p < r->end && (*p == '-' || *p == '+');
+    while (p < r->end && (is_digit(*p) || *p == '.'))
+        p++;
+    return p;
+}
+
+/* The number, in units of 1/EVENT_SCALE, of a text in units of `scale` such ones. */
+static bool parse_number(struct slice text, int scale, int64_t *value)
+{
+    if (scale == EVENT_SCALE)
+        return decimal_parse(text, value) == DECIMAL_OK;
+    bool is_negative = text.len > 0 && text.ptr[0] == '-';
+    if (!decimal_integer(slice_of(text.ptr + is_negative, text.len - is_negative), (int64_t)1 << 56, value) ||
+        *value > EVENT_DECIMAL_MAX / scale)
+        return false;
+    *value *= is_negative ? -scale : scale;
+    return true;
+}
+
+static const char *take_number(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *q = number_end(r, p);
+    struct slice text = slice_of(p, (size_t)(q - p));
+    int64_t value;
+    if (op->field == FIELD_PORT) { /* just a text */
+        if (q == p)
+            return refuse(r, op->reason, p);
+        return put_text(r, op, p, q, false) ? take_literal(r, i, q) : NULL;
+    }
+    bool is_empty = text.len == 0 && op->literal_len > 0 && r->f->pool[op->literal] == '"';
+    if (!is_empty && !slice_is(text, "-")) {
+        if (!parse_number(text, op->scale, &value))
+            return refuse(r, op->reason, p);
+        if (op->field != FORMAT_NO_FIELD)
+            put_number(r, op->field, op->scale == EVENT_SCALE ? text : print_number(r, value), value);
+    }
+    return take_literal(r, i, q);
+}
+
+/* Takes ", " or " : " between the elements of a list. */
+static bool take_separator(const struct reading *r, const char **p)
+{
+    size_t len = r->end - *p >= 2 && memcmp(*p, ", ", 2) == 0    ? 2
+                 : r->end - *p >= 3 && memcmp(*p, " : ", 3) == 0 ? 3
+                                                                 : 0;
+    *p += len;
+    return len > 0;
+}
+
+static const char *take_sum(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    struct slice first = {NULL, 0};
+    int64_t sum = 0, value;
+    size_t count = 0;
+    do {
+        const char *q = number_end(r, p);
+        struct slice text = slice_of(p, (size_t)(q - p));
+        p = q;
+        if (text.len == 0 || slice_is(text, "-"))
+            continue;
+        if (decimal_parse(text, &value) != DECIMAL_OK || value < 0 || (sum += value) > EVENT_DECIMAL_MAX)
+            return refuse(r, op->reason, text.ptr);
+        first = text;
+        count++;
+    } while (take_separator(r, &p));
+    if (count > 0 && op->field != FORMAT_NO_FIELD)
+        put_number(r, op->field, count == 1 ? first : print_number(r, sum), sum);
+    return take_literal(r, i, p);
+}
+
+static const char *take_last(struct reading *r, size_t i, const char *p)
+{
+    const char *from, *last = p, *last_end = p;
+    do {
+        from = p;
+        while (p < r->end && (unsigned char)*p > ' ' && *p != ',' && *p != '"')
+            p++;
+        if (p - from != 1 || *from != '-') {
+            last = from;
+            last_end = p;
+        }
+    } while (take_separator(r, &p));
+    return put_text(r, &r->f->ops[i], last, last_end, scan_has_odd(last, last_end)) ? take_literal(r, i, p)
+                                                                                    : NULL;
+}
+
+/* ---- times */
+
+static inline const char *take_time(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    struct format_clock *k = &r->run->clock;
+    if (LIKELY(op->kind == OP_TIME_CLF && op->is_time && r->end - p >= CLF_TIME_BYTES &&
+               clf_time_cached(k->minutes, p, &k->at_ms)))
+        return take_literal(r, i, p + CLF_TIME_BYTES);
+    enum reject_reason reason;
+    const char *at, *next = format_clock_take(k, r->f, op, p, r->end, &reason, &at);
+    return next != NULL ? take_literal(r, i, next) : refuse(r, reason, at);
+}
+
+/* Takes a user, and the time behind it: the user ends at the first place at which both literals fit. */
+static inline const char *take_user(struct reading *r, size_t i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[i];
+    const char *literal = r->f->pool + op->literal;
+    struct reject first = {REJECT_COUNT, 0};
+    for (const char *q = p; (q = memchr(q, literal[0], (size_t)(r->end - q))) != NULL; q++) {
+        if (q == p || (size_t)(r->end - q) < op->literal_len || memcmp(q, literal, op->literal_len) != 0)
+            continue;
+        const char *next = take_time(r, i + 1, q + op->literal_len);
+        if (next != NULL)
+            return put_text(r, op, p, q, scan_has_odd(p, q)) ? next : NULL;
+        if (first.reason == REJECT_COUNT)
+            first = *r->why;
+    }
+    if (first.reason == REJECT_COUNT)
+        return refuse(r, op->reason, p);
+    *r->why = first;
+    return NULL;
+}
+
+/* ---- the fast path */
+
+/* The functions called take_usual_… return NULL without a reject if they leave the op to the others. */
+
+/* Takes a literal of up to eight bytes that is not at the line's end. */
+static HOT const char *take_usual_literal(const struct reading *r, const struct format_op *op, const char *p)
+{
+    uint64_t bytes;
+    if (UNLIKELY(r->end - p < (ptrdiff_t)sizeof bytes))
+        return NULL;
+    memcpy(&bytes, p, sizeof bytes);
+    return LIKELY(((bytes ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
+}
+
+static HOT void put_unless_dash(struct reading *r, int f, const char *from, const char *to)
+{
+    if (to - from != 1 || *from != '-')
+        put(r, f, from, to, false);
+}
+
+static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
+{
+    const char *q = p;
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    q = scan_word(p, r->end);
+    if (UNLIKELY(q == p || q == r->end || *q != ' '))
+        return NULL;
+    const char *next = take_usual_literal(r, op, q);
+    if (LIKELY(next != NULL))
+        put_unless_dash(r, op->field, p, q);
+    return next;
+}
+
+static HOT const char *take_usual_text(struct reading *r, const struct format_op *op, const char *p)
+{
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    const char *q = scan_quoted(p, r->end, '"');
+    if (UNLIKELY(q == r->end || *q != '"'))
+        return NULL;
+    const char *next = q + 1 == r->end && op->literal_len == 1 ? q + 1 : take_usual_literal(r, op, q);
+    if (LIKELY(next != NULL))
+        put_unless_dash(r, op->field, p, q);
+    return next;
+}
+
+static HOT const char *take_usual_request(struct reading *r, const struct format_op *op, const char *p)
+{
+    struct clf_request http;
+    if (UNLIKELY(!op->is_usual || !r->is_long))
+        return NULL;
+    const char *q = scan_quoted(p, r->end, '?'), *question = q;
+    if (q < r->end && *q == '?')
+        q = scan_quoted(q + 1, r->end, '"');
+    if (UNLIKELY(q == r->end || *q != '"' || !clf_request_split(p, q, &http)))
+        return NULL;
+    const char *next = take_usual_literal(r, op, q);
+    if (UNLIKELY(next == NULL))
+        return NULL;
+    put(r, FIELD_REQUEST, p, q, false);
+    put(r, FIELD_METHOD, p, http.target - 1, false);
+    put(r, FIELD_TARGET, http.target, http.target_end, false);
+    put(r, FIELD_PATH, http.target, question < http.target_end ? question : http.target_end, false);
+    if (http.target_end < q)
+        put(r, FIELD_PROTOCOL, http.target_end + 1, q, false);
+    return next;
+}
+
+static HOT const char *take_usual_time(struct reading *r, const struct format_op *op, const char *p)
+{
+    struct format_clock *k = &r->run->clock;
+    if (UNLIKELY(op->kind != OP_TIME_CLF || !op->is_time || r->end - p < CLF_TIME_BYTES ||
+                 op->literal_len > sizeof op->first || !clf_time_cached(k->minutes, p, &k->at_ms)))
+        return NULL;
+    return take_usual_literal(r, op, p + CLF_TIME_BYTES);
+}
+
+/* Takes a user that is absent, and the time behind it. */
+static HOT const char *take_usual_user(struct reading *r, const struct format_op *op, const char *p)
+{
+    if (UNLIKELY(op->literal_len != 1 || r->end - p < 2 || p[0] != '-' ||
+                 p[1] != (char)*(r->f->pool + op->literal)))
+        return NULL;
+    return take_usual_time(r, op + 1, p + 2);
+}
+
+static HOT const char *take_usual_status(struct reading *r, const struct format_op *op, const char *p)
+{
+    int64_t value;
+    if (UNLIKELY(p == r->start || p[-1] != ' ' || r->end - p < 8 || op->field != FIELD_STATUS ||
+                 op->literal_len > sizeof op->first || !clf_number_status(p - 1, &value)))
+        return NULL;
+    put(r, FIELD_STATUS, p, p + 3, false);
+    r->ev->number[FIELD_STATUS] = value;
+    return take_usual_literal(r, op, p + 3);
+}
+
+static HOT const char *take_usual_bytes(struct reading *r, const struct format_op *op, const char *p)
+{
+    int64_t value;
+    unsigned digits = LIKELY(r->end - p >= SCAN_STEP) ? clf_number_digits(p, &value) : 0;
+    if (UNLIKELY(digits == 0 || op->field != FIELD_BYTES || op->literal_len > sizeof op->first ||
+                 is_digit(p[digits])))
+        return NULL;
+    put(r, FIELD_BYTES, p, p + digits, false);
+    r->ev->number[FIELD_BYTES] = value;
+    return take_usual_literal(r, op, p + digits);
+}
+
+/* Takes the op's field and literal if they are usual. */
+static HOT const char *take_usual(struct reading *r, size_t *i, const char *p)
+{
+    const struct format_op *op = &r->f->ops[*i];
+    const char *next;
+    switch ((enum format_op_kind)op->kind) {
+    case OP_WORD:
+        return take_usual_word(r, op, p);
+    case OP_TEXT:
+        return take_usual_text(r, op, p);
+    case OP_REQUEST:
+        return take_usual_request(r, op, p);
+    case OP_USER:
+        next = take_usual_user(r, op, p);
+        *i += next != NULL;
+        return next;
+    case OP_TIME_CLF:
+        return take_usual_time(r, op, p);
+    case OP_STATUS:
+        return take_usual_status(r, op, p);
+    case OP_BYTES:
+        return take_usual_bytes(r, op, p);
+    default:
+        return NULL;
+    }
+}
+
+/* ---- lines */
+
+/* Takes any op. */
+static __attribute__((noinline)) const char *take_any(struct reading *r, size_t *i, const char *p)
+{
+    switch ((enum format_op_kind)r->f->ops[*i].kind) {
+    case OP_NOTHING:
+        return take_literal(r, *i, p);
+    case OP_WORD:
+        return take_word(r, *i, p);
+    case OP_TEXT:
+    case OP_REQUEST:
+    case OP_TARGET:
+        return take_text(r, *i, p);
+    case OP_USER:
+        return take_user(r, (*i)++, p);
+    case OP_STATUS:
+        return take_status(r, *i, p);
+    case OP_BYTES:
+        return take_bytes(r, *i, p);
+    case OP_NUMBER:
+        return take_number(r, *i, p);
+    case OP_SUM:
+        return take_sum(r, *i, p);
+    case OP_LAST:
+        return take_last(r, *i, p);
+    case OP_LIST:
+        return take_list(r, *i, p);
+    case OP_NAME:
+        return take_name(r, *i, p);
+    default:
+        return take_time(r, *i, p);
+    }
+}
+
+static bool take_end(const struct reading *r, const char *p)
+{
+    const struct format_clock *k = &r->run->clock;
+    while (p < r->end && *p == ' ')
+        p++;
+    if (UNLIKELY(p != r->end))
+        return refuse(r, REJECT_TRAILING, p) != NULL;
+    if (LIKELY(!r->run->has_parts)) {
+        r->ev->at_ms = k->at_ms;
+        return true;
+    }
+    return format_clock_finish(k, r->f, &r->ev->at_ms) ||
+           refuse(r, REJECT_TIME_RANGE, k->start != NULL ? k->start : p) != NULL;
+}
+
+static HOT bool take_line(struct reading *r, const char *p)
+{
+    for (size_t i = 0; i < r->f->op_count; i++) {
+        const char *next = take_usual(r, &i, p);
+        if (UNLIKELY(next == NULL)) {
+            struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
+            size_t op = i;
+            next = take_any(&copy, &op, p);
+            if (next == NULL)
+                return false;
+            *r = copy;
+            i = op;
+        }
+        p = next;
+    }
+    r->ev->present = r->present;
+    r->ev->odd = r->odd;
+    r->ev->literal = r->f->escape == ESCAPE_LOG ? 0 : r->odd;
+    r->ev->numeric = r->numeric;
+    struct reading copy = *r;
+    return take_end(&copy, p);
+}
+
+static bool decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+{
+    struct format_run *run = (struct format_run *)(void *)d;
+    const char *p = line.ptr, *end = slice_end(line);
+    end -= line.len > 0 && end[-1] == '\r';
+    struct reading r = {run, run->format, p, end, ev, why, end - p >= SCAN_STEP, 0, 0, 0};
+    if (end - p >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
+        p += 3;
+    if (UNLIKELY(p == end)) {
+        *why = (struct reject){REJECT_EMPTY, (size_t)(p - line.ptr) + 1};
+        return false;
+    }
+    if (run->has_parts)
+        format_clock_reset(&run->clock);
+    return take_line(&r, p);
+}
+
+void format_run_init(struct format_run *run, const struct format *format, struct arena *memory)
+{
+    *run = (struct format_run){.decoder = {decode}, .format = format, .memory = memory};
+    format_clock_init(&run->clock);
+    for (size_t i = 0; i < format->op_count; i++)
+        run->has_parts |= format->ops[i].kind == OP_TIME_SPEC || format->ops[i].kind == OP_TIME_FRACTION;
+}
