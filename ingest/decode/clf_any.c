@@ -243,8 +243,8 @@ static HOT bool has_more(const char *p, const char *end)
     return LIKELY(is_quote_after_space(p, end)) || skip_spaces(p, end) != end;
 }
 
-/* Skips further fields behind a combined line: words and texts in quotes, with a space before each. Returns the
- * first byte that does not fit, or the end. */
+/* Skips further fields behind a combined line: words and texts in quotes, with a space before each. Returns
+ * the first byte that does not fit, or the end. */
 static COLD const char *skip_fields(const char *p, const char *end)
 {
     bool odd;

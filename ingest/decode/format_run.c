@@ -1,20 +1,15 @@
 #include "ingest/decode/format_run.h"
 
 #include "base/check.h"
-#include "base/units.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/clf_number.h"
 #include "ingest/decode/clf_request.h"
-#include "ingest/decode/json.h"
+#include "ingest/decode/format_value.h"
 #include "ingest/scan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* As in clf_any.c: the fast path is inlined into one function, so that struct reading stays in registers. */
-#define HOT               inline __attribute__((always_inline))
-#define COLD              __attribute__((noinline, cold))
-#define NUMBER_TEXT_BYTES 32
+#define HOT  inline __attribute__((always_inline))
+#define COLD __attribute__((noinline, cold))
 
 /* A line being read. Functions called take_… put the field of an op at `p` and return the byte behind it, or
  * NULL with the reject written. */
@@ -58,31 +53,6 @@ static void put_own(struct reading *r, int f, const char *from, const char *to, 
         r->numeric |= (uint64_t)1 << f;
 }
 
-static bool is_json_escape(const char *p, const char *end)
-{
-    if (end - p < 2 || p[1] == '\0')
-        return false;
-    bool good = strchr("\"\\/bfnrtu", p[1]) != NULL && (p[1] != 'u' || end - p >= 6);
-    for (int i = 2; good && p[1] == 'u' && i < 6; i++)
-        good = units_hex_digit(p[i]) >= 0;
-    return good;
-}
-
-/* Undoes the escapes of JSON. False: one of them is broken, at *from. */
-static COLD bool undo_json(const struct reading *r, const char **from, const char **to)
-{
-    for (const char *p = *from; (p = memchr(p, '\\', (size_t)(*to - p))) != NULL; p += 2) {
-        if (!is_json_escape(p, *to)) {
-            *from = p;
-            return false;
-        }
-    }
-    char *out = arena_add(r->run->memory, (size_t)(*to - *from));
-    *to = out + json_unescape(slice_of(*from, (size_t)(*to - *from)), out);
-    *from = out;
-    return true;
-}
-
 static void put_target(struct reading *r, const char *from, const char *to, bool odd)
 {
     const char *question = from < to ? memchr(from, '?', (size_t)(to - from)) : NULL;
@@ -116,7 +86,8 @@ static inline bool put_text(struct reading *r, const struct format_op *op, const
     if (op->field == FORMAT_NO_FIELD || (to - from == 1 && *from == '-') || is_empty_user(op, from, to))
         return true;
     if (UNLIKELY(odd && r->f->escape == ESCAPE_JSON)) {
-        if (memchr(from, '\\', (size_t)(to - from)) != NULL && !undo_json(r, &from, &to))
+        if (memchr(from, '\\', (size_t)(to - from)) != NULL &&
+            !format_value_undo_json(r->run->memory, &from, &to))
             return refuse(r, op->reason, from) != NULL;
         odd = scan_has_odd(from, to);
     }
@@ -174,17 +145,6 @@ static inline const char *find_quote(const struct reading *r, const char *p, boo
     }
 }
 
-/* The first `stop` that is not escaped, or the end. */
-static const char *find_byte(const struct reading *r, const char *p, char stop, bool *odd)
-{
-    for (; p < r->end && *p != stop; p++) {
-        *odd |= scan_is_odd(*p);
-        if (*p == '\\' && r->end - p >= 2 && r->f->escape != ESCAPE_NONE)
-            p++;
-    }
-    return p;
-}
-
 /* May the text of op `i` lack its closing quote? */
 static bool may_be_cut(const struct reading *r, size_t i)
 {
@@ -203,7 +163,7 @@ static inline const char *take_text(struct reading *r, size_t i, const char *p)
     if (LIKELY(op->stop == '"')) {
         q = find_quote(r, p, &odd);
     } else if (op->stop != '\0') {
-        q = find_byte(r, p, op->stop, &odd);
+        q = format_value_find(p, r->end, op->stop, r->f->escape != ESCAPE_NONE, &odd);
     } else {
         odd = scan_has_odd(p, r->end);
         return put_text(r, op, p, r->end, odd) ? r->end : NULL;
@@ -265,15 +225,11 @@ static const char *take_list(struct reading *r, size_t i, const char *p)
 
 /* ---- numbers */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static inline const char *take_status(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
-    if (LIKELY(r->end - p >= 3 && is_digit(p[0]) && is_digit(p[1]) && is_digit(p[2]))) {
+    if (LIKELY(r->end - p >= 3 && format_value_is_digit(p[0]) && format_value_is_digit(p[1]) &&
+               format_value_is_digit(p[2]))) {
         if (op->field != FORMAT_NO_FIELD) {
             int64_t value = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
             put_number(r, op->field, slice_of(p, 3), op->field < FIELD_COUNT ? value : value * EVENT_SCALE);
@@ -282,7 +238,7 @@ static inline const char *take_status(struct reading *r, size_t i, const char *p
     } else if (p < r->end && *p == '-') {
         p++;
     } else {
-        while (p < r->end && is_digit(*p))
+        while (p < r->end && format_value_is_digit(*p))
             p++;
         return refuse(r, op->reason, p);
     }
@@ -296,7 +252,7 @@ static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
     int64_t value = 0;
     unsigned digits = r->end - p >= 8 ? clf_number_digits(p, &value) : 0;
     p += digits;
-    for (value = digits > 0 ? value : 0; p < r->end && is_digit(*p); p++) {
+    for (value = digits > 0 ? value : 0; p < r->end && format_value_is_digit(*p); p++) {
         value = value * 10 + (*p - '0');
         if (value > EVENT_NUMBER_MAX)
             return refuse(r, op->reason, p);
@@ -313,44 +269,10 @@ static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
     return take_literal(r, i, p);
 }
 
-/* Prints a number of units of 1/EVENT_SCALE with as many decimals as it needs. */
-static struct slice print_number(const struct reading *r, int64_t value)
-{
-    char *buf = arena_add(r->run->memory, NUMBER_TEXT_BYTES);
-    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    int len = snprintf(buf, NUMBER_TEXT_BYTES, "%s%" PRIu64 ".%06" PRIu64, value < 0 ? "-" : "",
-                       magnitude / EVENT_SCALE, magnitude % EVENT_SCALE);
-    while (buf[len - 1] == '0')
-        len--;
-    len -= buf[len - 1] == '.';
-    return slice_of(buf, (size_t)len);
-}
-
-static const char *number_end(const struct reading *r, const char *p)
-{
-    p += p < r->end && (*p == '-' || *p == '+');
-    while (p < r->end && (is_digit(*p) || *p == '.'))
-        p++;
-    return p;
-}
-
-/* The number, in units of 1/EVENT_SCALE, of a text in units of `scale` such ones. */
-static bool parse_number(struct slice text, int scale, int64_t *value)
-{
-    if (scale == EVENT_SCALE)
-        return decimal_parse(text, value) == DECIMAL_OK;
-    bool is_negative = text.len > 0 && text.ptr[0] == '-';
-    if (!decimal_integer(slice_of(text.ptr + is_negative, text.len - is_negative), (int64_t)1 << 56, value) ||
-        *value > EVENT_DECIMAL_MAX / scale)
-        return false;
-    *value *= is_negative ? -scale : scale;
-    return true;
-}
-
 static const char *take_number(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
-    const char *q = number_end(r, p);
+    const char *q = format_value_number_end(p, r->end);
     struct slice text = slice_of(p, (size_t)(q - p));
     int64_t value;
     if (op->field == FIELD_PORT) { /* just a text */
@@ -360,22 +282,13 @@ static const char *take_number(struct reading *r, size_t i, const char *p)
     }
     bool is_empty = text.len == 0 && op->literal_len > 0 && r->f->pool[op->literal] == '"';
     if (!is_empty && !slice_is(text, "-")) {
-        if (!parse_number(text, op->scale, &value))
+        if (!format_value_parse(text, op->scale, &value))
             return refuse(r, op->reason, p);
         if (op->field != FORMAT_NO_FIELD)
-            put_number(r, op->field, op->scale == EVENT_SCALE ? text : print_number(r, value), value);
+            put_number(r, op->field,
+                       op->scale == EVENT_SCALE ? text : format_value_print(r->run->memory, value), value);
     }
     return take_literal(r, i, q);
-}
-
-/* Takes ", " or " : " between the elements of a list. */
-static bool take_separator(const struct reading *r, const char **p)
-{
-    size_t len = r->end - *p >= 2 && memcmp(*p, ", ", 2) == 0    ? 2
-                 : r->end - *p >= 3 && memcmp(*p, " : ", 3) == 0 ? 3
-                                                                 : 0;
-    *p += len;
-    return len > 0;
 }
 
 static const char *take_sum(struct reading *r, size_t i, const char *p)
@@ -385,7 +298,7 @@ static const char *take_sum(struct reading *r, size_t i, const char *p)
     int64_t sum = 0, value;
     size_t count = 0;
     do {
-        const char *q = number_end(r, p);
+        const char *q = format_value_number_end(p, r->end);
         struct slice text = slice_of(p, (size_t)(q - p));
         p = q;
         if (text.len == 0 || slice_is(text, "-"))
@@ -394,9 +307,9 @@ static const char *take_sum(struct reading *r, size_t i, const char *p)
             return refuse(r, op->reason, text.ptr);
         first = text;
         count++;
-    } while (take_separator(r, &p));
+    } while (format_value_skip_separator(&p, r->end));
     if (count > 0 && op->field != FORMAT_NO_FIELD)
-        put_number(r, op->field, count == 1 ? first : print_number(r, sum), sum);
+        put_number(r, op->field, count == 1 ? first : format_value_print(r->run->memory, sum), sum);
     return take_literal(r, i, p);
 }
 
@@ -411,7 +324,7 @@ static const char *take_last(struct reading *r, size_t i, const char *p)
             last = from;
             last_end = p;
         }
-    } while (take_separator(r, &p));
+    } while (format_value_skip_separator(&p, r->end));
     return put_text(r, &r->f->ops[i], last, last_end, scan_has_odd(last, last_end)) ? take_literal(r, i, p)
                                                                                     : NULL;
 }
@@ -473,10 +386,9 @@ static HOT void put_unless_dash(struct reading *r, int f, const char *from, cons
 
 static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
 {
-    const char *q = p;
     if (UNLIKELY(!op->is_usual || !r->is_long))
         return NULL;
-    q = scan_word(p, r->end);
+    const char *q = scan_word(p, r->end);
     if (UNLIKELY(q == p || q == r->end || *q != ' '))
         return NULL;
     const char *next = take_usual_literal(r, op, q);
@@ -554,7 +466,7 @@ static HOT const char *take_usual_bytes(struct reading *r, const struct format_o
     int64_t value;
     unsigned digits = LIKELY(r->end - p >= SCAN_STEP) ? clf_number_digits(p, &value) : 0;
     if (UNLIKELY(digits == 0 || op->field != FIELD_BYTES || op->literal_len > sizeof op->first ||
-                 is_digit(p[digits])))
+                 format_value_is_digit(p[digits])))
         return NULL;
     put(r, FIELD_BYTES, p, p + digits, false);
     r->ev->number[FIELD_BYTES] = value;

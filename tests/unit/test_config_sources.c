@@ -161,8 +161,6 @@ static const struct bad_config bad_files[] = {
      "f.yaml:1:42: sources.a.decode: found one more, expected a step of decoding\n"},
     {"sources: {a: {decode: [{}]}}",
      "f.yaml:1:24: sources.a.decode: found nothing, expected a step of decoding\n"},
-    {"sources: {a: {decode: [{apache: [a]}]}}",
-     "f.yaml:1:33: sources.a.decode.apache: found a list, expected a text\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
                                        "steps, such as [json:/message, combined]\n"},
     {"sources: {a: {decode: \"${HOME}\"}}",

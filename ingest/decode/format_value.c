@@ -1,0 +1,87 @@
+#include "ingest/decode/format_value.h"
+
+#include "base/units.h"
+#include "ingest/decimal.h"
+#include "ingest/decode/json.h"
+#include "ingest/event.h"
+#include "ingest/scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NUMBER_TEXT_BYTES 32
+
+static bool is_json_escape(const char *p, const char *end)
+{
+    if (end - p < 2 || p[1] == '\0')
+        return false;
+    bool good = strchr("\"\\/bfnrtu", p[1]) != NULL && (p[1] != 'u' || end - p >= 6);
+    for (int i = 2; good && p[1] == 'u' && i < 6; i++)
+        good = units_hex_digit(p[i]) >= 0;
+    return good;
+}
+
+bool format_value_undo_json(struct arena *memory, const char **from, const char **to)
+{
+    for (const char *p = *from; (p = memchr(p, '\\', (size_t)(*to - p))) != NULL; p += 2) {
+        if (!is_json_escape(p, *to)) {
+            *from = p;
+            return false;
+        }
+    }
+    char *out = arena_add(memory, (size_t)(*to - *from));
+    *to = out + json_unescape(slice_of(*from, (size_t)(*to - *from)), out);
+    *from = out;
+    return true;
+}
+
+struct slice format_value_print(struct arena *memory, int64_t value)
+{
+    char *buf = arena_add(memory, NUMBER_TEXT_BYTES);
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    int len = snprintf(buf, NUMBER_TEXT_BYTES, "%s%" PRIu64 ".%06" PRIu64, value < 0 ? "-" : "",
+                       magnitude / EVENT_SCALE, magnitude % EVENT_SCALE);
+    while (buf[len - 1] == '0')
+        len--;
+    len -= buf[len - 1] == '.';
+    return slice_of(buf, (size_t)len);
+}
+
+const char *format_value_number_end(const char *p, const char *end)
+{
+    p += p < end && (*p == '-' || *p == '+');
+    while (p < end && (format_value_is_digit(*p) || *p == '.'))
+        p++;
+    return p;
+}
+
+bool format_value_parse(struct slice text, int scale, int64_t *value)
+{
+    if (scale == EVENT_SCALE)
+        return decimal_parse(text, value) == DECIMAL_OK;
+    bool is_negative = text.len > 0 && text.ptr[0] == '-';
+    if (!decimal_integer(slice_of(text.ptr + is_negative, text.len - is_negative), (int64_t)1 << 56, value) ||
+        *value > EVENT_DECIMAL_MAX / scale)
+        return false;
+    *value *= is_negative ? -scale : scale;
+    return true;
+}
+
+bool format_value_skip_separator(const char **p, const char *end)
+{
+    size_t len = end - *p >= 2 && memcmp(*p, ", ", 2) == 0    ? 2
+                 : end - *p >= 3 && memcmp(*p, " : ", 3) == 0 ? 3
+                                                              : 0;
+    *p += len;
+    return len > 0;
+}
+
+const char *format_value_find(const char *p, const char *end, char stop, bool escapes, bool *odd)
+{
+    for (; p < end && *p != stop; p++) {
+        *odd |= scan_is_odd(*p);
+        if (*p == '\\' && end - p >= 2 && escapes)
+            p++;
+    }
+    return p;
+}
