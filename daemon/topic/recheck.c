@@ -132,6 +132,35 @@ static int left_ms(const struct consume *c, int64_t until_ms)
     return left > 0 ? (int)left : 0;
 }
 
+static bool has_question(const struct question *questions, size_t count, const struct topic *t)
+{
+    bool has = false;
+    for (size_t i = 0; i < count && !has; i++)
+        has = questions[i].partition->topic == t;
+    return has;
+}
+
+/* A partition whose first records come has no witness. Unless another one of its topic was asked for this
+ * delivery, the store has those of the others. */
+static bool ask_others(struct consume *c, const struct intake *in, const struct question *questions,
+                       size_t asked, struct err *e)
+{
+    const struct topic *heard = NULL;
+    struct witness none;
+    for (size_t i = 0; i < in->feed.sealed.range_count; i++) {
+        struct partition *p = in->sealed.list[i].partition;
+        if (find_witness(p, &none) || p->topic == heard || has_question(questions, asked, p->topic))
+            continue;
+        heard = p->topic;
+        writer_turn(&c->engine->writer);
+        if (!topic_prove_by_others(p->topic, c->engine->options.store, c->reader, e)) {
+            p->topic->is_outdated |= e->retryable; /* the next session compares before it counts */
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool ask_before(struct consume *c, const struct intake *in, int64_t until_ms, struct err *e)
 {
     struct question *questions = xcalloc(in->feed.sealed.range_count + 1, sizeof *questions);
@@ -147,7 +176,7 @@ static bool ask_before(struct consume *c, const struct intake *in, int64_t until
     }
     for (size_t i = asked; i < count; i++)
         leave_unproven(questions[i].partition, questions[i].witness);
-    bool good = ask(c, questions, asked, left_ms(c, until_ms), e);
+    bool good = ask(c, questions, asked, left_ms(c, until_ms), e) && ask_others(c, in, questions, asked, e);
     free(questions);
     return good;
 }

@@ -13,6 +13,7 @@
  *   out of reach  for RECHECK_TIMEOUT_MS: the delivery is stored, with a warning, and the same witness is
  *                 asked again before the next one
  *
+ * New    : a partition that has no witness yet is stored only if those of other partitions are the same.
  * Many   : with more than RECHECK_PARTITIONS_MAX partitions, the ones that were compared longest ago are
  *          asked. All are asked if a connection had trouble or polling paused. The others are asked at their
  *          turn, by the same witness.

@@ -105,6 +105,10 @@ bool topics_begin(struct topic *topics, size_t count, struct store *store, struc
 /* Are the logs of all partitions with `begins` those that were counted? `copy` comes from topic_copy(). False
  * with `t` outdated: it is another topic, which is accepted. */
 bool topic_prove(struct topic *t, struct topic *copy, struct kafka *reader, struct err *e) MUST_CHECK;
+/* The same by the witnesses of all its partitions in the store, for one that has none. True, too, if there
+ * are none yet. */
+bool topic_prove_by_others(struct topic *t, struct store *store, struct kafka *reader,
+                           struct err *e) MUST_CHECK;
 /* Copy a topic without its partitions. The caller adds its own, and frees them. */
 struct topic topic_copy(const struct topic *t);
 /* The first partition with `begins`, or the next one behind `after`; NULL: there is none. */

@@ -68,6 +68,8 @@ LOSSES = (
          ("of_a_single_record_the_daemon_finds_out_by_itself",)),
     Loss("topic: re-created while a daemon of a group is paused", "mongo_kafka", "MongoKafka",
          ("topic_created_again_while_it_is_paused",), "ferretdb"),
+    Loss("topic: re-created, and its first records are in a partition that had none", "kafka_again", "Again",
+         ("partition_of_the_new_topic_that_had_no_record_before",)),
     Loss("topic: re-created while its broker is away", "kafka_again", "Again", ("created_again_while_its_broker_is_away",)),
     Loss("topic: the broker lost its last records and was refilled", "kafka_again", "Again",
          ("a_broker_that_lost_its_last_records_and_was_refilled",)),

@@ -68,6 +68,22 @@ class Again(KafkaCase):
         self.stopped(topic, "is another than the one counted")
         self.accepted(topic)
 
+    def test_partition_of_the_new_topic_that_had_no_record_before(self):
+        """It has no record that could be compared; its neighbour has. Otherwise it is counted as the old topic, and again when
+        the new one is accepted."""
+        topic = self.new_topic(2)
+        self.fill(topic, [LINE % i for i in range(OLD)])
+        self.configure({topic: "decode: [combined]"})
+        self.run_daemon()
+        self.wait_consumed(f"kafka:{topic}", OLD)
+        self.process.send_signal(signal.SIGSTOP)
+        self.broker.delete_topic(topic)
+        self.broker.create_topic(topic, 2)
+        self.fill(topic, [LINE % i for i in range(OLD)])  # so that the old one's end is there
+        self.fill(topic, [LINE % i for i in range(OLD, OLD + NEW)], partition=1)
+        self.process.send_signal(signal.SIGCONT)
+        self.stopped(topic, "is another than the one counted")
+
     def test_created_again_while_it_is_paused_and_accepted(self):
         topic = self.count_old()
         self.kill()
