@@ -11,7 +11,7 @@ import os
 import time
 import unittest
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, failpoints
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, failpoints, other_day
 from recountcase import CONFIG, SMALL, SPAN, RecountCase, log, log_line
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 12)
@@ -112,6 +112,20 @@ class Backfill(BackfillCase):
             process.kill()
         _, err = process.communicate()
         self.assertIn(process.returncode, (EX_OK, EX_NOINPUT, -9), err)
+
+    def test_lines_that_were_in_the_future_stay_rejected(self):
+        """Other reports did not count them, and the books say how many there were."""
+        now = int(time.time())
+        def lines(begin, count):
+            return b"".join(time.strftime(f'192.0.2.1 - - [%d/%b/%Y:%H:%M:%S +0000] "GET /{begin + n} HTTP/1.1" 200 1\n',
+                                          time.gmtime(begin + 60 * n)).encode() for n in range(count))
+        self.count("a.log", lines(now - 86400, 50) + lines(now + 2 * 86400, 30) + lines(now - 3600, 20), "alone.yaml")
+        said = self.tallied("backfill", "pages", env=other_day(5 * 86400))
+        self.assertIn("100 lines", said)
+        days = [time.strftime("%Y-%m-%d", time.gmtime(now + day * 86400)) for day in (-2, 4)]
+        top = self.query("pages", "--top", "1000", "-c", "tallyd.yaml", store="tallyd.db", span=days)
+        self.assertEqual(70, sum(int(row["value"]) for row in top))
+        self.assertIn(": 0 differences", self.tallied("verify", "a.log", env=other_day(5 * 86400)))
 
     def test_files_are_found_where_the_configuration_says(self):
         self.write("tallyd.yaml", CONFIG + b"sources: {web: {path: access.log}}\n")
