@@ -70,14 +70,29 @@ static void tick(void *context, const struct pipeline_progress *progress)
 
 /* ---- finding the files */
 
-static bool is_done(const struct request *rq)
+/* Is it a partition of a topic, else a file? */
+static bool is_topic(const struct position *p)
 {
-    for (size_t i = 0; i < rq->plan.stretch_count; i++) {
-        const struct backfill_stretch *s = &rq->plan.stretches[i];
-        if (s->from < s->to && rq->plan.positions[s->position].range.partition[0] == '\0')
+    return p->range.partition[0] != '\0';
+}
+
+/* Has the report all of the files, and with `topics` all of these, too? */
+static bool is_whole(const struct backfill_plan *plan, bool topics)
+{
+    for (size_t i = 0; i < plan->stretch_count; i++) {
+        const struct backfill_stretch *s = &plan->stretches[i];
+        if (s->from < s->to && (topics || !is_topic(&plan->positions[s->position])))
             return false;
     }
     return true;
+}
+
+/* The path of a file that the report lacks a part of; NULL: it lacks nothing of this position, or it is no
+ * file. */
+static const char *lacking_path(const struct request *rq, size_t position)
+{
+    const struct position *p = &rq->plan.positions[position];
+    return !is_topic(p) && backfill_left(&rq->plan, position) > 0 ? p->range.label : NULL;
 }
 
 /* The bytes of a regular file; 0: it is none. */
@@ -105,7 +120,7 @@ static bool take_file(struct request *rq, const char *path, struct err *e)
 /* A file that was found, not given: it may be another one, or have changed. */
 static bool try_file(struct request *rq, const char *path, struct err *e)
 {
-    if (is_done(rq) || size_of(path) == 0 || take_file(rq, path, e))
+    if (is_whole(&rq->plan, false) || size_of(path) == 0 || take_file(rq, path, e))
         return true;
     if (e->code != EX_DATAERR || pipeline_has_failed(rq->backfill.pipeline))
         return false;
@@ -117,7 +132,7 @@ static bool try_file(struct request *rq, const char *path, struct err *e)
 static bool try_log(struct request *rq, const char *path, struct err *e)
 {
     struct family family;
-    if (is_done(rq))
+    if (is_whole(&rq->plan, false))
         return true;
     bool good = try_file(rq, path, e) && family_list(&family, path, source_path_olddir(rq->config, path), e);
     if (!good)
@@ -132,19 +147,19 @@ static bool try_log(struct request *rq, const char *path, struct err *e)
 static bool try_all(struct request *rq, struct err *e)
 {
     struct listing files = {0};
+    const char *path;
     bool good = true;
     for (size_t i = 0; good && i < rq->plan.position_count; i++) {
-        if (backfill_left(&rq->plan, i) > 0 && rq->plan.positions[i].range.partition[0] == '\0')
-            good = try_file(rq, rq->plan.positions[i].range.label, e);
+        if ((path = lacking_path(rq, i)) != NULL)
+            good = try_file(rq, path, e);
     }
-    good = good && (is_done(rq) || source_path_list(rq->config, &files, e));
+    good = good && (is_whole(&rq->plan, false) || source_path_list(rq->config, &files, e));
     for (size_t i = 0; good && i < files.file_count; i++)
         good = try_log(rq, files.files[i], e);
     for (size_t i = 0; good && i < rq->plan.position_count; i++) {
-        const char *label = rq->plan.positions[i].range.label;
-        if (backfill_left(&rq->plan, i) > 0 && rq->plan.positions[i].range.partition[0] == '\0' &&
-            label[0] == '/' && size_of(label) == 0)
-            good = try_log(rq, label, e);
+        /* A log that is not there now may have rotated files. */
+        if ((path = lacking_path(rq, i)) != NULL && path[0] == '/' && size_of(path) == 0)
+            good = try_log(rq, path, e);
     }
     listing_fini(&files);
     return good;
@@ -158,8 +173,9 @@ static void list_left(const struct request *rq, FILE *out)
     char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     for (size_t i = 0; i < rq->plan.stretch_count; i++) {
         const struct backfill_stretch *s = &rq->plan.stretches[i];
-        const struct range *r = &rq->plan.positions[s->position].range;
-        if (s->from < s->to && r->partition[0] == '\0')
+        const struct position *p = &rq->plan.positions[s->position];
+        const struct range *r = &p->range;
+        if (s->from < s->to && !is_topic(p))
             fprintf(out, "  %s: bytes %s to %s\n", r->label, units_number(s->from, from),
                     units_number(s->to, to));
         else if (s->from < s->to)
@@ -168,18 +184,9 @@ static void list_left(const struct request *rq, FILE *out)
     }
 }
 
-static bool is_whole(const struct backfill_plan *plan)
-{
-    for (size_t i = 0; i < plan->stretch_count; i++) {
-        if (plan->stretches[i].from < plan->stretches[i].to)
-            return false;
-    }
-    return true;
-}
-
 static int say_result(const struct request *rq, const struct report *report)
 {
-    if (is_whole(&rq->plan)) {
+    if (is_whole(&rq->plan, true)) {
         if (!rq->quiet)
             printf("%s~%d has counted all that was counted into this store\n", report->name,
                    report->generation);
@@ -258,20 +265,18 @@ static bool run(struct request *rq, struct store *st, const struct report *repor
 /* Backfill the report. Returns the exit status. */
 static int backfill_report(struct request *rq)
 {
-    struct err e = {0};
+    struct err e;
     int status = EX_OK;
     const struct report *report = find_report(rq->config, rq->name);
-    if (report == NULL) {
+    struct store *st = NULL;
+    bool good =
+        report != NULL ||
         err_set(&e, EX_CONFIG, "found no report \"%s\" in the configuration: a report is configured first",
                 rq->name);
-        return options_complain("backfill", &e);
-    }
-    struct store *st = open_store(rq, report, &e);
-    if (st != NULL && !rq->dry_run && !st->writer->backfills)
-        err_set(&e, EX_UNAVAILABLE, "a report can be backfilled in an SQLite store only");
-    else if (st != NULL && run(rq, st, report, &status, &e))
-        e.code = EX_OK;
-    if (e.code != EX_OK)
+    good = good && (st = open_store(rq, report, &e)) != NULL;
+    good = good && (rq->dry_run || st->writer->backfills ||
+                    err_set(&e, EX_UNAVAILABLE, "a report can be backfilled in an SQLite store only"));
+    if (!good || !run(rq, st, report, &status, &e))
         status = options_complain("backfill", &e);
     backfill_plan_fini(&rq->plan);
     store_close(st);
@@ -282,13 +287,12 @@ int cmd_backfill(int argc, char **argv)
 {
     const char *file = NULL, *store_url = NULL;
     struct request rq = {0};
-    int status;
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
         {"decode", .take = take_decode},  {"threads", 'j', .take = take_threads},
         {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
-    status = options_parse(&command, &argc, &argv);
+    int status = options_parse(&command, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
     if (argc == 0)

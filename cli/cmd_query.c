@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -140,7 +141,8 @@ static bool print_missed(struct store *st, const struct query *q, struct err *e)
     size_t sources = 0;
     int64_t offsets = 0;
     int report = store_find_report(st, q->report);
-    bool good = report >= 0 && backfill_plan(&plan, st, (size_t)report, e);
+    ASSERT(report >= 0); /* the query was answered */
+    bool good = backfill_plan(&plan, st, (size_t)report, e);
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
         sources += i == 0 || plan.stretches[i].position != plan.stretches[i - 1].position;
         offsets += plan.stretches[i].to - plan.stretches[i].from;

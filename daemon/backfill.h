@@ -24,7 +24,7 @@ struct backfill {
     const atomic_bool *stop;     /* EX_TEMPFAIL once it is true; what was counted stays */
 };
 
-/* What was done of a file. */
+/* The part of a file that backfill_file() counted. */
 struct backfilled {
     bool is_known;        /* its content was counted before */
     size_t position;      /* index in plan.positions; valid if is_known */

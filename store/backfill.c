@@ -106,7 +106,7 @@ static int compare_positions(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->range.partition, y->range.partition);
 }
 
-/* What does an entry of the books say? False: nothing of offsets. */
+/* Read an entry of the books. False: it says nothing of offsets. */
 static bool read_entry(bool of_source, const char *entry, int64_t value, struct noted *n)
 {
     *n = (struct noted){.to = value};

@@ -26,7 +26,7 @@
 
 enum format_server { FORMAT_APACHE, FORMAT_NGINX };
 
-/* What a backslash means in a field. */
+/* The meaning of a backslash in a field. */
 enum format_escape {
     ESCAPE_LOG,  /* \" \\ \n \t \xHH, as Apache writes; nginx writes only \xHH */
     ESCAPE_JSON, /* as in a JSON string */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What is being compiled. */
+/* A format while it is compiled. */
 struct compiler {
     struct format *f;
     struct items *items;

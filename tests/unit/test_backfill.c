@@ -1,5 +1,5 @@
-/* What a report did not count: the entries that a batch which backfills changes, the plan, and the same asked
- * of every store that backfills. */
+/* A batch that backfills: which entries of the books it changes, and what each store that takes it has
+ * then. */
 #include "store/backfill.h"
 #include "tests/support/world.h"
 

@@ -40,7 +40,7 @@ static void print_event(const struct event *ev, struct text *out)
     }
 }
 
-/* What becomes of a line, in memory of just its size. */
+/* Decodes a line, in memory of just its size, and prints the event or the reject. */
 static void decode_line(struct format_run *run, struct slice line, struct text *out)
 {
     struct event ev;
