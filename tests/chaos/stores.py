@@ -196,11 +196,18 @@ class Mongo(Store):
         self.dumped = True
 
     def copy_is_torn(self):
-        """Its days, its months and its books do not say the same of `blocks`."""
+        """Its days, its months and its books do not say the same of `blocks`; or a batch is under way whose log is not in it."""
         sums = {sum(total_of(document.get(bucket, 0)) for document in self.copy.get(f"blocks.{kind}", []))
                 for kind, bucket in (("day", "hourly"), ("month", "total"))}
         books = (book.get("reports", {}).get("blocks", {}) for book in self.copy.get("books", []))
-        return len({*sums, sum(book.get("counted", 0) for book in books)}) > 1
+        return len({*sums, sum(book.get("counted", 0) for book in books)}) > 1 or self.copy_lacks_log()
+
+    def copy_lacks_log(self):
+        """A daemon that needs such a batch refuses to go on, and the audit finds it; the others count, and warn of it."""
+        logs = {one["_id"].rpartition("/")[0] for one in self.copy.get("batches", [])}
+        under_way = [(slot, writer["open"]) for one in self.copy.get("ledger", [])
+                     for slot, writer in one.get("writers", {}).items() if "open" in writer]
+        return any(f"{slot}/{opened['inc']:016x}/{opened['seq']:016x}" not in logs for slot, opened in under_way)
 
     def is_torn(self):
         return self.was_torn and self.run("verify", "--store-only", "-c", "settle.yaml").returncode == EX_DIFFERENCES
