@@ -331,7 +331,7 @@ DOCUMENTS := openapi.yaml $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
                 systemd/tallyd.service.in
-UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tallyd/%i.yaml|; s|@STATE@|tallyd/%i|; \
+UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tallyd/%i.yaml|; s|@STATE@|tallyd-%i|; \
                 s|@INSTANCE@|%H-%i|' \
                 systemd/tallyd.service.in
 

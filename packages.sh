@@ -13,7 +13,8 @@ declare -A groups=(
     [check]="libcmocka-dev libjansson-dev python3 python3-venv gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
-           util-linux spin valgrind gcovr chromium goaccess mawk cmake g++ logrotate nginx-light apache2-bin"
+           util-linux spin valgrind gcovr chromium goaccess mawk cmake g++ logrotate nginx-light apache2-bin
+           systemd-container"
 )
 
 # Is there a Java that runs Kafka's broker, from wherever?

@@ -28,6 +28,11 @@ void log_init(void)
                  fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
+const char *log_error_prefix(void)
+{
+    return is_journal ? "<3>" : "";
+}
+
 void log_set_level(enum log_level level)
 {
     ASSERT((unsigned)level < COUNT_OF(levels));

@@ -270,7 +270,7 @@ static int run_configured(struct run *run)
     books_init(&run->none, c->report_count);
     bool good = check_accepted(run, &e) && has_source(c, &e) && run_all(run, &e);
     if (!good)
-        fprintf(stderr, "tallyd run: %s\n", e.text);
+        fprintf(stderr, "%stallyd run: %s\n", log_error_prefix(), e.text);
     store_close(run->store); /* close the writer's handle first: a job may take a while to end */
     jobs_stop(run->jobs);
     service_fini(&run->service);

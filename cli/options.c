@@ -103,7 +103,7 @@ int options_parse(const struct command *c, int *argc, char ***argv)
 
 int options_complain(const char *command, const struct err *e)
 {
-    fprintf(stderr, "tallyd %s: %s", command, e->text);
+    fprintf(stderr, "%stallyd %s: %s", log_error_prefix(), command, e->text);
     if (e->code == EX_USAGE)
         fprintf(stderr, "; `tallyd %s --help` tells more", command);
     fputc('\n', stderr);
@@ -135,17 +135,27 @@ bool options_print(const struct text *out, struct err *e)
     return err_set(e, EX_IOERR, "cannot write to standard output: %s", strerror(error));
 }
 
+/* Each problem is a line. */
+static void print_problems(const char *lines)
+{
+    for (size_t len; lines != NULL && *lines != '\0'; lines += len) {
+        len = strcspn(lines, "\n");
+        len += lines[len] == '\n';
+        fprintf(stderr, "%s%.*s", log_error_prefix(), (int)len, lines);
+    }
+}
+
 struct config *options_load(const char *file, const char *store_url, int *code)
 {
     struct text problems = {0};
     struct err e;
     struct config *c = file == NULL ? config_default() : config_load(file, &problems, code);
     if (c == NULL)
-        fputs(problems.ptr, stderr);
+        print_problems(problems.ptr);
     text_fini(&problems);
     if (c == NULL || store_url == NULL || config_set_store(c, store_url, &e))
         return c;
-    fprintf(stderr, "--store: %s\n", e.text);
+    fprintf(stderr, "%s--store: %s\n", log_error_prefix(), e.text);
     *code = EX_USAGE;
     config_free(c);
     return NULL;

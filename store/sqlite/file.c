@@ -3,6 +3,7 @@
 #include "store/sqlite/internal.h"
 #include "store/sqlite/vfs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,10 +111,24 @@ static bool add_tables(struct sqlite_store *st, const char *doing, struct err *e
     return sqlite_execute(st, schema, doing, e) && sqlite_execute(st, note, doing, e);
 }
 
+/* May this user read the file, if it is there, and its log? SQLite's own answer names no reason. */
+static bool check_right(const struct sqlite_store *st, struct err *e)
+{
+    char path[SQLITE_PATH_BYTES];
+    bool may = (access(st->path, R_OK) == 0 || errno != EACCES) &&
+               (access(sqlite_beside(st, "-wal", path), R_OK) == 0 || errno != EACCES);
+    return may || err_set(e, EX_NOPERM,
+                          "%s may not be read by this user: %s; run this as the user of the daemon, or as "
+                          "root, or ask the daemon by its URL",
+                          st->path, strerror(EACCES));
+}
+
 /* The checks that are possible before the file is opened. */
 static bool check_before(struct sqlite_store *st, enum store_mode mode, struct err *e)
 {
     struct stat status;
+    if (mode == STORE_READ && !check_right(st, e))
+        return false;
     bool is_there = stat(st->path, &status) == 0;
     if (mode == STORE_READ && !is_there)
         return err_set(e, EX_NOINPUT, "there is no store %s; `tallyd import` or `tallyd run` creates it",

@@ -239,6 +239,23 @@ class Troubles(Case):
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
 
+    def test_store_that_this_user_may_not_read_is_named(self):
+        """And is not taken for one that is missing: neither the file, nor its log, nor what is in a closed folder."""
+        os.mkdir(self.path("closed"))
+        self.tallyd("import", "-q", "--store", "sqlite:closed/a.db", "a.log")
+        self.write("closed/a.db-wal", b"")
+        for closed in "closed/a.db", "closed/a.db-wal", "closed":
+            with self.subTest(closed):
+                mode = os.stat(self.path(closed)).st_mode
+                os.chmod(self.path(closed), 0)
+                done = subprocess.run(["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command(), "query", "site", "--store",
+                                       "sqlite:closed/a.db"] if os.geteuid() == 0 else
+                                      [*command(), "query", "site", "--store", "sqlite:closed/a.db"], cwd=self.dir, check=False,
+                                      stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, timeout=TIMEOUT_S)
+                os.chmod(self.path(closed), mode)
+                self.assertIn(b"closed/a.db may not be read by this user", done.stderr)
+                self.assertEqual(EX_NOPERM, done.returncode)
+
     def test_file_of_which_no_line_can_be_parsed_is_refused(self):
         """Whatever its name and packing; files beside it count, and nothing of it hinders another decode."""
         self.write("a.json", b'{"time": "2026-01-05T12:00:00Z", "path": "/"}\n' * 3)

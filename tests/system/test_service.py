@@ -232,6 +232,19 @@ class ServiceTest(DaemonCase):
         self.assertEqual(EX_OK, process.wait(TIMEOUT_S))
         for line in self.read("journal").splitlines():
             self.assertRegex(line, rb"^<6>level=info event=")
+        # Why it ends is an error there, also what is wrong in the configuration, line by line.
+        self.write("bad.yaml", b"reports:\n  pages: {bye: [path]}\n  site: {bye: [path]}\n")
+        for arguments in (["run", "-c", "bad.yaml"], ["run", "-c", "missing.yaml"], ["run", "--listen", "nonsense"],
+                          ["run", "-c", "tallyd.yaml", "--store", "sqlite:missing/a.db", "--listen", "127.0.0.1:0"]):
+            with self.subTest(arguments):
+                log.truncate(0)
+                log.seek(0)
+                subprocess.run([*command(), *arguments], cwd=self.dir, stdin=subprocess.DEVNULL, stderr=log, env=environment,
+                               timeout=TIMEOUT_S, check=False)
+                said = [line for line in self.read("journal").splitlines() if not line.startswith(b"<6>")]
+                self.assertGreaterEqual(len(said), 1)
+                for line in said:
+                    self.assertRegex(line, rb"^<3>[^<]")
         # Somebody else's journal is none.
         environment["JOURNAL_STREAM"] = "1:1"
         self.launch("-c", "tallyd.yaml", env=environment)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The units in a real systemd: two daemons beside each other, killed, hung, reloaded, rotated, stopped and booted again, and every line
+is counted once.
+
+The machine is this computer's own Debian in a container (tests/servers/machine.py), so this needs root. The judge counts the lines it wrote.
+"""
+
+import csv
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "servers"))
+from harness import ROOT, TIMEOUT_S  # noqa: E402 (found only now)
+from machine import Machine, missing  # noqa: E402
+
+LINE = '198.51.100.7 - - [05/Jan/2026:10:00:00 +0000] "GET /%s HTTP/1.1" 200 10\n'
+CONFIG = """\
+store: {url: "sqlite:/var/lib/%(state)s/tallyd.db"}
+http: {listen: "127.0.0.1:%(port)d"%(more)s}
+sources: {web: {path: /var/log/%(log)s}}
+"""
+UNITS = {"tallyd": {"state": "tallyd", "port": 8080, "log": "one.log", "more": ', token: "file:${CREDENTIALS_DIRECTORY}/token"',
+                    "config": "/etc/tallyd.yaml"},
+         "tallyd@two": {"state": "tallyd-two", "port": 8081, "log": "two.log", "more": "", "config": "/etc/tallyd/two.yaml"}}
+DROP_IN = "[Service]\nLoadCredential=token:/etc/tallyd/token\nWatchdogSec=2s\n"
+ROTATE = "/var/log/one.log {\n  create 0640 root adm\n  rotate 5\n}\n"
+
+
+class Systemd(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        assert missing() is None, missing()
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.dir.cleanup)
+        subprocess.run(["make", "--silent", "install", f"DESTDIR={cls.dir.name}", "PREFIX=/usr"], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL)
+        cls.machine = Machine(shared=cls.dir.name)
+        cls.machine.__enter__()
+        cls.addClassCleanup(cls.machine.__exit__)
+        cls.written = {unit: 0 for unit in UNITS}
+        cls.machine.run("cp /shared/usr/bin/tallyd /usr/bin/ && cp /shared/usr/lib/systemd/system/tallyd* /etc/systemd/system/")
+        cls.machine.write("/etc/systemd/system/tallyd.service.d/test.conf", DROP_IN)
+        cls.machine.write("/etc/tallyd/token", "token-of-the-test\n", 0o600)
+        cls.machine.write("/etc/logrotate-tallyd.conf", ROTATE)
+        for unit, of in UNITS.items():
+            cls.machine.write(of["config"], CONFIG % of)
+            cls.machine.write(f"/var/log/{of['log']}", "")
+            cls.machine.run(f"chown root:adm /var/log/{of['log']} && chmod 0640 /var/log/{of['log']}")  # as those of Apache and nginx
+            cls.add(unit, 10)
+        cls.machine.run("systemctl daemon-reload && systemctl start tallyd tallyd@two")  # each waits until its daemon is ready
+
+    @classmethod
+    def add(cls, unit, lines):
+        with open(cls.machine.path(f"/var/log/{UNITS[unit]['log']}"), "a", encoding="ascii") as log:
+            log.writelines(LINE % (cls.written[unit] + number) for number in range(lines))
+        cls.written[unit] += lines
+
+    def counted(self, unit):
+        out = self.machine.run(f"tallyd query site --store sqlite:/var/lib/{UNITS[unit]['state']}/tallyd.db --from 2026-01-05 "
+                               "--to 2026-01-06 --step day --format csv").stdout
+        return sum(int(row["value"] or 0) for row in csv.DictReader(io.StringIO(out)))
+
+    def wait_for(self, look, expected, what):
+        end = time.monotonic() + TIMEOUT_S
+        while (found := look()) != expected and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertEqual(expected, found, what + "\n" + self.machine.run("journalctl -n 40 --no-pager", check=False).stdout)
+
+    def check(self):
+        for unit, written in self.written.items():
+            self.wait_for(lambda of=unit: self.counted(of), written, unit)
+            self.assertIn(": 0 differences", self.machine.run(
+                f"CREDENTIALS_DIRECTORY=/etc/tallyd tallyd verify -c {UNITS[unit]['config']}").stdout)
+
+    def property(self, unit, name):
+        return self.machine.run(f"systemctl show {unit} -P {name}").stdout.strip()
+
+    def test_1_two_units_beside_each_other_read_logs_of_adm(self):
+        self.check()
+        for unit in UNITS:
+            self.assertEqual("active", self.property(unit, "ActiveState"))
+
+    def test_2_killed_while_lines_come(self):
+        for _ in range(3):
+            restarts = int(self.property("tallyd", "NRestarts"))
+            self.add("tallyd", 500)
+            self.machine.run("systemctl kill -s KILL tallyd")
+            self.add("tallyd", 500)
+            self.wait_for(lambda: int(self.property("tallyd", "NRestarts")), restarts + 1, "it was not started again")
+        self.check()
+
+    def test_3_watchdog_ends_a_daemon_that_hangs(self):
+        pid = self.property("tallyd", "MainPID")
+        self.machine.run("systemctl kill -s STOP tallyd")
+        self.add("tallyd", 100)
+        self.wait_for(lambda: self.property("tallyd", "MainPID") not in (pid, "0"), True, "it still hangs")
+        self.check()
+
+    def test_4_reload_good_and_bad(self):
+        pid = self.property("tallyd", "MainPID")
+        good = self.machine.run("cat /etc/tallyd.yaml").stdout
+        for text, event, priority in (good + "log: {level: debug}\n", "reloaded", 6), (good + "bad: 1\n", "reload_problem", 3):
+            self.machine.write("/etc/tallyd.yaml", text)
+            self.machine.run("systemctl reload tallyd")
+            self.wait_for(lambda of=event, by=priority: f"event={of}" in self.machine.run(
+                f"journalctl -u tallyd -p {by}..{by} -o cat --no-pager").stdout, True, event)
+        self.machine.write("/etc/tallyd.yaml", good)
+        self.assertEqual(pid, self.property("tallyd", "MainPID"))
+        self.add("tallyd", 100)
+        self.check()
+
+    def test_5_configuration_with_mistakes_is_an_error_and_not_tried_again(self):
+        self.machine.write("/etc/tallyd/bad.yaml", "bad: 1\n")
+        self.assertNotEqual(0, self.machine.run("systemctl start tallyd@bad", check=False).returncode)
+        self.assertIn("bad: found an unknown key", self.machine.run("journalctl -u tallyd@bad -p 3..3 -o cat --no-pager").stdout)
+        time.sleep(3)  # longer than RestartSec
+        self.assertEqual(("failed", "0"), (self.property("tallyd@bad", "ActiveState"), self.property("tallyd@bad", "NRestarts")))
+
+    def test_6_rotated_by_the_real_logrotate(self):
+        for _ in range(2):
+            self.add("tallyd", 200)
+            self.machine.run("logrotate -f /etc/logrotate-tallyd.conf")
+            self.add("tallyd", 200)
+        self.check()
+
+    def test_7_stopped_and_booted_again(self):
+        self.machine.run("systemctl stop tallyd")
+        self.assertEqual("success", self.property("tallyd", "Result"))
+        self.add("tallyd", 100)
+        self.machine.run("systemctl enable tallyd tallyd@two")
+        self.machine.reboot()
+        self.add("tallyd@two", 100)
+        self.check()
+
+
+if __name__ == "__main__":
+    unittest.main()
