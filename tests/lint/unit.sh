@@ -20,9 +20,7 @@ for unit in tallyd.service tallyd@example.service; do
     [ -z "$complaints" ] || complain "$complaints"
 done
 # systemd takes a state directory that has another unit's in it for that unit's: then one of them never starts.
-for directory in $(grep -h '^StateDirectory=' "$units"/tallyd*.service); do
-    [[ $directory != */* ]] || complain "$directory lies within another unit's"
-done
+! grep -h '^StateDirectory=.*/' "$units"/tallyd*.service || complain "a state directory lies within another unit's"
 for unit in tallyd.service tallyd@.service; do
     exposure=$(systemd-analyze security --offline=true --no-pager "$units/$unit" | grep -o 'Overall.*: [0-9.]*' |
         grep -o '[0-9.]*$')
