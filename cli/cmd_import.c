@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/hand_over.h"
 #include "cli/options.h"
 #include "daemon/count/account.h"
 #include "daemon/count/expire.h"
@@ -46,7 +47,7 @@ struct import {
     struct pipeline *pipeline;
     const atomic_bool *stop;
     struct progress_bar bar;
-    const char *config_file, *store_url, *rejects, *source_id;
+    const char *config_file, *store_url, *rejects, *source_id, *decode_text;
     struct decode decode;
     long threads;
     struct rejects_file rejects_file;
@@ -63,6 +64,7 @@ static bool take_decode(void *context, const char *name, const char *value, stru
 {
     struct import *im = context;
     im->has_decode = true;
+    im->decode_text = value;
     return setup_parse_decode(value, &im->decode, e) || err_prefix(e, "--%s", name);
 }
 
@@ -133,57 +135,25 @@ static void open_pipeline(struct import *im, const atomic_bool *stop)
 
 static void report_file(const struct import *im, const struct source *src, const char *path, int64_t took_ms)
 {
-    const struct pipeline_progress *p = pipeline_progress(im->pipeline);
-    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], from[UNITS_NUMBER_BYTES];
-    char to[UNITS_NUMBER_BYTES];
-    int64_t consumed = p->books.entries[BOOK_CONSUMED];
-    if (im->quiet)
-        return;
-    printf("%s: ", path);
-    if (src->note[0] != '\0')
-        printf("%s; ", src->note);
-    if (consumed == 0 && src->is_known)
-        printf("nothing new: all %s bytes are counted already\n", units_number(p->stored, to));
-    else
-        printf("%s %s lines, bytes %s to %s, in %.2f s (%s lines/s)\n",
-               im->dry_run ? "would count" : "counted", units_number(consumed, lines),
-               units_number(src->range.to, from), units_number(p->stored, to), (double)took_ms / 1000,
-               units_number(consumed * 1000 / (took_ms > 0 ? took_ms : 1), rate));
-    if (consumed > 0)
-        account_books(stdout, &p->books, im->config->reports);
-    account_rejects(stdout, p);
-    if (reader_left(src->reader) > 0)
-        printf("  %zu bytes of an unfinished last line are left for later (--last-line counts them)\n",
-               reader_left(src->reader));
+    const struct account_file file = {.path = path,
+                                      .note = src->note,
+                                      .is_known = src->is_known,
+                                      .is_dry = im->dry_run,
+                                      .from = src->range.to,
+                                      .took_ms = took_ms,
+                                      .left = reader_left(src->reader)};
+    if (!im->quiet)
+        account_file(stdout, &file, pipeline_progress(im->pipeline), im->config->reports);
 }
 
-/* Was a line of the source ever parsed? */
-struct parsed {
-    const struct range *range;
-    bool is;
-};
-
-static bool look_at_parsed(void *context, const char *source, const char *partition, const char *report,
-                           const char *entry, int64_t value)
-{
-    struct parsed *p = context;
-    p->is |= strcmp(source, p->range->source) == 0 && strcmp(partition, p->range->partition) == 0 &&
-             report[0] == '\0' && strcmp(entry, "parsed") == 0 && value > 0;
-    return !p->is;
-}
-
-/* Refuse a file of which no line can be parsed, unless some of its lines were parsed before. */
+/* Refuse a file of which no line can be parsed. */
 static bool judge(struct import *im, struct source *src, const struct decode *decode, struct err *e)
 {
-    struct parsed p = {.range = &src->range};
     bool takes_last = im->last_line || !input_is_regular(src->in);
-    if (im->force || atomic_load(im->stop))
-        return true;
-    if (src->is_known && ((im->positions != NULL && !store_books(im->positions, look_at_parsed, &p, e)) ||
-                          !store_books(im->store, look_at_parsed, &p, e)))
-        return false;
-    return p.is || judge_lines(src->reader, decode, (size_t)im->config->limits.line_max, takes_last, e) ||
-           atomic_load(im->stop) || err_prefix(e, "%s", src->range.label);
+    return im->force || atomic_load(im->stop) ||
+           judge_source(src, decode, (size_t)im->config->limits.line_max, takes_last, im->store,
+                        im->positions != im->store ? im->positions : NULL, e) ||
+           atomic_load(im->stop);
 }
 
 /* A file's books in the store, of all its imports. */
@@ -341,6 +311,65 @@ static int import_all(struct import *im, char **paths)
     return status;
 }
 
+static bool hand_over_one(const struct import *im, const struct hand_over *h, int fd, const char *path,
+                          struct err *e)
+{
+    struct range begun;
+    return hand_over_file(h, fd, path, &begun, e) && (im->quiet || report_books(im, &begun, e));
+}
+
+static int hand_over_all(const struct import *im, const struct hand_over *h, int fd, char **paths)
+{
+    int status = 0;
+    for (; *paths != NULL && !atomic_load(h->stop); paths++) {
+        struct err e = {0};
+        if (fd < 0)
+            fd = hand_over_connect(h);
+        bool good =
+            fd >= 0 ? hand_over_one(im, h, fd, *paths, &e)
+                    : err_set_retryable(&e, EX_TEMPFAIL, "the daemon has gone: run the same command again");
+        fd = -1;
+        if (good)
+            continue;
+        if (!atomic_load(h->stop))
+            fprintf(stderr, "tallyd import: %s\n", e.text);
+        status = e.code;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (!atomic_load(h->stop))
+        return status;
+    fputs("tallyd import: interrupted; what was read is stored, run the same command again to resume\n",
+          stderr);
+    return 128 + stop_signal();
+}
+
+/* Hand the files to the daemon that writes the store. `fd`: a connection to it. */
+static int hand_over(struct import *im, struct hand_over *h, int fd, char **paths)
+{
+    struct err e;
+    if (im->rejects != NULL) {
+        close(fd);
+        return options_bad_usage("import",
+                                 "a daemon writes this store, so its configuration says where rejects go, "
+                                 "and not --rejects");
+    }
+    im->store = store_open(im->config->store.url, STORE_READ, NULL, 0, &e);
+    if (im->store == NULL) {
+        close(fd);
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+        return e.code;
+    }
+    if (!im->quiet)
+        fputs("a daemon writes this store: it counts the files, by its own configuration\n", stderr);
+    h->stop = stop_catch();
+    int status = hand_over_all(im, h, fd, paths);
+    if (!im->quiet && !store_books(im->store, print_kept_out, NULL, &e))
+        fprintf(stderr, "tallyd import: %s\n", e.text);
+    store_close(im->store);
+    return status;
+}
+
 int cmd_import(int argc, char **argv)
 {
     struct import im = {.rejects_file = {.fd = -1}};
@@ -351,7 +380,15 @@ int cmd_import(int argc, char **argv)
     if (im.config == NULL)
         return status;
     log_set_level(im.config->log.level);
-    status = import_all(&im, argv);
+    struct hand_over h = {.config = im.config,
+                          .has_config = im.config_file != NULL,
+                          .decode = im.decode_text,
+                          .source_id = im.source_id,
+                          .last_line = im.last_line,
+                          .force = im.force,
+                          .quiet = im.quiet};
+    int fd = im.dry_run ? -1 : hand_over_connect(&h);
+    status = fd >= 0 ? hand_over(&im, &h, fd, argv) : import_all(&im, argv);
     config_free(im.config);
     return status;
 }

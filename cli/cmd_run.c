@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "config/address.h"
 #include "daemon/count/jobs.h"
+#include "daemon/file/desk.h"
 #include "daemon/file/follow.h"
 #include "daemon/service/service.h"
 #include "daemon/setup.h"
@@ -194,13 +195,21 @@ static bool start_jobs(struct run *run, struct err *e)
 static bool count(const struct run *run, struct engine *en, struct err *e)
 {
     struct consume_options topics = run->topics;
+    struct desk *desk = NULL;
     struct err later = {0};
     char quoted[LOG_QUOTE_BYTES];
     topics.engine = en;
     /* first of all, so that the shards know the watermarks before the first event */
     bool good = writer_expire(&en->writer, e);
-    if (good && setup_count_files(run->config) > 0)
-        good = (topics.files = follow_start(en, e)) != NULL;
+    if (good && !run->store->is_shared) {
+        const struct desk_options options = {.config = run->config,
+                                             .store_url = run->config->store.url,
+                                             .line_max = en->feeds.line_max,
+                                             .stop = run->service.stop};
+        good = (desk = desk_start(&options, e)) != NULL;
+    }
+    if (good && (setup_count_files(run->config) > 0 || desk != NULL))
+        good = (topics.files = follow_start(en, desk, e)) != NULL;
     if (good && setup_has_topics(run->config))
         good = consume_run(&topics, e);
     if (good)
@@ -208,6 +217,7 @@ static bool count(const struct run *run, struct engine *en, struct err *e)
     else if (!en->has_failed && !follow_finish(topics.files, &later) && strcmp(e->text, later.text) != 0)
         log_warn("source_failed", "error=%s", log_quote(later.text, quoted));
     follow_free(topics.files);
+    desk_stop(desk);
     engine_note(en);
     failpoint(FAILPOINT_STOP_DRAINED);
     if (good)
@@ -224,7 +234,7 @@ static bool run_engine(struct run *run, struct err *e)
     const struct engine_options options = {.service = &run->service,
                                            .config = c,
                                            .store = run->store,
-                                           .threads = topic_threads + (files > 0),
+                                           .threads = topic_threads + (files > 0 || !run->store->is_shared),
                                            .insist = topic_threads > 0,
                                            .is_of_brokers = files == 0};
     bool good = engine_init(&en, &options, e) && count(run, &en, e);

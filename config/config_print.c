@@ -5,7 +5,9 @@
 #include "config/expand.h"
 #include "config/keys.h"
 
+#define XXH_INLINE_ALL
 #include <stdio.h>
+#include <xxhash.h>
 
 static const char *find_reference(const struct config *c, const char *key)
 {
@@ -102,22 +104,41 @@ static void print_keys(const struct config *c, const char *section, const char *
     text_fini(&value);
 }
 
+static void print_sources(const struct config *c, struct text *out)
+{
+    for (size_t i = 0; i < c->source_count; i++) {
+        text_printf(out, "  %s:\n", c->sources[i].name);
+        print_keys(c, "sources", c->sources[i].name, &c->sources[i], 4, out);
+    }
+}
+
+static void print_reports(const struct config *c, struct text *out)
+{
+    for (size_t i = 0; i < c->report_count; i++) {
+        text_printf(out, "  %s:\n", c->reports[i].name);
+        print_keys(c, "reports", c->reports[i].name, &c->reports[i], 4, out);
+    }
+}
+
 void config_print(const struct config *c, struct text *out)
 {
     for (const struct key_section *s = keys_sections; s->name != NULL; s++) {
         text_printf(out, "%s:\n", s->name);
-        if (strcmp(s->name, "sources") == 0) {
-            for (size_t i = 0; i < c->source_count; i++) {
-                text_printf(out, "  %s:\n", c->sources[i].name);
-                print_keys(c, s->name, c->sources[i].name, &c->sources[i], 4, out);
-            }
-        } else if (strcmp(s->name, "reports") == 0) {
-            for (size_t i = 0; i < c->report_count; i++) {
-                text_printf(out, "  %s:\n", c->reports[i].name);
-                print_keys(c, s->name, c->reports[i].name, &c->reports[i], 4, out);
-            }
-        } else {
+        if (strcmp(s->name, "sources") == 0)
+            print_sources(c, out);
+        else if (strcmp(s->name, "reports") == 0)
+            print_reports(c, out);
+        else
             print_keys(c, s->name, "", c, 2, out);
-        }
     }
+}
+
+uint64_t config_fingerprint(const struct config *c)
+{
+    struct text out = {0};
+    print_sources(c, &out);
+    print_reports(c, &out);
+    uint64_t hash = XXH3_64bits(out.ptr, out.len);
+    text_fini(&out);
+    return hash != 0 ? hash : 1;
 }

@@ -29,6 +29,7 @@ struct budget budget_of(const struct config *c)
 {
     bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
     int64_t files = (int64_t)setup_count_files(c);
+    files += is_sqlite; /* one that is handed over */
     int64_t topic_threads = has_topics ? c->kafka.threads : 0, threads = topic_threads + (files > 0);
     struct pipeline_options options = setup_pipeline(c, 1);
     struct budget b = {0};

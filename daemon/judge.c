@@ -95,3 +95,29 @@ bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, boo
     chain_free(j.chain);
     return good;
 }
+
+/* Was a line of the source ever parsed? */
+struct parsed {
+    const struct range *range;
+    bool is;
+};
+
+static bool look_at_parsed(void *context, const char *source, const char *partition, const char *report,
+                           const char *entry, int64_t value)
+{
+    struct parsed *p = context;
+    p->is |= strcmp(source, p->range->source) == 0 && strcmp(partition, p->range->partition) == 0 &&
+             report[0] == '\0' && strcmp(entry, "parsed") == 0 && value > 0;
+    return !p->is;
+}
+
+bool judge_source(const struct source *src, const struct decode *d, size_t line_max, bool takes_last,
+                  struct store *books, struct store *more, struct err *e)
+{
+    struct parsed p = {.range = &src->range};
+    if (src->is_known && ((books != NULL && !store_books(books, look_at_parsed, &p, e)) ||
+                          (more != NULL && !p.is && !store_books(more, look_at_parsed, &p, e))))
+        return false;
+    return p.is || judge_lines(src->reader, d, line_max, takes_last, e) ||
+           err_prefix(e, "%s", src->range.label);
+}

@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "daemon/source.h"
 #include "ingest/decode/decode.h"
-#include "ingest/file/reader.h"
 
 #define JUDGE_LINES 1000
 #define JUDGE_BYTES ((size_t)8 << 20)
@@ -19,3 +19,7 @@
  * last line without line feed would be counted. Pre: as reader_peek(). */
 bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, bool takes_last,
                  struct err *e) MUST_CHECK;
+/* Judge the lines of a source, unless some of its lines were parsed before: so say the books of `books` and
+ * `more` (NULL: no further ones). */
+bool judge_source(const struct source *src, const struct decode *d, size_t line_max, bool takes_last,
+                  struct store *books, struct store *more, struct err *e) MUST_CHECK;

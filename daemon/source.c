@@ -128,8 +128,9 @@ static bool identify(struct source *src, struct search *s, struct store *positio
 static bool open_reader(struct source *src, const char *path, const struct source_options *options,
                         struct err *e)
 {
-    *src = (struct source){0};
-    src->in = input_open(path, e);
+    *src = (struct source){.in = options->in};
+    if (src->in == NULL)
+        src->in = input_open(path, e);
     if (src->in == NULL)
         return false;
     input_stop_by(src->in, options->stop);

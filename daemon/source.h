@@ -26,6 +26,7 @@ struct source_options {
     enum last_line last_line;
     const char *source_id;         /* NULL: by content */
     const atomic_bool *stop;       /* NULL, or a flag that interrupts a read */
+    struct input *in;              /* NULL, or what is read instead of `path`; it is taken over */
     struct store *later_positions; /* NULL, or the store of a dry run, whose positions are newer */
 };
 

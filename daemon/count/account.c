@@ -75,6 +75,32 @@ void account_rejects(FILE *out, const struct pipeline_progress *progress)
     }
 }
 
+void account_file(FILE *out, const struct account_file *f, const struct pipeline_progress *p,
+                  const struct report *reports)
+{
+    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], from[UNITS_NUMBER_BYTES],
+        to[UNITS_NUMBER_BYTES];
+    int64_t consumed = p->books.entries[BOOK_CONSUMED];
+    fprintf(out, "%s: ", f->path);
+    if (f->note[0] != '\0')
+        fprintf(out, "%s; ", f->note);
+    if (consumed == 0 && f->is_known)
+        fprintf(out, "nothing new: all %s bytes are counted already\n", units_number(p->stored, to));
+    else
+        fprintf(out, "%s %s lines, bytes %s to %s, in %.2f s (%s lines/s)\n",
+                f->is_dry ? "would count" : "counted", units_number(consumed, lines),
+                units_number(f->from, from), units_number(p->stored, to), (double)f->took_ms / 1000,
+                units_number(consumed * 1000 / (f->took_ms > 0 ? f->took_ms : 1), rate));
+    if (consumed > 0)
+        account_books(out, &p->books, reports);
+    account_rejects(out, p);
+    if (f->left > 0)
+        fprintf(out,
+                "  %zu bytes of an unfinished last line are left for later "
+                "(--last-line counts them)\n",
+                f->left);
+}
+
 void account_raws(FILE *out, const struct raw_figures *raws, size_t count)
 {
     char stored[UNITS_NUMBER_BYTES], refused[UNITS_NUMBER_BYTES], expired[UNITS_NUMBER_BYTES];

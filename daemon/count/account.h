@@ -19,6 +19,19 @@ void progress_bar_init(struct progress_bar *bar, const char *name, int64_t size,
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress);
 void progress_bar_clear(struct progress_bar *bar);
 
+/* A file that was imported. */
+struct account_file {
+    const char *path, *note; /* `note`: how it was recognised; "": as expected */
+    bool is_known;           /* part of it was counted before */
+    bool is_dry;
+    int64_t from; /* offset at which the import began */
+    int64_t took_ms;
+    size_t left; /* bytes of an unfinished last line */
+};
+
+/* Print what was counted of a file: its lines, its books, its rejects. */
+void account_file(FILE *out, const struct account_file *f, const struct pipeline_progress *p,
+                  const struct report *reports);
 /* Print the books: a line for the source and a line for each report. */
 void account_books(FILE *out, const struct books *books, const struct report *reports);
 /* Print how many raw events were stored, or why they were not. */

@@ -58,6 +58,16 @@ static char *absolute_path(const char *path)
 
 /* ---- adding and removing */
 
+void follow_add(struct follow *fo, struct followed *f)
+{
+    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
+    fo->list = xgrow(fo->list, &fo->capacity, fo->count + 1, sizeof(struct followed *));
+    fo->list[fo->count++] = f;
+    fo->version++;
+    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
+    index_log(fo, f);
+}
+
 /* Add a log, or standard input if `path` is NULL. It takes over `path`. */
 static void add_log(struct follow *fo, struct follow_source *of, char *path, bool is_listed)
 {
@@ -68,19 +78,15 @@ static void add_log(struct follow *fo, struct follow_source *of, char *path, boo
     f->was_found = is_listed && of->has_begun; /* one that appears later, and may not be read, ends nothing */
     if (path != NULL)
         (void)source_path_match(of->config, path, &f->constants);
-    pthread_mutex_lock(&fo->feed.lane.lanes->lock);
-    fo->list = xgrow(fo->list, &fo->capacity, fo->count + 1, sizeof(struct followed *));
-    fo->list[fo->count++] = f;
-    fo->version++;
-    pthread_mutex_unlock(&fo->feed.lane.lanes->lock);
-    index_log(fo, f);
+    follow_add(fo, f);
 }
 
 static void remove_log(struct follow *fo, size_t i)
 {
     char label[LOG_QUOTE_BYTES];
     struct followed *f = fo->list[i];
-    log_info("source_removed", "source=%s", log_quote(f->path, label));
+    if (f->handed == NULL)
+        log_info("source_removed", "source=%s", log_quote(f->path, label));
     pthread_mutex_lock(&fo->feed.lane.lanes->lock);
     fo->list[i] = fo->list[--fo->count];
     f->removed_in = ++fo->version;
@@ -96,6 +102,8 @@ static void remove_log(struct follow *fo, size_t i)
 static bool is_gone(struct follow *fo, const struct followed *f)
 {
     struct stat status;
+    if (f->handed != NULL)
+        return followed_get_state(fo, f) == FOLLOWED_CLOSED;
     bool is_watched = f->before != NULL && follow_now_ms(fo) - f->before_ms < BEFORE_MS;
     return f->is_listed && followed_get_state(fo, f) == FOLLOWED_CLOSED && f->has_looked && !is_watched &&
            f->answer.what == SURVEY_NOTHING && f->answer.ending_count == 0 &&
@@ -118,7 +126,7 @@ void follow_remove_gone(struct follow *fo)
             continue;
         }
         *at = f->next_removed;
-        followed_free(f);
+        followed_free(fo, f);
     }
 }
 

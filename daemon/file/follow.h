@@ -19,9 +19,10 @@
 #include "daemon/engine.h"
 
 struct follow;
+struct desk;
 
-/* Starts the thread. NULL on failure. */
-struct follow *follow_start(struct engine *en, struct err *e) MUST_CHECK;
+/* Starts the thread. `desk`: NULL, or where files are handed over (desk.h). NULL on failure. */
+struct follow *follow_start(struct engine *en, struct desk *desk, struct err *e) MUST_CHECK;
 /* Ends the thread, and frees. NULL: does nothing. A sealed part that is not applied is dropped: its
  * positions did not move. */
 void follow_free(struct follow *fo);

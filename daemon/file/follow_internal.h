@@ -3,6 +3,7 @@
  *   serve.c   the writer's turn: stores, opens, closes
  *   find.c    the writer lists the logs that are there
  *   open.c    the writer decides which file of a log is next, and opens it
+ *   hand.c    files that `import` hands over
  *   read.c    the ingest thread reads
  *
  * Threads : a log's members belong to the thread while it is open, else to the writer. `state` changes under
@@ -10,6 +11,7 @@
  */
 #pragma once
 
+#include "daemon/file/desk.h"
 #include "daemon/file/follow.h"
 #include "daemon/file/survey.h"
 #include "daemon/source.h"
@@ -58,7 +60,9 @@ struct follow_source {
 /* A log (or standard input), and the file of it that is open. */
 struct followed {
     struct follow_source *of;
-    char *path;                 /* absolute; NULL: standard input */
+    struct handed *handed;      /* NULL, or the file that was handed over; then `of` is its own */
+    struct err *failure;        /* of a file that was handed over: why it was not counted to its end */
+    char *path;                 /* absolute; NULL: standard input, or a file that was handed over */
     struct constants constants; /* fields that its name sets */
     bool is_listed;             /* it was found by a glob, and is removed when it is gone */
     uint64_t removed_in;        /* version of the list in which it was no more */
@@ -99,6 +103,7 @@ struct followed {
 
 struct follow {
     struct engine *engine;
+    struct desk *desk; /* NULL: no files are handed over */
     struct feed feed;
     struct follow_source *sources;
     size_t source_count;
@@ -131,7 +136,7 @@ struct follow {
 
 static inline bool followed_is_stdin(const struct followed *f)
 {
-    return f->path == NULL;
+    return f->path == NULL && f->handed == NULL;
 }
 
 static inline int64_t follow_now_ms(const struct follow *fo)
@@ -145,6 +150,8 @@ static inline int64_t follow_now_ms(const struct follow *fo)
 void follow_find_plain(struct follow *fo);
 /* Add the logs that globs match now. False: a final error. */
 bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
+/* Add a file that was handed over. */
+void follow_add(struct follow *fo, struct followed *f);
 /* Remove logs that are gone, and were read to their ends. */
 void follow_remove_gone(struct follow *fo);
 /* The time of a folder's last change; 0: there is no folder; -1: it was now, so that the next may have
@@ -160,11 +167,22 @@ bool follow_need_known(struct follow *fo, struct err *e) MUST_CHECK;
 
 /* Open the next file of a log, or standard input; or look later. False: a final error. */
 bool followed_open(struct follow *fo, struct followed *f, struct err *e) MUST_CHECK;
+/* Begin to read what is open. */
+void followed_begin(struct follow *fo, struct followed *f);
 /* Close a file that was left. Everything read of it is stored. */
 void followed_close(struct follow *fo, struct followed *f);
 /* Look whether an older file of an open log has more lines; if so, the thread leaves the log. */
 bool followed_look_back(struct follow *fo, struct followed *f, struct err *e) MUST_CHECK;
-void followed_free(struct followed *f);
+void followed_free(struct follow *fo, struct followed *f);
+
+/* ---- hand.c */
+
+/* Take a file that was handed over, if there is one. False: a final error. */
+bool follow_take_handed(struct follow *fo, struct err *e) MUST_CHECK;
+/* Is a file that was handed over this one, or does it begin alike? Then a log that would open it waits. */
+bool follow_is_handed(const struct follow *fo, const struct survey_answer *a);
+/* Give the file back to the desk. */
+void followed_give_back(struct follow *fo, struct followed *f);
 
 /* ---- read.c */
 

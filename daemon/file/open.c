@@ -197,7 +197,7 @@ static void log_source(const struct followed *f)
         log_info("source_known", "source=%s note=%s", label, log_quote(f->source.note, what));
 }
 
-static void begin_reading(struct follow *fo, struct followed *f)
+void followed_begin(struct follow *fo, struct followed *f)
 {
     ASSERT(!f->is_in_batch && f->pending == 0);
     f->range = f->source.range;
@@ -281,6 +281,10 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         source_close(&f->source);
         return true;
     }
+    if (follow_is_handed(fo, a)) { /* the import ends first */
+        source_close(&f->source);
+        return true;
+    }
     if (is_one_file(fo, f, e)) {
         source_close(&f->source);
         return f->is_listed; /* a log that was renamed to another listed one is read there first */
@@ -289,7 +293,7 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
     warn_of_unreadable(f);
     if (a->has_gap)
         tell_gap(fo, f);
-    begin_reading(fo, f);
+    followed_begin(fo, f);
     return true;
 }
 
@@ -360,7 +364,7 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e)
         if (f->source.is_empty)
             source_close(&f->source);
         else
-            begin_reading(fo, f);
+            followed_begin(fo, f);
     }
     return good || may_pass(f, e);
 }
@@ -427,8 +431,10 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     return good || may_pass(f, e);
 }
 
-void followed_free(struct followed *f)
+void followed_free(struct follow *fo, struct followed *f)
 {
+    if (f->handed != NULL)
+        followed_give_back(fo, f);
     source_close(&f->source);
     input_close(f->before);
     survey_fini(&f->survey);

@@ -50,6 +50,8 @@ static void note_reject(void *context, const struct record *r, struct slice byte
 {
     struct follow *fo = context;
     struct record of_file = *r;
+    if (fo->current->handed != NULL)
+        samples_add(&fo->current->handed->samples, bytes, r->offset, why);
     if (!fo->feed.shared->has_dead_letters)
         return;
     of_file.topic = slice_text(fo->current->range.label);
@@ -163,12 +165,17 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     add_range(fo, f);
     fo->current = f;
     shard_set_raw(shard, &f->of->config->raw, &f->range);
-    chain_set_constants(f->of->chain, &f->constants);
+    chain_set_constants(f->of->chain, f->handed != NULL ? &f->handed->constants : &f->constants);
     lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);
     struct books *books = &fo->feed.open.books[f->index];
     int64_t before = books->entries[BOOK_CONSUMED];
     shard_take_books(shard, books);
     f->consumed += books->entries[BOOK_CONSUMED] - before;
+    if (f->handed != NULL) {
+        f->handed->consumed = f->consumed;
+        f->handed->offset = fo->block.to;
+        f->handed->raw_offset = reader_raw_offset(f->source.reader);
+    }
     fo->feed.open.messages += books->entries[BOOK_CONSUMED] - before;
     fo->feed.bytes = (int64_t)shard_bytes(shard);
     f->block_ms = at_ms;
@@ -239,6 +246,14 @@ static void put_new(struct follow *fo, struct followed *f)
     advance(fo, f);
 }
 
+/* End a file that was handed over, and cannot be read to its end. */
+static void fail_handed(struct follow *fo, struct followed *f, const struct err *why)
+{
+    f->failure = xcalloc(1, sizeof *f->failure);
+    *f->failure = *why;
+    leave(fo, f, FOLLOWED_ENDED);
+}
+
 /* Read one file for a while. False: end the thread. *read: something was read. */
 static bool read_file(struct follow *fo, struct followed *f, bool *read)
 {
@@ -250,6 +265,11 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
     }
     if (fo->has_ends && !f->is_in_batch && has_range_of(fo, f->source.range.source))
         return feed_seal_if_due(&fo->feed, follow_now_ms(fo)); /* it has come back: after this batch */
+    if (f->handed != NULL && atomic_load(&f->handed->is_left)) {
+        err_set_retryable(&e, EX_TEMPFAIL, "the importer has gone");
+        fail_handed(fo, f, &e);
+        return true;
+    }
     put_new(fo, f);
     for (int i = 0; i < BLOCKS_IN_A_ROW; i++) {
         int64_t at_ms = follow_now_ms(fo);
@@ -262,7 +282,7 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
         case READER_WAIT:
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_END:
-            if (followed_is_stdin(f))
+            if (followed_is_stdin(f) || f->handed != NULL)
                 leave(fo, f, FOLLOWED_ENDED);
             else if (is_left(fo, f, at_ms))
                 leave(fo, f, FOLLOWED_LEFT);
@@ -270,6 +290,10 @@ static bool read_file(struct follow *fo, struct followed *f, bool *read)
                 tell_caught_up(f);
             return feed_seal_if_due(&fo->feed, at_ms);
         case READER_FAILED:
+            if (f->handed != NULL) {
+                fail_handed(fo, f, &e);
+                return true;
+            }
             f->is_damaged = e.code == EX_DATAERR && f->answer.what == SURVEY_ROTATED;
             if (f->is_damaged)
                 leave(fo, f, FOLLOWED_LEFT);

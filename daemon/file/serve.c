@@ -35,6 +35,8 @@ static bool apply(struct follow *fo, struct err *e)
         if (fo->sealed[i] == NULL)
             continue;
         fo->sealed[i]->stored_to = fo->feed.sealed.ranges[i].to;
+        if (fo->sealed[i]->handed != NULL)
+            books_add(&fo->sealed[i]->handed->books, &fo->feed.sealed.books[i]);
         fo->sealed[i]->pending--;
     }
     engine_release(fo->engine, &fo->feed);
@@ -52,8 +54,12 @@ static bool serve_one(struct follow *fo, struct followed *f, struct err *e)
     bool is_stored = f->pending == 0, must_look = follow_now_ms(fo) >= f->look_ms;
     if (state == FOLLOWED_LEFT && is_stored)
         followed_close(fo, f);
+    else if (state == FOLLOWED_ENDED && is_stored && f->handed != NULL)
+        followed_set_state(fo, f, FOLLOWED_CLOSED);
     else if (state == FOLLOWED_ENDED && is_stored)
         tell_end(f);
+    else if (f->handed != NULL)
+        return true;
     else if (state == FOLLOWED_CLOSED && must_look)
         return followed_open(fo, f, e);
     else if (state == FOLLOWED_OPEN && must_look && f->answer.what == SURVEY_LOG)
@@ -69,7 +75,7 @@ static bool serve(struct follow *fo, struct err *e)
     if (must_apply && !apply(fo, e))
         return false;
     int64_t until_ms = follow_now_ms(fo) + TURN_MS;
-    if (!follow_is_ending(fo) && !follow_find(fo, e))
+    if (!follow_is_ending(fo) && (!follow_find(fo, e) || !follow_take_handed(fo, e)))
         follow_fail(fo, e);
     for (size_t i = 0; i < fo->count && !follow_is_ending(fo) && follow_now_ms(fo) < until_ms; i++) {
         fo->next = fo->next + 1 < fo->count ? fo->next + 1 : 0;
@@ -137,7 +143,7 @@ bool follow_finish(struct follow *fo, struct err *e)
 static void note(void *part, struct status_figures *figures)
 {
     struct follow *fo = part;
-    size_t closed = 0, ended = 0;
+    size_t closed = 0, ended = 0, handed = 0;
     figures->shard_bytes += fo->feed.bytes;
     figures->files_lost += fo->lost;
     for (size_t i = 0; i < fo->count; i++) {
@@ -145,12 +151,16 @@ static void note(void *part, struct status_figures *figures)
         enum followed_state state = followed_get_state(fo, f);
         figures->offset += f->read_to;
         figures->stored += f->stored_to;
-        closed += state == FOLLOWED_CLOSED;
-        ended += state == FOLLOWED_ENDED;
+        handed += f->handed != NULL;
+        closed += f->handed == NULL && state == FOLLOWED_CLOSED;
+        ended += f->handed == NULL && state == FOLLOWED_ENDED;
     }
-    figures->state = fo->count > 0 && ended == fo->count ? STATUS_ENDED
-                     : closed + ended == fo->count       ? STATUS_WAITING
-                                                         : STATUS_COUNTING;
+    if (fo->source_count == 0) /* only files that are handed over: topics say how it is */
+        return;
+    figures->state = handed > 0                            ? STATUS_COUNTING
+                     : fo->count > 0 && ended == fo->count ? STATUS_ENDED
+                     : closed + ended == fo->count         ? STATUS_WAITING
+                                                           : STATUS_COUNTING;
 }
 
 /* ---- begin and end */
@@ -173,12 +183,13 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* if it fails, opening a file says so */
 }
 
-struct follow *follow_start(struct engine *en, struct err *e)
+struct follow *follow_start(struct engine *en, struct desk *desk, struct err *e)
 {
     const struct config *c = en->options.config;
     struct follow *fo = xcalloc(1, sizeof *fo);
     raise_file_limit();
     fo->engine = en;
+    fo->desk = desk;
     fo->host = en->options.store->is_shared ? host_number() : 0;
     follow_init_feed(fo, (uint32_t)(setup_has_topics(c) ? c->kafka.threads : 0),
                      heartbeats_add(&en->options.service->notify.heartbeats, "ingest"));
@@ -211,10 +222,10 @@ void follow_free(struct follow *fo)
         pthread_join(fo->thread, NULL);
     engine_drop_part(fo->engine, fo);
     for (size_t i = 0; i < fo->count; i++)
-        followed_free(fo->list[i]);
+        followed_free(fo, fo->list[i]);
     for (struct followed *f = fo->removed, *next; f != NULL; f = next) {
         next = f->next_removed;
-        followed_free(f);
+        followed_free(fo, f);
     }
     for (size_t i = 0; i < fo->source_count; i++) {
         chain_free(fo->sources[i].chain);

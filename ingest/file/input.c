@@ -85,10 +85,10 @@ static int open_path(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-static bool open_file(struct input *in, const char *path, struct err *e)
+/* Look at what was opened; open(2) has set `errno` if there is no descriptor. */
+static bool know_file(struct input *in, struct err *e)
 {
     struct stat st;
-    in->fd = in->is_stdin ? STDIN_FILENO : open_path(path);
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         return err_set(e, errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", in->name,
                        strerror(errno));
@@ -98,17 +98,30 @@ static bool open_file(struct input *in, const char *path, struct err *e)
     return true;
 }
 
-struct input *input_open(const char *path, struct err *e)
+static struct input *make(const char *name, int fd, bool is_stdin, struct err *e)
 {
     struct input *in = xcalloc(1, sizeof *in);
-    in->is_stdin = strcmp(path, "-") == 0;
-    in->name = xstrdup(in->is_stdin ? "standard input" : path);
+    in->is_stdin = is_stdin;
+    in->name = xstrdup(name);
+    in->fd = fd;
     in->next_fd = -1;
     in->read_fn = read_really;
-    if (open_file(in, path, e))
+    if (know_file(in, e))
         return in;
     input_close(in);
     return NULL;
+}
+
+struct input *input_open(const char *path, struct err *e)
+{
+    if (strcmp(path, "-") == 0)
+        return make("standard input", STDIN_FILENO, true, e);
+    return make(path, open_path(path), false, e);
+}
+
+struct input *input_take(int fd, const char *name, struct err *e)
+{
+    return make(name, fd, false, e);
 }
 
 struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context, struct err *e)
@@ -301,6 +314,12 @@ bool input_is(const struct input *in, dev_t device, ino_t inode)
 {
     struct stat own;
     return fstat(in->fd, &own) == 0 && own.st_dev == device && own.st_ino == inode;
+}
+
+bool input_is_same(const struct input *a, const struct input *b)
+{
+    struct stat status;
+    return fstat(b->fd, &status) == 0 && input_is(a, status.st_dev, status.st_ino);
 }
 
 int64_t input_changed_ms(const struct input *in)

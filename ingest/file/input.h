@@ -28,6 +28,9 @@ typedef ssize_t input_read_fn(void *context, int fd, void *buf, size_t cap);
 
 /* "-" is standard input. NULL on failure. Reads nothing yet, so a pipe may still be empty. */
 struct input *input_open(const char *path, struct err *e) MUST_CHECK;
+/* Takes over an open descriptor, which may be of a file that this process could not open by its name: `name`
+ * is for messages only. NULL on failure, and the descriptor is closed then, too. */
+struct input *input_take(int fd, const char *name, struct err *e) MUST_CHECK;
 /* As input_open(), with `read_fn` instead of read(2); it must behave as read(2) does. */
 struct input *input_open_with(const char *path, input_read_fn *read_fn, void *context,
                               struct err *e) MUST_CHECK;
@@ -54,6 +57,8 @@ int64_t input_raw_size(const struct input *in);
 bool input_can_grow(const struct input *in);
 /* Is it this file? */
 bool input_is(const struct input *in, dev_t device, ino_t inode);
+/* Are both of one file? */
+bool input_is_same(const struct input *a, const struct input *b);
 /* Wall-clock time of its last change, in ms. */
 int64_t input_changed_ms(const struct input *in);
 /* Reads the first bytes of a file that can grow, wherever it is read now. Returns their number. */

@@ -99,8 +99,8 @@ static bool lock_name(struct sqlite_store *st, struct err *e)
     holder[n > 0 ? strcspn(holder, "\n") : 0] = '\0';
     return err_set_retryable(
         e, EX_TEMPFAIL,
-        "%s is being written by another tallyd (process %s): one writer per file; stop it, or "
-        "ask it over HTTP",
+        "%s is being written by another tallyd (process %s): one writer per file. Stop it first. A daemon "
+        "takes files to import from its own user and root, and answers questions over HTTP",
         st->path, holder);
 }
 

@@ -41,7 +41,7 @@ static int teardown(void **state)
 {
     struct finder *t = *state;
     for (size_t i = 0; i < t->follow.count; i++)
-        followed_free(t->follow.list[i]);
+        followed_free(&t->follow, t->follow.list[i]);
     free(t->follow.list);
     index_fini(&t->follow.by_path);
     listing_fini(&t->source.listing);

@@ -1,0 +1,48 @@
+/* desk.h - takes the files that `tallyd import` hands over (handover.h), and hands them to the follower
+ * (follow.h). The daemon of an SQLite store has one.
+ *
+ *   importer ──▶ desk: recognise, judge ──desk_take()──▶ follower: count to the end
+ *            ◀── desk: what was counted ◀──desk_give_back()──┘
+ *
+ * Limits : one file at a time; importers beyond it wait, and are told so.
+ * Threads: the desk has a thread of its own, with its own read handle. desk_take() and desk_give_back() are
+ *          the writer's; between them, a file's members belong to whom they say.
+ */
+#pragma once
+
+#include "aggregate/books.h"
+#include "config/config.h"
+#include "daemon/count/samples.h"
+#include "daemon/source.h"
+#include "ingest/decode/constants.h"
+
+/* A file that was handed over. */
+struct handed {
+    struct source source; /* at the store's position; the follower takes it over */
+    struct decode decode;
+    struct constants constants;
+    struct samples samples;                       /* the reading thread's */
+    struct books books;                           /* the writer's: of what is durable */
+    int64_t stored;                               /* the writer's: offset up to which it is durable */
+    size_t left;                                  /* the writer's: bytes of an unfinished last line */
+    atomic_bool is_left;                          /* the importer has gone: end the reading */
+    _Atomic int64_t offset, raw_offset, consumed; /* read so far */
+};
+
+struct desk;
+
+struct desk_options {
+    const struct config *config; /* borrowed; only keys that do not change are read */
+    const char *store_url;
+    size_t line_max;
+    const atomic_bool *stop; /* ends all waits */
+};
+
+/* NULL on failure. Pre: the store is open for writing. */
+struct desk *desk_start(const struct desk_options *options, struct err *e) MUST_CHECK;
+/* Pre: every file was given back. NULL: does nothing. */
+void desk_stop(struct desk *d);
+/* The next file; NULL: there is none. */
+struct handed *desk_take(struct desk *d);
+/* The file is counted to its end, or `why` (not NULL) says why not. */
+void desk_give_back(struct desk *d, struct handed *h, const struct err *why);

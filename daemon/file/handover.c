@@ -1,0 +1,189 @@
+#include "daemon/file/handover.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SUFFIX  "-handover"
+#define LOOK_MS 200 /* between two looks at *stop */
+#define BACKLOG 16
+#define PREFIX  "sqlite:"
+
+/* The path of a store's socket. False: the store is no SQLite file, or not there. */
+static bool path_of(const char *store_url, char path[PATH_MAX])
+{
+    char real[PATH_MAX];
+    if (strncmp(store_url, PREFIX, strlen(PREFIX)) != 0 || realpath(store_url + strlen(PREFIX), real) == NULL)
+        return false;
+    int len = snprintf(path, PATH_MAX, "%s" SUFFIX, real);
+    return len > 0 && len < PATH_MAX;
+}
+
+/* An address holds 107 bytes only: so it leads through the folder's descriptor, which the caller closes. */
+static bool make_address(const char *path, struct sockaddr_un *address, int *folder_fd)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    *folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int len =
+        snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", *folder_fd, slash + 1);
+    return *folder_fd >= 0 && len > 0 && (size_t)len < sizeof address->sun_path;
+}
+
+static int open_socket(const char *path, int (*with)(int, const struct sockaddr *, socklen_t))
+{
+    struct sockaddr_un address;
+    int folder_fd, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool good = fd >= 0 && make_address(path, &address, &folder_fd);
+    if (good)
+        good = with(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    int why = errno;
+    if (fd >= 0 && folder_fd >= 0)
+        close(folder_fd);
+    if (!good && fd >= 0)
+        close(fd);
+    errno = why;
+    return good ? fd : -1;
+}
+
+int handover_connect(const char *store_url)
+{
+    char path[PATH_MAX];
+    return path_of(store_url, path) ? open_socket(path, connect) : -1;
+}
+
+int handover_listen(const char *store_url, struct err *e)
+{
+    char path[PATH_MAX];
+    if (!path_of(store_url, path))
+        return err_set(e, EX_NOINPUT, "%s is not there any more", store_url), -1;
+    (void)unlink(path); /* what a daemon left that was killed: this one has the store's lock */
+    int fd = open_socket(path, bind);
+    if (fd >= 0 && chmod(path, 0600) == 0 && listen(fd, BACKLOG) == 0) /* nobody connects before it listens */
+        return fd;
+    err_set(e, EX_CANTCREAT, "cannot listen at %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+void handover_unlisten(const char *store_url)
+{
+    char path[PATH_MAX];
+    if (path_of(store_url, path))
+        (void)unlink(path);
+}
+
+/* ---- packets */
+
+/* It looks at least once, even if *stop is true. */
+static bool wait_for(int fd, short event, int silent_ms, const atomic_bool *stop)
+{
+    struct pollfd p = {.fd = fd, .events = event};
+    int64_t end_ms = clock_mono_ms(&clock_system) + silent_ms;
+    do {
+        int n = poll(&p, 1, LOOK_MS);
+        if (n > 0)
+            return (p.revents & event) != 0;
+        if ((n < 0 && errno != EINTR) || clock_mono_ms(&clock_system) > end_ms)
+            return false;
+    } while (stop == NULL || !atomic_load(stop));
+    return false;
+}
+
+bool handover_is_gone(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char byte;
+    return poll(&p, 1, 0) > 0 &&
+           ((p.revents & (POLLHUP | POLLERR)) != 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
+}
+
+bool handover_send_reply(int fd, const struct handover_reply *rp, const atomic_bool *stop)
+{
+    return wait_for(fd, POLLOUT, HANDOVER_SILENT_MS, stop) &&
+           send(fd, rp, sizeof *rp, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *rp;
+}
+
+bool handover_take_reply(int fd, struct handover_reply *rp, const atomic_bool *stop)
+{
+    if (!wait_for(fd, POLLIN, HANDOVER_SILENT_MS, stop) || recv(fd, rp, sizeof *rp, 0) != (ssize_t)sizeof *rp)
+        return false;
+    rp->text[sizeof rp->text - 1] = rp->source[sizeof rp->source - 1] = '\0';
+    rp->error.text[sizeof rp->error.text - 1] = '\0';
+    return true;
+}
+
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+bool handover_send_request(int fd, const struct handover_request *rq, int log_fd)
+{
+    union control control = {.bytes = {0}};
+    struct iovec body = {.iov_base = (void *)rq, .iov_len = sizeof *rq};
+    struct msghdr m = {.msg_iov = &body,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    *c = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof log_fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(c), &log_fd, sizeof log_fd);
+    return wait_for(fd, POLLOUT, HANDOVER_SILENT_MS, NULL) &&
+           sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *rq;
+}
+
+/* Texts come from another process. */
+static bool is_request(const struct handover_request *rq)
+{
+    return memcmp(rq->magic, HANDOVER_MAGIC, sizeof rq->magic) == 0 && rq->path[0] == '/' &&
+           memchr(rq->path, '\0', sizeof rq->path) != NULL &&
+           memchr(rq->decode, '\0', sizeof rq->decode) != NULL &&
+           memchr(rq->source_id, '\0', sizeof rq->source_id) != NULL;
+}
+
+/* Only a regular file: a pipe may bring nothing for long, and would stop the thread that reads all files. */
+static bool is_log(int fd)
+{
+    struct stat status;
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && fstat(fd, &status) == 0 &&
+           S_ISREG(status.st_mode);
+}
+
+bool handover_take_request(int fd, struct handover_request *rq, int *log_fd, const atomic_bool *stop)
+{
+    union control control;
+    struct iovec body = {.iov_base = rq, .iov_len = sizeof *rq};
+    struct msghdr m = {.msg_iov = &body,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
+    *log_fd = -1;
+    if (!wait_for(fd, POLLIN, HANDOVER_REQUEST_MS, stop))
+        return false;
+    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof *log_fd))
+        memcpy(log_fd, CMSG_DATA(c), sizeof *log_fd);
+    if (n == (ssize_t)sizeof *rq && is_request(rq) && *log_fd >= 0 && is_log(*log_fd))
+        return true;
+    if (*log_fd >= 0)
+        close(*log_fd);
+    *log_fd = -1;
+    return false;
+}
