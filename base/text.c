@@ -87,6 +87,23 @@ void text_json(struct text *t, struct slice s)
     text_putc(t, '"');
 }
 
+void text_show(struct text *t, struct slice s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    const unsigned char *end = (const unsigned char *)slice_end(s);
+    text_add(t, "", 0);
+    while (p < end) {
+        size_t n = utf8_len(p, end);
+        bool is_shown = n > 0 && !utf8_is_control(utf8_code(p, n)) && !utf8_is_hiding(utf8_code(p, n));
+        n = n > 0 ? n : 1;
+        if (is_shown)
+            text_add(t, (const char *)p, n);
+        for (size_t i = 0; i < n && !is_shown; i++)
+            text_printf(t, "\\x%02x", p[i]);
+        p += n;
+    }
+}
+
 void text_csv(struct text *t, struct slice s)
 {
     bool quote = false;

@@ -137,6 +137,11 @@ const struct decode *setup_decode(const struct config *c, const char *path, cons
     return source != NULL ? &source->decode : &any_line;
 }
 
+const struct config_source *setup_source(const struct config *c, const char *path)
+{
+    return choose_source(c, path, NULL);
+}
+
 const struct raw *setup_raw(const struct config *c, const char *path)
 {
     const struct config_source *source = choose_source(c, path, NULL);

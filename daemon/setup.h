@@ -17,6 +17,8 @@ struct prealloc_options setup_prealloc(const struct config *c);
 /* Decoding of a file's lines: the first source with a pattern that matches this path (or other_path, which
  * may be NULL), else the first file source, else [auto]. "-" is the source of type stdin. */
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
+/* That source; NULL: [auto]. */
+const struct config_source *setup_source(const struct config *c, const char *path);
 /* The fields that a file's path sets (or else other_path, which may be NULL), if it matches a pattern of a
  * source. The caller frees them with constants_fini(). */
 void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k);

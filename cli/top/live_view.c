@@ -1,6 +1,7 @@
 #include "cli/top/live_view.h"
 
 #include "base/civil.h"
+#include "base/utf8.h"
 
 #include <langinfo.h>
 #include <math.h>
@@ -29,13 +30,6 @@ struct frame {
     bool is_utf8;
 };
 
-/* Is it an invisible character that turns or hides the text around it? */
-static bool is_hiding(wchar_t c)
-{
-    return c == 0x061c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
-}
-
 /* Is the current line inside the window? */
 static bool has_room(const struct frame *f)
 {
@@ -54,7 +48,7 @@ static void put(struct frame *f, enum style style, const char *text)
     for (wchar_t c; left > 0; text += n, left -= n) {
         n = mbrtowc(&c, text, left, &state);
         bool good = n != (size_t)-1 && n != (size_t)-2;
-        int width = good && !is_hiding(c) ? wcwidth(c) : -1;
+        int width = good && !utf8_is_hiding((uint32_t)c) ? wcwidth(c) : -1;
         if (!good) {
             n = 1;
             state = (mbstate_t){0};

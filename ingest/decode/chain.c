@@ -19,6 +19,7 @@
 /* The rest of the text that one step splits. The first step's text is the record; each further step's text is
  * what the step before it unwrapped. */
 struct level {
+    const char *start; /* first byte of the whole text */
     const char *p, *end;
     bool is_done;
     bool in_array;  /* JSON: between elements of an array */
@@ -149,7 +150,7 @@ struct decoder *chain_decoder(struct chain *c)
 
 static void start_level(struct level *l, struct slice text)
 {
-    *l = (struct level){.p = text.ptr, .end = slice_end(text)};
+    *l = (struct level){.start = text.ptr, .p = text.ptr, .end = slice_end(text)};
 }
 
 void chain_start(struct chain *c, const struct record *r)
@@ -160,6 +161,18 @@ void chain_start(struct chain *c, const struct record *r)
     c->depth = 0;
     start_level(&c->levels[0], r->value);
     c->levels[0].is_done = c->is_tombstone;
+}
+
+size_t chain_step(const struct chain *c)
+{
+    return c->depth;
+}
+
+struct slice chain_text(const struct chain *c, size_t step)
+{
+    ASSERT(step <= c->depth);
+    const struct level *l = &c->levels[step];
+    return slice_of(l->start, (size_t)(l->end - l->start));
 }
 
 void chain_flush(struct chain *c)

@@ -48,5 +48,10 @@ void chain_start(struct chain *c, const struct record *r);
 /* Gets the next event (*ev) or reject (*why). *bytes is its origin: the line or JSON text that the last step
  * read. The caller sets ev->order. */
 enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes);
+/* The index of the step that made the last event or reject, and the text that a step up to it was given: the
+ * record for the first step, else what the step before it unwrapped. Pre: chain_next() has just returned an
+ * event or a reject. */
+size_t chain_step(const struct chain *c);
+struct slice chain_text(const struct chain *c, size_t step);
 /* Frees the chain's memory: slices of events since the last flush become invalid. */
 void chain_flush(struct chain *c);

@@ -104,6 +104,22 @@ static void test_csv_fields(void **state)
     check_quotes(text_csv, cases, COUNT_OF(cases));
 }
 
+static void test_shown_texts_do_nothing_to_a_terminal(void **state)
+{
+    static const struct quoted cases[] = {
+        {{"", 0}, ""},
+        {{NULL, 0}, ""},
+        {{"a \"b\\c", 6}, "a \"b\\c"},
+        {{"\0\x1B[31m\n\x7F", 8}, "\\x00\\x1b[31m\\x0a\\x7f"},
+        {{"\xC2\x9B\xC2\xA0", 4}, "\\xc2\\x9b\xC2\xA0"},
+        {{"\xE2\x80\x8B\xEF\xBB\xBF\xD8\x9C", 8}, "\\xe2\\x80\\x8b\\xef\\xbb\\xbf\\xd8\\x9c"},
+        {{"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", 9}, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
+        {{"\xFF\xC3", 2}, "\\xff\\xc3"},
+    };
+    (void)state;
+    check_quotes(text_show, cases, COUNT_OF(cases));
+}
+
 static void percent_all(struct text *t, struct slice s)
 {
     text_percent(t, s, NULL);
@@ -183,9 +199,13 @@ static void test_any_bytes_read_back_from_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_grows),       cmocka_unit_test(test_long_texts_are_whole),
-        cmocka_unit_test(test_json_strings),     cmocka_unit_test(test_csv_fields),
-        cmocka_unit_test(test_percent_encoding), cmocka_unit_test(test_any_bytes_read_back_from_json),
+        cmocka_unit_test(test_text_grows),
+        cmocka_unit_test(test_long_texts_are_whole),
+        cmocka_unit_test(test_json_strings),
+        cmocka_unit_test(test_csv_fields),
+        cmocka_unit_test(test_shown_texts_do_nothing_to_a_terminal),
+        cmocka_unit_test(test_percent_encoding),
+        cmocka_unit_test(test_any_bytes_read_back_from_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

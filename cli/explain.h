@@ -1,0 +1,51 @@
+/* explain.h - says of a line what each step makes of it, where each field stood, and which report counts it
+ * as which series. `tallyd explain` calls it; explain_text.c prints for readers, explain_json.c for machines.
+ *
+ * Safe    : bytes of the line that could act on a terminal are printed as \xHH.
+ * Decoded : by the chain that counts, so nothing here knows a format.
+ * Owner   : explain_init() borrows all that it is given.
+ */
+#pragma once
+
+#include "config/config.h"
+#include "ingest/decode/place.h"
+
+struct explain {
+    const struct config *config;
+    const struct decode *decode;
+    const struct constants *constants; /* fields that the file's path sets */
+    bool is_topic;                     /* the source is a topic: its messages have a time, here it is now */
+    bool json;
+    struct chain *chain;
+    char *key; /* room for a series' key */
+};
+
+/* An event or reject of a line. */
+struct explained {
+    const struct explain *by;
+    struct slice line;
+    size_t number;          /* the line's, from 1 */
+    size_t part;            /* number of the event or reject in the line, from 1 */
+    const struct event *ev; /* NULL: it is a reject */
+    struct reject why;      /* its column counts in the text of `step` */
+    size_t step;            /* 0 if the byte stands in the line; else the index of the step that rejects */
+};
+
+void explain_init(struct explain *x, const struct config *config, const struct decode *decode,
+                  const struct constants *constants);
+void explain_fini(struct explain *x);
+/* Adds the explanation of a line to `out`. False: something in it is rejected. */
+bool explain_line(struct explain *x, struct slice line, size_t number, struct text *out);
+
+void explain_text(const struct explained *a, struct text *out);
+void explain_json(const struct explained *a, struct text *out);
+
+/* The first condition of the report's that does not hold; NULL: the report counts the event. */
+const struct condition *explain_left_out(const struct report *r, const struct event *ev);
+/* The value that the event adds to a measure, "-" if none. */
+const char *explain_measure(const struct measure *m, const struct event *ev, char buf[NUMBER_BYTES]);
+/* The field's number; false: it has none. */
+bool explain_number(const struct event *ev, enum field f, char buf[NUMBER_BYTES]);
+/* "2000-10-10T20:55:36.000Z" */
+#define EXPLAIN_TIME_BYTES 32
+const char *explain_time(const struct event *ev, char buf[EXPLAIN_TIME_BYTES]);
