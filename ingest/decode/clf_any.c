@@ -78,8 +78,10 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
             continue;
         const char *next = take_time(c, r, q + 1);
         if (next != NULL) {
-            /* An address or a name before the host moves them: then the user begins with the logname. */
-            if (c->format == CLF_AUTO && *p != '-' && q - user > 2 && memcmp(user, "- ", 2) == 0)
+            /* An address or a name before the host moves them: then the user begins with the logname. A list
+             * of addresses before the host moves them, too: then the host ends with a comma. */
+            bool is_moved = q - user > 2 && (memcmp(user, "- ", 2) == 0 || p[-2] == ',');
+            if (c->format == CLF_AUTO && *p != '-' && is_moved)
                 return refuse(r, REJECT_IDENTITY, user);
             if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
                 put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
