@@ -6,6 +6,7 @@
 int cmd_admin(int argc, char **argv);
 int cmd_backfill(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_detect(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_forget(int argc, char **argv);
 int cmd_import(int argc, char **argv);

@@ -13,12 +13,14 @@ void explain_init(struct explain *x, const struct config *config, const struct d
     *x = (struct explain){.config = config, .decode = decode, .constants = constants};
     x->chain = chain_new(decode, (size_t)config->limits.line_max);
     chain_set_constants(x->chain, constants);
+    x->fit = fit_new((size_t)config->limits.line_max);
     x->key = xmalloc(DIMENSION_KEY_BYTES((size_t)config->limits.dimension_bytes_max));
 }
 
 void explain_fini(struct explain *x)
 {
     chain_free(x->chain);
+    fit_free(x->fit);
     free(x->key);
 }
 
@@ -55,12 +57,20 @@ const char *explain_time(const struct event *ev, char buf[EXPLAIN_TIME_BYTES])
     return buf;
 }
 
-static void print(const struct explained *a, struct text *out)
+/* A line is of another format only if nothing in it fits. */
+static void print(struct explained *a, struct text *out)
 {
+    struct fit_format found = {0};
+    const struct explain *x = a->by;
+    a->fits = NULL;
+    if (a->ev == NULL && a->part == 1 && fit_reject(x->fit, x->decode, a->line, a->why.reason, &found))
+        a->fits = &found;
     if (a->by->json)
         explain_json(a, out);
     else
         explain_text(a, out);
+    a->fits = NULL;
+    text_fini(&found.steps);
 }
 
 /* The chain counts columns in the line or value that its step read. Count them in the whole line, or in the

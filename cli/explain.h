@@ -8,6 +8,7 @@
 #pragma once
 
 #include "config/config.h"
+#include "ingest/decode/fit.h"
 #include "ingest/decode/place.h"
 
 struct explain {
@@ -17,6 +18,7 @@ struct explain {
     bool is_topic;                     /* the source is a topic: its messages have a time, here it is now */
     bool json;
     struct chain *chain;
+    struct fit *fit;
     char *key; /* room for a series' key */
 };
 
@@ -29,6 +31,7 @@ struct explained {
     const struct event *ev; /* NULL: it is a reject */
     struct reject why;      /* its column counts in the text of `step` */
     size_t step;            /* 0 if the byte stands in the line; else the index of the step that rejects */
+    const struct fit_format *fits; /* the format that would fit a reject; NULL: none, or nobody can tell */
 };
 
 void explain_init(struct explain *x, const struct config *config, const struct decode *decode,

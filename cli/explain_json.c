@@ -93,6 +93,17 @@ static void write_report(const struct explained *a, const struct report *r, stru
     text_putc(out, '}');
 }
 
+static void write_fits(const struct fit_format *fits, struct text *out)
+{
+    text_puts(out, ",\"fits\":{\"decode\":");
+    text_json(out, text_slice(&fits->steps));
+    if (fits->time[0] != '\0')
+        text_printf(out, ",\"time\":\"%s\"", fits->time);
+    if (fits->doubt != NULL)
+        text_printf(out, ",\"note\":\"%s\"", fits->doubt);
+    text_putc(out, '}');
+}
+
 static void write_event(const struct explained *a, struct text *out)
 {
     const struct config *c = a->by->config;
@@ -125,6 +136,8 @@ void explain_json(const struct explained *a, struct text *out)
         text_printf(out, ",\"step\":%zu,\"column\":%zu,\"column_of_step\":%zu,\"reason\":\"%s\",\"help\":",
                     chain_step(a->by->chain) + 1, a->why.column, a->step + 1, reject_name(a->why.reason));
         write_text(reject_help(a->why.reason), out);
+        if (a->fits != NULL)
+            write_fits(a->fits, out);
     }
     text_puts(out, "}\n");
 }

@@ -146,6 +146,11 @@ static void print_reject(const struct explained *a, struct text *out)
     text_printf(out, "  rejected by step %zu in column %zu%s: %s\n", chain_step(c) + 1, a->why.column,
                 a->step > 0 ? " of what it reads" : "", reject_help(a->why.reason));
     print_mark(chain_text(c, a->step), a->why.column, out);
+    if (a->fits != NULL) {
+        text_puts(out, "  would fit: ");
+        fit_print(a->fits, out);
+        text_putc(out, '\n');
+    }
 }
 
 void explain_text(const struct explained *a, struct text *out)

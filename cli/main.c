@@ -20,6 +20,7 @@ static const char usage[] =
     "  top            watch a running daemon in this terminal\n"
     "  verify FILE…   recount files naively and compare every bucket of the store\n"
     "  check          check a configuration\n"
+    "  detect FILE    propose the configuration of a source for a file\n"
     "  explain [LINE] show the fields of a line and what counts it, or why it is rejected\n"
     "  job            show or run background jobs: rollup, top, expire\n"
     "  backfill REPORT  count for a report what was counted before it was configured\n"
@@ -36,10 +37,10 @@ static const char usage[] =
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"admin", cmd_admin},     {"backfill", cmd_backfill}, {"check", cmd_check},
-                {"explain", cmd_explain}, {"forget", cmd_forget},     {"import", cmd_import},
-                {"job", cmd_job},         {"query", cmd_query},       {"run", cmd_run},
-                {"top", cmd_top},         {"verify", cmd_verify}};
+} commands[] = {{"admin", cmd_admin},   {"backfill", cmd_backfill}, {"check", cmd_check},
+                {"detect", cmd_detect}, {"explain", cmd_explain},   {"forget", cmd_forget},
+                {"import", cmd_import}, {"job", cmd_job},           {"query", cmd_query},
+                {"run", cmd_run},       {"top", cmd_top},           {"verify", cmd_verify}};
 
 /* Output that could not be written is a failure. A command that ends with EX_IOERR has reported its own. */
 static int finish(int status)

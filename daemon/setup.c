@@ -170,7 +170,7 @@ size_t setup_count_files(const struct config *c)
     return count;
 }
 
-bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
+bool setup_parse_source(const char *text, const char *time, struct decode *d, struct err *e)
 {
     decode_init(d);
     for (const char *comma = text; comma != NULL; text = comma + 1) {
@@ -181,5 +181,10 @@ bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
         if (comma == NULL)
             break;
     }
-    return decode_finish(d, e);
+    return (time[0] == '\0' || decode_set_time(d, slice_text(time), e)) && decode_finish(d, e);
+}
+
+bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
+{
+    return setup_parse_source(text, "", d, e);
 }

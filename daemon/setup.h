@@ -33,5 +33,7 @@ bool setup_has_topics(const struct config *c);
 bool setup_is_followed(const struct config *c, const struct config_source *source);
 /* The number of sources that setup_is_followed(). */
 size_t setup_count_files(const struct config *c);
+/* Parse STEP,STEP… and a source's `time`; "": none. */
+bool setup_parse_source(const char *text, const char *time, struct decode *d, struct err *e) MUST_CHECK;
 /* Parse --decode STEP,STEP… */
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e) MUST_CHECK;

@@ -7,9 +7,8 @@
  *   auto            detects the format of each line; more fields may follow a combined line
  *
  * User   : may hold spaces and brackets; it ends before the first well-formed time that a quote follows. "-"
- *          is absent, and so are two quotes: Apache writes an empty user so. In auto, it does not begin with
- *          "- " behind a logname, and has one word if the host ends with a comma: else something stands before
- *          the host.
+ *          is absent, and so are two quotes: Apache writes an empty user so. In auto, no word of it is "-"
+ *          behind a logname, nor does the host end with a comma: then something stands before the host.
  * Cut    : a user agent without its closing quote ends with the line. Real logs have such lines, and every
  *          number stands before it. Any other field cut off is a reject.
  * Cost   : one pass, no allocation, no copy; the minutes and zones of two times are cached.

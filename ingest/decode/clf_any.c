@@ -63,6 +63,13 @@ static const char *take_time(struct clf *c, const struct reading *r, const char 
     return p + 2;
 }
 
+/* Is "-" one of several words? */
+static COLD bool has_dash(const char *p, const char *end)
+{
+    bool has = end - p > 2 && (memcmp(p, "- ", 2) == 0 || memcmp(end - 2, " -", 2) == 0);
+    return has || (end - p > 4 && memmem(p, (size_t)(end - p), " - ", 3) != NULL);
+}
+
 /* Takes logname, user and time. The user ends at the first " [" that a time follows; without one, a
  * reject. */
 static COLD const char *take_identity(struct clf *c, struct reading *r, const char *p)
@@ -78,10 +85,9 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
             continue;
         const char *next = take_time(c, r, q + 1);
         if (next != NULL) {
-            /* An address or a name before the host moves them: then the user begins with the logname. A list
-             * of addresses before the host moves them, too: then the host ends with a comma. */
-            bool is_moved = q - user > 2 && (memcmp(user, "- ", 2) == 0 || p[-2] == ',');
-            if (c->format == CLF_AUTO && *p != '-' && is_moved)
+            /* An address or a name before the host moves them, as does a header of syslog: then the logname,
+             * mostly "-", is a word of the user. So does a list of addresses: then the host ends with ','. */
+            if (c->format == CLF_AUTO && *p != '-' && (p[-2] == ',' || has_dash(user, q)))
                 return refuse(r, REJECT_IDENTITY, user);
             if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
                 put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));

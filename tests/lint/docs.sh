@@ -6,10 +6,12 @@ status=0
 build/tallyd check --document | diff -u docs/CONFIG.md - || status=1
 python3 docs/man5.py <docs/CONFIG.md | diff -u docs/tallyd.yaml.5 - || status=1
 
-for command in import run query top verify check forget job admin; do
+for command in $(build/tallyd --help | sed -n 's/^  \([a-z]*\) .*/\1/p' | grep -v '^tallyd$'); do
     options=$(build/tallyd "$command" --help | grep -o -- '--[a-z][a-z-]*' | sort -u)
     manual=$(sed -n "/^\.Ss $command/,/^\.S[sh] [^$]*$/p" docs/tallyd.8)
     completed=$(grep -E "^ +$command\) options=" docs/completions/tallyd)
+    grep -q " -W \".* $command\|-W \"$command" docs/completions/tallyd ||
+        { echo "docs/completions/tallyd: lacks $command"; status=1; }
     for option in $options; do
         [[ $manual == *"Fl Fl ${option#--}"* ]] || { echo "docs/tallyd.8: $command lacks $option"; status=1; }
         [[ $completed == *"$option"* || $option == --config ]] ||

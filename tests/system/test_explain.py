@@ -75,6 +75,24 @@ class Explain(Case):
         self.assertEqual(SHIFTED.index("- -"), said[marked].index("^") - 4)
         self.assertTrue(said[marked - 1].startswith("    " + SHIFTED[:60]))
 
+    def test_a_reject_names_the_format_that_would_fit(self):
+        pair = {"time": "2020-01-01T00:00:00Z", "path": "/a"}
+        for steps, line, wanted in [
+                ("auto", SHIFTED, {"decode": 'apache:%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"',
+                                   "note": "if it begins with the server's name"}),
+                ("auto", "<34>Oct 11 22:14:15 w nginx: " + COMBINED, {"decode": "syslog,combined"}),
+                ("auto", json.dumps(pair), {"decode": "json"}), ("json", COMBINED, {"decode": "combined"}),
+                ("combined", json.dumps({"message": COMBINED}), {"decode": "json:/message,combined"}),
+                ("json", json.dumps({"date": pair["time"]}), {"decode": "json", "time": "/date"}),
+                ("auto", "odd", None), ("json", json.dumps({**pair, "status": "x"}), None),
+                ("json", COMBINED.replace("2000", "2999"), {"decode": "combined"}), ("combined", COMBINED.replace("2000", "2999"), None)]:
+            found, = self.explain("--decode", steps, line, status=EX_DATAERR)
+            self.assertEqual(wanted, found.get("fits"), line)
+            said = self.tallyd("explain", "--decode", steps, line, status=EX_DATAERR)
+            self.assertEqual(wanted is not None, f"  would fit: {(wanted or {}).get('decode')}" in said)
+            if wanted is not None and "time" not in wanted and "2999" not in line:  # then it does fit
+                self.explain("--decode", wanted["decode"], line)
+
     def test_steps_that_unwrap(self):
         line = "<34>Oct 11 22:14:15 w nginx: " + COMBINED
         found, = self.explain("--decode", "syslog,combined", line)

@@ -225,6 +225,15 @@ static void make_vhost(struct made *m)
     text_putc(&m->line, ' ');
 }
 
+/* Behind a logname, auto takes a word "-" of the user for one that was moved. */
+static void hide_dashes(struct text *line, size_t from)
+{
+    for (size_t i = from + 1; i < line->len; i++) {
+        if (line->ptr[i] == '-' && line->ptr[i - 1] == ' ')
+            line->ptr[i] = '_';
+    }
+}
+
 static void make_identity(struct made *m)
 {
     size_t from = m->line.len;
@@ -246,6 +255,7 @@ static void make_identity(struct made *m)
     if (random_below(3) == 0) {
         add_plain(m, 3);
         add_quotable(m, 20);
+        hide_dashes(&m->line, from);
         put_made(m, FIELD_USER, from);
     } else {
         text_putc(&m->line, '-');

@@ -1,0 +1,71 @@
+/* shape.h - the shape of lines of an access log: the text before the host, and the fields behind the agent.
+ * fit.c asks which format has the shape of all lines that it was given.
+ *
+ *   FRONT host logname user [time] "request" status bytes ["referrer" "agent"] TAIL …
+ *
+ * Sure    : a wrong format would read such lines with fields moved, and nobody would see it. So a shape is
+ *           named only if the lines leave no doubt:
+ *             server name   before the host, the same name with two hosts: so it is no name of the client
+ *             X-Forwarded-For  addresses, in a line a list of them; behind the agent also without a list
+ *             $request_time    seconds with three digits
+ *             $upstream_response_time   behind it; absent or a list in some line
+ *             %I %O            larger than the request, and than the body by a header's size
+ *           Whole numbers behind the agent may be anything, as %D or %T: they are in doubt.
+ * Cut     : a line whose agent is never closed says nothing of the tail.
+ * Cost    : one pass over a line. It is for a few lines, not for all.
+ */
+#pragma once
+
+#include "base/text.h"
+
+#include <stdint.h>
+
+#define SHAPE_TAILS_MAX 6
+#define SHAPE_NAMES_MAX 16
+
+/* Bits of what a line has before its host. */
+enum shape_front {
+    FRONT_NOTHING = 1,
+    FRONT_PORT = 2,    /* server:80 */
+    FRONT_NAME = 4,    /* a name */
+    FRONT_ADDRESS = 8, /* an address */
+    FRONT_LIST = 16,   /* addresses with ", " between them */
+    FRONT_OTHER = 32
+};
+
+/* Bits of what a field of the tail holds. */
+enum shape_tail {
+    TAIL_DASH = 1,
+    TAIL_ADDRESS = 2,
+    TAIL_ADDRESSES = 4, /* with ", " between them */
+    TAIL_INTEGER = 8,
+    TAIL_SECONDS = 16,      /* with three digits behind the point */
+    TAIL_SECONDS_LIST = 32, /* with ", " between them */
+    TAIL_TEXT = 64,
+    TAIL_QUOTED = 128,
+    TAIL_BARE = 256
+};
+
+/* Zeros at first. */
+struct shape {
+    size_t lines;
+    unsigned fronts;                    /* bits of enum shape_front */
+    bool is_common, is_combined;        /* some line is */
+    bool has_tail, has_no_tail;         /* some line has, some line has not */
+    size_t tail_count;                  /* of each line that has a tail */
+    unsigned tails[SHAPE_TAILS_MAX];    /* bits of enum shape_tail */
+    bool tails_differ;                  /* lines have several numbers of them */
+    bool has_logname;                   /* other than - */
+    bool has_user_of_a_word;            /* or none: moved users always have several words */
+    bool sizes_fit_not, sizes_fit_well; /* two whole numbers are not %I and %O; are surely so */
+    bool is_servers_name;               /* a name came before two hosts */
+    uint64_t names[SHAPE_NAMES_MAX], hosts[SHAPE_NAMES_MAX]; /* hashes of the first names, and their hosts */
+    size_t name_count;
+};
+
+/* False: the line is of no shape that a format here has. */
+bool shape_add(struct shape *s, struct slice line);
+/* Adds the format of all lines to `steps`, as --decode takes it. False: none is sure, and *doubt says why.
+ * True and *doubt not NULL: auto reads them, but skips fields. `guess`: name a format that is likely, too;
+ * *doubt is then the condition under which it fits. */
+bool shape_format(const struct shape *s, bool guess, struct text *steps, const char **doubt);
