@@ -9,6 +9,7 @@
 #include "ingest/decode/chain.h"
 #include "ingest/decode/csv_header.h"
 #include "ingest/decode/fit.h"
+#include "ingest/decode/preset.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,13 +33,14 @@ static const char usage[] =
 
 #define DETECT_LINES 1000
 #define BYTES_MAX    ((size_t)64 << 20) /* of the lines that are looked at */
-#define TRIED_MAX    24
+#define TRIED_MAX    32
 #define NAME_BYTES   32
 
 /* A format that is tried. */
 struct tried {
     char *steps, *time; /* as --decode takes it; the source's `time`, "": none */
     size_t read;        /* lines that it reads */
+    size_t paths;       /* events with a path and a host */
     size_t missed;      /* number of the first line that it does not read; 0: none */
     struct reject why;
     bool has_header; /* the first line has only names */
@@ -75,7 +77,7 @@ static struct slice line_of(const struct detect *d, size_t i)
 }
 
 /* Is everything in the line an event? */
-static bool reads(struct chain *c, struct slice line, struct reject *why)
+static bool reads(struct chain *c, struct slice line, struct tried *t, struct reject *why)
 {
     const struct record r = {.value = line, .partition = RECORD_NO_PARTITION, .timestamp_ms = -1};
     struct event ev;
@@ -86,6 +88,7 @@ static bool reads(struct chain *c, struct slice line, struct reject *why)
     while (good && (what = chain_next(c, &ev, why, &bytes)) != CHAIN_END) {
         is_some = true;
         good = what == CHAIN_EVENT;
+        t->paths += good && event_has(&ev, FIELD_PATH) && event_has(&ev, FIELD_HOST);
     }
     chain_flush(c);
     return good && is_some;
@@ -108,7 +111,7 @@ static struct tried *try(struct detect *d, const char *steps, const char *time, 
     *t = (struct tried){.steps = xstrdup(steps), .time = xstrdup(time), .has_header = has_header};
     for (size_t i = has_header; i < d->lines; i++) {
         struct reject why;
-        bool good = reads(c, line_of(d, i), &why);
+        bool good = reads(c, line_of(d, i), t, &why);
         t->read += good;
         if (!good && t->missed == 0) {
             t->missed = i + 1;
@@ -142,6 +145,20 @@ static const struct tried *try_columns(struct detect *d, const char *step, char 
     return t != NULL && t->read == d->lines - 1 ? t : NULL;
 }
 
+/* Tries the presets. An expression that reads all lines fits; what is read as JSON must also have the fields
+ * of a request where the preset looks for them. NULL: none fits. */
+static const struct tried *try_presets(struct detect *d)
+{
+    const struct tried *found = NULL;
+    for (const struct preset *p = presets; p->name != NULL; p++) {
+        const struct tried *t = try(d, p->name, "", false);
+        bool is_json = strcmp(p->step, "json") == 0;
+        if (found == NULL && t != NULL && t->read == d->lines && (!is_json || t->paths == d->lines))
+            found = t;
+    }
+    return found;
+}
+
 /* Finds the format to propose; NULL: there is none. */
 static const struct tried *find(struct detect *d)
 {
@@ -158,9 +175,11 @@ static const struct tried *find(struct detect *d)
                                           "json",
                                           "metric",
                                           "logfmt"};
-    const struct tried *t = NULL;
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         (void)!try(d, formats[i], "", false);
+    const struct tried *t = try_presets(d);
+    if (t != NULL)
+        return t;
     if (fit_find(d->fit, &d->found))
         t = try(d, d->found.steps.ptr, d->found.time, false);
     if (t != NULL && t->read == d->lines)

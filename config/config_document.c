@@ -91,6 +91,8 @@ static const char sources_text[] =
     "| `csv: [time, -, host]`, `tsv: …` | a line of columns with these names; `-` skips a column |\n"
     "| `regex: '(?<time>\\S+) …'` | a line that this expression (PCRE2) matches: its fields by named group "
     "|\n"
+    "| `haproxy`, `alb`, `elb`, `s3`, `traefik`, `traefik_json`, `caddy` | a line as these servers write it: "
+    "[presets](formats.md#presets) |\n"
     "| `syslog` | a line of RFC 3164 or RFC 5424; the next step gets its message |\n"
     "| `json:/POINTER` | a JSON object; the next step gets the text at the pointer (RFC 6901) |\n"
     "\n"

@@ -6,6 +6,7 @@
 #include "ingest/decode/json_pointer.h"
 #include "ingest/decode/line_regex.h"
 #include "ingest/decode/parts.h"
+#include "ingest/decode/preset.h"
 
 #include <stdio.h>
 
@@ -27,10 +28,28 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",          "common",        "combined",    "vhost_combined",
-                                         "syslog",        "json:/POINTER", "json",        "metric",
-                                         "logfmt",        "csv:COLUMNS",   "tsv:COLUMNS", "regex:EXPRESSION",
-                                         "apache:FORMAT", "nginx:FORMAT",  NULL};
+const char *const decode_step_names[] = {"auto",
+                                         "common",
+                                         "combined",
+                                         "vhost_combined",
+                                         "syslog",
+                                         "json:/POINTER",
+                                         "json",
+                                         "metric",
+                                         "logfmt",
+                                         "csv:COLUMNS",
+                                         "tsv:COLUMNS",
+                                         "regex:EXPRESSION",
+                                         "apache:FORMAT",
+                                         "nginx:FORMAT",
+                                         "alb",
+                                         "caddy",
+                                         "elb",
+                                         "haproxy",
+                                         "s3",
+                                         "traefik",
+                                         "traefik_json",
+                                         NULL};
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
@@ -168,7 +187,7 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
     return good || err_prefix(e, "%s", named_steps[kind]);
 }
 
-bool decode_add_step(struct decode *d, struct slice text, struct err *e)
+static bool add_step(struct decode *d, struct slice text, struct err *e)
 {
     struct decode_step step = {.kind = STEP_LINE};
     struct slice parts = {"", 0};
@@ -184,7 +203,8 @@ bool decode_add_step(struct decode *d, struct slice text, struct err *e)
     if (!is_named && !is_format && !parse_step(text, &step))
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
-                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, apache:FORMAT or nginx:FORMAT",
+                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, "
+                      "elb, haproxy, s3, traefik or traefik_json",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
@@ -193,6 +213,15 @@ bool decode_add_step(struct decode *d, struct slice text, struct err *e)
     d->steps[d->step_count++] = step;
     memset(d->parts, 0, sizeof d->parts);
     memcpy(d->parts, parts.ptr, parts.len);
+    return true;
+}
+
+bool decode_add_step(struct decode *d, struct slice text, struct err *e)
+{
+    const struct preset *preset = preset_find(text);
+    if (!add_step(d, preset != NULL ? slice_text(preset->step) : text, e))
+        return false;
+    d->preset = preset;
     return true;
 }
 
@@ -364,6 +393,19 @@ static bool finish_parts(struct decode *d, enum decode_step_kind last, struct er
                    d->time_pointer[0] != '\0' ? d->time_pointer + 1 : "time", named_steps[last]);
 }
 
+/* Adds the preset's fields that the configuration does not say otherwise. */
+static bool finish_preset(struct decode *d, struct err *e)
+{
+    for (size_t i = 0; d->preset != NULL && i < PRESET_FIELDS_MAX && d->preset->fields[i].name != NULL; i++) {
+        struct slice name = slice_text(d->preset->fields[i].name);
+        enum field f;
+        bool is_said = field_parse(name, &f) && (decode_has_origin(d, f) || (d->constants >> f & 1) != 0);
+        if (!is_said && !decode_add_field(d, name, slice_text(d->preset->fields[i].origin), e))
+            return false;
+    }
+    return true;
+}
+
 bool decode_finish(struct decode *d, struct err *e)
 {
     enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_LINE;
@@ -379,8 +421,8 @@ bool decode_finish(struct decode *d, struct err *e)
         return err_set(
             e, EX_CONFIG,
             "found a format without a time, expected one such as %%t or $time_local, or time: broker");
-    if (!check_time(d, last, e) || !check_origins(d, last, e) || !check_metric(d, e) ||
-        (decode_step_names_parts(last) && !finish_parts(d, last, e)))
+    if (!finish_preset(d, e) || !check_time(d, last, e) || !check_origins(d, last, e) ||
+        !check_metric(d, e) || (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
     if (d->step_count == 0)
         d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
@@ -434,9 +476,16 @@ static void print_pointer(const char *pointer, struct text *out)
     text_fini(&whole);
 }
 
+static bool is_preset(const struct decode *d, size_t i)
+{
+    return d->preset != NULL && i + 1 == d->step_count;
+}
+
 const char *decode_named_step(const struct decode *d, size_t i, struct slice *text)
 {
     size_t kind = d->steps[i].kind;
+    if (is_preset(d, i))
+        return NULL;
     if (d->steps[i].is_compiled) {
         *text = slice_of(d->format.text, d->format.text_len);
         return format_server_name(d->format.server);
@@ -450,7 +499,9 @@ void decode_print_step(const struct decode *d, size_t i, struct text *out)
     const struct decode_step *step = &d->steps[i];
     struct slice text;
     const char *name = decode_named_step(d, i, &text);
-    if (name != NULL)
+    if (is_preset(d, i))
+        text_puts(out, d->preset->name);
+    else if (name != NULL)
         text_printf(out, "%s:%s", name, text.ptr);
     else if (step->kind == STEP_JSON_STRING)
         text_printf(out, JSON_STRING_PREFIX "%s", step->pointer);

@@ -11,6 +11,7 @@
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
+ *   decode: [haproxy]                    a line as this server writes it (preset.h)
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
@@ -107,6 +108,7 @@ struct decode {
     char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV, or a STEP_REGEX's expression */
     uint64_t part_fields;           /* bit per enum field that these fill */
     struct format format;           /* of a step that is compiled */
+    const struct preset *preset;    /* that the last step is; NULL: none */
     uint64_t constants;             /* bit per enum field that a file's constants may set */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */

@@ -1,9 +1,12 @@
 #include "ingest/decode/parts.h"
 
 #include "base/check.h"
+#include "ingest/decimal.h"
 #include "ingest/decode/chain_field.h"
 
-#define SLASHED_BYTES 19 /* "2000/10/10 13:55:36" */
+#define SLASHED_BYTES  19 /* "2000/10/10 13:55:36" */
+#define FRACTION_BYTES 24 /* "10/Oct/2000:13:55:36.123" */
+#define FRACTION_POINT 20
 
 static const char *const default_times[PARTS_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
@@ -41,6 +44,20 @@ static bool parse_clf(struct parts *ps, const char *p, int64_t *at_ms, enum reje
            clf_time_parse(ps->clf_minutes, p, p + CLF_TIME_BYTES, at_ms, reason, &at);
 }
 
+/* Parses "10/Oct/2000:13:55:36.123" (UTC). */
+static bool parse_fraction(struct parts *ps, struct slice text, int64_t *at_ms, enum reject_reason *reason)
+{
+    int64_t ms;
+    char copy[CLF_TIME_BYTES] = "[10/Oct/2000:13:55:36 +0000]";
+    memcpy(copy + 1, text.ptr, FRACTION_POINT);
+    *reason = REJECT_TIME;
+    if (!decimal_integer(slice_of(text.ptr + FRACTION_POINT + 1, 3), 999, &ms) ||
+        !parse_clf(ps, copy, at_ms, reason))
+        return false;
+    *at_ms += ms;
+    return true;
+}
+
 static bool parse_time(struct parts *ps, struct slice text, int64_t *at_ms, enum reject_reason *reason)
 {
     char copy[CLF_TIME_BYTES];
@@ -52,6 +69,8 @@ static bool parse_time(struct parts *ps, struct slice text, int64_t *at_ms, enum
         copy[CLF_TIME_BYTES - 1] = ']';
         return parse_clf(ps, copy, at_ms, reason);
     }
+    if (text.len == FRACTION_BYTES && text.ptr[2] == '/' && text.ptr[FRACTION_POINT] == '.')
+        return parse_fraction(ps, text, at_ms, reason);
     if (text.len == SLASHED_BYTES && text.ptr[4] == '/' && text.ptr[7] == '/') {
         memcpy(copy, text.ptr, SLASHED_BYTES);
         copy[4] = copy[7] = '-';

@@ -4,7 +4,8 @@
  * Slots   : a part whose name is a field has the field's number as its slot; another part that may be the
  *           time has one of the slots behind.
  * Time    : the first of `times` that has a text; "" and "-" are none. It is a time of
- *           timestamp.h, or 10/Oct/2000:13:55:36 -0700, in brackets or not, or 2000/10/10 13:55:36 (UTC).
+ *           timestamp.h, or 10/Oct/2000:13:55:36 -0700, in brackets or not, or 10/Oct/2000:13:55:36.123 or
+ *           2000/10/10 13:55:36 (both UTC).
  * Fields  : as chain_field.h puts them. If a line has a part twice, the last counts.
  * Owner   : texts are slices of the line, or of the arena where an escape was undone.
  * Columns : columns of rejects count from the first byte of the line, from 1.

@@ -130,7 +130,8 @@ static const struct bad_config bad_files[] = {
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
      "common, combined, vhost_combined, syslog, "
      "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
-     "regex:EXPRESSION, apache:FORMAT or nginx:FORMAT (did you mean \"combined\"?)\n"},
+     "regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, haproxy, s3, traefik or traefik_json "
+     "(did you mean \"combined\"?)\n"},
     {"sources: {a: {decode: [{csv: [time, Path]}]}}",
      "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
      "and _\n"},
@@ -280,8 +281,8 @@ static void test_config_reads_sources_before_reports(void **state)
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
-                    "regex:EXPRESSION, apache:FORMAT or nginx:FORMAT "
-                    "(did you mean \"json\"?)\n");
+                    "regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, haproxy, s3, traefik or "
+                    "traefik_json (did you mean \"json\"?)\n");
 }
 
 static void test_config_bounds_the_fields(void **state)
