@@ -322,11 +322,12 @@ compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors an
 # ---- installation
 
 docdir    ?= $(PREFIX)/share/doc/tallyd
-INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 \
-             lib/systemd/system/tallyd.service lib/systemd/system/tallyd@.service \
-             share/bash-completion/completions/tallyd
+unitdir   ?= $(PREFIX)/lib/systemd/system
+INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 share/bash-completion/completions/tallyd
 # The files of docs/ that go into $(docdir).
-DOCUMENTS := openapi.yaml $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
+DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
+# README.md beside them: its links lead there, and those to the files of a clone are plain words.
+README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
 # The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -341,14 +342,28 @@ install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 644 docs/tallyd.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/tallyd.yaml.5
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
 	for f in $(DOCUMENTS); do install -D -m 644 docs/$$f $(DESTDIR)$(docdir)/$$f || exit 1; done
+	$(README) >$(DESTDIR)$(docdir)/README.md
 	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(docdir)/examples/credentials.conf
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	$(UNIT) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd.service
-	$(UNIT_TEMPLATE) >$(DESTDIR)$(PREFIX)/lib/systemd/system/tallyd@.service
+	install -d $(DESTDIR)$(unitdir)
+	$(UNIT) >$(DESTDIR)$(unitdir)/tallyd.service
+	$(UNIT_TEMPLATE) >$(DESTDIR)$(unitdir)/tallyd@.service
 
 uninstall: ## remove what install put there
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(DOCUMENTS:%=$(DESTDIR)$(docdir)/%) \
-	    $(DESTDIR)$(docdir)/examples/credentials.conf
+	    $(DESTDIR)$(docdir)/README.md $(DESTDIR)$(docdir)/examples/credentials.conf \
+	    $(DESTDIR)$(unitdir)/tallyd.service $(DESTDIR)$(unitdir)/tallyd@.service
+
+deb: ## build the Debian packages below build/deb, as debian/rules says
+	@rm -rf build/deb && mkdir -p build/deb/tallyd
+	@tar -c --exclude=./build --exclude=./.git --exclude=./.cache . | tar -x -C build/deb/tallyd
+	@cd build/deb/tallyd && dpkg-buildpackage -us -uc -b
+	@rm -rf build/deb/tallyd
+	@ls build/deb/*.deb
+
+# It needs the libraries that tallyd loads at run time: dpkg-shlibdeps makes the package's Recommends of it.
+build/loaded.so: Makefile
+	@mkdir -p build
+	@$(CC) -shared -o $@ -Wl,--no-as-needed $(shell pkg-config --libs $(LOADED))
 
 clean: ## remove what was built
 	rm -rf build compile_commands.json
@@ -357,7 +372,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
 .PHONY: all demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-sizing bench-web format \
-        format-check lint deps-check size-check docs docs-check screenshot install uninstall clean help
+        format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -14,7 +14,7 @@ declare -A groups=(
              default-jre-headless prometheus openssl"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux spin valgrind gcovr chromium goaccess mawk cmake g++ logrotate nginx-light apache2-bin
-           systemd-container"
+           systemd-container debhelper dpkg-dev lintian"
 )
 
 # Is there a Java that runs Kafka's broker, from wherever?
