@@ -70,6 +70,8 @@ class Machine:
         os.chmod(self.path("/root"), 0o700)
         for wants in ("multi-user", "timers"):
             shutil.rmtree(self.path(f"/etc/systemd/system/{wants}.target.wants"), ignore_errors=True)
+        if os.path.lexists(self.path("/usr/sbin/policy-rc.d")):
+            os.remove(self.path("/usr/sbin/policy-rc.d"))  # by it, this computer may forbid packages to start services
         with open(self.path("/etc/machine-id"), "w", encoding="ascii"):
             pass  # a new one is made
 
