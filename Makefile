@@ -131,8 +131,8 @@ demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and 
 	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing
-	@./packages.sh build $(if $(filter-out demo,$(or $(MAKECMDGOALS),deps)),check) \
-	    $(if $(filter check-all,$(MAKECMDGOALS)),all)
+	@./packages.sh build $(if $(filter-out demo deb,$(or $(MAKECMDGOALS),deps)),check) \
+	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
 servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers of check-all into .cache: needs go and cargo, 8 minutes
 	@tests/servers/mongo.py install --server=all
@@ -353,7 +353,7 @@ uninstall: ## remove what install put there
 	    $(DESTDIR)$(docdir)/README.md $(DESTDIR)$(docdir)/examples/credentials.conf \
 	    $(DESTDIR)$(unitdir)/tallyd.service $(DESTDIR)$(unitdir)/tallyd@.service
 
-deb: ## build the Debian packages below build/deb, as debian/rules says
+deb: deps ## install what is missing, build the Debian packages in build/deb
 	@rm -rf build/deb && mkdir -p build/deb/tallyd
 	@tar -c --exclude=./build --exclude=./.git --exclude=./.cache . | tar -x -C build/deb/tallyd
 	@cd build/deb/tallyd && dpkg-buildpackage -us -uc -b

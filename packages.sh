@@ -3,6 +3,7 @@
 #
 #   build   what `make` and `make demo` need
 #   check   what `make check` needs besides
+#   package what `make deb` needs besides `build`
 #   all     what `make check-all`, `make bench` and the other targets need besides
 set -euo pipefail
 
@@ -12,9 +13,10 @@ declare -A groups=(
              libcurl4-openssl-dev libglib2.0-dev libpcre2-dev tzdata"
     [check]="libcmocka-dev libjansson-dev python3 python3-venv gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
+    [package]="build-essential debhelper dpkg-dev"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux spin valgrind gcovr chromium goaccess mawk cmake g++ logrotate nginx-light apache2-bin
-           systemd-container debhelper dpkg-dev lintian"
+           systemd-container build-essential debhelper dpkg-dev lintian"
 )
 
 # Is there a Java that runs Kafka's broker, from wherever?
@@ -37,7 +39,7 @@ present() {
 packages=()
 for group in "$@"; do
     if [ -z "${groups[$group]:-}" ]; then
-        echo "packages.sh: found \"$group\", expected build, check or all" >&2
+        echo "packages.sh: found \"$group\", expected build, check, package or all" >&2
         exit 64
     fi
     read -r -d '' -a names <<<"${groups[$group]}" || true

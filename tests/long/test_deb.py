@@ -173,9 +173,10 @@ class Installed(unittest.TestCase):
             self.assertIn(": 0 differences", self.machine.run(f"tallyd verify -c {configuration}").stdout)
 
     def left(self):
-        """The files, users and groups that were not there before."""
+        """The files that were not there before, and what users, groups and services there are."""
         names = set(self.machine.run(FIND).stdout.splitlines()) - self.before
-        return names | set(self.machine.run("getent passwd | grep tallyd; getent group | grep tallyd", check=False).stdout.splitlines())
+        others = self.machine.run("(getent passwd; getent group; systemctl list-units --all --plain --no-legend -t service) | grep -i tallyd", check=False)
+        return names | set(others.stdout.splitlines())
 
     # ---- tests
 
@@ -244,6 +245,8 @@ class Installed(unittest.TestCase):
         self.check()
 
     def test_6_purged_it_leaves_only_what_others_wrote(self):
+        self.machine.write("/etc/tallyd/bad.yaml", "bad: 1\n")
+        self.assertNotEqual(0, self.machine.run("systemctl start tallyd@bad", check=False).returncode)
         self.apt("purge", "tallyd")
         self.wait_for(self.left, {"/etc/tallyd"}, "purged")
 
