@@ -119,7 +119,8 @@ static bool resolve(struct raw_field *f, const struct decode *d)
 {
     struct slice name = slice_text(f->name);
     enum field found = slice_is(name, "response_size") ? FIELD_BYTES : FIELD_AGENT;
-    bool is_ours = slice_is(name, "response_size") || slice_is(name, "user_agent");
+    bool is_metric = d->steps[d->step_count - 1].kind == STEP_METRIC; /* whose tags have names of their own */
+    bool is_ours = !is_metric && (slice_is(name, "response_size") || slice_is(name, "user_agent"));
     f->id = RAW_TIME;
     if (slice_is(name, "time"))
         return true;

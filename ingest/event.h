@@ -5,8 +5,8 @@
  *          are still in place: a field whose `odd` bit is set holds a backslash escape, a control byte
  *          or a byte of 0x7F or above. Settling a dimension makes it safe (dimension.h). If its `literal`
  *          bit is set too, a backslash stands for itself (JSON, whose escapes were undone).
- * Absent : a field that is "-", or not in this format, has its `present` bit clear; its slice must then not
- *          be read.
+ * Absent : a built-in field that is "" or "-", or one that is not in this format, has its `present` bit
+ *          clear; its slice must then not be read.
  * Own    : users name further fields: a metric's tags, a path into JSON, a header of the message. These own
  *          fields get numbers in order of first sight, for the life of the process.
  * Numbers: number[] holds the value of status, bytes and value if present, and of an own field if its
@@ -27,7 +27,7 @@ enum field {
     FIELD_REQUEST,  /* the request line as logged, HTTP or not */
     FIELD_METHOD,   /* this and the next three: only if the request line is HTTP */
     FIELD_TARGET,   /* path with its query string, as RFC 9112 calls it */
-    FIELD_PATH,     /* target up to its first '?' */
+    FIELD_PATH,     /* target up to its first '?', without the server's name of an absolute address */
     FIELD_PROTOCOL, /* "HTTP/1.1"; absent in HTTP/0.9 */
     FIELD_STATUS,   /* three digits; number[] holds its value */
     FIELD_BYTES,    /* response size; number[] holds its value */

@@ -7,6 +7,9 @@
 #define SECONDS_MAX ((int64_t)100000000000) /* seconds until the year 5138; larger numbers are milliseconds */
 #define TEXT_MIN    16                      /* "2010-10-10T14:17" */
 
+#define MS_MAX            ((int64_t)100000000000000) /* larger numbers are finer */
+#define NANOSECOND_DIGITS 18                         /* and more; fewer are microseconds */
+
 static unsigned digit(const char *p)
 {
     return (unsigned char)*p - '0';
@@ -89,15 +92,30 @@ size_t timestamp_take(struct slice text, int64_t *at_ms, enum reject_reason *rea
     return *at_ms >= 0 && *at_ms < CIVIL_END_MS ? (size_t)(p - text.ptr) : 0;
 }
 
+/* The digits of a number's milliseconds, if it is one of micro- or nanoseconds; otherwise an empty text. */
+static struct slice finer_than_ms(struct slice text)
+{
+    size_t digits = 0;
+    while (digits < text.len && digit(text.ptr + digits) <= 9)
+        digits++;
+    bool has_exponent = memchr(text.ptr, 'e', text.len) != NULL || memchr(text.ptr, 'E', text.len) != NULL;
+    if (digits < NANOSECOND_DIGITS - 6 || has_exponent)
+        return slice_of(text.ptr, 0);
+    return slice_of(text.ptr, digits - (digits < NANOSECOND_DIGITS ? 3 : 6));
+}
+
 bool timestamp_parse_number(struct slice text, int64_t *at_ms, enum reject_reason *reason)
 {
     struct decimal d; /* thousandths of a second or of a millisecond */
-    enum decimal_result result = decimal_scan(text, 3, CIVIL_END_MS * 1000, &d);
+    enum decimal_result result = decimal_scan(text, 3, MS_MAX * 1000 - 1, &d);
+    struct slice finer = result == DECIMAL_RANGE ? finer_than_ms(text) : slice_of("", 0);
     *reason = result == DECIMAL_NONE ? REJECT_TIME : REJECT_TIME_RANGE;
+    if (finer.len > 0)
+        return decimal_integer(finer, CIVIL_END_MS - 1, at_ms) && *at_ms < CIVIL_END_MS;
     if (result != DECIMAL_OK || (d.is_negative && d.magnitude > 0))
         return false;
     *at_ms = d.magnitude > SECONDS_MAX * 1000 ? d.magnitude / 1000 : d.magnitude;
-    return *at_ms < CIVIL_END_MS;
+    return true;
 }
 
 bool timestamp_parse(struct slice text, int64_t *at_ms, enum reject_reason *reason)

@@ -4,6 +4,8 @@
  *   2010-10-10T14:17+0200    ISO 8601: without seconds, zones as +02 and +0200, or no zone (UTC)
  *   1286720242.25            seconds since 1970-01-01T00:00:00Z, as a number or as digits in a string
  *   1286720242250            milliseconds, if above 10^11, as a number or as digits in a string
+ *   1286720242250123         microseconds, from 10^14 on
+ *   1286720242250123456      nanoseconds, from 10^17 on
  *
  * Range: dates of 1970 to 9999; second 60 is the first of the next minute; fractions of a millisecond are cut
  *        off.

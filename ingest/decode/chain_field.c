@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/clf_request.h"
+#include "ingest/decode/format_value.h"
 #include "ingest/scan.h"
 
 #define STATUS_DIGITS_MAX 3
@@ -25,9 +26,18 @@ static inline void put(struct event *ev, enum field f, const char *from, const c
 
 static void put_target(struct event *ev, const char *from, const char *to, bool is_plain)
 {
-    const char *question = from < to ? memchr(from, '?', (size_t)(to - from)) : NULL;
     put(ev, FIELD_TARGET, from, to, is_plain);
-    put(ev, FIELD_PATH, from, question != NULL ? question : to, is_plain);
+    struct slice path = clf_request_path(from, to);
+    put(ev, FIELD_PATH, path.ptr, slice_end(path), is_plain);
+}
+
+/* Many call the target a path. */
+static void put_path(struct event *ev, const char *from, const char *to, bool is_plain)
+{
+    struct slice path = clf_request_path(from, to);
+    if (!event_has(ev, FIELD_TARGET) && path.len < (size_t)(to - from))
+        put(ev, FIELD_TARGET, from, to, is_plain);
+    put(ev, FIELD_PATH, path.ptr, slice_end(path), is_plain);
 }
 
 static void put_request(struct event *ev, const char *from, const char *to, bool is_plain)
@@ -46,8 +56,6 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
 {
     bool good;
     int64_t value;
-    if (text.len == 0)
-        return REJECT_COUNT;
     switch (f) {
     case FIELD_STATUS:
         good = text.len <= STATUS_DIGITS_MAX && decimal_integer(text, EVENT_NUMBER_MAX, &value);
@@ -70,10 +78,22 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
     return REJECT_COUNT;
 }
 
+/* A list of numbers, as nginx writes those of several upstreams: its sum. */
+static bool parse_list(struct slice text, int64_t *value)
+{
+    struct format_sum sum;
+    const char *p = text.ptr, *end = slice_end(text);
+    if (!format_value_add_up(&p, end, &sum) || p < end || sum.count == 0)
+        return false;
+    *value = sum.value;
+    return true;
+}
+
 static void put_own(struct event *ev, enum field f, struct slice text, bool is_plain)
 {
     put(ev, f, text.ptr, slice_end(text), is_plain);
-    bool is_number = text.len > 0 && text.ptr[0] <= '9' && decimal_parse(text, &ev->number[f]) == DECIMAL_OK;
+    bool is_number = text.len > 0 && text.ptr[0] <= '9' &&
+                     (decimal_parse(text, &ev->number[f]) == DECIMAL_OK || parse_list(text, &ev->number[f]));
     uint64_t bit = (uint64_t)1 << f;
     ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
 }
@@ -85,7 +105,7 @@ enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice 
         put_own(ev, f, text, is_plain);
         return REJECT_COUNT;
     }
-    if (text.len == 1 && *from == '-')
+    if (text.len == 0 || (text.len == 1 && *from == '-'))
         return REJECT_COUNT;
     switch (f) {
     case FIELD_STATUS:
@@ -97,6 +117,9 @@ enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice 
         break;
     case FIELD_TARGET:
         put_target(ev, from, to, is_plain);
+        break;
+    case FIELD_PATH:
+        put_path(ev, from, to, is_plain);
         break;
     default:
         put(ev, f, from, to, is_plain);

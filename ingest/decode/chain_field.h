@@ -3,11 +3,13 @@
  *
  * Text    : its bytes are literal, a backslash stands for itself (event.h). It must live as long as the
  *           event.
- * Derived : a request also sets method, target, path and protocol if it is HTTP; a target also sets the path.
+ * Derived : a request also sets method, target, path and protocol if it is HTTP; a target also sets the path
+ *           (clf_request_path()). A path with a query or a server's name is a target, and sets both.
  *           Put fields in the order of enum field, so that explicit fields override derived ones.
- * Absent  : "-" in a built-in field, and "" in a field that needs a number, change nothing.
+ * Absent  : "" and "-" in a built-in field change nothing.
  * Numbers : status (up to three digits), bytes and value must be numbers, otherwise they are rejected. An own
- *           field has a number if its text is a number in range.
+ *           field has a number if its text is a number in range, or a list of them, "0.120, 1.380": its
+ *           sum.
  */
 #pragma once
 
@@ -18,12 +20,13 @@
  * REJECT_COUNT: it fits. */
 enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice text, bool is_plain);
 
-/* The built-in fields that chain_field_put_plain() may put: fields that are just texts. Pre: the text is
- * plain and not "-". */
+/* The built-in fields that are just texts. */
 #define CHAIN_FIELD_TEXTS                                                                                \
     (~(~(uint64_t)0 << FIELD_COUNT) & ~((uint64_t)1 << FIELD_REQUEST) & ~((uint64_t)1 << FIELD_TARGET) & \
      ~((uint64_t)1 << FIELD_STATUS) & ~((uint64_t)1 << FIELD_BYTES) & ~((uint64_t)1 << FIELD_VALUE))
 
+/* Puts one of CHAIN_FIELD_TEXTS, but not a path, or an own one. Pre: the text is plain, and neither "" nor
+ * "-". */
 static inline void chain_field_put_plain(struct event *ev, enum field f, struct slice text)
 {
     ev->field[f] = text;

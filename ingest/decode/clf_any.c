@@ -37,10 +37,10 @@ static HOT void put(struct reading *r, enum field f, const char *from, const cha
     r->odd |= (uint64_t)odd << f;
 }
 
-/* Puts a field, unless it is "-": absent. */
-static HOT void put_unless_dash(struct reading *r, enum field f, const char *from, const char *to, bool odd)
+/* Puts a field, unless it is "" or "-": absent. */
+static HOT void put_if_present(struct reading *r, enum field f, const char *from, const char *to, bool odd)
 {
-    if (to - from != 1 || *from != '-')
+    if (to - from > 1 || (to - from == 1 && *from != '-'))
         put(r, f, from, to, odd);
 }
 
@@ -77,7 +77,7 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
     const char *user = memchr(p, ' ', (size_t)(r->end - p));
     if (user == NULL || user == p)
         return refuse(r, REJECT_IDENTITY, user == NULL ? r->end : p);
-    put_unless_dash(r, FIELD_LOGNAME, p, user, scan_has_odd(p, user));
+    put_if_present(r, FIELD_LOGNAME, p, user, scan_has_odd(p, user));
     user++;
     struct reject first = {REJECT_COUNT, 0};
     for (const char *q = user; (q = memchr(q, ' ', (size_t)(r->end - q))) != NULL; q++) {
@@ -90,7 +90,7 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
             if (c->format == CLF_AUTO && *p != '-' && (p[-2] == ',' || has_dash(user, q)))
                 return refuse(r, REJECT_IDENTITY, user);
             if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
-                put_unless_dash(r, FIELD_USER, user, q, scan_has_odd(user, q));
+                put_if_present(r, FIELD_USER, user, q, scan_has_odd(user, q));
             return next;
         }
         if (first.reason == REJECT_COUNT)
@@ -131,10 +131,10 @@ static HOT void put_request(struct reading *r, const char *p, const char *q, con
         const char *found = memchr(target, '?', (size_t)(end - target));
         question = found != NULL ? found : end;
     }
-    const char *path_end = question < end ? question : end;
+    struct slice path = clf_request_path_before(target, question < end ? question : end);
     put(r, FIELD_METHOD, p, target - 1, false);
     put(r, FIELD_TARGET, target, end, odd && scan_has_odd(target, end));
-    put(r, FIELD_PATH, target, path_end, odd && scan_has_odd(target, path_end));
+    put(r, FIELD_PATH, path.ptr, slice_end(path), odd && scan_has_odd(path.ptr, slice_end(path)));
     if (end < q)
         put(r, FIELD_PROTOCOL, end + 1, q, odd && scan_has_odd(end + 1, q));
 }
@@ -151,7 +151,7 @@ static HOT const char *take_request(struct reading *r, const char *p)
         if (UNLIKELY(q == r->end))
             return refuse(r, REJECT_UNTERMINATED, p - 1);
     }
-    if (LIKELY(q - p != 1 || *p != '-'))
+    if (LIKELY(q - p > 1 || (q > p && *p != '-')))
         put_request(r, p, q, question, odd);
     return q + 1;
 }
@@ -234,7 +234,7 @@ static HOT const char *take_quoted(struct reading *r, const char *p, enum field 
     const char *q = closing_quote(p, r->end, &odd);
     if (q == r->end && !is_last)
         return refuse(r, REJECT_UNTERMINATED, p - 1);
-    put_unless_dash(r, f, p, q, odd);
+    put_if_present(r, f, p, q, odd);
     return q == r->end ? q : q + 1;
 }
 
@@ -292,7 +292,7 @@ static HOT const char *take_host(struct reading *r, const char *p, const char *c
         return refuse(r, REJECT_HOST, p);
     if (UNLIKELY(clean == r->end))
         return refuse(r, REJECT_IDENTITY, clean);
-    put_unless_dash(r, FIELD_HOST, p, clean, odd);
+    put_if_present(r, FIELD_HOST, p, clean, odd);
     return clean + 1;
 }
 
@@ -363,7 +363,7 @@ static COLD bool take_vhost_line(struct clf *c, const struct reading *empty, con
     const char *colon, *at;
     if (!find_vhost(p, r.end, &colon, &at))
         return c->format == CLF_AUTO ? take_line(c, &r, p, p, CLF_AUTO) : !!refuse(&r, REJECT_HOST, at);
-    put_unless_dash(&r, FIELD_VHOST, p, colon, scan_has_odd(p, colon));
+    put_if_present(&r, FIELD_VHOST, p, colon, scan_has_odd(p, colon));
     put(&r, FIELD_PORT, colon + 1, at - 1, false);
     if (take_line(c, &r, at, at, CLF_COMBINED))
         return true;

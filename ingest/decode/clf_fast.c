@@ -297,9 +297,10 @@ static HOT const char *take_request(struct reading *r, const char *p)
         if (method == p || *method != ' ')
             return NULL;
     }
-    /* The time precedes the request, so reading before a short request stays inside the line. */
+    /* The time precedes the request, so reading before a short request stays inside the line. A target that
+     * begins with a slash is not empty, and its path begins there. */
     if (UNLIKELY((load64(end) | load64("\0\0\0\0\0\0\3")) != load64(" HTTP/3.") || q[-1] == ' ' ||
-                 method + 1 >= end))
+                 method[1] != '/'))
         return NULL;
     put(r, FIELD_REQUEST, p, q);
     put(r, FIELD_METHOD, p, method);
@@ -342,6 +343,8 @@ static HOT const char *take_numbers(struct reading *r, const char *p)
 
 static HOT const char *take_referrer(struct reading *r, const char *p)
 {
+    if (UNLIKELY(*p == '"')) /* an empty text is absent */
+        return NULL;
     const char *q = quoted_end(r, p);
     put_unless_dash(r, FIELD_REFERRER, p, q);
     return q <= r->last + WINDOW - 4 && (load32(q) & 0xFFFFFF) == load32("\" \"") ? q + 3 : NULL;
@@ -373,6 +376,8 @@ static HOT bool read_fast(const struct clf *c, struct slice line, struct event *
     if (UNLIKELY(line.len < LINE_MIN))
         return false;
     if (UNLIKELY(end[-1] != '"') && (*--end != '\r' || end[-1] != '"'))
+        return false;
+    if (UNLIKELY(end[-2] == '"')) /* so is the agent */
         return false;
     const char *last = end - WINDOW;
     const struct tables *t = &all_tables;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "base/slice.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -20,6 +21,25 @@ struct clf_request {
 const char *clf_request_method_end(const char *p, const char *end);
 /* The space between target and protocol; NULL: the request does not end with "HTTP/…". */
 const char *clf_request_protocol_space(const char *target, const char *end);
+
+struct slice clf_request_authority_path(const char *target, const char *end);
+
+/* The path of a target whose query begins at `query`, or which ends there: the target itself, or what follows
+ * the server's name in an absolute address (RFC 9112, 3.2.2), "/" if nothing does. It is a part of the
+ * target. */
+static inline struct slice clf_request_path_before(const char *target, const char *query)
+{
+    if (UNLIKELY(target < query && *target != '/'))
+        return clf_request_authority_path(target, query);
+    return slice_of(target, (size_t)(query - target));
+}
+
+/* The path of a target whose query is not known. */
+static inline struct slice clf_request_path(const char *target, const char *end)
+{
+    const char *query = target < end ? memchr(target, '?', (size_t)(end - target)) : NULL;
+    return clf_request_path_before(target, query != NULL ? query : end);
+}
 
 static inline bool clf_request_split(const char *p, const char *end, struct clf_request *out)
 {

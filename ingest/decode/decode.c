@@ -24,7 +24,7 @@
      BIT(PROTOCOL) | BIT(STATUS) | BIT(BYTES))
 #define COMBINED_FIELDS (COMMON_FIELDS | BIT(REFERRER) | BIT(AGENT))
 #define VHOST_FIELDS    (COMBINED_FIELDS | BIT(VHOST) | BIT(PORT))
-#define METRIC_FIELDS   (BIT(NAME) | BIT(VALUE))
+#define METRIC_FIELDS   (BIT(NAME) | BIT(VALUE) | BIT(TARGET) | DECODE_TAG_FIELDS)
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
@@ -356,7 +356,8 @@ static bool check_time(const struct decode *d, enum decode_step_kind last, struc
 
 static uint64_t with_derived(enum field f)
 {
-    return f == FIELD_REQUEST ? REQUEST_FIELDS : f == FIELD_TARGET ? TARGET_FIELDS : (uint64_t)1 << f;
+    bool is_target = f == FIELD_TARGET || f == FIELD_PATH; /* a path with a query is one, too */
+    return f == FIELD_REQUEST ? REQUEST_FIELDS : is_target ? TARGET_FIELDS : (uint64_t)1 << f;
 }
 
 static bool is_in(const char *name, const struct slice names[], size_t count)

@@ -25,10 +25,11 @@
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
  * Open    : [json], [metric] and [logfmt] also fill every known own field without an origin here, from the
  *           member /NAME, the tag or the key NAME. So a report with `by: [name, userid]` needs no `fields`.
+ *           [metric] does so, too, for built-in fields that are just texts, as `host`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
- *           /ts that exists. The time is RFC 3339, or a number of seconds or (above 10^11) milliseconds since
- *           1970. A step of named parts has the same, with a pointer of one name, and more kinds of time
- *           (parts.h). Other steps have a time of their own. `broker` replaces the time of any step.
+ *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). A step of
+ *           named parts has the same, with a pointer of one name. Other steps have a time of their own.
+ *           `broker` replaces the time of any step.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
  */
@@ -36,6 +37,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "ingest/decode/chain_field.h"
 #include "ingest/decode/clf.h"
 #include "ingest/decode/format.h"
 #include "ingest/event.h"
@@ -44,6 +46,9 @@
 #define DECODE_FIELDS_MAX   FIELD_MAX
 #define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
 #define DECODE_PARTS_BYTES  4096 /* bytes of the last step's text, with its NUL */
+
+/* Built-in fields that a tag of a metric event may have. Not `name`: it is the event's. */
+#define DECODE_TAG_FIELDS (CHAIN_FIELD_TEXTS & ~((uint64_t)1 << FIELD_NAME))
 
 enum decode_step_kind {
     STEP_SYSLOG,

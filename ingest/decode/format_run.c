@@ -55,10 +55,9 @@ static void put_own(struct reading *r, int f, const char *from, const char *to, 
 
 static void put_target(struct reading *r, const char *from, const char *to, bool odd)
 {
-    const char *question = from < to ? memchr(from, '?', (size_t)(to - from)) : NULL;
-    const char *path_end = question != NULL ? question : to;
+    struct slice path = clf_request_path(from, to);
     put(r, FIELD_TARGET, from, to, odd && scan_has_odd(from, to));
-    put(r, FIELD_PATH, from, path_end, odd && scan_has_odd(from, path_end));
+    put(r, FIELD_PATH, path.ptr, slice_end(path), odd && scan_has_odd(path.ptr, slice_end(path)));
 }
 
 static void put_request(struct reading *r, const char *from, const char *to, bool odd)
@@ -83,7 +82,8 @@ static bool is_empty_user(const struct format_op *op, const char *from, const ch
 static inline bool put_text(struct reading *r, const struct format_op *op, const char *from, const char *to,
                             bool odd)
 {
-    if (op->field == FORMAT_NO_FIELD || (to - from == 1 && *from == '-') || is_empty_user(op, from, to))
+    if (op->field == FORMAT_NO_FIELD || from == to || (to - from == 1 && *from == '-') ||
+        is_empty_user(op, from, to))
         return true;
     if (UNLIKELY(odd && r->f->escape == ESCAPE_JSON)) {
         if (memchr(from, '\\', (size_t)(to - from)) != NULL &&
@@ -97,7 +97,7 @@ static inline bool put_text(struct reading *r, const struct format_op *op, const
         put_target(r, from, to, odd);
     else if (op->field < FIELD_COUNT)
         put(r, op->field, from, to, odd);
-    else if (from < to)
+    else
         put_own(r, op->field, from, to, odd);
     return true;
 }
@@ -294,22 +294,12 @@ static const char *take_number(struct reading *r, size_t i, const char *p)
 static const char *take_sum(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
-    struct slice first = {NULL, 0};
-    int64_t sum = 0, value;
-    size_t count = 0;
-    do {
-        const char *q = format_value_number_end(p, r->end);
-        struct slice text = slice_of(p, (size_t)(q - p));
-        p = q;
-        if (text.len == 0 || slice_is(text, "-"))
-            continue;
-        if (decimal_parse(text, &value) != DECIMAL_OK || value < 0 || (sum += value) > EVENT_DECIMAL_MAX)
-            return refuse(r, op->reason, text.ptr);
-        first = text;
-        count++;
-    } while (format_value_skip_separator(&p, r->end));
-    if (count > 0 && op->field != FORMAT_NO_FIELD)
-        put_number(r, op->field, count == 1 ? first : format_value_print(r->run->memory, sum), sum);
+    struct format_sum sum;
+    if (!format_value_add_up(&p, r->end, &sum))
+        return refuse(r, op->reason, p);
+    if (sum.count > 0 && op->field != FORMAT_NO_FIELD)
+        put_number(r, op->field, sum.count == 1 ? sum.last : format_value_print(r->run->memory, sum.value),
+                   sum.value);
     return take_literal(r, i, p);
 }
 
@@ -378,9 +368,9 @@ static HOT const char *take_usual_literal(const struct reading *r, const struct 
     return LIKELY(((bytes ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
 }
 
-static HOT void put_unless_dash(struct reading *r, int f, const char *from, const char *to)
+static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)
 {
-    if (to - from != 1 || *from != '-')
+    if (to - from > 1 || (to - from == 1 && *from != '-'))
         put(r, f, from, to, false);
 }
 
@@ -393,7 +383,7 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
         return NULL;
     const char *next = take_usual_literal(r, op, q);
     if (LIKELY(next != NULL))
-        put_unless_dash(r, op->field, p, q);
+        put_if_present(r, op->field, p, q);
     return next;
 }
 
@@ -406,7 +396,7 @@ static HOT const char *take_usual_text(struct reading *r, const struct format_op
         return NULL;
     const char *next = q + 1 == r->end && op->literal_len == 1 ? q + 1 : take_usual_literal(r, op, q);
     if (LIKELY(next != NULL))
-        put_unless_dash(r, op->field, p, q);
+        put_if_present(r, op->field, p, q);
     return next;
 }
 
@@ -426,7 +416,9 @@ static HOT const char *take_usual_request(struct reading *r, const struct format
     put(r, FIELD_REQUEST, p, q, false);
     put(r, FIELD_METHOD, p, http.target - 1, false);
     put(r, FIELD_TARGET, http.target, http.target_end, false);
-    put(r, FIELD_PATH, http.target, question < http.target_end ? question : http.target_end, false);
+    question = question < http.target_end ? question : http.target_end;
+    struct slice path = clf_request_path_before(http.target, question);
+    put(r, FIELD_PATH, path.ptr, slice_end(path), false);
     if (http.target_end < q)
         put(r, FIELD_PROTOCOL, http.target_end + 1, q, false);
     return next;

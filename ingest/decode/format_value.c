@@ -67,6 +67,25 @@ bool format_value_parse(struct slice text, int scale, int64_t *value)
     return true;
 }
 
+bool format_value_add_up(const char **p, const char *end, struct format_sum *sum)
+{
+    *sum = (struct format_sum){0};
+    do {
+        int64_t value;
+        const char *q = format_value_number_end(*p, end);
+        struct slice text = slice_of(*p, (size_t)(q - *p));
+        if (text.len > 0 && !slice_is(text, "-")) {
+            if (decimal_parse(text, &value) != DECIMAL_OK || value < 0 ||
+                (sum->value += value) > EVENT_DECIMAL_MAX)
+                return false;
+            sum->last = text;
+            sum->count++;
+        }
+        *p = q;
+    } while (format_value_skip_separator(p, end));
+    return true;
+}
+
 bool format_value_skip_separator(const char **p, const char *end)
 {
     size_t len = end - *p >= 2 && memcmp(*p, ", ", 2) == 0    ? 2

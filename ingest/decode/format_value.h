@@ -1,11 +1,12 @@
-/* format_value.h - values of a compiled format that are not just bytes of the line: numbers in another unit,
- * lists, JSON's escapes. format_run.c calls it.
+/* format_value.h - values that are not just bytes of the line: numbers in another unit, lists, JSON's
+ * escapes. format_run.c calls it for those of a compiled format, chain_field.c for lists of numbers.
  *
  * Owner : what is written anew is in `memory`.
  */
 #pragma once
 
 #include "base/arena.h"
+#include "base/slice.h"
 
 #include <stdint.h>
 
@@ -26,5 +27,15 @@ const char *format_value_number_end(const char *p, const char *end);
 /* The number, in units of 1/EVENT_SCALE, of a text in units of `scale` such ones. False: it is none, or out
  * of range. */
 bool format_value_parse(struct slice text, int scale, int64_t *value);
+/* The numbers of a list. */
+struct format_sum {
+    int64_t value; /* in units of 1/EVENT_SCALE */
+    size_t count;
+    struct slice last;
+};
+
+/* Adds up a list of numbers, "0.120, 1.380 : 0.020", in which "-" and "" are none, and moves *p to its end.
+ * False: the element at *p is no number of 0 or more, or the sum is out of range. */
+bool format_value_add_up(const char **p, const char *end, struct format_sum *sum);
 /* Moves *p behind ", " or " : " between the elements of a list. False: neither is there. */
 bool format_value_skip_separator(const char **p, const char *end);

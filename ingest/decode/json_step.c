@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#define PLAIN_FIELDS (CHAIN_FIELD_TEXTS & ~((uint64_t)1 << FIELD_PATH))
+
 static const char *const default_times[JSON_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
 /* Appends "/name" to a pointer. */
@@ -35,14 +37,14 @@ static size_t add_member(struct json_step *js, const char *parent, const char *n
     return path;
 }
 
-/* Adds fields in the order of enum field, so that explicit fields override derived ones
- * (chain_field_put()). */
-static void add_fields(struct json_step *js, const struct decode *d, const char *parent, int first)
+/* Adds the fields of `built_in`, and own ones, in the order of enum field, so that explicit fields override
+ * derived ones (chain_field_put()). */
+static void add_fields(struct json_step *js, const struct decode *d, const char *parent, uint64_t built_in)
 {
     int count = field_count();
-    for (int i = first; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         enum field f = (enum field)i;
-        if (i >= FIELD_COUNT && decode_has_origin(d, f))
+        if (i < FIELD_COUNT ? (built_in >> f & 1) == 0 : decode_has_origin(d, f))
             continue;
         size_t path = add_member(js, parent, field_name(f));
         ASSERT(path == js->field_count && path < 64);
@@ -66,7 +68,7 @@ static void add_times(struct json_step *js, const struct decode *d)
 
 static void add_metric(struct json_step *js, const struct decode *d)
 {
-    add_fields(js, d, d->metric[METRIC_TAGS], FIELD_COUNT);
+    add_fields(js, d, d->metric[METRIC_TAGS], DECODE_TAG_FIELDS);
     js->name_path = add_member(js, NULL, d->metric[METRIC_NAME]);
     js->value_path = add_member(js, NULL, d->metric[METRIC_VALUE]);
     js->tags_path = add_member(js, NULL, d->metric[METRIC_TAGS]);
@@ -82,7 +84,7 @@ struct json_step *json_step_new(const struct decode *d, size_t step, unsigned de
     if (js->kind == STEP_JSON_STRING) {
         js->string_path = json_paths_add(js->paths, slice_text(d->steps[step].pointer));
     } else if (js->kind == STEP_JSON) {
-        add_fields(js, d, NULL, 0);
+        add_fields(js, d, NULL, ~(uint64_t)0);
         add_times(js, d);
     } else {
         ASSERT(js->kind == STEP_METRIC);
@@ -180,7 +182,7 @@ static bool take_fields(const struct json_step *js, struct arena *memory, struct
         size_t path = (size_t)__builtin_ctzll(bits);
         const struct json_value *v = &js->found.values[path];
         enum field f = js->fields[path];
-        if (LIKELY(v->type == JSON_PLAIN_STRING && v->text.len > 1 && ((CHAIN_FIELD_TEXTS >> f) & 1))) {
+        if (LIKELY(v->type == JSON_PLAIN_STRING && v->text.len > 1 && ((PLAIN_FIELDS >> f) & 1))) {
             chain_field_put_plain(ev, f, v->text);
             continue;
         }
@@ -205,7 +207,7 @@ static int take_time(struct json_step *js, struct arena *memory, struct event *e
     enum reject_reason reason = REJECT_TYPE;
     bool good = v->type == JSON_NUMBER ? timestamp_parse_number(v->text, &ev->at_ms, &reason)
                 : json_type_is_string(v->type)
-                    ? timestamp_parse_near(&js->minute, text_of(v, memory), &ev->at_ms, &reason)
+                    ? text_time_parse(&js->time, text_of(v, memory), &ev->at_ms, &reason)
                     : false;
     return good || refuse_value(js, v, reason, why) ? 1 : -1;
 }

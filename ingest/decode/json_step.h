@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/json.h"
+#include "ingest/decode/text_time.h"
 #include "ingest/record.h"
-#include "ingest/timestamp.h"
 
 #define JSON_TIMES_MAX 4
 
@@ -20,7 +20,7 @@ struct json_step {
     struct json_found found;
     enum field fields[FIELD_MAX]; /* fields that [json] and [metric] look for by themselves, by path */
     size_t field_count;           /* number of `fields`, below 64: their paths are the first ones */
-    struct timestamp_minute minute;
+    struct text_time time;
     size_t time_paths[JSON_TIMES_MAX];       /* the first path that has a value is the time */
     size_t time_count;                       /* 0: the time is the broker's */
     size_t string_path;                      /* a STEP_JSON_STRING's path */

@@ -1,12 +1,7 @@
 #include "ingest/decode/parts.h"
 
 #include "base/check.h"
-#include "ingest/decimal.h"
 #include "ingest/decode/chain_field.h"
-
-#define SLASHED_BYTES  19 /* "2000/10/10 13:55:36" */
-#define FRACTION_BYTES 24 /* "10/Oct/2000:13:55:36.123" */
-#define FRACTION_POINT 20
 
 static const char *const default_times[PARTS_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
@@ -36,49 +31,6 @@ static struct slice text_of(const struct parts *ps, unsigned slot, struct arena 
     return slice_of(out, ps->unescape(text, out));
 }
 
-/* Parses "[10/Oct/2000:13:55:36 -0700]". */
-static bool parse_clf(struct parts *ps, const char *p, int64_t *at_ms, enum reject_reason *reason)
-{
-    const char *at;
-    return clf_time_cached(ps->clf_minutes, p, at_ms) ||
-           clf_time_parse(ps->clf_minutes, p, p + CLF_TIME_BYTES, at_ms, reason, &at);
-}
-
-/* Parses "10/Oct/2000:13:55:36.123" (UTC). */
-static bool parse_fraction(struct parts *ps, struct slice text, int64_t *at_ms, enum reject_reason *reason)
-{
-    int64_t ms;
-    char copy[CLF_TIME_BYTES] = "[10/Oct/2000:13:55:36 +0000]";
-    memcpy(copy + 1, text.ptr, FRACTION_POINT);
-    *reason = REJECT_TIME;
-    if (!decimal_integer(slice_of(text.ptr + FRACTION_POINT + 1, 3), 999, &ms) ||
-        !parse_clf(ps, copy, at_ms, reason))
-        return false;
-    *at_ms += ms;
-    return true;
-}
-
-static bool parse_time(struct parts *ps, struct slice text, int64_t *at_ms, enum reject_reason *reason)
-{
-    char copy[CLF_TIME_BYTES];
-    if (text.len == CLF_TIME_BYTES && text.ptr[0] == '[')
-        return parse_clf(ps, text.ptr, at_ms, reason);
-    if (text.len == CLF_TIME_BYTES - 2 && text.ptr[2] == '/') {
-        copy[0] = '[';
-        memcpy(copy + 1, text.ptr, text.len);
-        copy[CLF_TIME_BYTES - 1] = ']';
-        return parse_clf(ps, copy, at_ms, reason);
-    }
-    if (text.len == FRACTION_BYTES && text.ptr[2] == '/' && text.ptr[FRACTION_POINT] == '.')
-        return parse_fraction(ps, text, at_ms, reason);
-    if (text.len == SLASHED_BYTES && text.ptr[4] == '/' && text.ptr[7] == '/') {
-        memcpy(copy, text.ptr, SLASHED_BYTES);
-        copy[4] = copy[7] = '-';
-        text.ptr = copy;
-    }
-    return timestamp_parse_near(&ps->minute, text, at_ms, reason);
-}
-
 static bool is_absent(struct slice text)
 {
     return text.len == 0 || (text.len == 1 && text.ptr[0] == '-');
@@ -92,7 +44,7 @@ static bool take_time(struct parts *ps, struct slice line, struct arena *memory,
         unsigned slot = ps->times[i];
         if ((ps->has[slot / 64] >> slot % 64 & 1) == 0 || is_absent(ps->texts[slot]))
             continue;
-        return LIKELY(parse_time(ps, text_of(ps, slot, memory), &ev->at_ms, &reason)) ||
+        return LIKELY(text_time_parse(&ps->time, text_of(ps, slot, memory), &ev->at_ms, &reason)) ||
                refuse(why, reason, line, ps->texts[slot].ptr);
     }
     return refuse(why, REJECT_MEMBER, line, line.ptr);

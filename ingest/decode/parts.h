@@ -4,8 +4,7 @@
  * Slots   : a part whose name is a field has the field's number as its slot; another part that may be the
  *           time has one of the slots behind.
  * Time    : the first of `times` that has a text; "" and "-" are none. It is a time of
- *           timestamp.h, or 10/Oct/2000:13:55:36 -0700, in brackets or not, or 10/Oct/2000:13:55:36.123 or
- *           2000/10/10 13:55:36 (both UTC).
+ *           text_time.h.
  * Fields  : as chain_field.h puts them. If a line has a part twice, the last counts.
  * Owner   : texts are slices of the line, or of the arena where an escape was undone.
  * Columns : columns of rejects count from the first byte of the line, from 1.
@@ -13,9 +12,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "ingest/decode/clf_time.h"
+#include "ingest/decode/text_time.h"
 #include "ingest/event.h"
-#include "ingest/timestamp.h"
 
 #define PARTS_TIMES_MAX 4
 #define PARTS_TIME      FIELD_MAX /* the slot of the first time */
@@ -32,8 +30,7 @@ struct parts {
     parts_unescape_fn *unescape;     /* NULL: no text has escapes */
     unsigned times[PARTS_TIMES_MAX]; /* slots of parts that may be the time, the first one first */
     size_t time_count;               /* number of `times`; 0: the caller knows the time */
-    struct timestamp_minute minute;
-    struct clf_minute clf_minutes[2];
+    struct text_time time;
 };
 
 /* The names of parts that may be the time, the first one first: the name of the JSON pointer `pointer`, or

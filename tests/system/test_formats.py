@@ -70,7 +70,9 @@ def split_request(request):
         target, protocol = rest, b""
         if not target.startswith(b"/"):
             return b"", b"", b"", b""
-    return method, target, target.partition(b"?")[0], protocol
+    path = target.partition(b"?")[0]
+    absolute = re.fullmatch(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/]*(/.*)?", path, re.DOTALL)
+    return method, target, (absolute[1] or b"/") if absolute else path, protocol
 
 
 def unescape_apache(text):

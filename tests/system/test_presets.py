@@ -65,7 +65,7 @@ EXAMPLES = {
          '{"User-Agent":["curl/7.82.0"],"Accept":["*/*"]},"tls":{"resumed":false}},"bytes_read":0,"user_id":"","duration":0.000929675,'
          '"size":10900,"status":200,"resp_headers":{"Server":["Caddy"]}}',
          {"host": "127.0.0.1", "protocol": "HTTP/2.0", "method": "GET", "vhost": "localhost", "target": "/a?b", "path": "/a",
-          "agent": "curl/7.82.0", "bytes_received": "0", "user": "", "duration": "0.000929675", "bytes": "10900", "status": "200"})],
+          "agent": "curl/7.82.0", "bytes_received": "0", "duration": "0.000929675", "bytes": "10900", "status": "200"})],
 }
 
 CONFIG = """

@@ -282,14 +282,18 @@ static void make_time(struct made *m)
     text_printf(&m->line, " %c%02d%02d]", zone < 0 ? '-' : '+', abs(zone) / 60, abs(zone) % 60);
 }
 
-static void make_target(struct made *m)
+/* An absolute address needs a protocol behind it. */
+static void make_target(struct made *m, bool may_be_address)
 {
     size_t from = m->line.len;
+    if (may_be_address && random_below(4) == 0)
+        text_puts(&m->line, random_below(2) == 0 ? "http://a.example:80" : "s+1://[::1]");
+    size_t path = m->line.len;
     text_putc(&m->line, '/');
     add_quotable(m, 60);
     put_made(m, FIELD_TARGET, from);
-    put_made(m, FIELD_PATH, from);
-    const char *target = m->line.ptr + from, *question = strchr(target, '?');
+    put_made(m, FIELD_PATH, path);
+    const char *target = m->line.ptr + path, *question = strchr(target, '?');
     if (question != NULL) {
         m->ev.field[FIELD_PATH].len = (size_t)(question - target);
         m->ev.odd &= ~(1u << FIELD_PATH);
@@ -301,12 +305,12 @@ static void make_request(struct made *m)
 {
     text_puts(&m->line, " \"");
     size_t from = m->line.len;
+    bool has_protocol = random_below(4) != 0;
     switch (random_below(8)) {
     case 0:
         text_putc(&m->line, '-');
         break;
-    case 1:
-        put_made(m, FIELD_REQUEST, from);
+    case 1: /* an empty request is absent, too */
         break;
     case 2:
         text_puts(&m->line, "\\x16\\x03");
@@ -317,8 +321,8 @@ static void make_request(struct made *m)
         text_puts(&m->line, random_below(2) == 0 ? "GET" : random_below(2) == 0 ? "M-SEARCH" : "x");
         put_made(m, FIELD_METHOD, from);
         text_putc(&m->line, ' ');
-        make_target(m);
-        if (random_below(4) != 0) {
+        make_target(m, has_protocol);
+        if (has_protocol) {
             size_t space = m->line.len;
             text_puts(&m->line, random_below(4) != 0 ? " HTTP/1.1" : " HTTP/3");
             put_made(m, FIELD_PROTOCOL, space + 1);
@@ -350,11 +354,12 @@ static void make_quoted(struct made *m, enum field f)
     add_quotable(m, 150);
     if (m->line.len == from + 1 && m->line.ptr[from] == '-')
         text_putc(&m->line, '-');
-    if (random_below(4) != 0) {
-        put_made(m, f, from);
-    } else {
+    if (random_below(4) == 0) {
         m->line.len = from;
-        text_putc(&m->line, '-');
+        if (random_below(2) == 0)
+            text_putc(&m->line, '-');
+    } else if (m->line.len > from) {
+        put_made(m, f, from);
     }
     text_putc(&m->line, '"');
 }

@@ -30,7 +30,7 @@ static const struct {
     {CLF_AUTO, "10.0.0.1 - - ", "\"GET /a?b HTTP/1.1\" 200 2326 \"-\" \"Mozilla/5.0 (X11; Linux)\""},
     {CLF_COMBINED, "1.1.1.1 - - ", "\"GET / HTTP/1.1\" 404 1 \"-\" \"-\""},
     {CLF_AUTO, "2001:db8::1 - - ", "\"HEAD /a HTTP/1.0\" 304 - \"http://a.example/?q=b\" \"curl/8.5.0\"\r"},
-    {CLF_COMBINED, "2001:db8::7:1 - frank ", "\"POST /a/b?c?d HTTP/2.0\" 200 12345678 \"\" \"\""},
+    {CLF_COMBINED, "2001:db8::7:1 - frank ", "\"POST /a/b?c?d HTTP/2.0\" 200 12345678 \"x\" \"-\""},
     {CLF_VHOST_COMBINED, "a.example:443 10.0.0.1 - - ", "\"GET /a HTTP/1.1\" 200 0 \"-\" \"curl/8.5.0\""},
     {CLF_AUTO, "a.example:80 2001:db8:1:2:3:4:5:6 - - ", "\"GET /?a=?b HTTP/1.1\" 999 10 \"x\" \"y\""},
     {CLF_AUTO, "host-with-a-long-name-10-0-0-1.pool.example.org - - ",

@@ -107,7 +107,7 @@ static void test_format_apache_directives_become_fields(void **state)
         {A, "%{X-Forwarded-For}i %l %u %t %>s", "- - - " T " 200", AT " status=200"},
         {A, "%h %l %u %t", "h - \"\" " T, AT " host=h"},
         {A, "\"%u\" %t", "\"\"\"\" " T, AT},
-        {A, "\"%u\" %t", "\"\" " T, AT " user="},
+        {A, "\"%u\" %t", "\"\" " T, AT},
         {A, "%t %p %{local}p %p", T " 80 8080 80", AT " port=80 local_port=8080(8080000000)"},
         {A, "%t %T %D", T " 1 1234567", AT " duration=1.234567(1234567)"},
         {A, "%t %T", T " 17", AT " duration=17(17000000)"},

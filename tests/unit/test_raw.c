@@ -155,7 +155,7 @@ static void test_fields_are_those_of_the_source(void **state)
     finish(&values, "metric", (const char *const[]){NULL}, true);
     assert_true(raw_has_field(&all, FIELD_PATH) && !raw_has_field(&all, FIELD_AGENT));
     assert_true(raw_has_field(&objects, FIELD_PATH) && raw_has_field(&objects, FIELD_HOST));
-    assert_true(raw_has_field(&values, RAW_TIME) && !raw_has_field(&values, FIELD_PATH));
+    assert_true(raw_has_field(&values, RAW_TIME) && !raw_has_field(&values, FIELD_STATUS));
     finish(&strange, "common", (const char *const[]){"host", "nonsense", NULL}, false);
     finish(&timeless, "common", (const char *const[]){"host", NULL}, false);
     finish(&metrics, "metric", (const char *const[]){"name", "user_agent", NULL}, true);
