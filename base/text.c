@@ -122,6 +122,20 @@ void text_csv(struct text *t, struct slice s)
     text_putc(t, '"');
 }
 
+void text_csv_cell(struct text *t, struct slice s)
+{
+    struct text cell = {0};
+    bool is_formula = s.len > 0 && s.ptr[0] != '\0' && strchr("=+-@\t\r", s.ptr[0]) != NULL;
+    if (!is_formula || slice_is(s, "-")) {
+        text_csv(t, s);
+        return;
+    }
+    text_putc(&cell, '\'');
+    text_add(&cell, s.ptr, s.len);
+    text_csv(t, text_slice(&cell));
+    text_fini(&cell);
+}
+
 static bool is_unreserved(unsigned char c)
 {
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' || c == '_' ||

@@ -24,6 +24,9 @@ void text_printf(struct text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_json(struct text *t, struct slice s);
 /* Adds `s` as a CSV field, quoted only if RFC 4180 requires it. */
 void text_csv(struct text *t, struct slice s);
+/* Adds `s` as a CSV field that a spreadsheet takes for a text: a single quote precedes it if it begins as a
+ * formula does (OWASP, "CSV Injection"). A lone "-" is none. */
+void text_csv_cell(struct text *t, struct slice s);
 /* Adds `s` for a terminal: bytes that are not UTF-8, control characters, and invisible characters that turn
  * or hide the text around them become \xHH. */
 void text_show(struct text *t, struct slice s);

@@ -59,7 +59,7 @@ struct slice answer_dimension(const struct answer *a, size_t row, size_t dimensi
     return text;
 }
 
-static size_t write_csv(const struct answer *a, size_t bytes_max, struct text *out)
+static size_t write_csv(const struct answer *a, bool is_raw, size_t bytes_max, struct text *out)
 {
     char iso[ZONE_ISO_BYTES], number[NUMBER_BYTES];
     size_t dimensions = a->report->dimension_count;
@@ -75,7 +75,7 @@ static size_t write_csv(const struct answer *a, size_t bytes_max, struct text *o
         for (size_t d = 0; a->of_series && d < dimensions; d++) {
             if (d > 0)
                 text_putc(out, ',');
-            text_csv(out, answer_dimension(a, row, d));
+            (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
         }
         if (!a->of_series)
             text_puts(out, zone_iso(a->zone, answer_time(a, row), iso));
@@ -157,7 +157,8 @@ size_t answer_write(const struct answer *a, enum query_format format, bool bars,
     case QUERY_TABLE:
         return answer_table(a, bars, bytes_max, out);
     case QUERY_CSV:
-        return write_csv(a, bytes_max, out);
+    case QUERY_CSV_RAW:
+        return write_csv(a, format == QUERY_CSV_RAW, bytes_max, out);
     default:
         ASSERT(format == QUERY_JSON);
         return write_json(a, bytes_max, out);

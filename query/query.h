@@ -22,7 +22,8 @@
 #include "query/step.h"
 #include "store/reader.h"
 
-enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_JSON };
+/* QUERY_CSV is safe to open in a spreadsheet (text_csv_cell()), QUERY_CSV_RAW has the names as they are. */
+enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_CSV_RAW, QUERY_JSON };
 
 /* `query.*` of the configuration. */
 struct query_limits {

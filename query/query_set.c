@@ -129,7 +129,7 @@ static bool set_top(struct query *q, struct slice value, struct err *e)
 
 static bool set_format(struct query *q, struct slice value, struct err *e)
 {
-    static const char *const names[] = {"table", "csv", "json", NULL};
+    static const char *const names[] = {"table", "csv", "csv-raw", "json", NULL};
     for (int i = 0; names[i] != NULL; i++) {
         if (slice_is(value, names[i])) {
             q->format = (enum query_format)i;

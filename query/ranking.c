@@ -31,8 +31,8 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
         i++;
     if (names[i] == NULL)
         return unknown_name(e, "parameter", name, names);
-    if (slice_is(name, "format") && !slice_is(value, "json") && !slice_is(value, "csv"))
-        return unknown_name(e, "format", value, (const char *const[]){"json", "csv", NULL});
+    if (slice_is(name, "format") && slice_is(value, "table"))
+        return unknown_name(e, "format", value, (const char *const[]){"json", "csv", "csv-raw", NULL});
     return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }
 
@@ -168,13 +168,14 @@ static void write_share(const struct ranking *r, size_t row, const char *absent,
 
 static void write_csv(const struct ranking *r, struct text *out)
 {
+    bool is_raw = r->bound.query->format == QUERY_CSV_RAW;
     const struct answer *a = &r->bound.answer;
     for (size_t d = 0; d < a->report->dimension_count; d++)
         text_printf(out, "%s,", a->report->dimensions[d].name);
     text_puts(out, "value,share,before\n");
     for (size_t row = 0; row < a->row_count; row++) {
         for (size_t d = 0; d < a->report->dimension_count; d++) {
-            text_csv(out, answer_dimension(a, row, d));
+            (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
             text_putc(out, ',');
         }
         write_value(r, &a->columns[row * a->column_count], "", out);
@@ -260,7 +261,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     top_init(&r.before, a);
     bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && rank(&r, e);
     if (good) {
-        if (q->format == QUERY_CSV)
+        if (q->format == QUERY_CSV || q->format == QUERY_CSV_RAW)
             write_csv(&r, out);
         else
             write_json(&r, out);

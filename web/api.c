@@ -6,10 +6,11 @@
 #include "stats/metrics.h"
 
 #define TYPE_JSON "application/json"
+#define TYPE_CSV  "text/csv; charset=utf-8"
 #define TYPE_TEXT "text/plain; charset=utf-8"
 
 static const char *const type_of_format[] = {
-    [QUERY_TABLE] = TYPE_TEXT, [QUERY_CSV] = "text/csv; charset=utf-8", [QUERY_JSON] = TYPE_JSON};
+    [QUERY_TABLE] = TYPE_TEXT, [QUERY_CSV] = TYPE_CSV, [QUERY_CSV_RAW] = TYPE_CSV, [QUERY_JSON] = TYPE_JSON};
 
 void api_error(struct reply *rp, unsigned code, struct slice text)
 {

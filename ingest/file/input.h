@@ -8,8 +8,9 @@
  * Pipes    : after input_wait(), input_read() does not block, so a live source can seal its batches by time.
  *            This does not hold for a compressed pipe, on which a wait always returns at once.
  * Never    : mmap: a file that is truncated while it is read must not kill the daemon.
- * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR; EX_DATAERR: damaged or cut-off
- *            compressed data, returned only after every byte before the damage was delivered.
+ * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR; EX_DATAERR: a tar or zip
+ *            archive; or damaged or cut-off compressed data, returned only after every byte before the damage
+ *            was delivered.
  * Threads  : one at a time.
  */
 #pragma once

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FILE_MODE 0640 /* of new files; SQLite gives its own beside the store the same */
+
 #define LOCK_MS 2000
 
 static struct {
@@ -85,7 +87,11 @@ static bool lock_patiently(int fd)
 static bool lock_name(struct sqlite_store *st, struct err *e)
 {
     char path[SQLITE_PATH_BYTES];
-    st->lock_fd = open(sqlite_beside(st, "-lock", path), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    st->lock_fd =
+        open(sqlite_beside(st, "-lock", path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+    if (st->lock_fd < 0 && errno == ELOOP)
+        return err_set(e, EX_NOPERM, "%s is a symbolic link, through which tallyd does not write: remove it",
+                       path);
     if (st->lock_fd < 0)
         return err_set(e, errno == EACCES || errno == EROFS ? EX_NOPERM : EX_CANTCREAT,
                        "cannot create %s: %s; the store's directory must be writable", path, strerror(errno));
@@ -127,7 +133,7 @@ bool sqlite_check_names(const struct sqlite_store *st, const struct stat *status
 static bool lock_file(struct sqlite_store *st, struct err *e)
 {
     struct stat status;
-    st->file_fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    st->file_fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (st->file_fd < 0 || fstat(st->file_fd, &status) != 0) /* SQLite reports the reason */
         return true;
     if (!is_remote(st->file_fd) && !lock_patiently(st->file_fd))
@@ -143,7 +149,7 @@ bool sqlite_take_lock(struct sqlite_store *st, struct err *e)
 {
     struct stat status;
     if (stat(st->path, &status) != 0 && errno == ENOENT) { /* like SQLite, follow a link that dangles */
-        int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        int fd = open(st->path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
         if (fd >= 0)
             close(fd);
     }

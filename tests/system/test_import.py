@@ -11,8 +11,10 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import tarfile
 import time
 import unittest
+import zipfile
 
 from harness import (DAY, EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_IOERR, EX_NOINPUT, EX_NOPERM, EX_OK, EX_TEMPFAIL,
                      EX_USAGE, NOBODY, ROOT, TIMEOUT_S, Case, command, other_day, recount, traffic)
@@ -367,6 +369,24 @@ class Troubles(Case):
         self.tallyd("import", self.write("a.gz", bytes(packed)), status=EX_DATAERR)
         self.assertIn("a.gz", self.err)
 
+    def test_archive_is_named_and_nothing_of_it_is_counted(self):
+        """The header would hide the first line in a reject. The daemon reads by the same functions."""
+        log = b"".join(PLAIN % (b"29/Feb/2016:10:00:01 +0000", b"GET / HTTP/1.1", b"1") + TAIL + b"\n" for _ in range(9))
+        self.write("a.log", log)
+        for how in "w:", "w:gz", "w:xz":
+            for form in tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT:
+                with tarfile.open(self.path("a.tar"), how, format=form) as archive:
+                    archive.add(self.path("a.log"), "a.log")
+                self.tallyd("import", "a.tar", status=EX_DATAERR)
+                self.assertIn("is a tar archive, expected a log", self.err)
+        with zipfile.ZipFile(self.path("a.zip"), "w") as archive:
+            archive.write(self.path("a.log"), "a.log")
+        self.tallyd("import", "a.zip", status=EX_DATAERR)
+        self.assertIn("is a zip archive", self.err)
+        self.tallyd("import", "-", input=self.read("a.zip"), status=EX_DATAERR)
+        self.assertIn("is a zip archive", self.err)
+        self.assertIn("parsed 9", self.tallyd("import", "a.log"))
+
     def test_two_copies_are_one_source_to_a_dry_run(self):
         log = self.write("a.log", traffic(1000))
         self.assertIn("nothing new", self.tallyd("import", "--dry-run", log, self.write("a.log.gz", gzip.compress(self.read("a.log")))))
@@ -422,6 +442,17 @@ class Troubles(Case):
         self.assertIn("another tallyd", self.err)
         first.communicate(timeout=30)
         self.assertEqual(0, first.returncode)
+
+    def test_lock_is_not_written_through_a_link(self):
+        self.write("a.log", traffic(10))
+        self.write("precious", b"do not overwrite")
+        os.symlink(self.path("precious"), self.path("tallyd.db-lock"))
+        self.tallyd("import", "a.log", status=EX_NOPERM)
+        self.assertIn("is a symbolic link", self.err)
+        self.assertEqual(b"do not overwrite", self.read("precious"))
+        os.unlink(self.path("tallyd.db-lock"))
+        self.tallyd("import", "a.log")
+        self.assertEqual([0o640] * 2, [os.stat(self.path("tallyd.db" + end)).st_mode & 0o777 for end in ("", "-lock")])
 
     def test_a_link_to_no_store_yet_is_the_store(self):
         os.makedirs(self.path("elsewhere"))

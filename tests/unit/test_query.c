@@ -267,7 +267,7 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     asking_refused(&query, *state, PARAMETERS("report=pages", "step=second"), EX_USAGE,
                    "step: report pages has no seconds, as one of `layout: minute` has");
     asking_refused(&query, *state, PARAMETERS("report=pages", "format=xml"), EX_USAGE,
-                   "there are table, csv, json");
+                   "there are table, csv, csv-raw, json");
     asking_refused(&query, *state, PARAMETERS("report=pages", "form=csv"), EX_USAGE,
                    "unknown parameter \"form\"");
     asking_refused(&query, *state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");

@@ -104,6 +104,22 @@ static void test_csv_fields(void **state)
     check_quotes(text_csv, cases, COUNT_OF(cases));
 }
 
+static void test_csv_cells_are_no_formulas(void **state)
+{
+    static const struct quoted cases[] = {
+        {{"", 0}, ""},
+        {{"/a", 2}, "/a"},
+        {{"-", 1}, "-"},
+        {{"-1", 2}, "'-1"},
+        {{"=cmd|' /C calc'!A0", 18}, "'=cmd|' /C calc'!A0"},
+        {{"+1,2", 4}, "\"'+1,2\""},
+        {{"@a", 2}, "'@a"},
+        {{"\t=1", 3}, "'\t=1"},
+    };
+    (void)state;
+    check_quotes(text_csv_cell, cases, COUNT_OF(cases));
+}
+
 static void test_shown_texts_do_nothing_to_a_terminal(void **state)
 {
     static const struct quoted cases[] = {
@@ -203,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_long_texts_are_whole),
         cmocka_unit_test(test_json_strings),
         cmocka_unit_test(test_csv_fields),
+        cmocka_unit_test(test_csv_cells_are_no_formulas),
         cmocka_unit_test(test_shown_texts_do_nothing_to_a_terminal),
         cmocka_unit_test(test_percent_encoding),
         cmocka_unit_test(test_any_bytes_read_back_from_json),
