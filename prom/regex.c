@@ -3,8 +3,10 @@
 #include "base/library.h"
 #include "base/mem.h"
 #include "base/suggest.h"
+#include "prom/regex_syntax.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <inttypes.h>
 #include <pcre2.h>
 #include <stdlib.h>
 
@@ -25,7 +27,9 @@ static struct library libpcre2 = {"libpcre2-8.so.0", "libpcre2-8-0", symbols, CO
 #define OPTIONS                                                                             \
     (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
      PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
-#define MESSAGE_BYTES 160
+#define MESSAGE_BYTES    160
+/* The shortest item of a class, as `\pN`; a member that is a single byte costs nothing more. */
+#define CLASS_ITEM_BYTES 3
 /* PCRE2 does not report how many steps it took: a match gets a low limit first, and is retried with more. */
 static const uint32_t tries[] = {160, 800, 4000, REGEX_STEPS_MAX};
 
@@ -33,6 +37,7 @@ struct regex {
     pcre2_code_8 *code;
     pcre2_match_context_8 *context;
     pcre2_match_data_8 *data;
+    size_t step_cost;                 /* most looks at one character within one step */
     char quoted[SUGGEST_QUOTE_BYTES]; /* the pattern */
 };
 
@@ -41,15 +46,17 @@ struct regex *regex_new(struct slice pattern, struct err *e)
     int error;
     size_t at;
     PCRE2_UCHAR8 message[MESSAGE_BYTES] = {0};
-    if (!library_load(&libpcre2, e))
+    struct regex_shape shape;
+    if (!regex_syntax_check(pattern, &shape, e) || !library_load(&libpcre2, e))
         return NULL;
     struct regex *r = xcalloc(1, sizeof *r);
+    r->step_cost = 1 + shape.class_bytes / CLASS_ITEM_BYTES;
     suggest_quote(pattern, r->quoted);
     r->code = lib.pcre2_compile_8((PCRE2_SPTR8)(pattern.len > 0 ? pattern.ptr : ""), pattern.len, OPTIONS,
                                   &error, &at, NULL);
     if (r->code == NULL) {
         lib.pcre2_get_error_message_8(error, message, sizeof message);
-        err_set(e, EX_USAGE, "found %s, expected a regular expression: at byte %zu, %s", r->quoted, at + 1,
+        err_set(e, EX_PROTOCOL, "found %s, expected a regular expression: at byte %zu, %s", r->quoted, at + 1,
                 (const char *)message);
         regex_free(r);
         return NULL;
@@ -75,20 +82,30 @@ void regex_free(struct regex *r)
     free(r);
 }
 
+/* One step may look at each character of the text, as `[…]*` does. */
+static uint32_t steps_max(const struct regex *r, size_t text_len)
+{
+    size_t most = REGEX_LOOKS_MAX / ((text_len + 1) * r->step_cost) + 1;
+    return most < REGEX_STEPS_MAX ? (uint32_t)most : REGEX_STEPS_MAX;
+}
+
 bool regex_matches(const struct regex *r, struct slice text, struct budget *b, bool *matches, struct err *e)
 {
+    const uint32_t most = steps_max(r, text.len);
+    uint32_t steps = 0;
     int found = PCRE2_ERROR_MATCHLIMIT;
-    for (size_t i = 0; found == PCRE2_ERROR_MATCHLIMIT && i < COUNT_OF(tries); i++) {
-        if (!budget_take(b, BUDGET_REGEX_STEPS, tries[i], e))
+    for (size_t i = 0; found == PCRE2_ERROR_MATCHLIMIT && steps < most; i++) {
+        steps = tries[i] < most ? tries[i] : most;
+        if (!budget_take(b, BUDGET_REGEX_STEPS, steps, e))
             return false;
-        lib.pcre2_set_match_limit_8(r->context, tries[i]);
+        lib.pcre2_set_match_limit_8(r->context, steps);
         found = lib.pcre2_match_8(r->code, (PCRE2_SPTR8)(text.len > 0 ? text.ptr : ""), text.len, 0, 0,
                                   r->data, r->context);
     }
     *matches = found >= 0;
     return found >= 0 || found == PCRE2_ERROR_NOMATCH ||
            err_set(e, EX_USAGE,
-                   "the regular expression %s takes more than %d steps or %d MiB for one text: write a "
-                   "simpler one",
-                   r->quoted, REGEX_STEPS_MAX, REGEX_KIB_MAX / 1024);
+                   "the regular expression %s takes more than %" PRIu32
+                   " steps or %d MiB for a text of %zu bytes: write a simpler one",
+                   r->quoted, most, REGEX_KIB_MAX / 1024, text.len);
 }

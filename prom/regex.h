@@ -1,12 +1,14 @@
 /* regex.h - the regular expressions of =~ and !~, by PCRE2; as in Prometheus they are anchored at both ends.
  * Used by select.c.
  *
- * Syntax  : Perl's, which has nearly all of RE2's. `\pN`, `(?i)`, `(?P<name>…)` mean the same; `\z` is the
- *           end; RE2's `\C` is refused. Features that RE2 lacks (backreferences, look-ahead) work.
- * Limits  : REGEX_STEPS_MAX steps for one text, since backtracking may take exponentially many; REGEX_KIB_MAX
- *           of memory. Each attempt takes its step limit from the budget: 160, then five times as many.
- * Errors  : EX_USAGE: the pattern is invalid, or a text exceeds the limits; EX_UNAVAILABLE: the budget is
- *           spent; EX_OSFILE: PCRE2 is not installed; EX_OSERR: no memory.
+ * Syntax  : RE2's, as PCRE2 understands it; what RE2 lacks is refused (regex_syntax.h), and so is `\C`. `\z`
+ *           is the end.
+ * Limits  : for one text REGEX_STEPS_MAX steps, since backtracking may take exponentially many; fewer if
+ *           steps × bytes of the text × items of the longest class would pass REGEX_LOOKS_MAX, some tens of
+ *           ms. REGEX_KIB_MAX of memory. Each attempt takes its step limit from the budget: 160, then five
+ *           times as many.
+ * Errors  : EX_PROTOCOL: the pattern is invalid. EX_USAGE: a text exceeds the limits; EX_UNAVAILABLE: the
+ *           budget is spent; EX_OSFILE: PCRE2 is not installed; EX_OSERR: no memory.
  * Threads : one at a time.
  */
 #pragma once
@@ -15,6 +17,7 @@
 #include "prom/budget.h"
 
 #define REGEX_STEPS_MAX 20000
+#define REGEX_LOOKS_MAX 10000000
 #define REGEX_KIB_MAX   16384
 
 struct regex;

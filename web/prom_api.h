@@ -7,8 +7,9 @@
  *   /prometheus/-/healthy, /-/ready                                                      as /healthz, /readyz
  *
  * Answers : {"status":"success","data":…}
- * Errors  : {"status":"error","errorType":"…","error":"…"}: 400 bad_data: a parameter is wrong; 422
- *           execution: the expression is wrong, or a limit is exceeded; 503 unavailable; 500 internal.
+ * Errors  : {"status":"error","errorType":"…","error":"…"}: 400 bad_data: a parameter or a regular
+ *           expression is wrong; 422 execution: the expression is wrong, or a limit is exceeded; 503
+ *           unavailable; 500 internal.
  * Source  : https://prometheus.io/docs/prometheus/latest/querying/api/
  * Threads : any.
  */

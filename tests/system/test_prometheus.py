@@ -141,6 +141,8 @@ class Prometheus(DaemonCase):
                 (400, "bad_data", "query_range", {"query": "1", "start": 1, "end": 2, "step": 0}),
                 (400, "bad_data", "query_range", {"query": "1", "start": 2, "end": 1, "step": 1}),
                 (400, "bad_data", "series", {}), (400, "bad_data", "labels", {"limit": "x"}),
+                (400, "bad_data", "query", {"query": 'site:hits{a=~"("}'}),
+                (400, "bad_data", "query", {"query": 'site:hits{a=~"(?=a)"}'}),
                 (422, "execution", "query", {"query": "sum("}), (422, "execution", "series", {"match[]": "sum(a)"}),
                 (422, "execution", "query", {"query": "histogram_quantile(0.9, a)"}),
                 (422, "execution", "query_range", {"query": "1", "start": 0, "end": 20000, "step": 1})):

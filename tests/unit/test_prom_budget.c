@@ -180,11 +180,43 @@ static void test_a_regular_expression_may_not_take_all_memory(void **state)
     budget_init(&b, 1000);
     assert_false(regex_matches(r, text_slice(&text), &b, &matches, &e));
     assert_int_equal(e.code, EX_USAGE);
-    assert_non_null(strstr(e.text, "or 16 MiB for one text"));
+    assert_non_null(strstr(e.text, "or 16 MiB for a text of 4000 bytes"));
     assert_true(b.left[BUDGET_REGEX_STEPS] > b.max[BUDGET_REGEX_STEPS] - REGEX_STEPS_MAX);
     regex_free(r);
     text_fini(&pattern);
     text_fini(&text);
+}
+
+/* One step may read the whole text by a long class, so it may take fewer steps. */
+static void test_a_step_over_many_bytes_costs_more(void **state)
+{
+    static const struct {
+        size_t items, bytes, steps;
+    } cases[] = {{0, 10, REGEX_STEPS_MAX}, {0, 5000, REGEX_LOOKS_MAX / (5001 * 2) + 1}, {600, 500, 34}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct text pattern = {0}, text = {0};
+        struct budget b;
+        struct err e = {0};
+        bool matches;
+        char complaint[64];
+        text_puts(&pattern, "(?:[^/");
+        for (size_t item = 0; item < cases[i].items; item++)
+            text_puts(&pattern, "\\pM");
+        text_puts(&pattern, "]*.?)*[xy]");
+        for (size_t at = 0; at < cases[i].bytes; at++)
+            text_putc(&text, 'a');
+        struct regex *r = regex_new(text_slice(&pattern), &e);
+        assert_non_null(r);
+        budget_init(&b, 1000);
+        assert_false(regex_matches(r, text_slice(&text), &b, &matches, &e));
+        snprintf(complaint, sizeof complaint, "takes more than %zu steps", cases[i].steps);
+        if (strstr(e.text, complaint) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", complaint, e.text);
+        regex_free(r);
+        text_fini(&pattern);
+        text_fini(&text);
+    }
 }
 
 static void test_what_is_worked_out_is_limited_too(void **state)
@@ -212,6 +244,7 @@ int main(void)
         TEST(test_names_are_looked_up_for_what_needs_them_only),
         TEST(test_lists_take_from_a_budget),
         cmocka_unit_test(test_a_regular_expression_may_not_take_all_memory),
+        cmocka_unit_test(test_a_step_over_many_bytes_costs_more),
         cmocka_unit_test(test_what_is_worked_out_is_limited_too),
     };
     int failed = 0;

@@ -205,7 +205,7 @@ static void test_steps_of_a_range_tile_it(void **state)
 
 static void test_questions_that_cannot_be_answered(void **state)
 {
-    check_refused(*state, "pages:hits{path=~\"(\"}", 0, EX_USAGE, "expected a regular expression");
+    check_refused(*state, "pages:hits{path=~\"(\"}", 0, EX_PROTOCOL, "expected a regular expression");
     check_refused(*state, "{path=~\".*\"}", 0, EX_USAGE, "does not take the empty text");
     check_refused(*state, "{__name__=~\".+\",path=\"/a\"} + 1", 0, EX_USAGE, "two series of the same labels");
     check_refused(*state, "pages:hits / on () pages:hits", 0, EX_USAGE, "two series of the right side");
@@ -216,6 +216,57 @@ static void test_questions_that_cannot_be_answered(void **state)
     check_refused(*state, "1", MINUTE_MS, EX_UNAVAILABLE, "121 steps, more than 100");
     check_refused(*state, "min_over_time(pages:hits[1y])", 0, EX_UNAVAILABLE, "200000 minutes one by one");
     check_refused(*state, "pages:hits{path=~\"/(a+)+[xy]\"}", 0, EX_USAGE, "takes more than");
+}
+
+/* Look-around and its like are refused, also where they are written in disguise; what looks alike is not. */
+static void test_regular_expressions_are_those_of_re2(void **state)
+{
+    static const char *const refused[] = {"(?:(?=[^\\\\pM]*+).)*",
+                                          "(?=a)",
+                                          "(?!a)",
+                                          "(?<=a)",
+                                          "(?<!a)",
+                                          "(a)\\\\1",
+                                          "(?P<n>a)(?P=n)",
+                                          "(?>a)",
+                                          "(?R)",
+                                          "(?1)",
+                                          "(?(1)a)",
+                                          "(*ACCEPT)",
+                                          "a*+",
+                                          "a?+",
+                                          "a++",
+                                          "a{2}+",
+                                          "a{2,}+",
+                                          "[a]*+",
+                                          "\\\\x{41}*+",
+                                          "\\\\k<n>",
+                                          "\\\\g1",
+                                          "\\\\K",
+                                          "\\\\X",
+                                          "\\\\R",
+                                          "(?x)a",
+                                          "(?#c)",
+                                          "(?|a)",
+                                          "a{1001}",
+                                          "a{1,1001}",
+                                          "(a{0,1000})++",
+                                          "[]\\\\]]*+",
+                                          "\\\\Qa\\\\E*+"};
+    static const char *const answered[] = {
+        "(?i)/A",        "(?i:/)a",  "(?-s:/)a",  "(?P<n>/a)",    "(?<n>/a)",     "/a*?",
+        "/a+?",          "/a{1}?",   "/a{1,}",    "/\\\\x{61}+",  "/\\\\pL+",     "/\\\\p{Ll}+",
+        "/[[:alpha:]]+", "/[]a*+]+", "/[(?=a]+",  "/[\\\\]a]+",   "\\\\Q/a\\\\E", "/a\\\\Q*+\\\\E|/a",
+        "/[^*+(?!]",     "/a|b{+",   "/a|b{,2}+", "\\\\A/a\\\\z", "/\\\\w"};
+    char expression[128];
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        snprintf(expression, sizeof expression, "pages:hits{path=~\"%s\"}", refused[i]);
+        check_refused(*state, expression, 0, EX_PROTOCOL, "expected a regular expression of RE2");
+    }
+    for (size_t i = 0; i < COUNT_OF(answered); i++) {
+        snprintf(expression, sizeof expression, "pages:hits{path=~\"%s\"}", answered[i]);
+        check(*state, expression, "[" NAMED("/a", "2") "]");
+    }
 }
 
 static void test_numbers_are_the_shortest_that_read_back(void **state)
@@ -286,6 +337,7 @@ int main(void)
         TEST(test_operators),
         TEST(test_steps_of_a_range_tile_it),
         TEST(test_questions_that_cannot_be_answered),
+        TEST(test_regular_expressions_are_those_of_re2),
         cmocka_unit_test(test_numbers_are_the_shortest_that_read_back),
         cmocka_unit_test(test_labels_are_legal_and_apart),
     };
