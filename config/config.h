@@ -112,6 +112,7 @@ struct config {
         int64_t points_max; /* steps in one answer */
         int64_t series_max; /* series in one answer */
         int64_t response_bytes_max;
+        int64_t timeout_ms;
         enum weekday week_start;
     } query;
     struct {

@@ -17,9 +17,9 @@ static const struct {
      0, BUDGET_SERIES_MAX},
 };
 
-void budget_init(struct budget *b, uint64_t rows_max)
+void budget_init(struct budget *b, uint64_t rows_max, struct deadline *deadline)
 {
-    *b = (struct budget){.values_left = BUDGET_VALUES_MAX};
+    *b = (struct budget){.values_left = BUDGET_VALUES_MAX, .deadline = deadline};
     for (size_t i = 0; i < BUDGET_KINDS; i++) {
         uint64_t per_row = kinds[i].per_row;
         b->max[i] = kinds[i].max;
@@ -45,5 +45,5 @@ bool budget_take(struct budget *b, enum budget_kind kind, uint64_t count, struct
     if (count > b->left[kind])
         return budget_fail(b, kind, e);
     b->left[kind] -= count;
-    return true;
+    return deadline_check(b->deadline, e);
 }

@@ -2,12 +2,13 @@
  *
  * Limits : query.rows_max sets the limits of reading and matching: each is a multiple of it. Calculated
  *          values, series and values in memory have fixed limits.
+ *          The deadline of the question, if it has one, is part of the budget.
  * Errors : EX_UNAVAILABLE: the budget is spent. The text uses PromQL's terms, names the key of the limit and
  *          says what to ask instead.
  */
 #pragma once
 
-#include "base/err.h"
+#include "base/deadline.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,10 +29,11 @@ enum budget_kind {
 
 struct budget {
     uint64_t max[BUDGET_KINDS], left[BUDGET_KINDS];
+    struct deadline *deadline; /* looked at with each taking; NULL: none */
     size_t values_left; /* values that may still be in memory; releasing a vector raises it again */
 };
 
-void budget_init(struct budget *b, uint64_t rows_max);
+void budget_init(struct budget *b, uint64_t rows_max, struct deadline *deadline);
 bool budget_take(struct budget *b, enum budget_kind kind, uint64_t count, struct err *e) MUST_CHECK;
 /* Sets the error that this part of the budget is spent. Returns false. */
 bool budget_fail(const struct budget *b, enum budget_kind kind, struct err *e);

@@ -155,7 +155,7 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     struct budget budget;
     struct fetch fe = {
         .store = st, .arena = &a->arena, .budget = &budget, .at_ms = q->from_ms, .step_ms = q->step_ms};
-    budget_init(&budget, q->limits.rows_max);
+    budget_init(&budget, q->limits.rows_max, st->deadline);
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     struct node *n = parse_expression(q->text, &a->arena, e);

@@ -32,6 +32,7 @@ struct query_limits {
     uint64_t series_max;     /* series in the answer */
     uint64_t bytes_max;      /* bytes of the answer's text; 0: no limit */
     enum weekday week_start; /* first day of a week, unless the query names one */
+    int64_t timeout_ms;      /* time for one question by HTTP; 0: no limit */
 };
 
 /* A dimension and the settled text it must have. */

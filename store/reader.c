@@ -44,7 +44,7 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
                 struct scan_stats *stats, struct err *e)
 {
     check_scan(st, scan);
-    return st->reader->scan(st, scan, fn, context, stats, e);
+    return deadline_check(st->deadline, e) && st->reader->scan(st, scan, fn, context, stats, e);
 }
 
 enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n)
@@ -88,25 +88,51 @@ bool store_series_key(struct store *st, size_t report, uint32_t series, struct t
     return st->reader->series_key(st, report, series, key, e);
 }
 
+/* A walk that ends with the deadline of its handle. */
+struct guarded {
+    struct deadline *deadline;
+    series_fn *fn;
+    value_fn *value_fn;
+    void *context;
+};
+
+static bool guard_series(void *context, uint32_t series, struct slice key)
+{
+    const struct guarded *g = context;
+    return !deadline_is_over(g->deadline) && g->fn(g->context, series, key);
+}
+
+static bool guard_value(void *context, struct slice value)
+{
+    const struct guarded *g = context;
+    return !deadline_is_over(g->deadline) && g->value_fn(g->context, value);
+}
+
 bool store_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
 {
+    struct guarded g = {.deadline = st->deadline, .fn = fn, .context = context};
     ASSERT(report < st->report_count);
-    return st->reader->series_each(st, report, fn, context, e);
+    return st->reader->series_each(st, report, guard_series, &g, e) && deadline_check(st->deadline, e);
 }
 
 bool store_series_like(struct store *st, size_t report, const struct slice *values, series_fn *fn,
                        void *context, struct err *e)
 {
+    struct guarded g = {.deadline = st->deadline, .fn = fn, .context = context};
     ASSERT(report < st->report_count);
-    return st->reader->series_like != NULL ? st->reader->series_like(st, report, values, fn, context, e)
-                                           : st->reader->series_each(st, report, fn, context, e);
+    if (st->reader->series_like == NULL)
+        return store_series_each(st, report, fn, context, e);
+    return st->reader->series_like(st, report, values, guard_series, &g, e) &&
+           deadline_check(st->deadline, e);
 }
 
 bool store_values(struct store *st, size_t report, size_t dimension, struct slice prefix, size_t limit,
                   value_fn *fn, void *context, struct err *e)
 {
+    struct guarded g = {.deadline = st->deadline, .value_fn = fn, .context = context};
     ASSERT(dimension < report_of(st, report)->dimension_count && limit > 0);
-    return st->reader->values(st, report, dimension, prefix, limit, fn, context, e);
+    return st->reader->values(st, report, dimension, prefix, limit, guard_value, &g, e) &&
+           deadline_check(st->deadline, e);
 }
 
 bool store_positions(struct store *st, position_fn *fn, void *context, struct err *e)

@@ -33,6 +33,7 @@
 #include "aggregate/report.h"
 #include "base/civil.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "store/prealloc.h"
 
@@ -81,6 +82,7 @@ struct store {
     const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;
     const struct clock *clock;
+    struct deadline *deadline;        /* scans and walks fail once it is over; NULL: none. Set by the caller */
     bool is_shared;                   /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */

@@ -364,6 +364,8 @@ static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, voi
         int64_t at_ms = c->time * cell_ms;
         if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !series_set_has(&scan->series, c->series))
             continue;
+        if (!deadline_check(st->deadline, e))
+            return false;
         if (rows++ == scan->rows_max)
             return err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
                            scan->rows_max);

@@ -115,6 +115,8 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
     w->first_series = block * BODY_SERIES;
     w->stats->bytes += body.len;
     w->stats->rows++;
+    if (!deadline_check(w->st->base.deadline, e))
+        return false;
     if (++w->rows > w->scan->rows_max)
         return err_set(
             e, EX_UNAVAILABLE,

@@ -129,6 +129,8 @@ static bool see_document(void *context, const bson_t *document)
     size_t columns = g->m->reports[scan->report].column_count;
     uint32_t series;
     int64_t date_ms;
+    if (deadline_is_over(g->m->store.deadline))
+        return false;
     if (g->stats->rows == scan->rows_max) {
         g->is_too_much = true;
         return false;
@@ -272,7 +274,8 @@ static uint32_t measures_of(const struct report *r, uint32_t wanted)
 
 static bool ask(struct reading *g, const bson_t *filter, struct err *e)
 {
-    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e))
+    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e) ||
+        !deadline_check(g->m->store.deadline, e))
         return false;
     return !g->is_too_much || err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
                                       g->scan->rows_max);
