@@ -38,10 +38,11 @@ bool deadline_check(struct deadline *d, struct err *e)
     if (!deadline_is_over(d))
         return true;
     if (d->end == DEADLINE_PASSED)
-        return err_set_retryable(e, EX_TEMPFAIL,
-                                 "the question takes longer than %" PRId64
-                                 " ms (query.timeout): ask for a shorter range, fewer series or a longer step",
-                                 d->at_ms - d->begun_ms);
+        return err_set_retryable(
+            e, EX_TEMPFAIL,
+            "the question takes longer than %" PRId64
+            " ms (query.timeout): ask for a shorter range, fewer series or a longer step",
+            d->at_ms - d->begun_ms);
     return err_set_retryable(e, EX_TEMPFAIL, "%s",
                              d->end == DEADLINE_LEFT ? "the client has left" : "the server stops");
 }

@@ -30,7 +30,7 @@ enum budget_kind {
 struct budget {
     uint64_t max[BUDGET_KINDS], left[BUDGET_KINDS];
     struct deadline *deadline; /* looked at with each taking; NULL: none */
-    size_t values_left; /* values that may still be in memory; releasing a vector raises it again */
+    size_t values_left;        /* values that may still be in memory; releasing a vector raises it again */
 };
 
 void budget_init(struct budget *b, uint64_t rows_max, struct deadline *deadline);

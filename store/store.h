@@ -82,8 +82,8 @@ struct store {
     const struct report *reports; /* reports in the store, each in its current generation; owned */
     size_t report_count;
     const struct clock *clock;
-    struct deadline *deadline;        /* scans and walks fail once it is over; NULL: none. Set by the caller */
-    bool is_shared;                   /* whether writers of other partitions may count beside this one */
+    struct deadline *deadline; /* scans and walks fail once it is over; NULL: none. Set by the caller */
+    bool is_shared;            /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */
     size_t raw_count;

@@ -46,6 +46,12 @@ struct query_limits api_limits(struct api *api)
     return limits;
 }
 
+int64_t api_timeout_ms(struct api *api)
+{
+    int64_t timeout_ms = api_limits(api).timeout_ms;
+    return timeout_ms > 0 ? timeout_ms : CIVIL_END_MS;
+}
+
 void api_begin(struct api *api, struct query *q)
 {
     struct query_limits limits = api_limits(api);
@@ -76,7 +82,8 @@ static void answer(struct api *api, const struct kind *kind, const struct parame
     struct err e;
     api_begin(api, &q);
     q.top = top < q.limits.series_max ? top : q.limits.series_max;
-    struct store *st = set_words(kind, &q, parameters, count, &e) ? readers_take(&api->readers, &e) : NULL;
+    struct store *st =
+        set_words(kind, &q, parameters, count, &e) ? readers_take(&api->readers, rp->deadline, &e) : NULL;
     if (st == NULL) {
         api_fail(rp, &e);
         return;
@@ -153,7 +160,7 @@ void api_reports(struct api *api, const struct parameter *parameters, size_t cou
     struct err e;
     if (has_parameters(parameters, count, rp))
         return;
-    struct store *st = readers_take(&api->readers, &e);
+    struct store *st = readers_take(&api->readers, rp->deadline, &e);
     if (st == NULL) {
         api_fail(rp, &e);
         return;

@@ -37,6 +37,8 @@ typedef void api_fn(struct api *api, const struct parameter *parameters, size_t 
 
 api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
 
+/* The time for a question from now on. */
+int64_t api_timeout_ms(struct api *api);
 /* The present limits of a question. */
 struct query_limits api_limits(struct api *api);
 /* Initializes a question without parameters, with the present limits and time. Its format is JSON. */

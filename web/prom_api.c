@@ -236,7 +236,7 @@ static void fail(struct reply *rp, const struct err *e)
         type = "execution";
     } else if (rp->retry) {
         rp->code = 503;
-        type = "unavailable";
+        type = deadline_is_over(rp->deadline) ? "timeout" : "unavailable";
     }
     text_clear(&rp->body);
     text_printf(&rp->body, "{\"status\":\"error\",\"errorType\":\"%s\",\"error\":", type);
@@ -249,7 +249,7 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
     struct err e;
     rp->type = "application/json";
     rp->code = 200;
-    c->store = readers_take(&c->api->readers, &e);
+    c->store = readers_take(&c->api->readers, rp->deadline, &e);
     if (c->store == NULL) {
         fail(rp, &e);
         return;
@@ -277,10 +277,8 @@ static bool find_label(const char *path, struct slice *label)
     return memchr(label->ptr, '/', label->len) == NULL;
 }
 
-bool prom_api_answer(struct api *api, const char *path, const struct parameter *parameters, size_t count,
-                     struct reply *rp)
+bool prom_api_answer_at_once(struct api *api, const char *path, struct reply *rp)
 {
-    struct call c = {.api = api, .limits = api_limits(api), .parameters = parameters, .count = count};
     if (strcmp(path, PROM_API_PREFIX "-/healthy") == 0) {
         api_health(api, NULL, 0, rp);
         return true;
@@ -295,6 +293,13 @@ bool prom_api_answer(struct api *api, const char *path, const struct parameter *
             return true;
         }
     }
+    return false;
+}
+
+bool prom_api_answer(struct api *api, const char *path, const struct parameter *parameters, size_t count,
+                     struct reply *rp)
+{
+    struct call c = {.api = api, .limits = api_limits(api), .parameters = parameters, .count = count};
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         if (strcmp(path, calls[i].path) == 0) {
             run(&c, calls[i].answer, rp);

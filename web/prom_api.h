@@ -9,7 +9,7 @@
  * Answers : {"status":"success","data":…}
  * Errors  : {"status":"error","errorType":"…","error":"…"}: 400 bad_data: a parameter or a regular
  *           expression is wrong; 422 execution: the expression is wrong, or a limit is exceeded; 503
- *           unavailable; 500 internal.
+ *           unavailable, or timeout (query.timeout); 500 internal.
  * Source  : https://prometheus.io/docs/prometheus/latest/querying/api/
  * Threads : any.
  */
@@ -19,6 +19,8 @@
 
 #define PROM_API_PREFIX "/prometheus/"
 
+/* Answers what needs no store: constants and states. Pre: as below. False: the path is none of them. */
+bool prom_api_answer_at_once(struct api *api, const char *path, struct reply *rp);
 /* Pre: `path` begins with PROM_API_PREFIX. False: no such path. */
 bool prom_api_answer(struct api *api, const char *path, const struct parameter *parameters, size_t count,
                      struct reply *rp);

@@ -14,18 +14,24 @@ void readers_fini(struct readers *r)
     pthread_mutex_destroy(&r->lock);
 }
 
-struct store *readers_take(struct readers *r, struct err *e)
+struct store *readers_take(struct readers *r, struct deadline *deadline, struct err *e)
 {
+    if (!deadline_check(deadline, e))
+        return NULL;
     pthread_mutex_lock(&r->lock);
     struct store *st = r->idle_count > 0 ? r->idle[--r->idle_count] : NULL;
     pthread_mutex_unlock(&r->lock);
-    return st != NULL
-               ? st
-               : store_open_with(r->url, STORE_READ, &(struct store_options){.clock = r->clock}, NULL, 0, e);
+    if (st == NULL)
+        st = store_open_with(r->url, STORE_READ, &(struct store_options){.clock = r->clock}, NULL, 0, e);
+    if (st != NULL)
+        st->deadline = deadline;
+    return st;
 }
 
 void readers_give(struct readers *r, struct store *st, bool good)
 {
+    good |= deadline_is_over(st->deadline); /* that is no failure of the store */
+    st->deadline = NULL;
     pthread_mutex_lock(&r->lock);
     if (good && r->idle_count < READERS_MAX) {
         r->idle[r->idle_count++] = st;

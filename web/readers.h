@@ -9,9 +9,11 @@
 
 #include "store/store.h"
 
+#include "web/workers.h"
+
 #include <pthread.h>
 
-#define READERS_MAX 5
+#define READERS_MAX (WORKERS_COUNT + 1) /* and one for the thread of streams */
 
 struct readers {
     pthread_mutex_t lock;
@@ -23,7 +25,7 @@ struct readers {
 
 void readers_init(struct readers *r, const char *store_url, const struct clock *clock);
 void readers_fini(struct readers *r);
-/* NULL: the store cannot be opened (yet). */
-struct store *readers_take(struct readers *r, struct err *e) MUST_CHECK;
+/* Reads end with the deadline, which may be NULL. NULL: it is over, or the store cannot be opened (yet). */
+struct store *readers_take(struct readers *r, struct deadline *deadline, struct err *e) MUST_CHECK;
 /* Gives a handle back. `good`: the store did not fail, so the handle may be lent again. */
 void readers_give(struct readers *r, struct store *st, bool good);

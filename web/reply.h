@@ -1,6 +1,7 @@
 /* reply.h - a request's parameters and its reply, before respond.c makes an HTTP response of it. */
 #pragma once
 
+#include "base/deadline.h"
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@ struct parameter {
 };
 
 struct reply {
+    struct deadline *deadline; /* until when it is of use; NULL: for ever */
     unsigned code;             /* HTTP status */
     const char *type;          /* Content-Type */
     struct text body;          /* owned */

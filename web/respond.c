@@ -149,17 +149,24 @@ static struct MHD_Response *respond_with_bytes(struct MHD_Connection *con, struc
                                                              : MHD_RESPMEM_MUST_FREE);
 }
 
-enum MHD_Result respond(struct MHD_Connection *con, struct reply *rp, bool last)
+struct MHD_Response *respond_make(struct MHD_Connection *con, struct reply *rp, bool last)
 {
     struct payload p = {0};
     struct MHD_Response *response =
         rp->stream != NULL ? respond_with_stream(con, rp->stream) : respond_with_bytes(con, rp, &p);
     if (response == NULL)
-        return MHD_NO;
+        return NULL;
     add_headers(response, rp, &p);
     if (last)
         add(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    enum MHD_Result queued = MHD_queue_response(con, rp->code, response);
+    return response;
+}
+
+enum MHD_Result respond_send(struct MHD_Connection *con, unsigned code, struct MHD_Response *response)
+{
+    if (response == NULL)
+        return MHD_NO;
+    enum MHD_Result queued = MHD_queue_response(con, code, response);
     MHD_destroy_response(response);
     return queued;
 }

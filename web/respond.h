@@ -3,7 +3,7 @@
  * Caching: clients revalidate an asset at each use. They also revalidate answers about a period that has
  *          ended, since a late event may change them; shared caches must not store these. Nothing else is
  *          cached.
- * Threads: the thread of the connection.
+ * Threads: one at a time for a connection; the connection is suspended if it is not its own.
  */
 #pragma once
 
@@ -11,5 +11,8 @@
 
 #include <microhttpd.h>
 
-/* Takes ownership of the body and the stream. `last`: the connection ends with this response. */
-enum MHD_Result respond(struct MHD_Connection *con, struct reply *rp, bool last);
+/* Makes the response: packs it and finds its tag, which takes time. Takes ownership of the body and the
+ * stream. `last`: the connection ends with this response. NULL: libmicrohttpd fails. */
+struct MHD_Response *respond_make(struct MHD_Connection *con, struct reply *rp, bool last);
+/* Sends the response, and releases it. Only a thread of libmicrohttpd may. NULL: ends the connection. */
+enum MHD_Result respond_send(struct MHD_Connection *con, unsigned code, struct MHD_Response *response);

@@ -11,7 +11,9 @@
 #include "web/respond.h"
 #include "web/streams.h"
 #include "web/tls.h"
+#include "web/workers.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,11 +23,7 @@ struct server {
     const char *token;  /* borrowed; NULL: requests need none */
     char address[LISTEN_TEXT_BYTES];
     struct MHD_Daemon *daemon;
-};
-
-/* The state of a request between the calls of on_request(). */
-struct request {
-    struct text form; /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
+    struct workers *workers;
 };
 
 struct parameters {
@@ -33,13 +31,31 @@ struct parameters {
     size_t count; /* parameters given; more than fit into `list` are an error */
 };
 
+/* The state of a request between the calls of on_request(). */
+struct request {
+    struct job job; /* first; only of a question */
+    struct server *server;
+    struct MHD_Connection *con;
+    const char *path; /* valid as long as the request */
+    api_fn *answer;   /* NULL: Prometheus' API answers */
+    struct text form; /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
+    struct parameters parameters;
+    struct reply reply;
+    struct MHD_Response *response; /* of a question, once it is answered */
+    int socket;                    /* of the connection, while a question is asked */
+    bool is_asked;                 /* whether the workers have the question, or have answered it */
+};
+
 static const struct {
     const char *path;
     api_fn *answer;
+    bool is_question; /* whether the store is read, by the workers; else the answer takes no time */
 } routes[] = {
-    {"/api/v1/query", api_query},      {"/api/v1/top", api_top},         {"/api/v1/series", api_series},
-    {"/api/v1/stream", stream_answer}, {"/api/v1/reports", api_reports}, {"/api/v1/status", api_status},
-    {"/metrics", api_metrics},         {"/healthz", api_health},         {"/readyz", api_ready},
+    {"/api/v1/query", api_query, true},     {"/api/v1/top", api_top, true},
+    {"/api/v1/series", api_series, true},   {"/api/v1/stream", stream_answer, true},
+    {"/api/v1/reports", api_reports, true}, {"/api/v1/status", api_status, false},
+    {"/metrics", api_metrics, false},       {"/healthz", api_health, false},
+    {"/readyz", api_ready, false},
 };
 
 static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *name,
@@ -54,25 +70,16 @@ static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-/* Gets the parameters of the URL, then those of the form. */
-static bool get_parameters(struct MHD_Connection *con, struct request *rq, struct parameters *p,
-                           struct reply *rp)
+/* Gets the parameters of the URL, then those of the form. False: there are too many, which the reply says. */
+static bool get_parameters(struct request *rq)
 {
-    p->count = 0;
-    MHD_get_connection_values_n(con, MHD_GET_ARGUMENT_KIND, add_parameter, p);
+    struct parameters *p = &rq->parameters;
+    MHD_get_connection_values_n(rq->con, MHD_GET_ARGUMENT_KIND, add_parameter, p);
     size_t in_url = p->count < SERVER_PARAMETERS_MAX ? p->count : SERVER_PARAMETERS_MAX;
     p->count += form_decode(&rq->form, p->list + in_url, SERVER_PARAMETERS_MAX - in_url);
     if (p->count > SERVER_PARAMETERS_MAX)
-        api_error(rp, MHD_HTTP_BAD_REQUEST, slice_text("too many parameters"));
+        api_error(&rq->reply, MHD_HTTP_BAD_REQUEST, slice_text("too many parameters"));
     return p->count <= SERVER_PARAMETERS_MAX;
-}
-
-static void answer_route(struct server *sv, struct MHD_Connection *con, struct request *rq, api_fn *answer,
-                         struct reply *rp)
-{
-    struct parameters p;
-    if (get_parameters(con, rq, &p, rp))
-        answer(&sv->api, p.list, p.count, rp);
 }
 
 static void answer_asset(const struct asset *a, struct reply *rp)
@@ -87,28 +94,94 @@ static bool is_prom(const char *path)
     return strncmp(path, PROM_API_PREFIX, strlen(PROM_API_PREFIX)) == 0;
 }
 
-static void answer_path(struct server *sv, struct MHD_Connection *con, const char *path, struct request *rq,
-                        struct reply *rp)
+static bool answer_prom(struct request *rq)
 {
-    struct parameters p;
-    const struct asset *a = assets_find(path);
-    if (a != NULL) {
-        answer_asset(a, rp);
-        return;
-    }
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        if (strcmp(path, routes[i].path) == 0) {
-            answer_route(sv, con, rq, routes[i].answer, rp);
-            return;
-        }
-    }
-    if (is_prom(path) &&
-        (!get_parameters(con, rq, &p, rp) || prom_api_answer(&sv->api, path, p.list, p.count, rp)))
-        return;
+    return prom_api_answer(&rq->server->api, rq->path, rq->parameters.list, rq->parameters.count, &rq->reply);
+}
+
+static void say_nothing_is_here(struct reply *rp)
+{
     api_error(
         rp, MHD_HTTP_NOT_FOUND,
         slice_text("nothing is here: the page is /, the API is under /api/v1/ and /prometheus/api/v1/"));
 }
+
+/* Answers what takes no time. False: it is a question for the workers. */
+static bool answer_at_once(struct request *rq)
+{
+    struct api *api = &rq->server->api;
+    const struct asset *a = assets_find(rq->path);
+    size_t i = 0;
+    if (a != NULL) {
+        answer_asset(a, &rq->reply);
+        return true;
+    }
+    while (i < COUNT_OF(routes) && strcmp(rq->path, routes[i].path) != 0)
+        i++;
+    if (i == COUNT_OF(routes) && !is_prom(rq->path)) {
+        say_nothing_is_here(&rq->reply);
+        return true;
+    }
+    if (!get_parameters(rq))
+        return true;
+    if (i == COUNT_OF(routes))
+        return prom_api_answer_at_once(api, rq->path, &rq->reply);
+    rq->answer = routes[i].answer;
+    if (!routes[i].is_question)
+        rq->answer(api, rq->parameters.list, rq->parameters.count, &rq->reply);
+    return !routes[i].is_question;
+}
+
+/* ---- questions, on the threads of the workers */
+
+/* Also true of a client that has shut down its side only: no program does that before it has the answer. */
+static bool has_left(void *asker)
+{
+    struct pollfd pfd = {.fd = *(const int *)asker, .events = POLLRDHUP};
+    return poll(&pfd, 1, 0) > 0 && (pfd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+static void run_question(struct job *job)
+{
+    struct request *rq = (struct request *)job;
+    if (rq->answer != NULL)
+        rq->answer(&rq->server->api, rq->parameters.list, rq->parameters.count, &rq->reply);
+    else if (!answer_prom(rq))
+        say_nothing_is_here(&rq->reply);
+    rq->response = respond_make(rq->con, &rq->reply, false);
+}
+
+static void end_question(struct job *job)
+{
+    MHD_resume_connection(((struct request *)job)->con);
+}
+
+/* The connection is suspended until the question is answered; then on_request() is called again. */
+static enum MHD_Result ask_workers(struct request *rq)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(rq->con, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct deadline *d = &rq->job.deadline;
+    deadline_init(d, rq->server->api.clock, api_timeout_ms(&rq->server->api));
+    if (info != NULL) {
+        rq->socket = info->connect_fd;
+        d->is_left = has_left;
+        d->asker = &rq->socket;
+    }
+    rq->reply.deadline = d;
+    rq->job.run = run_question;
+    rq->job.done = end_question;
+    rq->is_asked = true;
+    MHD_suspend_connection(rq->con);
+    if (workers_add(rq->server->workers, &rq->job))
+        return MHD_YES;
+    deadline_cancel(d);
+    run_question(&rq->job);
+    MHD_resume_connection(rq->con);
+    return MHD_YES;
+}
+
+/* ---- requests */
 
 static bool has_body(struct MHD_Connection *con)
 {
@@ -161,35 +234,49 @@ static void on_end(void *context, struct MHD_Connection *con, void **state,
 {
     struct request *rq = *state;
     (void)context, (void)con, (void)why;
-    if (rq != NULL)
-        text_fini(&rq->form);
+    if (rq == NULL)
+        return;
+    if (rq->response != NULL)
+        MHD_destroy_response(rq->response);
+    text_fini(&rq->form);
     free(rq);
 }
 
-/* libmicrohttpd calls this after the headers, for each piece of a body, and after the whole request. */
+static enum MHD_Result answer(struct request *rq)
+{
+    if (rq->is_asked) {
+        struct MHD_Response *response = rq->response;
+        rq->response = NULL;
+        return respond_send(rq->con, rq->reply.code, response);
+    }
+    if (rq->form.len > SERVER_REQUEST_BYTES)
+        api_error(&rq->reply, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the form is too long"));
+    else if (!answer_at_once(rq))
+        return ask_workers(rq);
+    return respond_send(rq->con, rq->reply.code, respond_make(rq->con, &rq->reply, false));
+}
+
+/* libmicrohttpd calls this after the headers, for each piece of a body, and after the whole request; again
+ * after the connection was resumed. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *con, const char *path,
                                   const char *method, const char *version, const char *data, size_t *data_len,
                                   void **state)
 {
-    struct server *sv = context;
-    struct reply rp = {0};
     struct request *rq = *state;
     (void)version;
     if (rq == NULL) {
-        *state = xcalloc(1, sizeof *rq);
-        return refuse(sv, con, path, method, &rp) ? respond(con, &rp, true) : MHD_YES;
+        rq = *state = xcalloc(1, sizeof *rq);
+        *rq = (struct request){.server = context, .con = con, .path = path};
+        if (!refuse(context, con, path, method, &rq->reply))
+            return MHD_YES;
+        return respond_send(con, rq->reply.code, respond_make(con, &rq->reply, true));
     }
-    if (*data_len > 0) {
-        if (rq->form.len <= SERVER_REQUEST_BYTES)
-            text_add(&rq->form, data, *data_len);
-        *data_len = 0;
-        return MHD_YES;
-    }
-    if (rq->form.len > SERVER_REQUEST_BYTES)
-        api_error(&rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the form is too long"));
-    else
-        answer_path(sv, con, path, rq, &rp);
-    return respond(con, &rp, false);
+    if (*data_len == 0)
+        return answer(rq);
+    if (rq->form.len <= SERVER_REQUEST_BYTES)
+        text_add(&rq->form, data, *data_len);
+    *data_len = 0;
+    return MHD_YES;
 }
 
 static void suspend(void *client)
@@ -219,13 +306,16 @@ static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_op
                             MHD_OPTION_ARRAY, has_tls ? secrets : secrets + 2, MHD_OPTION_END);
 }
 
-/* libmicrohttpd cannot stop suspended connections, so streams end first. */
+/* libmicrohttpd cannot stop suspended connections, so questions and streams end first. */
 static void stop_serving(struct server *sv)
 {
+    if (sv->workers != NULL)
+        workers_end(sv->workers);
     if (sv->api.streams != NULL)
         streams_end(sv->api.streams);
     if (sv->daemon != NULL)
         MHD_stop_daemon(sv->daemon);
+    workers_free(sv->workers);
     streams_free(sv->api.streams);
 }
 
@@ -246,7 +336,8 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     sv->api.status = o->status;
     readers_init(&sv->api.readers, o->store_url, o->clock);
     sv->api.streams = streams_start(&sv->api, &(struct streams_clients){suspend, resume}, o->streams_max);
-    if (sv->api.streams != NULL)
+    sv->workers = workers_start();
+    if (sv->api.streams != NULL && sv->workers != NULL)
         sv->daemon = start_daemon(sv, o, t, fd);
     if (sv->daemon != NULL)
         return sv;

@@ -5,13 +5,15 @@
  *           (host.h). No cookies, no files, no CORS.
  * Limits  : connections_max connections (further ones wait to be accepted); SERVER_REQUEST_BYTES for request
  *           line and headers, and again for a form; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
- *           SERVER_THREADS requests under way; query_limits for each question.
+ *           query_limits for each question, among them its deadline (base/deadline.h).
  * Access  : all paths but /healthz and /readyz need the token, if there is one. With a certificate the server
  *           speaks TLS only, with GnuTLS' defaults; it reads certificate and key once.
  * Streams : /api/v1/stream (streams.h) holds a connection, but no thread. A client that takes nothing for
  *           timeout_ms is dropped.
- * Threads : one thread calls server_start() and server_stop(). The server's own threads answer requests. A
- *           slow query delays only the connections of its thread; new ones go to the others.
+ * Threads : one thread calls server_start() and server_stop(). SERVER_THREADS threads of libmicrohttpd send
+ *           and receive, and answer what takes no time: files, states, metrics. All that reads the store is a
+ *           question for the workers (workers.h): a few at once, the others wait. A question ends when its
+ *           client leaves, and with server_stop().
  */
 #pragma once
 
@@ -22,7 +24,7 @@
 
 #define SERVER_REQUEST_BYTES  16384
 #define SERVER_PARAMETERS_MAX 64
-#define SERVER_THREADS        (READERS_MAX - 1) /* the thread of streams needs a handle, too */
+#define SERVER_THREADS        2
 
 struct server_options {
     const char *store_url; /* the store may not exist yet: until it does, questions get a 503 */
@@ -43,7 +45,7 @@ struct server;
  * EX_NOPERM: the address is not permitted; EX_CONFIG: the address, certificate or key is wrong, or only its
  * writer can read the store (`mem:`); EX_OSERR: libmicrohttpd fails. */
 struct server *server_start(const struct server_options *options, struct err *e) MUST_CHECK;
-/* Finishes the requests under way. */
+/* Cancels the questions under way; their clients get a 503. */
 void server_stop(struct server *sv);
 /* Sets the limits of questions from now on. Any thread. */
 void server_set_limits(struct server *sv, const struct query_limits *limits);

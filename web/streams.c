@@ -41,6 +41,7 @@ struct streams {
     pthread_t thread;
     struct question *questions;
     struct stream *list;
+    struct deadline deadline; /* of the question that the thread asks */
     bool ending;
 };
 
@@ -75,8 +76,8 @@ static void set_range(struct query *q)
                                                  : step_floor(&q->step, q->zone, q->from_ms - 1);
 }
 
-static bool ask(struct api *api, const struct parameter *parameters, size_t count, struct text *rows,
-                struct err *e)
+static bool ask(struct api *api, const struct parameter *parameters, size_t count, struct deadline *deadline,
+                struct text *rows, struct err *e)
 {
     struct query q;
     struct query_stats stats;
@@ -86,7 +87,7 @@ static bool ask(struct api *api, const struct parameter *parameters, size_t coun
             return false;
     }
     set_range(&q);
-    struct store *st = readers_take(&api->readers, e);
+    struct store *st = readers_take(&api->readers, deadline, e);
     if (st == NULL)
         return false;
     bool good = query_run(st, &q, rows, &stats, e);
@@ -103,14 +104,14 @@ static void add_event(struct text *out, const char *name, const struct text *dat
 }
 
 /* Asks the question. *good: it was answered; else *e says why not. */
-static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count, bool *good,
-                                struct err *e)
+static struct frame *make_frame(struct api *api, const struct parameter *parameters, size_t count,
+                                struct deadline *deadline, bool *good, struct err *e)
 {
     int64_t begun_ms = clock_mono_ms(api->clock);
     struct text rows = {0}, status = {0};
     struct frame *f = xcalloc(1, sizeof *f);
     f->users = 1;
-    *good = ask(api, parameters, count, &rows, e);
+    *good = ask(api, parameters, count, deadline, &rows, e);
     if (*good)
         add_event(&f->bytes, "rows", &rows);
     else
@@ -188,8 +189,9 @@ static void ask_again(struct streams *s, struct question *qu)
     struct err e;
     bool good;
     qu->users++;
+    deadline_init(&s->deadline, s->api->clock, api_timeout_ms(s->api));
     pthread_mutex_unlock(&s->lock);
-    struct frame *f = make_frame(s->api, qu->parameters, qu->count, &good, &e);
+    struct frame *f = make_frame(s->api, qu->parameters, qu->count, &s->deadline, &good, &e);
     pthread_mutex_lock(&s->lock);
     publish(s, qu, f);
     question_release(s, qu);
@@ -232,6 +234,7 @@ void streams_end(struct streams *s)
 {
     pthread_mutex_lock(&s->lock);
     s->ending = true;
+    deadline_cancel(&s->deadline);
     pthread_cond_signal(&s->changed);
     for (struct stream *st = s->list; st != NULL; st = st->next) {
         if (st->suspended != NULL)
@@ -328,7 +331,7 @@ struct stream *stream_open(struct streams *s, const struct parameter *parameters
     if (!is_full(s) && find_question(s, parameters, count) == NULL) {
         /* Ask before the stream begins, so that an error of the question is the reply. */
         pthread_mutex_unlock(&s->lock);
-        first = make_frame(s->api, parameters, count, &good, &e);
+        first = make_frame(s->api, parameters, count, rp->deadline, &good, &e);
         pthread_mutex_lock(&s->lock);
     }
     if (good && !is_full(s)) {

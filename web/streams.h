@@ -16,6 +16,7 @@
  *           take more than that share, all are asked less often.
  * Slow    : a client that has not taken a frame when the next one is ready misses frames, and then gets the
  *           newest.
+ * Deadline: query.timeout for each time that a question is asked.
  * Limits  : streams_max at once; a further one gets a 503.
  * Threads : any; one thread uses a stream at a time. One thread calls streams_start() and streams_end().
  */

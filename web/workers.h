@@ -3,8 +3,8 @@
  * Why     : a thread of libmicrohttpd serves many connections. A question there would stop them all, also
  *           those that ask whether the daemon is well.
  * Limits  : WORKERS_COUNT questions at once; the others wait. Each connection has one question at most.
- * Priority: the threads are nicer than those that count (WORKERS_NICE), so questions slow down each other, not
- *           the counting.
+ * Priority: the threads are nicer than those that count (WORKERS_NICE), so questions slow down each other,
+ *           not the counting. If the system forbids that, as the unit of systemd does, they are not.
  * End     : a job's deadline ends it while it waits and while it runs. workers_end() cancels all.
  * Threads : any may add. The threads of the workers call run() and done().
  */

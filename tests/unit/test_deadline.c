@@ -1,4 +1,4 @@
-/* A question ends with its time, with its asker, or when it is cancelled; and the store's reads end with it. */
+/* A question ends with its time, with its asker, or when it is cancelled; the store's reads end with it. */
 #include "base/deadline.h"
 #include "query/query.h"
 #include "tests/support/world.h"
