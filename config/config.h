@@ -121,6 +121,7 @@ struct config {
         char *token;              /* NULL: none */
         char *tls_cert, *tls_key; /* paths; NULL: plain HTTP */
         int64_t connections_max;
+        int64_t per_address_max; /* 0: no limit */
         int64_t streams_max;
         int64_t timeout_ms;
         int64_t lag_max; /* messages; 0: no limit */

@@ -48,7 +48,7 @@ struct budget budget_of(const struct config *c)
         b.store_bytes = 2 * names_bytes + MONGO_BATCH_FACTOR * b.shards_bytes +
                         (c->store.connections + 1) * (int64_t)MONGO_CONNECTION_BYTES;
     if (c->http.enabled)
-        b.http_bytes = c->http.connections_max * SERVER_REQUEST_BYTES +
+        b.http_bytes = server_bytes_max(c->http.connections_max, c->query.response_bytes_max) +
                        READERS_MAX * (is_sqlite ? SQLITE_READER_CACHE_KIB * KIB : names_bytes);
     return b;
 }
@@ -77,6 +77,6 @@ void budget_print(const struct config *c, struct text *out)
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);
     print_part("pages and keys of the store", b.store_bytes, "", out);
-    print_part("HTTP", b.http_bytes, "http.connections_max", out);
+    print_part("HTTP", b.http_bytes, "http.connections_max, query.response_max", out);
     print_part("in all", budget_total(&b), "", out);
 }

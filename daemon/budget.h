@@ -16,7 +16,7 @@ struct budget {
     int64_t queue_bytes;   /* messages that librdkafka fetched ahead */
     int64_t rejects_bytes; /* dead letters that are not written yet */
     int64_t store_bytes;   /* SQLite's pages and keys; or MongoDB's names, batches and connections */
-    int64_t http_bytes;    /* HTTP connections, and the store pages of their readers */
+    int64_t http_bytes;    /* HTTP connections, answers, questions, and the store pages of their readers */
 };
 
 struct budget budget_of(const struct config *c);

@@ -16,6 +16,8 @@
 #define BUDGET_VALUES_MAX 4000000
 #define BUDGET_POINTS_MAX 100000000
 #define BUDGET_SERIES_MAX 200000
+/* Memory of one request, besides its text: values, in columns and as numbers; labels of series; a match. */
+#define BUDGET_BYTES_MAX  ((int64_t)2 * BUDGET_VALUES_MAX * 8 + (int64_t)BUDGET_SERIES_MAX * 256 + (16 << 20))
 
 /* In the order of `kinds` in budget.c. */
 enum budget_kind {

@@ -68,12 +68,28 @@ static bool after_scheme(const char *header, const char *scheme, struct slice *r
     return true;
 }
 
+bool guard_is_foreign(const char *sec_fetch_site, const char *origin, const char *host)
+{
+    if (sec_fetch_site != NULL && strcmp(sec_fetch_site, "same-origin") != 0 &&
+        strcmp(sec_fetch_site, "none") != 0)
+        return true;
+    const char *authority = origin != NULL ? strstr(origin, "://") : NULL;
+    return origin != NULL && (authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0);
+}
+
+bool guard_has_bearer(const char *authorization, const char *token)
+{
+    struct slice rest;
+    return authorization != NULL && token != NULL && after_scheme(authorization, "Bearer", &rest) &&
+           is_same(rest, token);
+}
+
 bool guard_allows(const char *authorization, const char *token)
 {
     struct slice rest;
     if (authorization == NULL)
         return false;
-    if (after_scheme(authorization, "Bearer", &rest))
-        return is_same(rest, token);
+    if (guard_has_bearer(authorization, token))
+        return true;
     return after_scheme(authorization, "Basic", &rest) && is_basic(rest, token);
 }

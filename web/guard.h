@@ -5,6 +5,8 @@
  *                                         then send it with all requests, streams too
  *
  * Open    : /healthz and /readyz need no token, since they reveal no counts.
+ * Sites   : what a page of another site has a browser ask is known by Sec-Fetch-Site, or by an Origin with
+ *           another host or port. A browser adds a Basic password by itself, but no Bearer.
  * Compare : takes a time that does not depend on how much of a guess is right.
  */
 #pragma once
@@ -16,5 +18,9 @@
 #define GUARD_BASIC  "Basic realm=\"tallyd\", charset=\"UTF-8\""
 
 bool guard_is_open(const char *path);
+/* Each header may be NULL. */
+bool guard_is_foreign(const char *sec_fetch_site, const char *origin, const char *host);
+/* Is there a token, and does the header have it as a Bearer? */
+bool guard_has_bearer(const char *authorization, const char *token);
 /* `authorization`: the header, or NULL. */
 bool guard_allows(const char *authorization, const char *token);

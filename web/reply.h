@@ -15,6 +15,7 @@ struct reply {
     unsigned code;             /* HTTP status */
     const char *type;          /* Content-Type */
     struct text body;          /* owned */
+    size_t sent_bytes;         /* bytes that are sent, set by respond.c */
     const struct asset *asset; /* asset to send instead of `body` (assets.h); NULL: none */
     struct stream *stream;     /* stream to send instead of `body` (streams.h), owned; NULL: none */
     const char *allow;         /* value of the header Allow; NULL: no such header */

@@ -1,6 +1,7 @@
 #include "web/respond.h"
 
 #include "base/mem.h"
+#include "web/api.h"
 #include "web/assets.h"
 #include "web/encode.h"
 #include "web/guard.h"
@@ -140,26 +141,76 @@ static void prepare(struct MHD_Connection *con, struct reply *rp, struct payload
         encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && pack(rp, &p->bytes);
 }
 
+/* Bytes for which room was reserved. */
+struct reserved {
+    struct clients *clients;
+    char *bytes;
+    size_t len;
+};
+
+static void release(void *context)
+{
+    struct reserved *r = context;
+    clients_release(r->clients, r->len);
+    free(r->bytes);
+    free(r);
+}
+
+static struct MHD_Response *respond_with_reserved(struct clients *clients, const struct payload *p)
+{
+    struct reserved *r = xmalloc(sizeof *r);
+    char *bytes = (char *)(uintptr_t)p->bytes.ptr, *fitted = realloc(bytes, p->bytes.len);
+    *r = (struct reserved){clients, fitted != NULL ? fitted : bytes, p->bytes.len};
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback_cls(r->len, r->bytes, release, r);
+    if (response == NULL)
+        release(r);
+    return response;
+}
+
+/* `clients`: where room is reserved; NULL: the answer is short, or an asset. */
 static struct MHD_Response *respond_with_bytes(struct MHD_Connection *con, struct reply *rp,
-                                               struct payload *p)
+                                               struct payload *p, struct clients *clients)
 {
     prepare(con, rp, p);
+    if (clients != NULL && p->bytes.len > 0) {
+        if (clients_reserve(clients, p->bytes.len, rp->deadline))
+            return respond_with_reserved(clients, p);
+        *p = (struct payload){0};
+        rp->retry = true;
+        rp->is_closed = false;
+        api_error(rp, MHD_HTTP_SERVICE_UNAVAILABLE,
+                  slice_text("all memory for answers is taken by clients that read slowly"));
+        p->bytes = text_slice(&rp->body);
+    }
     return MHD_create_response_from_buffer(p->bytes.len, (void *)(uintptr_t)p->bytes.ptr,
                                            rp->asset != NULL ? MHD_RESPMEM_PERSISTENT
                                                              : MHD_RESPMEM_MUST_FREE);
 }
 
-struct MHD_Response *respond_make(struct MHD_Connection *con, struct reply *rp, bool last)
+static struct MHD_Response *make(struct MHD_Connection *con, struct reply *rp, struct clients *clients,
+                                 bool last)
 {
     struct payload p = {0};
     struct MHD_Response *response =
-        rp->stream != NULL ? respond_with_stream(con, rp->stream) : respond_with_bytes(con, rp, &p);
+        rp->stream != NULL ? respond_with_stream(con, rp->stream) : respond_with_bytes(con, rp, &p, clients);
     if (response == NULL)
         return NULL;
+    rp->sent_bytes = p.bytes.len;
     add_headers(response, rp, &p);
     if (last)
         add(response, MHD_HTTP_HEADER_CONNECTION, "close");
     return response;
+}
+
+struct MHD_Response *respond_make(struct MHD_Connection *con, struct reply *rp, bool last)
+{
+    return make(con, rp, NULL, last);
+}
+
+struct MHD_Response *respond_reserve(struct MHD_Connection *con, struct reply *rp, struct clients *clients)
+{
+    return make(con, rp, clients, false);
 }
 
 enum MHD_Result respond_send(struct MHD_Connection *con, unsigned code, struct MHD_Response *response)

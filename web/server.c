@@ -1,11 +1,13 @@
 #include "web/server.h"
 
 #include "base/mem.h"
+#include "prom/budget.h"
+#include "web/admit.h"
 #include "web/api.h"
 #include "web/assets.h"
+#include "web/clients.h"
 #include "web/form.h"
 #include "web/guard.h"
-#include "web/host.h"
 #include "web/listen.h"
 #include "web/prom_api.h"
 #include "web/respond.h"
@@ -17,10 +19,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define TEXT_GROWTH 2   /* a text that grows has room for so many times its length */
+#define SETTLE_MS   500 /* time for the last answers when the server stops */
+
 struct server {
     struct api api;
-    const char *listen; /* borrowed; requests may name its host */
-    const char *token;  /* borrowed; NULL: requests need none */
+    struct admit admit;
+    struct clients *clients;
     char address[LISTEN_TEXT_BYTES];
     struct MHD_Daemon *daemon;
     struct workers *workers;
@@ -31,18 +36,23 @@ struct parameters {
     size_t count; /* parameters given; more than fit into `list` are an error */
 };
 
-/* The state of a request between the calls of on_request(). */
+/* The state of a request between the calls of libmicrohttpd. */
 struct request {
     struct job job; /* first; only of a question */
     struct server *server;
+    struct client *client;
     struct MHD_Connection *con;
-    const char *path; /* valid as long as the request */
-    api_fn *answer;   /* NULL: Prometheus' API answers */
-    struct text form; /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
+    struct text uri;     /* as it came */
+    struct text query;   /* its parameters, decoded in place */
+    const char *uri_end; /* in libmicrohttpd's buffer */
+    const char *path;    /* valid as long as the request */
+    api_fn *answer;      /* NULL: Prometheus' API answers */
+    struct text form;    /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
     struct parameters parameters;
     struct reply reply;
     struct MHD_Response *response; /* of a question, once it is answered */
     int socket;                    /* of the connection, while a question is asked */
+    bool is_begun;                 /* whether its headers were seen */
     bool is_asked;                 /* whether the workers have the question, or have answered it */
 };
 
@@ -58,25 +68,24 @@ static const struct {
     {"/readyz", api_ready, false},
 };
 
-static enum MHD_Result add_parameter(void *context, enum MHD_ValueKind kind, const char *name,
-                                     size_t name_len, const char *value, size_t value_len)
+/* The parameters of the URI; empty: none. */
+static struct text query_of(const struct text *uri)
 {
-    struct parameters *p = context;
-    (void)kind;
-    if (p->count < SERVER_PARAMETERS_MAX)
-        p->list[p->count] =
-            (struct parameter){slice_of(name, name_len), slice_of(value, value != NULL ? value_len : 0)};
-    p->count++;
-    return MHD_YES;
+    struct text query = {0};
+    const char *mark = memchr(uri->ptr, '?', uri->len);
+    if (mark != NULL)
+        text_puts(&query, mark + 1);
+    return query;
 }
 
-/* Gets the parameters of the URL, then those of the form. False: there are too many, which the reply says. */
+/* Gets the parameters of the URI, then those of the form. False: there are too many, which the reply says. */
 static bool get_parameters(struct request *rq)
 {
     struct parameters *p = &rq->parameters;
-    MHD_get_connection_values_n(rq->con, MHD_GET_ARGUMENT_KIND, add_parameter, p);
-    size_t in_url = p->count < SERVER_PARAMETERS_MAX ? p->count : SERVER_PARAMETERS_MAX;
-    p->count += form_decode(&rq->form, p->list + in_url, SERVER_PARAMETERS_MAX - in_url);
+    rq->query = query_of(&rq->uri);
+    p->count = form_decode(&rq->query, p->list, SERVER_PARAMETERS_MAX);
+    size_t in_uri = p->count < SERVER_PARAMETERS_MAX ? p->count : SERVER_PARAMETERS_MAX;
+    p->count += form_decode(&rq->form, p->list + in_uri, SERVER_PARAMETERS_MAX - in_uri);
     if (p->count > SERVER_PARAMETERS_MAX)
         api_error(&rq->reply, MHD_HTTP_BAD_REQUEST, slice_text("too many parameters"));
     return p->count <= SERVER_PARAMETERS_MAX;
@@ -148,7 +157,7 @@ static void run_question(struct job *job)
         rq->answer(&rq->server->api, rq->parameters.list, rq->parameters.count, &rq->reply);
     else if (!answer_prom(rq))
         say_nothing_is_here(&rq->reply);
-    rq->response = respond_make(rq->con, &rq->reply, false);
+    rq->response = respond_reserve(rq->con, &rq->reply, rq->server->clients);
 }
 
 static void end_question(struct job *job)
@@ -183,50 +192,22 @@ static enum MHD_Result ask_workers(struct request *rq)
 
 /* ---- requests */
 
-static bool has_body(struct MHD_Connection *con)
+/* libmicrohttpd calls this with the URI as it came, before it reads the headers. It would put each parameter
+ * into the connection's memory, which 250 of them exceed, and then be silent until the connection times out:
+ * so the parameters are taken here, and no `?` is left for it. */
+static void *on_uri(void *context, const char *uri, struct MHD_Connection *con)
 {
-    const char *length = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    return MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
-           (length != NULL && strcmp(length, "0") != 0);
-}
-
-/* Only a question of Prometheus' API may be posted, as a form. */
-static void refuse_method(struct MHD_Connection *con, const char *path, const char *method, struct reply *rp)
-{
-    const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
-    if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0) {
-        if (has_body(con))
-            api_error(rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("a request has no body here"));
-    } else if (!is_prom(path)) {
-        rp->allow = "GET, HEAD";
-        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET and HEAD are answered here"));
-    } else if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
-        rp->allow = "GET, HEAD, POST";
-        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET, HEAD and POST are answered here"));
-    } else if (has_body(con) && !form_is(type)) {
-        api_error(rp, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                  slice_text("a POST must be a form: Content-Type: " FORM_TYPE));
-    }
-}
-
-/* Refuses a request by its headers alone. The caller ends the connection then, since a body may follow. */
-static bool refuse(const struct server *sv, struct MHD_Connection *con, const char *path, const char *method,
-                   struct reply *rp)
-{
-    const char *given = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    const char *host = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    if (host != NULL && !host_allowed(slice_text(host), slice_text(sv->listen)))
-        api_error(rp, MHD_HTTP_FORBIDDEN,
-                  slice_text("unknown host name: tallyd answers to IP addresses, to localhost and to the "
-                             "name in http.listen (--listen)"));
-    else if (sv->token != NULL && !guard_is_open(path) && !guard_allows(given, sv->token))
-        api_error(
-            rp, MHD_HTTP_UNAUTHORIZED,
-            slice_text(
-                "not authorized: send the token of http.token as Authorization: Bearer, or as the password"));
-    else
-        refuse_method(con, path, method, rp);
-    return rp->code != 0;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct request *rq = xcalloc(1, sizeof *rq);
+    rq->server = context;
+    rq->con = con;
+    rq->client = info->socket_context;
+    text_puts(&rq->uri, uri);
+    rq->uri_end = uri + rq->uri.len;
+    char *mark = strchr((char *)(uintptr_t)uri, '?');
+    if (mark != NULL)
+        memset(mark, '\0', strlen(mark));
+    return rq;
 }
 
 static void on_end(void *context, struct MHD_Connection *con, void **state,
@@ -236,10 +217,20 @@ static void on_end(void *context, struct MHD_Connection *con, void **state,
     (void)context, (void)con, (void)why;
     if (rq == NULL)
         return;
+    client_waits(rq->client);
     if (rq->response != NULL)
         MHD_destroy_response(rq->response);
+    text_fini(&rq->uri);
+    text_fini(&rq->query);
     text_fini(&rq->form);
     free(rq);
+}
+
+static enum MHD_Result send_reply(struct request *rq, struct MHD_Response *response)
+{
+    if (rq->reply.stream == NULL)
+        client_sends(rq->client, rq->reply.sent_bytes);
+    return respond_send(rq->con, rq->reply.code, response);
 }
 
 static enum MHD_Result answer(struct request *rq)
@@ -247,13 +238,43 @@ static enum MHD_Result answer(struct request *rq)
     if (rq->is_asked) {
         struct MHD_Response *response = rq->response;
         rq->response = NULL;
-        return respond_send(rq->con, rq->reply.code, response);
+        return send_reply(rq, response);
     }
+    client_works(rq->client);
     if (rq->form.len > SERVER_REQUEST_BYTES)
         api_error(&rq->reply, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the form is too long"));
     else if (!answer_at_once(rq))
         return ask_workers(rq);
-    return respond_send(rq->con, rq->reply.code, respond_make(rq->con, &rq->reply, false));
+    return send_reply(rq, respond_make(rq->con, &rq->reply, false));
+}
+
+/* States are answered also when there is no place for anything else. */
+static bool is_state(const char *path)
+{
+    return guard_is_open(path) || strcmp(path, "/metrics") == 0;
+}
+
+static enum MHD_Result begin(struct request *rq, const char *path, const char *method, const char *version)
+{
+    const char *mark = memchr(rq->uri.ptr, '?', rq->uri.len), *nul = strstr(rq->uri.ptr, "%00");
+    struct admit_request ask = {.con = rq->con,
+                                .path = path,
+                                .method = method,
+                                .version = version,
+                                .uri_end = rq->uri_end,
+                                .has_nul = nul != NULL && (mark == NULL || nul < mark),
+                                .is_prom = is_prom(path),
+                                .is_free = guard_is_open(path) || assets_find(path) != NULL};
+    rq->is_begun = true;
+    rq->path = path;
+    if (!admit_refuse(&rq->server->admit, &ask, &rq->reply)) {
+        if (!client_is_spare(rq->client) || is_state(path))
+            return MHD_YES;
+        api_error(&rq->reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+                  slice_text("all connections are in use (http.connections_max)"));
+        rq->reply.retry = true;
+    }
+    return send_reply(rq, respond_make(rq->con, &rq->reply, true));
 }
 
 /* libmicrohttpd calls this after the headers, for each piece of a body, and after the whole request; again
@@ -263,20 +284,39 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *con, con
                                   void **state)
 {
     struct request *rq = *state;
-    (void)version;
-    if (rq == NULL) {
-        rq = *state = xcalloc(1, sizeof *rq);
-        *rq = (struct request){.server = context, .con = con, .path = path};
-        if (!refuse(context, con, path, method, &rq->reply))
-            return MHD_YES;
-        return respond_send(con, rq->reply.code, respond_make(con, &rq->reply, true));
-    }
+    (void)context, (void)con;
+    if (!rq->is_begun)
+        return begin(rq, path, method, version);
     if (*data_len == 0)
         return answer(rq);
     if (rq->form.len <= SERVER_REQUEST_BYTES)
         text_add(&rq->form, data, *data_len);
     *data_len = 0;
     return MHD_YES;
+}
+
+/* ---- connections */
+
+static enum MHD_Result on_accept(void *context, const struct sockaddr *address, socklen_t len)
+{
+    struct server *sv = context;
+    (void)len;
+    return clients_take(sv->clients, address) ? MHD_YES : MHD_NO;
+}
+
+static void on_connection(void *context, struct MHD_Connection *con, void **state,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct server *sv = context;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        clients_remove(*state);
+        return;
+    }
+    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int socket = fd->connect_fd;
+    const union MHD_ConnectionInfo *address =
+        MHD_get_connection_info(con, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *state = clients_add(sv->clients, socket, address->client_addr);
 }
 
 static void suspend(void *client)
@@ -292,18 +332,19 @@ static void resume(void *client)
 static struct MHD_Daemon *start_daemon(struct server *sv, const struct server_options *o, const struct tls *t,
                                        int fd)
 {
-    unsigned threads = o->connections_max < SERVER_THREADS ? o->connections_max : SERVER_THREADS;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     struct MHD_OptionItem secrets[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, t->cert.ptr},
                                        {MHD_OPTION_HTTPS_MEM_KEY, 0, t->key.ptr},
+                                       {MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_PRIORITIES},
                                        {MHD_OPTION_END, 0, NULL}};
     bool has_tls = t->cert.ptr != NULL;
-    return MHD_start_daemon(flags | (has_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, sv,
-                            MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-                            MHD_OPTION_CONNECTION_LIMIT, o->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)((o->timeout_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)SERVER_REQUEST_BYTES, MHD_OPTION_THREAD_POOL_SIZE, threads,
-                            MHD_OPTION_ARRAY, has_tls ? secrets : secrets + 2, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags | (has_tls ? MHD_USE_TLS : 0), 0, on_accept, sv, on_request, sv, MHD_OPTION_NOTIFY_COMPLETED,
+        on_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, sv, MHD_OPTION_URI_LOG_CALLBACK, on_uri,
+        sv, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, o->connections_max + CLIENTS_SPARE,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((o->timeout_ms + 999) / 1000),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_REQUEST_BYTES, MHD_OPTION_THREAD_POOL_SIZE,
+        (unsigned)SERVER_THREADS, MHD_OPTION_ARRAY, has_tls ? secrets : secrets + 3, MHD_OPTION_END);
 }
 
 /* libmicrohttpd cannot stop suspended connections, so questions and streams end first. */
@@ -313,10 +354,22 @@ static void stop_serving(struct server *sv)
         workers_end(sv->workers);
     if (sv->api.streams != NULL)
         streams_end(sv->api.streams);
+    if (sv->clients != NULL)
+        clients_settle(sv->clients, SETTLE_MS);
     if (sv->daemon != NULL)
         MHD_stop_daemon(sv->daemon);
     workers_free(sv->workers);
+    clients_free(sv->clients);
     streams_free(sv->api.streams);
+}
+
+static struct clients *start_clients(const struct server_options *o)
+{
+    return clients_start(&(struct clients_options){.connections_max = o->connections_max,
+                                                   .per_address_max = o->per_address_max,
+                                                   .sending_max = o->sending_max,
+                                                   .timeout_ms = o->timeout_ms,
+                                                   .clock = o->clock});
 }
 
 static struct server *start(const struct server_options *o, const struct tls *t, struct err *e)
@@ -328,8 +381,7 @@ static struct server *start(const struct server_options *o, const struct tls *t,
         return NULL;
     }
     assets_init();
-    sv->listen = o->listen;
-    sv->token = o->token;
+    sv->admit = (struct admit){o->listen, o->token};
     pthread_mutex_init(&sv->api.limits_lock, NULL);
     sv->api.limits = o->limits;
     sv->api.clock = o->clock;
@@ -337,7 +389,8 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     readers_init(&sv->api.readers, o->store_url, o->clock);
     sv->api.streams = streams_start(&sv->api, &(struct streams_clients){suspend, resume}, o->streams_max);
     sv->workers = workers_start();
-    if (sv->api.streams != NULL && sv->workers != NULL)
+    sv->clients = start_clients(o);
+    if (sv->api.streams != NULL && sv->workers != NULL && sv->clients != NULL)
         sv->daemon = start_daemon(sv, o, t, fd);
     if (sv->daemon != NULL)
         return sv;
@@ -368,6 +421,12 @@ struct server *server_start(const struct server_options *o, struct err *e)
     struct server *sv = start(o, &tls, e);
     tls_fini(&tls);
     return sv;
+}
+
+int64_t server_bytes_max(int64_t connections_max, int64_t response_max)
+{
+    return (connections_max + CLIENTS_SPARE) * SERVER_REQUEST_BYTES + SERVER_SENDING_FACTOR * response_max +
+           WORKERS_COUNT * (TEXT_GROWTH * response_max + BUDGET_BYTES_MAX);
 }
 
 void server_stop(struct server *sv)

@@ -1,13 +1,12 @@
 /* server.h - the daemon's HTTP server: it serves the page and the API with libmicrohttpd. Called by
  * daemon/service.
  *
- * Methods : GET and HEAD without a body; POST of a form to Prometheus' API. The Host header is checked
- *           (host.h). No cookies, no files, no CORS.
- * Limits  : connections_max connections (further ones wait to be accepted); SERVER_REQUEST_BYTES for request
- *           line and headers, and again for a form; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
+ * Requests: GET and HEAD without a body; POST of a form to Prometheus' API. admit.h says what is refused by
+ *           its headers, guard.h what needs the token. No cookies, no files, no CORS.
+ * Limits  : clients.h: connections, their time, the memory of answers. SERVER_REQUEST_BYTES for request line
+ *           and headers, and again for a form; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
  *           query_limits for each question, among them its deadline (base/deadline.h).
- * Access  : all paths but /healthz and /readyz need the token, if there is one. With a certificate the server
- *           speaks TLS only, with GnuTLS' defaults; it reads certificate and key once.
+ * TLS     : with a certificate the server speaks TLS only (tls.h); it reads certificate and key once.
  * Streams : /api/v1/stream (streams.h) holds a connection, but no thread. A client that takes nothing for
  *           timeout_ms is dropped.
  * Threads : one thread calls server_start() and server_stop(). SERVER_THREADS threads of libmicrohttpd send
@@ -25,14 +24,17 @@
 #define SERVER_REQUEST_BYTES  16384
 #define SERVER_PARAMETERS_MAX 64
 #define SERVER_THREADS        2
+#define SERVER_SENDING_FACTOR 2 /* all responses that are sent may take so many times query.response_max */
 
 struct server_options {
-    const char *store_url; /* the store may not exist yet: until it does, questions get a 503 */
-    const char *listen;    /* "127.0.0.1:8080", "[::1]:0", "localhost:8080"; port 0 takes a free one */
-    unsigned connections_max;
-    unsigned streams_max;           /* connections that may be streams */
-    int64_t timeout_ms;             /* rounded up to seconds */
-    const char *token;              /* the token that requests must have (guard.h); NULL: none */
+    const char *store_url;    /* the store may not exist yet: until it does, questions get a 503 */
+    const char *listen;       /* "127.0.0.1:8080", "[::1]:0", "localhost:8080"; port 0 takes a free one */
+    unsigned connections_max; /* beyond it, only states and metrics are answered */
+    unsigned per_address_max; /* connections of one address, unless it is a loopback's; 0: no limit */
+    uint64_t sending_max;     /* bytes of all responses that are being sent */
+    unsigned streams_max;     /* connections that may be streams */
+    int64_t timeout_ms;       /* rounded up to seconds */
+    const char *token;        /* the token that requests must have (guard.h); NULL: none */
     const char *tls_cert, *tls_key; /* paths of PEM files; NULL: plain HTTP */
     struct query_limits limits;
     const struct clock *clock;
@@ -40,6 +42,9 @@ struct server_options {
 };
 
 struct server;
+
+/* The most memory of connections, answers and questions, without the store's. */
+int64_t server_bytes_max(int64_t connections_max, int64_t response_max);
 
 /* Borrows the texts of the options until the server is stopped. EX_UNAVAILABLE: the address is taken;
  * EX_NOPERM: the address is not permitted; EX_CONFIG: the address, certificate or key is wrong, or only its

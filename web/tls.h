@@ -9,6 +9,11 @@
 #include "base/err.h"
 #include "base/text.h"
 
+/* TLS 1.2 and 1.3, with authenticated encryption and forward secrecy only (GnuTLS' priority string). */
+#define TLS_PRIORITIES                                                                                    \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM" \
+    ":-MAC-ALL:+AEAD:-RSA"
+
 #define TLS_FILE_BYTES_MAX ((size_t)256 << 10)
 
 struct tls {

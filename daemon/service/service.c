@@ -50,6 +50,8 @@ bool service_serve(struct service *sv, struct err *e)
         .store_url = c->store.url,
         .listen = sv->options.listen != NULL ? sv->options.listen : c->http.listen,
         .connections_max = (unsigned)c->http.connections_max,
+        .per_address_max = (unsigned)c->http.per_address_max,
+        .sending_max = SERVER_SENDING_FACTOR * (uint64_t)c->query.response_bytes_max,
         .streams_max = (unsigned)c->http.streams_max,
         .timeout_ms = c->http.timeout_ms,
         .token = c->http.token,

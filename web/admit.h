@@ -1,0 +1,34 @@
+/* admit.h - admits a request, or refuses it by its headers alone. Called by server.c.
+ *
+ * Syntax : 400 for what two programs may read differently, since one of them may stand before this one: two
+ *          Content-Lengths, Content-Length with Transfer-Encoding, another coding than chunked, two Hosts or
+ *          none, a NUL anywhere, names that are no tokens, lines that end without CR.
+ * Host   : 403 for a name of somebody else (host.h).
+ * Sites  : 403 for what a page of another site has the browser ask, unless it has the token as a Bearer: a
+ *          browser adds neither that nor a password that it knows by itself. Assets and states are free.
+ * Token  : 401 (guard.h).
+ * Method : 405, 413, 415: GET and HEAD without a body; POST of a form to Prometheus' API.
+ */
+#pragma once
+
+#include "web/reply.h"
+
+#include <microhttpd.h>
+
+struct admit {
+    const char *listen; /* requests may name its host */
+    const char *token;  /* NULL: none is needed */
+};
+
+/* What libmicrohttpd says of a request. */
+struct admit_request {
+    struct MHD_Connection *con;
+    const char *path, *method, *version;
+    const char *uri_end; /* end of the URI as it came, in libmicrohttpd's buffer */
+    bool has_nul;        /* in the path, as %00 */
+    bool is_prom;        /* whether it is for Prometheus' API, which takes forms */
+    bool is_free;        /* an asset, or a state: other sites may ask for it */
+};
+
+/* True: `rp` is the refusal. The caller ends the connection then, since a body may follow. */
+bool admit_refuse(const struct admit *admit, const struct admit_request *rq, struct reply *rp);
