@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define LOOK_MS 250
 
@@ -63,6 +64,27 @@ static bool took_too_long(const struct client *cl, int64_t now_ms)
     return cl->doing != WORKS && now_ms - cl->since_ms >= limit_ms;
 }
 
+/* Has the client sent what nobody has read yet? It may be a whole request, so the client is not slow. */
+static bool has_unread(const struct client *cl)
+{
+    int bytes = 0;
+    return ioctl(cl->socket, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+/* The connection that waits longest for a request, of which nothing more has come. A new one is spared: its
+ * client may be about to send. Call under the lock. */
+static struct client *find_idle(const struct clients *c, int64_t now_ms)
+{
+    struct client *longest = NULL;
+    for (struct client *cl = c->list; cl != NULL; cl = cl->next) {
+        bool is_longer = longest == NULL || cl->since_ms <= longest->since_ms;
+        bool is_new = now_ms - cl->since_ms < CLIENTS_NEW_MS;
+        if (cl->doing == WAITS && !cl->is_dropped && !is_new && is_longer && !has_unread(cl))
+            longest = cl;
+    }
+    return longest;
+}
+
 /* The connection that has done so for longest; NULL: there is none. Call under the lock. */
 static struct client *find_longest(const struct clients *c, enum doing doing)
 {
@@ -84,7 +106,12 @@ static void *run(void *context)
             if (!cl->is_dropped && took_too_long(cl, now_ms))
                 drop(cl);
         }
-        (void)clock_wait(c->options.clock, &c->changed, &c->lock, now_ms + LOOK_MS);
+        struct client *idle;
+        while (c->count > c->options.connections_max && (idle = find_idle(c, now_ms)) != NULL)
+            drop(idle);
+        bool is_full = c->count > c->options.connections_max;
+        (void)clock_wait(c->options.clock, &c->changed, &c->lock,
+                         now_ms + (is_full ? CLIENTS_NEW_MS : LOOK_MS));
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -145,12 +172,15 @@ bool clients_take(struct clients *c, const struct sockaddr *address)
 struct client *clients_add(struct clients *c, int socket, const struct sockaddr *address)
 {
     struct client *cl = xcalloc(1, sizeof *cl);
+    cl->since_ms = clock_mono_ms(c->options.clock);
     pthread_mutex_lock(&c->lock);
     if (c->count >= c->options.connections_max) {
-        struct client *longest = find_longest(c, WAITS);
+        struct client *longest = find_idle(c, cl->since_ms);
         cl->is_spare = longest == NULL;
         if (longest != NULL)
             drop(longest);
+        else
+            pthread_cond_broadcast(&c->changed);
     }
     cl->next = c->list;
     if (c->list != NULL)
@@ -160,7 +190,6 @@ struct client *clients_add(struct clients *c, int socket, const struct sockaddr 
     cl->clients = c;
     cl->address = mapped(address);
     cl->socket = socket;
-    cl->since_ms = clock_mono_ms(c->options.clock);
     pthread_mutex_unlock(&c->lock);
     return cl;
 }

@@ -1,8 +1,9 @@
 /* clients.h - the connections: which of them must go so that others are served. Called by server.c.
  *
  * Places  : connections_max. A new connection beyond that takes the place of the one that has waited longest
- *           for a request to be complete, so slow or idle clients starve nobody. If no connection waits, the
- *           new one gets one of CLIENTS_SPARE places, in which only states and metrics are answered.
+ *           for a request to be complete, so slow or idle clients starve nobody. Those whose bytes nobody has
+ *           read yet stay, and those that came within CLIENTS_NEW_MS. If no connection has to go, the new one
+ *           gets one of CLIENTS_SPARE places, in which only states and metrics are answered.
  * Address : at most connections_per_address connections from one address. Loopback addresses have no such
  *           limit: a proxy there speaks for many.
  * Time    : timeout_ms for a whole request, waiting for its first byte included; as much for a response, and
@@ -22,6 +23,7 @@
 #define CLIENTS_SPARE    16
 #define CLIENTS_SLOWEST  32768
 #define CLIENTS_GRACE_MS 1000
+#define CLIENTS_NEW_MS   20
 
 struct clients_options {
     size_t connections_max;

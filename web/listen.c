@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG       128
+#define BACKLOG       1024 /* a flood of connections must not have the kernel drop others */
 #define HOST_MAX      256
 #define PORT_MAX      8
 #define ANOTHER_HINT  "`--listen 127.0.0.1:9090` (http.listen) takes another"

@@ -17,6 +17,7 @@ import time
 import unittest
 import urllib.error
 import urllib.request
+import warnings
 
 from harness import EX_CONFIG, EX_NOINPUT, EX_NOPERM, EX_OK, EX_PROTOCOL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase
 
@@ -316,6 +317,29 @@ class ApiTest(DaemonCase):
             self.get("/healthz")  # not by plain HTTP
         self.process.terminate()
         self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
+
+    def tls_answers(self, version, ciphers):
+        """Does the server take this version and these ciphers?"""
+        context = ssl.create_default_context(cafile=self.path("one.pem"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of old versions
+            context.minimum_version = context.maximum_version = version
+        context.set_ciphers(ciphers + ":@SECLEVEL=0")
+        try:
+            return self.ask("/healthz", self.url.replace("http://", "https://"), context)[0] == 200
+        except OSError:
+            return False
+
+    def test_tls_is_new_and_authenticated(self):
+        self.certificate("one")
+        self.relaunch("tls_cert: one.pem, tls_key: one.key, ")
+        for version, ciphers, good in (
+                (ssl.TLSVersion.TLSv1_3, "ALL", True), (ssl.TLSVersion.TLSv1_2, "ECDHE-ECDSA-AES128-GCM-SHA256", True),
+                (ssl.TLSVersion.TLSv1_2, "ECDHE-ECDSA-CHACHA20-POLY1305", True),
+                (ssl.TLSVersion.TLSv1_2, "ECDHE-ECDSA-AES128-SHA", False),
+                (ssl.TLSVersion.TLSv1_2, "ECDHE-ECDSA-AES256-SHA384", False),
+                (ssl.TLSVersion.TLSv1_1, "ALL", False), (ssl.TLSVersion.TLSv1, "ALL", False)):
+            self.assertEqual(good, self.tls_answers(version, ciphers), (version, ciphers))
 
     def check_commands_by_tls(self, url):
         for command in (("query", url, "site"), ("top", "--url", url)):

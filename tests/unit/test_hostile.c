@@ -234,6 +234,7 @@ static void test_clients_make_room(void **state)
         clients[i] = add(c, "192.0.2.1", sockets[i]);
         clock_pass(&clock, 10);
     }
+    clock_pass(&clock, CLIENTS_NEW_MS);
     client_works(clients[0]);
     client_sends(clients[1], 1);
     clients[3] = add(c, "192.0.2.1", sockets[3]);
@@ -244,6 +245,29 @@ static void test_clients_make_room(void **state)
     assert_true(client_is_spare(clients[4]));
     for (size_t i = 0; i < 5; i++) {
         assert_true(is_dropped(sockets[i]) == (i == 2));
+        end(clients[i], sockets[i]);
+    }
+    clients_free(c);
+}
+
+/* A connection that is new, or whose bytes were not read, is not the one that is slow. */
+static void test_clients_that_have_sent_stay(void **state)
+{
+    struct clock clock = clock_fake(0);
+    struct clients *c =
+        clients_start(&(struct clients_options){.connections_max = 2, .timeout_ms = 60000, .clock = &clock});
+    struct client *clients[3];
+    int sockets[3][2];
+    (void)state;
+    assert_non_null(c);
+    clients[0] = add(c, "192.0.2.1", sockets[0]);
+    assert_int_equal(send(sockets[0][1], "G", 1, 0), 1);
+    clock_pass(&clock, CLIENTS_NEW_MS);
+    clients[1] = add(c, "192.0.2.1", sockets[1]);
+    clients[2] = add(c, "192.0.2.1", sockets[2]);
+    assert_true(client_is_spare(clients[2]));
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(is_dropped(sockets[i]));
         end(clients[i], sockets[i]);
     }
     clients_free(c);
@@ -292,6 +316,7 @@ int main(void)
         WEB_TEST(test_web_states_have_places_of_their_own),
         cmocka_unit_test(test_clients_of_one_address_are_limited),
         cmocka_unit_test(test_clients_make_room),
+        cmocka_unit_test(test_clients_that_have_sent_stay),
         cmocka_unit_test(test_clients_share_one_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
