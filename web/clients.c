@@ -19,7 +19,7 @@ struct client {
     enum doing doing;
     int64_t since_ms; /* monotonic: when it began to do that */
     uint64_t bytes;   /* of the response that is being sent */
-    bool is_spare, is_dropped;
+    bool is_dropped;
 };
 
 struct clients {
@@ -176,7 +176,6 @@ struct client *clients_add(struct clients *c, int socket, const struct sockaddr 
     pthread_mutex_lock(&c->lock);
     if (c->count >= c->options.connections_max) {
         struct client *longest = find_idle(c, cl->since_ms);
-        cl->is_spare = longest == NULL;
         if (longest != NULL)
             drop(longest);
         else
@@ -210,9 +209,14 @@ void clients_remove(struct client *cl)
     free(cl);
 }
 
-bool client_is_spare(const struct client *cl)
+bool clients_are_busy(struct clients *c)
 {
-    return cl->is_spare;
+    size_t busy = 0;
+    pthread_mutex_lock(&c->lock);
+    for (const struct client *cl = c->list; cl != NULL; cl = cl->next)
+        busy += cl->doing != WAITS && !cl->is_dropped;
+    pthread_mutex_unlock(&c->lock);
+    return busy >= c->options.connections_max;
 }
 
 static void set(struct client *cl, enum doing doing, uint64_t bytes)

@@ -2,8 +2,8 @@
  *
  * Places  : connections_max. A new connection beyond that takes the place of the one that has waited longest
  *           for a request to be complete, so slow or idle clients starve nobody. Those whose bytes nobody has
- *           read yet stay, and those that came within CLIENTS_NEW_MS. If no connection has to go, the new one
- *           gets one of CLIENTS_SPARE places, in which only states and metrics are answered.
+ *           read yet stay, and those that came within CLIENTS_NEW_MS. There are CLIENTS_SPARE places
+ *           more: while connections_max requests are under way, only states and metrics are answered.
  * Address : at most connections_per_address connections from one address. Loopback addresses have no such
  *           limit: a proxy there speaks for many.
  * Time    : timeout_ms for a whole request, waiting for its first byte included; as much for a response, and
@@ -47,8 +47,8 @@ bool clients_take(struct clients *c, const struct sockaddr *address);
 /* Adds a connection, which waits for its first request. The socket is open until clients_remove(). */
 struct client *clients_add(struct clients *c, int socket, const struct sockaddr *address);
 void clients_remove(struct client *cl);
-/* Has the connection a spare place, in which only states and metrics are answered? */
-bool client_is_spare(const struct client *cl);
+/* Are all places taken by requests under way, so that only states and metrics are answered? */
+bool clients_are_busy(struct clients *c);
 
 /* What the connection does from now on. */
 void client_waits(struct client *cl); /* for a whole request */

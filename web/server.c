@@ -268,7 +268,7 @@ static enum MHD_Result begin(struct request *rq, const char *path, const char *m
     rq->is_begun = true;
     rq->path = path;
     if (!admit_refuse(&rq->server->admit, &ask, &rq->reply)) {
-        if (!client_is_spare(rq->client) || is_state(path))
+        if (is_state(path) || !clients_are_busy(rq->server->clients))
             return MHD_YES;
         api_error(&rq->reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                   slice_text("all connections are in use (http.connections_max)"));

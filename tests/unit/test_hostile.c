@@ -239,10 +239,10 @@ static void test_clients_make_room(void **state)
     client_sends(clients[1], 1);
     clients[3] = add(c, "192.0.2.1", sockets[3]);
     assert_true(is_dropped(sockets[2]));
-    assert_false(client_is_spare(clients[3]));
+    assert_false(clients_are_busy(c));
     client_works(clients[3]);
+    assert_true(clients_are_busy(c));
     clients[4] = add(c, "192.0.2.1", sockets[4]);
-    assert_true(client_is_spare(clients[4]));
     for (size_t i = 0; i < 5; i++) {
         assert_true(is_dropped(sockets[i]) == (i == 2));
         end(clients[i], sockets[i]);
@@ -265,7 +265,6 @@ static void test_clients_that_have_sent_stay(void **state)
     clock_pass(&clock, CLIENTS_NEW_MS);
     clients[1] = add(c, "192.0.2.1", sockets[1]);
     clients[2] = add(c, "192.0.2.1", sockets[2]);
-    assert_true(client_is_spare(clients[2]));
     for (size_t i = 0; i < 3; i++) {
         assert_false(is_dropped(sockets[i]));
         end(clients[i], sockets[i]);
