@@ -120,13 +120,14 @@ class Hostile(harness.DaemonCase):
 
     def test_a_question_ends_when_its_client_leaves(self):
         self.launch_with()
-        sock = self.open(self.heavy())
-        time.sleep(0.3)
         before = cpu_s(self.process.pid)
-        time.sleep(0.3)
-        self.assertGreater(cpu_s(self.process.pid) - before, 0.1, "the question is too light for this test")
+        sock = self.open(self.heavy())
+        self.wait_for(lambda: cpu_s(self.process.pid) - before, lambda taken: taken > 0.3)
+        sock.settimeout(0.1)
+        with self.assertRaises(TimeoutError, msg="the question is too light for this test"):
+            sock.recv(1)
         sock.close()
-        time.sleep(0.3)
+        time.sleep(0.5)
         before = cpu_s(self.process.pid)
         time.sleep(0.5)
         self.assertLess(cpu_s(self.process.pid) - before, 0.1)
