@@ -181,7 +181,7 @@ class Hostile(harness.DaemonCase):
     def check_counted_within(self, fed, seconds):
         """What was fed is counted soon."""
         count, end = sum(fed), time.monotonic() + seconds
-        while (consumed := json.loads(self.ask("/api/v1/status")[1]).get("consumed", 0)) < count:
+        while (consumed := int(re.search(r"^tallyd_lines_consumed_total (\d+)", self.get("/metrics"), re.M).group(1))) < count:
             self.assertLess(time.monotonic(), end, f"{consumed} of {count} lines are counted")
             time.sleep(0.05)
 
