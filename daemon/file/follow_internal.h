@@ -86,6 +86,7 @@ struct followed {
     bool has_turned;             /* the open file was left only for now (must_turn) */
     bool is_damaged;             /* the open file cannot be unpacked to its end */
     bool has_caught_up;          /* the log has told that its end was reached */
+    bool has_told_away;          /* the log has told that there is no file; it has been away since */
     bool has_told_end;           /* the log has told that standard input ended */
     int64_t consumed;            /* lines since it was opened */
     struct latest latest;

@@ -167,12 +167,13 @@ static bool miss(struct follow *fo, struct followed *f, struct err *e)
     return true;
 }
 
-static void warn_of_missing(const struct followed *f)
+static void warn_of_missing(struct followed *f)
 {
     char label[LOG_QUOTE_BYTES];
-    if (f->stamp.inode == 0 && !f->is_listed)
-        log_limited(LOG_LEVEL_WARN, "file_away", "source=%s next=\"waiting for it\"",
-                    log_quote(f->path, label));
+    if (f->stamp.inode != 0 || f->is_listed || f->has_told_away)
+        return;
+    log_limited(LOG_LEVEL_WARN, "file_away", "source=%s next=\"waiting for it\"", log_quote(f->path, label));
+    f->has_told_away = true;
 }
 
 static void warn_of_unreadable(const struct followed *f)
@@ -206,7 +207,7 @@ void followed_begin(struct follow *fo, struct followed *f)
     if (f->head.len > 0)
         source_set_head(&f->range, f->head);
     f->read_to = f->stored_to = f->range.to;
-    f->has_caught_up = f->was_truncated = f->is_damaged = f->has_turned = false;
+    f->has_caught_up = f->was_truncated = f->is_damaged = f->has_turned = f->has_told_away = false;
     f->must_turn = false;
     f->was_found = true;
     f->consumed = 0;
@@ -340,13 +341,14 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 }
 
 /* Is this failure one to wait for? A log that was there once, or its folder, may be missing for a while. */
-static bool may_pass(const struct followed *f, const struct err *e)
+static bool may_pass(struct followed *f, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     bool is_away = f->was_found && (e->code == EX_NOINPUT || e->code == EX_NOPERM);
-    if (is_away || e->retryable)
+    if ((is_away && !f->has_told_away) || (!is_away && e->retryable))
         log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
                     log_quote(e->text, quoted));
+    f->has_told_away |= is_away;
     return is_away || e->retryable;
 }
 

@@ -166,6 +166,8 @@ class RunTest(DaemonCase):
         self.write("tallyd.yaml", CONFIG)
         self.launch("-c", "tallyd.yaml")
         self.wait_for_log("event=file_away .*access.log")
+        time.sleep(3)  # of some looks
+        self.assertEqual(1, self.read("log").count(b"event=file_away"))
         self.append("access.log", lines(4))
         self.wait_for_consumed(4)
         self.stop()
