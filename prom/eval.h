@@ -7,7 +7,8 @@
  *          (budget.h) for all parts of the expression together.
  * Order  : series by their labels. At one instant topk lists the greatest first, bottomk the least.
  * Owner  : the question's text must live as long as the answer.
- * Errors : EX_USAGE: the expression is wrong or not supported; the text is for the client's user.
+ * Errors : EX_PROTOCOL: the expression cannot be parsed; EX_USAGE: it is wrong or not supported; the text is
+ *          for the client's user.
  *          EX_UNAVAILABLE: a limit is exceeded. Others are the store's.
  */
 #pragma once

@@ -31,7 +31,7 @@ bool lex_fail(struct slice text, size_t at, struct err *e, const char *format, .
         line += ends;
         column = ends ? 1 : column + 1;
     }
-    return err_set(e, EX_USAGE, "%zu:%zu: parse error: %s", line, column, words);
+    return err_set(e, EX_PROTOCOL, "%zu:%zu: parse error: %s", line, column, words);
 }
 
 static bool is_digit(int c)

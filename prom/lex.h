@@ -1,6 +1,6 @@
 /* lex.h - splits a PromQL expression into tokens, for parse.c.
  *
- * Errors : EX_USAGE, "LINE:COLUMN: parse error: …", in Prometheus' form; columns count bytes from 1.
+ * Errors : EX_PROTOCOL, "LINE:COLUMN: parse error: …", in Prometheus' form; columns count bytes from 1.
  */
 #pragma once
 

@@ -492,7 +492,8 @@ static bool start(struct parser *p, struct slice text, struct arena *arena, stru
 {
     *p = (struct parser){.lexer = {.text = text, .arena = arena}, .arena = arena, .e = e};
     if (text.len > PARSE_BYTES_MAX)
-        return err_set(e, EX_USAGE, "the expression has %zu bytes, more than %d", text.len, PARSE_BYTES_MAX);
+        return err_set(e, EX_PROTOCOL, "the expression has %zu bytes, more than %d", text.len,
+                       PARSE_BYTES_MAX);
     return next(p);
 }
 

@@ -4,7 +4,7 @@
  * Subset : docs/PROMETHEUS.md. Other features of PromQL (subqueries, group_left, other functions) are
  *          refused by name.
  * Limits : PARSE_BYTES_MAX of text; PARSE_DEPTH_MAX of the tree.
- * Errors : EX_USAGE, "LINE:COLUMN: parse error: …".
+ * Errors : EX_PROTOCOL, "LINE:COLUMN: parse error: …".
  */
 #pragma once
 

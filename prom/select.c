@@ -45,7 +45,7 @@ bool select_init(struct select *s, const struct selector *selector, struct budge
             return false;
         is_specific |= !takes_empty;
     }
-    return is_specific || err_set(e, EX_USAGE,
+    return is_specific || err_set(e, EX_PROTOCOL,
                                   "a selector needs one matcher that does not take the empty text: name a "
                                   "metric");
 }

@@ -4,7 +4,8 @@
  *         has STORE_OTHER_KEY in each label.
  * Cost  : one look-up in the store's dictionary if `=` gives every dimension; nothing if no dimension is
  *         given; else a walk over all of the dictionary.
- * Errors: EX_USAGE: a regular expression is invalid or takes too long, or no matcher excludes the empty text;
+ * Errors: EX_PROTOCOL: a regular expression is invalid, or no matcher excludes the empty text; EX_USAGE: one
+ *         takes too long;
  *         EX_UNAVAILABLE: the budget is spent; the store's.
  */
 #pragma once

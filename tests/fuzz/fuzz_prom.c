@@ -50,6 +50,12 @@ static struct store *open_store(void)
     return st;
 }
 
+/* Is it about the expression, and not about the store? */
+static bool is_of_question(const struct err *e)
+{
+    return e->code == EX_PROTOCOL || e->code == EX_USAGE || e->code == EX_UNAVAILABLE;
+}
+
 static bool ask(struct slice text, int64_t step_ms)
 {
     const struct eval_question q = {.text = text,
@@ -66,7 +72,7 @@ static bool ask(struct slice text, int64_t step_ms)
         ASSERT(out.len > 0 && out.ptr[out.len - 1] == '}');
         eval_fini(&a);
     } else {
-        ASSERT(e.code == EX_USAGE || e.code == EX_UNAVAILABLE);
+        ASSERT(is_of_question(&e));
         ASSERT(e.text[0] != '\0');
     }
     text_fini(&out);
@@ -82,7 +88,7 @@ static void list(struct slice text)
     if (list_series(open_store(), &question, &out, &is_cut, &e))
         ASSERT(out.len > 1 && out.ptr[out.len - 1] == ']');
     else
-        ASSERT((e.code == EX_USAGE || e.code == EX_UNAVAILABLE) && e.text[0] != '\0');
+        ASSERT(is_of_question(&e) && e.text[0] != '\0');
     text_fini(&out);
 }
 

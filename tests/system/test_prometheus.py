@@ -143,8 +143,8 @@ class Prometheus(DaemonCase):
                 (400, "bad_data", "series", {}), (400, "bad_data", "labels", {"limit": "x"}),
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"("}'}),
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"(?=a)"}'}),
-                (422, "execution", "query", {"query": "sum("}), (422, "execution", "series", {"match[]": "sum(a)"}),
-                (422, "execution", "query", {"query": "histogram_quantile(0.9, a)"}),
+                (400, "bad_data", "query", {"query": "sum("}), (400, "bad_data", "series", {"match[]": "sum(a)"}),
+                (400, "bad_data", "query", {"query": "histogram_quantile(0.9, a)"}),
                 (422, "execution", "query_range", {"query": "1", "start": 0, "end": 20000, "step": 1})):
             found, answer = self.ask(path, **parameters)
             self.assertEqual((status, "error", kind), (found, answer["status"], answer["errorType"]), (path, parameters))

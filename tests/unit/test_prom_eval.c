@@ -206,7 +206,7 @@ static void test_steps_of_a_range_tile_it(void **state)
 static void test_questions_that_cannot_be_answered(void **state)
 {
     check_refused(*state, "pages:hits{path=~\"(\"}", 0, EX_PROTOCOL, "expected a regular expression");
-    check_refused(*state, "{path=~\".*\"}", 0, EX_USAGE, "does not take the empty text");
+    check_refused(*state, "{path=~\".*\"}", 0, EX_PROTOCOL, "does not take the empty text");
     check_refused(*state, "{__name__=~\".+\",path=\"/a\"} + 1", 0, EX_USAGE, "two series of the same labels");
     check_refused(*state, "pages:hits / on () pages:hits", 0, EX_USAGE, "two series of the right side");
     check_refused(*state, "sum(-(pages:hits / on () pages:hits))", 0, EX_USAGE,

@@ -171,7 +171,7 @@ static void test_what_is_refused_says_where_and_why(void **state)
         if (n != NULL || strstr(e.text, cases[i].complaint) == NULL)
             fail_msg("%s: expected %s, got %s", cases[i].text, cases[i].complaint,
                      n != NULL ? "no complaint" : e.text);
-        assert_int_equal(e.code, EX_USAGE);
+        assert_int_equal(e.code, EX_PROTOCOL);
         arena_fini(&arena);
     }
 }
