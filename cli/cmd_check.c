@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 static const char usage[] =
-    "usage: tallyd check [-c FILE] [--print]\n"
+    "usage: tallyd check [-c FILE] [--print [--secrets]]\n"
     "\n"
     "Checks a configuration. It prints every problem with its file, line and column; the exit status is\n"
     "then 78.\n"
@@ -16,7 +16,8 @@ static const char usage[] =
     "  -c, --config FILE  the configuration; without it, the built-in one\n"
     "      --print        show what is in effect, with all defaults, as YAML, and how much memory its "
     "limits\n"
-    "                     allow `run`\n"
+    "                     allow `run`; passwords and tokens in it are hidden\n"
+    "      --secrets      with --print: do not hide them\n"
     "  -h, --help         this text\n";
 
 static int finish(struct text *out)
@@ -53,7 +54,7 @@ static void note_store(const struct config *c, const char *prefix, struct text *
     }
 }
 
-static int check(const char *file, bool print)
+static int check(const char *file, bool print, bool secrets)
 {
     struct text out = {0};
     int code = EX_OK;
@@ -66,7 +67,7 @@ static int check(const char *file, bool print)
         return options_complain("check", &e);
     }
     if (print) {
-        config_print(c, &out);
+        config_print(c, !secrets, &out);
         note_store(c, "# ", &out);
         budget_print(c, &out);
     } else {
@@ -80,10 +81,12 @@ static int check(const char *file, bool print)
 int cmd_check(int argc, char **argv)
 {
     const char *file = NULL;
-    bool print = false, document = false;
+    bool print = false, secrets = false, document = false;
     /* --document, the page docs/CONFIG.md, is for `make docs` and not in the help. */
-    const struct option_word words[] = {
-        {"config", 'c', .text = &file}, {"print", .flag = &print}, {"document", .flag = &document}};
+    const struct option_word words[] = {{"config", 'c', .text = &file},
+                                        {"print", .flag = &print},
+                                        {"secrets", .flag = &secrets},
+                                        {"document", .flag = &document}};
     const struct command command = {"check", usage, words, COUNT_OF(words), NULL};
     struct text out = {0};
     int code = options_parse(&command, &argc, &argv);
@@ -92,7 +95,7 @@ int cmd_check(int argc, char **argv)
     if (argc > 0)
         return options_bad_usage("check", "it takes options only: the file is --config");
     if (!document)
-        return check(file, print);
+        return check(file, print, secrets);
     config_document(&out);
     return finish(&out);
 }

@@ -140,13 +140,14 @@ struct config {
 
 void config_free(struct config *c);
 
-/* The whole effective configuration as YAML. config_load() reads it back to the same configuration. */
-void config_print(const struct config *c, struct text *out);
+/* The whole effective configuration as YAML. config_load() reads it back to the same configuration, unless it
+ * hides the secrets that stand in it (secret.h). */
+void config_print(const struct config *c, bool hides_secrets, struct text *out);
 /* A number of what decides what is counted: sources and reports, as config_print() writes them. Never 0. */
 uint64_t config_fingerprint(const struct config *c);
 /* Adds the value of kafka.properties. `path` is its key, under which references are found that are printed
- * instead of values; NULL: print the true values. */
-void config_print_properties(const struct config *c, const char *path, struct text *out);
+ * instead of values; NULL: print the true values. `hides`: other secrets become "…". */
+void config_print_properties(const struct config *c, const char *path, bool hides, struct text *out);
 /* Adds the value of a source's path: a text, or a list; nothing if it has none. `path` as above. */
 void config_print_paths(const struct config *c, const struct config_source *source, const char *path,
                         struct text *out);

@@ -4,6 +4,7 @@
 #include "config/document.h"
 #include "config/expand.h"
 #include "config/keys.h"
+#include "config/secret.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>
@@ -18,9 +19,16 @@ static const char *find_reference(const struct config *c, const char *key)
     return NULL;
 }
 
-static void print_scalar(const struct key *k, const char *reference, struct slice value, struct text *out)
+static void print_scalar(const struct key *k, const char *reference, struct slice value, bool hides,
+                         struct text *out)
 {
-    struct text escaped = {0};
+    struct text escaped = {0}, hidden = {0};
+    if (hides && k->type == KEY_SECRET)
+        value = slice_text(SECRET_HIDDEN);
+    if (hides && k->type == KEY_URL) {
+        secret_hide_password(value, &hidden);
+        value = text_slice(&hidden);
+    }
     expand_escape(value, &escaped);
     if (reference != NULL)
         expand_quote(slice_text(reference), out);
@@ -28,10 +36,11 @@ static void print_scalar(const struct key *k, const char *reference, struct slic
         expand_quote(text_slice(&escaped), out);
     else
         text_add(out, value.ptr, value.len);
+    text_fini(&hidden);
     text_fini(&escaped);
 }
 
-void config_print_properties(const struct config *c, const char *path, struct text *out)
+void config_print_properties(const struct config *c, const char *path, bool hides, struct text *out)
 {
     char property[DOCUMENT_PATH_BYTES];
     struct text escaped = {0};
@@ -44,7 +53,8 @@ void config_print_properties(const struct config *c, const char *path, struct te
             reference = find_reference(c, property);
         }
         text_clear(&escaped);
-        expand_escape(slice_text(p->value), &escaped);
+        bool is_hidden = hides && secret_is_property(p->name);
+        expand_escape(slice_text(is_hidden ? SECRET_HIDDEN : p->value), &escaped);
         text_puts(out, i == 0 ? "" : ", ");
         expand_quote(slice_text(p->name), out);
         text_puts(out, ": ");
@@ -78,7 +88,7 @@ void config_print_paths(const struct config *c, const struct config_source *sour
 
 /* Prints the keys of a section, or of one source or report, each on a line indented by `indent`. */
 static void print_keys(const struct config *c, const char *section, const char *name, const void *base,
-                       int indent, struct text *out)
+                       int indent, bool hides, struct text *out)
 {
     char path[DOCUMENT_PATH_BYTES];
     struct text value = {0};
@@ -92,13 +102,13 @@ static void print_keys(const struct config *c, const char *section, const char *
         snprintf(path, sizeof path, "%s%s%s.%s", section, name[0] == '\0' ? "" : ".", name, k->name);
         text_printf(out, "%*s%s: ", indent, "", k->name);
         if (k->type == KEY_PROPERTIES)
-            config_print_properties(c, path, out);
+            config_print_properties(c, path, hides, out);
         else if (k->type == KEY_PATHS)
             config_print_paths(c, base, path, out);
         else if (keys_is_list(k))
             text_add(out, value.ptr, value.len);
         else
-            print_scalar(k, find_reference(c, path), text_slice(&value), out);
+            print_scalar(k, find_reference(c, path), text_slice(&value), hides, out);
         text_putc(out, '\n');
     }
     text_fini(&value);
@@ -108,7 +118,7 @@ static void print_sources(const struct config *c, struct text *out)
 {
     for (size_t i = 0; i < c->source_count; i++) {
         text_printf(out, "  %s:\n", c->sources[i].name);
-        print_keys(c, "sources", c->sources[i].name, &c->sources[i], 4, out);
+        print_keys(c, "sources", c->sources[i].name, &c->sources[i], 4, false, out);
     }
 }
 
@@ -116,11 +126,11 @@ static void print_reports(const struct config *c, struct text *out)
 {
     for (size_t i = 0; i < c->report_count; i++) {
         text_printf(out, "  %s:\n", c->reports[i].name);
-        print_keys(c, "reports", c->reports[i].name, &c->reports[i], 4, out);
+        print_keys(c, "reports", c->reports[i].name, &c->reports[i], 4, false, out);
     }
 }
 
-void config_print(const struct config *c, struct text *out)
+void config_print(const struct config *c, bool hides_secrets, struct text *out)
 {
     for (const struct key_section *s = keys_sections; s->name != NULL; s++) {
         text_printf(out, "%s:\n", s->name);
@@ -129,7 +139,7 @@ void config_print(const struct config *c, struct text *out)
         else if (strcmp(s->name, "reports") == 0)
             print_reports(c, out);
         else
-            print_keys(c, s->name, "", c, 2, out);
+            print_keys(c, s->name, "", c, 2, hides_secrets, out);
     }
 }
 

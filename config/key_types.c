@@ -377,7 +377,7 @@ static void print_paths(const struct key *k, const void *base, struct text *out)
 static void print_properties(const struct key *k, const void *base, struct text *out)
 {
     (void)k;
-    config_print_properties(base, NULL, out);
+    config_print_properties(base, NULL, false, out);
 }
 
 static bool add_dimension(struct slice name, struct slice text, void *base, struct err *e)

@@ -54,7 +54,7 @@ class Store:
 
     def query(self, report, *arguments, span=ALL_TIME):
         done = self.run("query", report, "-c", os.path.join(self.home, "ask.yaml"), "--store", self.url, "--from", str(span[0]),
-                        "--to", str(span[1]), "--measure", "all", "--format", "csv", *arguments)
+                        "--to", str(span[1]), "--measure", "all", "--format", "csv-raw", *arguments)
         if done.returncode != 0:
             return Answer([], done.stderr.decode(errors="replace").strip())
         return Answer(list(csv.DictReader(done.stdout.decode().splitlines())), None)

@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct config *c = config_parse(slice_of((const char *)data, size), "fuzz", &problems);
     ASSERT((c == NULL) == (problems.len > 0));
     if (c != NULL) {
-        config_print(c, &once);
+        config_print(c, false, &once);
         struct config *again = config_parse(text_slice(&once), "printed", &problems);
         ASSERT(again != NULL);
-        config_print(again, &twice);
+        config_print(again, false, &twice);
         ASSERT(slice_equal(text_slice(&once), text_slice(&twice)));
         config_free(again);
     } else {

@@ -30,7 +30,7 @@ void expect_all_problems(const struct bad_config *list, size_t count)
 char *config_printed(const struct config *c)
 {
     struct text out = {0};
-    config_print(c, &out);
+    config_print(c, false, &out);
     return out.ptr;
 }
 

@@ -128,7 +128,7 @@ class Case(unittest.TestCase):
     def query(self, report, *arguments, span=DAY, store="tallyd.db"):
         """The rows of an answer, as dictionaries."""
         out = self.tallyd("query", report, "--store", store_url(store), "--from", span[0], "--to", span[1],
-                          "--format", "csv", *arguments)
+                          "--format", "csv-raw", *arguments)
         return list(csv.DictReader(out.splitlines()))
 
     def total(self, measure="hits", report="site", span=DAY, store="tallyd.db"):

@@ -274,6 +274,10 @@ class ApiTest(DaemonCase):
         self.tallyd("query", self.url, "site", status=EX_NOPERM)
         self.tallyd("query", self.url, "site", env={**os.environ, "TALLYD_TOKEN": self.TOKEN})
         self.assertNotIn(self.TOKEN, self.tallyd("check", "-c", "tallyd.yaml", "--print"))
+        self.write("plain.yaml", f"http: {{token: {self.TOKEN}}}\nkafka: {{properties: {{sasl.password: geheim}}}}\n".encode())
+        for secret in self.TOKEN, "geheim":
+            self.assertNotIn(secret, self.tallyd("check", "-c", "plain.yaml", "--print"))
+            self.assertIn(secret, self.tallyd("check", "-c", "plain.yaml", "--print", "--secrets"))
         self.process.terminate()
         self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S))
 

@@ -94,7 +94,7 @@ class Copying:
         what = [] if "--top" in arguments else ["--measure", "all"]
         end = self.now // HOUR * HOUR + HOUR
         begin = (self.now - back) // DAY * DAY if back % DAY == 0 else end - back
-        out = self.tallyd("query", report, "--store", store, "--from", iso(begin), "--to", iso(end), "--format", "csv",
+        out = self.tallyd("query", report, "--store", store, "--from", iso(begin), "--to", iso(end), "--format", "csv-raw",
                           *what, *arguments, status=None)
         return report, arguments, back, self.status, out
 

@@ -29,7 +29,7 @@ class Flips(DaemonCase):
         """What each question was answered: text, or None where it was refused in words that name the file."""
         answers = []
         for question in QUESTIONS:
-            answer = self.tallyd("query", *question, *SPAN, "--format", "csv", status=None)
+            answer = self.tallyd("query", *question, *SPAN, "--format", "csv-raw", status=None)
             answers.append(answer if self.status == EX_OK else self.check_refused())
         return answers
 

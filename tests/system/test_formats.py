@@ -157,7 +157,7 @@ class Formats(Case):
         self.assertRegex(said, r"rejected 0 \+", said)
         counted = {}
         for report, measure in itertools.product(REPORTS, ["hits", "size"]):
-            out = self.tallyd("query", report, "-c", name + ".yaml", "--from", SPAN[0], "--to", SPAN[1], "--format", "csv",
+            out = self.tallyd("query", report, "-c", name + ".yaml", "--from", SPAN[0], "--to", SPAN[1], "--format", "csv-raw",
                               "--measure", measure, "--top", "100000")
             counted[report, measure] = collections.Counter()
             for row in csv.DictReader(out.split("\n")):

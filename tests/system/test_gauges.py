@@ -101,7 +101,7 @@ class Gauges(Case):
 
     def ask(self, *arguments, span=SPAN):
         out = self.tallyd("query", "gauges", "--store", "sqlite:tallyd.db", "--from", span[0], "--to", span[1],
-                          "--format", "csv", *arguments)
+                          "--format", "csv-raw", *arguments)
         return list(csv.DictReader(out.splitlines()))
 
     def check_steps(self, events, filters):

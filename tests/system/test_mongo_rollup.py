@@ -120,7 +120,7 @@ class RollupCase(MongoCase):
         for (year, month, path), values in recount(lines).items():
             expected[f"{year}-{month:02}"] += len(values) if path == "/page-1.html" else 0
         answer = self.tallyd("query", "pages", "--filter", "path=/page-1.html", "--from", "2021-01-01", "--to", "2026-01-01",
-                             "--step", "month", "--measure", "hits", "--format", "csv", "--store", self.store)
+                             "--step", "month", "--measure", "hits", "--format", "csv-raw", "--store", self.store)
         found = {line.split(",")[0][:7]: int(line.split(",")[-1]) for line in answer.splitlines()[1:]}
         self.assertEqual(+expected, +collections.Counter(found))
         self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "a.log"))

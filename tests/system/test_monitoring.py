@@ -107,7 +107,7 @@ class Monitoring:
 
     def ask(self, report, begin, end, step, *arguments, **options):
         return self.tallyd("query", report, "--step", step, "--from", iso(begin), "--to", iso(end), "--measure", "all",
-                           "--store", store_url(self.store), "--format", "csv", *arguments, **options)
+                           "--store", store_url(self.store), "--format", "csv-raw", *arguments, **options)
 
     def check_chart(self, key, samples, step, length, begin):
         """The last of its buckets has the last sample in it."""

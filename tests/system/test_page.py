@@ -112,7 +112,7 @@ class Daemon:
 
     def query(self, report, *options):
         """Rows of the answer, without its header, from the command line."""
-        out = subprocess.run([*command(), "query", report, "--store", self.store, "--format", "csv", *options],
+        out = subprocess.run([*command(), "query", report, "--store", self.store, "--format", "csv-raw", *options],
                              check=True, capture_output=True, text=True).stdout
         return list(csv.reader(io.StringIO(out)))[1:]
 

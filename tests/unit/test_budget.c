@@ -87,7 +87,7 @@ static void test_budget_prints_comments(void **state)
     struct config *c = config_default();
     struct budget b = budget_of(c);
     char all[64];
-    config_print(c, &out);
+    config_print(c, false, &out);
     budget_print(c, &out);
     snprintf(all, sizeof all, "%lld MiB\n", (long long)((budget_total(&b) + MIB - 1) / MIB));
     assert_non_null(strstr(out.ptr, "#   in all "));
