@@ -59,6 +59,12 @@ struct event {
     int64_t number[FIELD_MAX];
 };
 
+/* Is the text of a built-in field absent? */
+static inline bool event_is_absent(const char *from, const char *to)
+{
+    return from == to || (to - from == 1 && *from == '-');
+}
+
 static inline bool event_has(const struct event *ev, enum field f)
 {
     return (ev->present >> f) & 1;

@@ -105,7 +105,7 @@ enum reject_reason chain_field_put(struct event *ev, enum field f, struct slice 
         put_own(ev, f, text, is_plain);
         return REJECT_COUNT;
     }
-    if (text.len == 0 || (text.len == 1 && *from == '-'))
+    if (event_is_absent(from, to))
         return REJECT_COUNT;
     switch (f) {
     case FIELD_STATUS:

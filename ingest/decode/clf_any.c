@@ -40,7 +40,7 @@ static HOT void put(struct reading *r, enum field f, const char *from, const cha
 /* Puts a field, unless it is "" or "-": absent. */
 static HOT void put_if_present(struct reading *r, enum field f, const char *from, const char *to, bool odd)
 {
-    if (to - from > 1 || (to - from == 1 && *from != '-'))
+    if (!event_is_absent(from, to))
         put(r, f, from, to, odd);
 }
 
@@ -151,7 +151,7 @@ static HOT const char *take_request(struct reading *r, const char *p)
         if (UNLIKELY(q == r->end))
             return refuse(r, REJECT_UNTERMINATED, p - 1);
     }
-    if (LIKELY(q - p > 1 || (q > p && *p != '-')))
+    if (LIKELY(!event_is_absent(p, q)))
         put_request(r, p, q, question, odd);
     return q + 1;
 }

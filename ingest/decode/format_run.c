@@ -82,8 +82,7 @@ static bool is_empty_user(const struct format_op *op, const char *from, const ch
 static inline bool put_text(struct reading *r, const struct format_op *op, const char *from, const char *to,
                             bool odd)
 {
-    if (op->field == FORMAT_NO_FIELD || from == to || (to - from == 1 && *from == '-') ||
-        is_empty_user(op, from, to))
+    if (op->field == FORMAT_NO_FIELD || event_is_absent(from, to) || is_empty_user(op, from, to))
         return true;
     if (UNLIKELY(odd && r->f->escape == ESCAPE_JSON)) {
         if (memchr(from, '\\', (size_t)(to - from)) != NULL &&
@@ -370,7 +369,7 @@ static HOT const char *take_usual_literal(const struct reading *r, const struct 
 
 static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)
 {
-    if (to - from > 1 || (to - from == 1 && *from != '-'))
+    if (!event_is_absent(from, to))
         put(r, f, from, to, false);
 }
 

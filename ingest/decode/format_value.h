@@ -27,6 +27,7 @@ const char *format_value_number_end(const char *p, const char *end);
 /* The number, in units of 1/EVENT_SCALE, of a text in units of `scale` such ones. False: it is none, or out
  * of range. */
 bool format_value_parse(struct slice text, int scale, int64_t *value);
+
 /* The numbers of a list. */
 struct format_sum {
     int64_t value; /* in units of 1/EVENT_SCALE */

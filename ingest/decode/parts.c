@@ -31,18 +31,14 @@ static struct slice text_of(const struct parts *ps, unsigned slot, struct arena 
     return slice_of(out, ps->unescape(text, out));
 }
 
-static bool is_absent(struct slice text)
-{
-    return text.len == 0 || (text.len == 1 && text.ptr[0] == '-');
-}
-
 static bool take_time(struct parts *ps, struct slice line, struct arena *memory, struct event *ev,
                       struct reject *why)
 {
     enum reject_reason reason;
     for (size_t i = 0; i < ps->time_count; i++) {
         unsigned slot = ps->times[i];
-        if ((ps->has[slot / 64] >> slot % 64 & 1) == 0 || is_absent(ps->texts[slot]))
+        if ((ps->has[slot / 64] >> slot % 64 & 1) == 0 ||
+            event_is_absent(ps->texts[slot].ptr, slice_end(ps->texts[slot])))
             continue;
         return LIKELY(text_time_parse(&ps->time, text_of(ps, slot, memory), &ev->at_ms, &reason)) ||
                refuse(why, reason, line, ps->texts[slot].ptr);
