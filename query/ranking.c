@@ -31,7 +31,8 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
         i++;
     if (names[i] == NULL)
         return unknown_name(e, "parameter", name, names);
-    if (slice_is(name, "format") && slice_is(value, "table"))
+    if (slice_is(name, "format") && !slice_is(value, "json") && !slice_is(value, "csv") &&
+        !slice_is(value, "csv-raw"))
         return unknown_name(e, "format", value, (const char *const[]){"json", "csv", "csv-raw", NULL});
     return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }

@@ -53,7 +53,7 @@ static enum MHD_Result see_header(void *context, enum MHD_ValueKind kind, const 
     return h->wrong == NULL ? MHD_YES : MHD_NO;
 }
 
-/* What is wrong with the request's syntax; NULL: nothing. */
+/* Returns what is wrong with the request's syntax; NULL: nothing is wrong. */
 static const char *find_fault(const struct admit_request *rq)
 {
     struct headers h = {0};

@@ -20,7 +20,7 @@ struct admit {
     const char *token;  /* NULL: none is needed */
 };
 
-/* What libmicrohttpd says of a request. */
+/* A request, as libmicrohttpd has read it. */
 struct admit_request {
     struct MHD_Connection *con;
     const char *path, *method, *version;

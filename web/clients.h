@@ -50,7 +50,7 @@ void clients_remove(struct client *cl);
 /* Are all places taken by requests under way, so that only states and metrics are answered? */
 bool clients_are_busy(struct clients *c);
 
-/* What the connection does from now on. */
+/* Each says what the connection does from now on. */
 void client_waits(struct client *cl); /* for a whole request */
 void client_works(struct client *cl); /* until its question is answered, or as long as its stream goes on */
 void client_sends(struct client *cl, uint64_t bytes);

@@ -1,4 +1,5 @@
 #include "config/config_read.h"
+#include "ingest/decode/preset.h"
 #include "tests/support/configs.h"
 #include "tests/support/fixture.h"
 
@@ -285,6 +286,22 @@ static void test_config_reads_sources_before_reports(void **state)
                     "traefik_json (did you mean \"json\"?)\n");
 }
 
+/* "Did you mean" knows a step's name only if the list has it. */
+static void test_config_names_every_preset(void **state)
+{
+    (void)state;
+    for (const struct preset *p = presets; p->name != NULL; p++) {
+        size_t i = 0;
+        while (decode_step_names[i] != NULL && strcmp(decode_step_names[i], p->name) != 0)
+            i++;
+        assert_non_null(decode_step_names[i]);
+        struct text yaml = {0};
+        text_printf(&yaml, "sources: {a: {decode: %s}}", p->name);
+        config_free(fixture_config(yaml.ptr));
+        text_fini(&yaml);
+    }
+}
+
 static void test_config_bounds_the_fields(void **state)
 {
     (void)state;
@@ -391,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_config_odd_pointers_read_back),
         cmocka_unit_test(test_config_example_of_kafka_is_good),
         cmocka_unit_test(test_config_example_of_monitoring_is_good),
+        cmocka_unit_test(test_config_names_every_preset),
         cmocka_unit_test(test_config_bounds_the_fields), /* last: it leaves no room for more */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,8 @@ static void test_refusals(void **state)
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "limit=1000000000"), EX_USAGE,
                    "from 1 to 999999999");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "format=table"), EX_USAGE, "unknown format");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "format=xml"), EX_USAGE,
+                   "there are json, csv, csv-raw");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=all"), EX_USAGE,
                    "series are ranked by one measure");
     asking_refused(&ranking, *state, PARAMETERS("report=page"), EX_USAGE, "did you mean");
