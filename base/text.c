@@ -157,3 +157,23 @@ void text_percent(struct text *t, struct slice s, const char *which)
         }
     }
 }
+
+void text_url(struct text *t, struct slice url)
+{
+    const char *end = slice_end(url), *from = memmem(url.ptr, url.len, "://", 3);
+    const char *colon = NULL, *at = NULL;
+    /* the last @ before the path: a careless password may have one, too */
+    for (const char *p = from != NULL ? from + 3 : end; p < end && *p != '/' && *p != '?'; p++) {
+        if (*p == ':' && colon == NULL)
+            colon = p;
+        if (*p == '@')
+            at = p;
+    }
+    if (at == NULL || colon == NULL || colon > at) {
+        text_add(t, url.ptr, url.len);
+        return;
+    }
+    text_add(t, url.ptr, (size_t)(colon + 1 - url.ptr));
+    text_puts(t, TEXT_HIDDEN);
+    text_add(t, at, (size_t)(end - at));
+}

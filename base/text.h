@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "base/slice.h"
 
+#define TEXT_HIDDEN "…" /* stands where a secret is not shown */
+
 struct text {
     char *ptr; /* NULL while empty */
     size_t len, capacity;
@@ -30,6 +32,8 @@ void text_csv_cell(struct text *t, struct slice s);
 /* Adds `s` for a terminal: bytes that are not UTF-8, control characters, and invisible characters that turn
  * or hide the text around them become \xHH. */
 void text_show(struct text *t, struct slice s);
+/* Adds a URL with TEXT_HIDDEN for its password: "mongodb://bob:…@host/db". */
+void text_url(struct text *t, struct slice url);
 /* Adds `s`, percent-encoding '%' and the bytes of `which`; NULL: all but RFC 3986's unreserved characters. */
 void text_percent(struct text *t, struct slice s, const char *which);
 

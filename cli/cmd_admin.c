@@ -130,11 +130,10 @@ static bool print_shell(const struct arguments *args, const struct config *c, st
                                     .ttl = options.ttl,
                                     .raws = options.raws,
                                     .raw_count = options.raw_count};
-    char shown[STORE_URL_BYTES];
     if (!mongo_is_url(c->store.url))
         return err_set(e, EX_USAGE,
                        "found the store %s, expected one in MongoDB: other stores need none of this",
-                       store_show(c->store.url, shown));
+                       c->store.url);
     return mongo_admin(c->store.url, &task, out, e);
 }
 

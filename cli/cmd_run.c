@@ -129,7 +129,7 @@ static const char *source_label(const struct config *c)
 static void log_started(const struct run *run)
 {
     char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
-    log_info("started", "store=%s source=%s listen=%s", log_quote(run->service.store, store),
+    log_info("started", "store=%s source=%s listen=%s", log_quote(run->service.store.ptr, store),
              log_quote(source_label(run->config), source), service_address(&run->service));
 }
 

@@ -24,9 +24,9 @@ static void print_scalar(const struct key *k, const char *reference, struct slic
 {
     struct text escaped = {0}, hidden = {0};
     if (hides && k->type == KEY_SECRET)
-        value = slice_text(SECRET_HIDDEN);
+        value = slice_text(TEXT_HIDDEN);
     if (hides && k->type == KEY_URL) {
-        secret_hide_password(value, &hidden);
+        text_url(&hidden, value);
         value = text_slice(&hidden);
     }
     expand_escape(value, &escaped);
@@ -54,7 +54,7 @@ void config_print_properties(const struct config *c, const char *path, bool hide
         }
         text_clear(&escaped);
         bool is_hidden = hides && secret_is_property(p->name);
-        expand_escape(slice_text(is_hidden ? SECRET_HIDDEN : p->value), &escaped);
+        expand_escape(slice_text(is_hidden ? TEXT_HIDDEN : p->value), &escaped);
         text_puts(out, i == 0 ? "" : ", ");
         expand_quote(slice_text(p->name), out);
         text_puts(out, ": ");

@@ -90,9 +90,6 @@ struct store {
 };
 
 void store_close(struct store *st);
-/* The URL without user and password, so that it may be shown. */
-#define STORE_URL_BYTES 256
-const char *store_show(const char *url, char buf[STORE_URL_BYTES]);
 
 /* The index of a report by its name; -1: there is none. */
 int store_find_report(const struct store *st, struct slice name);

@@ -28,8 +28,9 @@ void service_init(struct service *sv, const struct service_options *options)
     stop_catch_reload();
     stop_within(c->run.stop_timeout_ms);
     notify_init(&sv->notify, options->clock);
+    text_url(&sv->store, slice_text(c->store.url));
     status_init(&sv->status, &(struct status_options){.clock = options->clock,
-                                                      .store = store_show(c->store.url, sv->store),
+                                                      .store = sv->store.ptr,
                                                       .source = options->source,
                                                       .reports = c->reports,
                                                       .report_count = c->report_count,
@@ -40,6 +41,7 @@ void service_fini(struct service *sv)
 {
     server_stop(sv->server);
     status_fini(&sv->status);
+    text_fini(&sv->store);
     log_limit_tell(INT64_MAX);
 }
 

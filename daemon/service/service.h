@@ -29,7 +29,7 @@ struct service_options {
 struct service {
     struct service_options options;
     const atomic_bool *stop;
-    char store[STORE_URL_BYTES]; /* store's URL, as it may be shown */
+    struct text store; /* store's URL, as it may be shown */
     struct status status;
     struct notify notify;
     struct server *server; /* NULL: http.enabled is false */

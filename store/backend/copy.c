@@ -325,13 +325,15 @@ static bool read_content(struct copier *k)
 /* A target that holds something is refused in a dry run, too. */
 static bool check_target(struct copier *k)
 {
-    char shown[STORE_URL_BYTES];
     struct store *there = store_open(k->c->to, STORE_READ, NULL, 0, k->e);
     if (there == NULL) /* an unfinished copy is copied again */
         return k->e->code == EX_NOINPUT || (k->e->code == EX_TEMPFAIL && !k->e->retryable);
     store_close(there);
-    return err_set(k->e, EX_CANTCREAT, "%s holds a store already: name an empty one",
-                   store_show(k->c->to, shown));
+    struct text shown = {0};
+    text_url(&shown, slice_text(k->c->to));
+    err_set(k->e, EX_CANTCREAT, "%s holds a store already: name an empty one", shown.ptr);
+    text_fini(&shown);
+    return false;
 }
 
 static bool open_target(struct copier *k)
@@ -384,10 +386,11 @@ static bool copy_held(struct copier *k, struct text *left_out)
 
 static void say(const struct copier *k, const struct text *left_out, struct text *said)
 {
-    char from[STORE_URL_BYTES], to[STORE_URL_BYTES];
-    text_printf(said,
-                "%s%s to %s: %zu reports with %" PRIu64 " series, positions of %zu sources or partitions",
-                k->c->dry ? "would copy " : "", store_show(k->c->from, from), store_show(k->c->to, to),
+    text_puts(said, k->c->dry ? "would copy " : "");
+    text_url(said, slice_text(k->c->from));
+    text_puts(said, " to ");
+    text_url(said, slice_text(k->c->to));
+    text_printf(said, ": %zu reports with %" PRIu64 " series, positions of %zu sources or partitions",
                 k->from->report_count, k->series, k->position_count);
     if (!k->c->dry)
         text_printf(said, ", %" PRIu64 " time buckets", k->cells);

@@ -67,9 +67,7 @@ struct store *store_open_with(const char *url, enum store_mode mode, const struc
 
 static bool refuse(const char *url, struct err *e)
 {
-    char shown[STORE_URL_BYTES];
-    return err_set(e, EX_USAGE, "found the store %s, expected sqlite:PATH or mongodb://HOST/DATABASE",
-                   store_show(url, shown));
+    return err_set(e, EX_USAGE, "found the store %s, expected sqlite:PATH or mongodb://HOST/DATABASE", url);
 }
 
 bool store_backup(const struct backup *b, struct text *said, struct err *e)

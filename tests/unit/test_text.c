@@ -212,10 +212,34 @@ static void test_any_bytes_read_back_from_json(void **state)
     }
 }
 
+static void test_password_of_a_url_is_hidden(void **state)
+{
+    static const struct {
+        const char *url, *shown;
+    } cases[] = {
+        {"mongodb://bob:geheim@h/x", "mongodb://bob:…@h/x"},
+        {"mongodb://bob:a:b@c@h:27017,i:27018/x?a=b@c:d", "mongodb://bob:…@h:27017,i:27018/x?a=b@c:d"},
+        {"mongodb+srv://:geheim@h", "mongodb+srv://:…@h"},
+        {"mongodb://bob@h:27017", "mongodb://bob@h:27017"},
+        {"mongodb://h:27017/?x=a:b@c", "mongodb://h:27017/?x=a:b@c"},
+        {"sqlite:/var/lib/a:b@c.db", "sqlite:/var/lib/a:b@c.db"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct text out = {0};
+        text_puts(&out, "");
+        text_url(&out, slice_text(cases[i].url));
+        assert_string_equal(cases[i].shown, out.ptr);
+        text_fini(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_grows),
+        cmocka_unit_test(test_password_of_a_url_is_hidden),
         cmocka_unit_test(test_long_texts_are_whole),
         cmocka_unit_test(test_json_strings),
         cmocka_unit_test(test_csv_fields),
