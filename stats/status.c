@@ -230,6 +230,13 @@ int64_t status_all_rejected(struct status *s, enum reject_reason *most)
     return lines;
 }
 
+void status_count_rejects(struct status *s, int64_t counts[REJECT_COUNT])
+{
+    pthread_mutex_lock(&s->lock);
+    memcpy(counts, &s->books.entries[BOOK_REJECTED], REJECT_COUNT * sizeof *counts);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static bool is_alive(const struct status *s, struct text *why)
 {
     int64_t silent_ms = clock_mono_ms(s->options.clock) - s->noted_ms;

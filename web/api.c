@@ -185,6 +185,17 @@ void api_status(struct api *api, const struct parameter *parameters, size_t coun
     status_write(api->status, &rp->body);
 }
 
+void api_rejects(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
+{
+    int64_t counts[REJECT_COUNT];
+    if (has_parameters(parameters, count, rp))
+        return;
+    rp->code = 200;
+    rp->type = TYPE_JSON;
+    status_count_rejects(api->status, counts);
+    rejects_write(api->rejects, counts, &rp->body);
+}
+
 void api_metrics(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
     (void)parameters, (void)count;

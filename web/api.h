@@ -7,7 +7,8 @@
  *   /api/v1/reports   the reports: [{"name":"pages","dimensions":["path"],"measures":["hits",…],
  *                     "expressions":["count",…]},…]
  *   /api/v1/status    the daemon's status (status.h)
- *   /metrics          the same for Prometheus (metrics.h)
+ *   /api/v1/rejects   why records were rejected since the start, with samples (rejects.h)
+ *   /metrics          the status for Prometheus (metrics.h)
  *   /healthz          is it alive? 200 "ok", or 503 and why not
  *   /readyz           does it consume, does the store take batches, is the lag within its limit? As /healthz
  *
@@ -18,6 +19,7 @@
 #pragma once
 
 #include "query/query.h"
+#include "stats/rejects.h"
 #include "stats/status.h"
 #include "web/readers.h"
 #include "web/reply.h"
@@ -30,12 +32,14 @@ struct api {
     struct query_limits limits; /* may change while the server runs */
     const struct clock *clock;
     struct status *status;
+    struct rejects *rejects;
     struct streams *streams;
 };
 
 typedef void api_fn(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp);
 
-api_fn api_query, api_top, api_series, api_reports, api_status, api_metrics, api_health, api_ready;
+api_fn api_query, api_top, api_series, api_reports, api_status, api_rejects, api_metrics, api_health,
+    api_ready;
 
 /* The time for a question from now on. */
 int64_t api_timeout_ms(struct api *api);

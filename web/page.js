@@ -2,7 +2,8 @@
 
 import { drawChart } from "./chart.js";
 import { add, bytesText, durationText, el, shortText, show, showAll, showFigure, valueText, visible } from "./dom.js";
-import { bucketAfter, bucketStart, firstBucket, RANGES } from "./range.js";
+import { bucketAfter, bucketStart, firstBucket, rangeBetween, RANGES } from "./range.js";
+import { drawRejects } from "./rejects.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
 
 const POLL_MS = 1000; // interval of asking for status and the last two buckets, unless a stream brings both
@@ -13,7 +14,8 @@ const TIMEOUT_MS = 10000;
 const REFUSED_MS = 300000; // a refused part of the view is asked again after this; another view at once
 const MEASURES = 3; // number of measures shown besides the chosen one
 
-const view = { report: null, measure: "", filters: [], range: "hour" }; // filters: [dimension, value]
+// filters: [dimension, value]; range: a name in RANGES, or "FROM/TO" in ISO 8601
+const view = { report: null, measure: "", filters: [], range: "hour" };
 const buckets = new Map(); // start in ms -> value; null: absent
 let reports = [];
 let skewMs = 0; // the daemon's clock minus the browser's
@@ -24,6 +26,8 @@ let typing = 0; // the timer that ends the pause in typing
 let askedAt = null; // start of the refresh under way; null: none is
 let lostAt = null; // time at which the daemon stopped answering; null: it answers
 let notReady = ""; // the daemon's reason why it is not ready; empty: it is ready
+let unknown = ""; // words of the address that say nothing to the page; empty: there are none
+let status = null; // the daemon's newest status
 const refused = new Map(); // part of the view -> { text, at }: reason and time of the refusal
 
 class Refused extends Error {
@@ -41,11 +45,25 @@ async function ask(path, parameters = []) {
   return body;
 }
 
-const range = () => RANGES[view.range];
+// Null: it is no range.
+function rangeOf(text) {
+  if (Object.hasOwn(RANGES, text)) return RANGES[text];
+  const [from, to] = text.split("/");
+  return rangeBetween(Date.parse(from), Date.parse(to));
+}
+
+const range = () => rangeOf(view.range);
+const isFixed = () => range().end !== undefined; // it does not move with the time
 const nowMs = () => Date.now() + skewMs;
 const rows = () => [...buckets].sort((a, b) => a[0] - b[0]);
 const filterWords = (filters) => filters.map(([dimension, value]) => ["filter", `${dimension}=${value}`]);
-const since = () => ["from", String(firstBucket(range(), nowMs()))];
+
+const cardRange = () => (isFixed() ? "range" : range().title);
+
+function span() {
+  const from = ["from", String(firstBucket(range(), nowMs()))];
+  return isFixed() ? [from, ["to", String(range().end)]] : [from];
+}
 
 function question(report, measure, filters) {
   return [["report", report.name], ["measure", measure], ...filterWords(filters)];
@@ -72,13 +90,22 @@ function fillSelect(select, names, chosen) {
   select.replaceChildren(...names.map((n) => new Option(n, n, false, n === chosen)));
 }
 
+const WORDS = {
+  report: (name) => reports.some((r) => r.name === name),
+  measure: (name) => view.report.measures.includes(name),
+  filter: (text) => text.includes("=") && view.report.dimensions.includes(text.split("=", 1)[0]),
+  range: (text) => rangeOf(text) !== null,
+};
+
 function takeAddress() {
   const wanted = new URLSearchParams(location.search);
-  const filters = new Map(wanted.getAll("filter").map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1)]));
-  view.report = reports.find((r) => r.name === wanted.get("report")) ?? reports[0];
-  view.measure = view.report.measures.includes(wanted.get("measure")) ? wanted.get("measure") : view.report.measures[0];
-  view.filters = [...filters].filter(([dimension]) => view.report.dimensions.includes(dimension));
-  view.range = Object.hasOwn(RANGES, wanted.get("range") ?? "") ? wanted.get("range") : "hour";
+  const known = (word) => wanted.getAll(word).filter(WORDS[word]);
+  view.report = reports.find((r) => r.name === known("report")[0]) ?? reports[0];
+  view.measure = known("measure")[0] ?? view.report.measures[0];
+  view.filters = [...new Map(known("filter").map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1)]))];
+  view.range = known("range")[0] ?? "hour";
+  const others = [...wanted].filter(([word, text]) => !(Object.hasOwn(WORDS, word) && WORDS[word](text)));
+  unknown = others.map(([word, text]) => `${word}=${text}`).join(", ");
   showView();
   forget();
   listen();
@@ -96,8 +123,11 @@ function showView() {
   fillSelect(el("measure"), view.report.measures, view.measure);
   showAll(".measure", view.measure);
   showAll(".range", range().title);
+  showAll(".card-range", cardRange());
   showAll("#step, #bucket", range().step);
-  show(el("now-title"), range().now);
+  el("now-card").hidden = isFixed();
+  if (!isFixed()) show(el("now-title"), range().now);
+  showPick();
   document.title = `${view.report.name}, ${range().title} – tallyd`;
   el("ranges").replaceChildren();
   for (const [name, r] of Object.entries(RANGES)) {
@@ -107,6 +137,13 @@ function showView() {
   }
   for (const card of document.querySelectorAll("#figures .other")) card.remove();
   showFilters();
+}
+
+// The inputs take local times.
+function showPick() {
+  const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  el("pick-from").value = local(firstBucket(range(), nowMs()));
+  el("pick-to").value = local(isFixed() ? range().end : nowMs());
 }
 
 function showFilters() {
@@ -150,7 +187,7 @@ function markFirst() {
 
 function takeRows(answer) {
   for (const [at, value] of answer.values) buckets.set(Date.parse(at), value);
-  const first = bucketAfter(range().step, Math.max(...buckets.keys()), 1 - range().count);
+  const first = isFixed() ? range().first : bucketAfter(range().step, Math.max(...buckets.keys()), 1 - range().count);
   for (const at of buckets.keys()) if (at < first) buckets.delete(at);
   const all = rows();
   showFigure(el("now"), figureText(view.measure, all.at(-1)[1]), valueText(all.at(-1)[1]));
@@ -168,9 +205,9 @@ function showTotal(element, measure, value) {
 async function askRows() {
   const asked = address({});
   const whole = Date.now() - wholeAt >= range().whole_ms;
-  if (!whole && hears()) return;
-  const from = whole ? since() : ["from", String(bucketAfter(range().step, bucketStart(range().step, nowMs()), -1))];
-  const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step], from]);
+  if (!whole && (hears() || isFixed())) return;
+  const newest = ["from", String(bucketAfter(range().step, bucketStart(range().step, nowMs()), -1))];
+  const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step], ...(whole ? span() : [newest])]);
   if (asked !== address({})) return; // another view was chosen meanwhile
   if (whole) wholeAt = Date.now();
   takeRows(answer);
@@ -179,7 +216,7 @@ async function askRows() {
 // Asks for the range as a whole, by every measure: the mean of an hour is not the mean of its minutes' means.
 async function askTotals() {
   const asked = address({});
-  const answer = await ask("query", [...question(view.report, "all", view.filters), since()]);
+  const answer = await ask("query", [...question(view.report, "all", view.filters), ...span()]);
   if (asked !== address({})) return;
   const [, ...values] = answer.values[0];
   const others = answer.measures.filter((m) => m !== view.measure).slice(0, MEASURES);
@@ -190,7 +227,7 @@ async function askTotals() {
     if (cards[i] === undefined) (cards[i - 1] ?? el("sum").parentNode).after(card);
     cards[i] = card;
     card.className = "other";
-    show(card.firstChild, `${measure} in the ${range().title}`);
+    show(card.firstChild, `${measure} in the ${cardRange()}`);
     card.lastChild.removeAttribute("id");
     card.lastChild.dataset.measure = measure;
     showTotal(card.lastChild, measure, values[answer.measures.indexOf(measure)]);
@@ -207,30 +244,42 @@ async function askTop() {
   const filters = view.filters.length < report.dimensions.length && report === view.report ? view.filters : [];
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
   const { series, before } = await rank(report, measure, filters);
+  const comparable = before !== null && before.total > 0 && await countedBefore(report, before.from);
   if (asked !== address({})) return;
-  drawTop(report, measure, series, before, address);
+  drawTop(report, measure, series, comparable, address);
+}
+
+const countedSince = new Map(); // report -> the earliest time, as the API has it, before which it counted something
+
+// Did the report count anything before this time? A trend against a period in which it began would mislead.
+async function countedBefore(report, time) {
+  if (time >= (countedSince.get(report.name) ?? "9")) return true;
+  const answer = await ask("query", [["report", report.name], ["measure", report.measures[0]], ["from", "1970-01-01"], ["to", time]]);
+  if (answer.values[0][1]) countedSince.set(report.name, time);
+  return Boolean(answer.values[0][1]);
 }
 
 function rank(report, measure, filters, ...more) {
-  return ask("top", [...question(report, measure, filters), since(), ...more]);
+  return ask("top", [...question(report, measure, filters), ...span(), ...more]);
 }
 
-// A report with a dimension of statuses: the report of the view, else the one with the fewest dimensions.
-function classReport() {
-  const tells = (r) => r.dimensions.includes("status_class") || (r.dimensions.length === 1 && r.dimensions[0] === "status");
+// The report that tells the statuses of this view: it has a dimension of statuses and those of the filters. Null: none.
+function classReport(filters) {
+  const tells = (r) => (r.dimensions.includes("status_class") || (r.dimensions.length === 1 && r.dimensions[0] === "status"))
+    && filters.every(([d]) => r.dimensions.includes(d));
   if (tells(view.report)) return view.report;
-  return reports.filter(tells).sort((a, b) => a.dimensions.length - b.dimensions.length)[0];
+  return reports.filter(tells).sort((a, b) => a.dimensions.length - b.dimensions.length)[0] ?? null;
 }
 
 async function askClasses() {
   const asked = address({});
-  const report = classReport();
-  if (report === undefined) {
+  const filters = view.filters.filter(([d]) => !d.startsWith("status"));
+  const report = classReport(filters);
+  if (report === null) {
     el("classes-section").hidden = true;
     return;
   }
   const measure = report.measures.find((m) => addsUp(report, m) && m === view.measure) ?? report.measures[0];
-  const filters = report === view.report ? view.filters.filter(([d]) => !d.startsWith("status")) : [];
   const classes = new Map([1, 2, 3, 4, 5].map((c) => [`${c}xx`, 0]));
   if (report.dimensions.length === 1) {
     const all = report.dimensions[0] === "status" ? [["limit", "100"]] : []; // status_class has only five values
@@ -240,11 +289,16 @@ async function askClasses() {
     }
   } else {
     await Promise.all([...classes.keys()].map(async (name) => {
-      const answer = await ask("query", [...question(report, measure, [...filters, ["status_class", name]]), since()]);
+      const answer = await ask("query", [...question(report, measure, [...filters, ["status_class", name]]), ...span()]);
       classes.set(name, answer.values[0][1] ?? 0);
     }));
   }
-  if (asked === address({})) drawClasses(measure, [...classes]);
+  if (asked === address({})) drawClasses(report.name, measure, [...classes]);
+}
+
+async function askRejects() {
+  if (status.rejected > 0) drawRejects(await ask("rejects"));
+  else el("rejects-section").hidden = true;
 }
 
 // A refused question stays wrong: its part of the view says why, and the other parts go on.
@@ -267,7 +321,8 @@ async function attempt(part, askPart) {
 async function askRest() {
   if (Date.now() - restAt < range().rest_ms) return;
   restAt = Date.now();
-  await Promise.all([attempt("totals", askTotals), attempt("top", askTop), attempt("classes", askClasses)]);
+  await Promise.all([attempt("totals", askTotals), attempt("top", askTop), attempt("classes", askClasses),
+    attempt("rejects", askRejects)]);
 }
 
 // Clears refused parts of the view, so that they do not show another view's figures.
@@ -279,10 +334,20 @@ function showRefusals() {
   if (refused.has("top")) el("top-section").hidden = true;
   if (refused.has("classes")) el("classes-section").hidden = true;
   const why = refused.values().next().value;
-  showNotice(notReady !== "" ? notReady : why?.text ?? "");
+  showNotice(notReady || why?.text || (unknown !== "" ? `The address says what the page does not know: ${unknown}.` : "") || advice());
+}
+
+// What may be done if there are no figures; empty: nothing need be.
+function advice() {
+  if (status.consumed > 0 && status.rejected === status.consumed)
+    return `All ${valueText(status.consumed)} lines since the start were rejected: the reasons are below. "tallyd explain" shows what becomes of a line.`;
+  if (status.consumed > 0 || [...buckets.values()].some((value) => value !== null && value !== 0)) return "";
+  return `Nothing was read from ${status.source} since the start ${durationText(status.uptime_ms)} ago. `
+    + 'Figures come with the first line. "tallyd import FILE" counts a log that is there already.';
 }
 
 function takeStatus(s) {
+  status = s;
   skewMs = s.now_ms - Date.now();
   notReady = s.ready ? "" : s.not_ready;
   showState(s.ready || s.state !== "counting" ? s.state : "not ready");
@@ -307,7 +372,7 @@ function listen() {
     heardAt = performance.now();
     take(JSON.parse(event.data));
   };
-  opened.addEventListener("rows", hear((answer) => wholeAt > -Infinity && takeRows(answer))); // askRows() brings all first
+  opened.addEventListener("rows", hear((answer) => wholeAt > -Infinity && !isFixed() && takeRows(answer))); // askRows() brings all first
   opened.addEventListener("status", hear(takeStatus));
   stream = opened;
 }
@@ -328,7 +393,7 @@ function showNotice(text) {
 
 function complain(error) {
   if (error instanceof Refused) {
-    showNotice(error.message === "nothing was counted yet" ? "Nothing was counted yet: figures come with the first lines." : error.message);
+    showNotice(error.message === "nothing was counted yet" ? `Nothing was counted yet. ${status === null ? "" : advice()}` : error.message);
     return;
   }
   lostAt ??= new Date();
@@ -376,6 +441,13 @@ setInterval(() => {
 
 el("report").addEventListener("change", () => go({ report: reports.find((r) => r.name === el("report").value) }));
 el("measure").addEventListener("change", () => go({ measure: el("measure").value }));
+el("pick").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [from, to] = [el("pick-from"), el("pick-to")].map((input) => new Date(input.value));
+  el("pick-to").setCustomValidity(rangeBetween(from.getTime(), to.getTime()) === null ? "The range ends before it begins." : "");
+  if (el("pick").reportValidity()) go({ range: `${from.toISOString()}/${to.toISOString()}` });
+});
+el("pick").addEventListener("input", () => el("pick-to").setCustomValidity(""));
 el("choice").addEventListener("submit", (event) => event.preventDefault());
 el("filters").addEventListener("input", ({ target }) => {
   clearTimeout(typing);

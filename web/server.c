@@ -61,11 +61,11 @@ static const struct {
     api_fn *answer;
     bool is_question; /* whether the store is read, by the workers; else the answer takes no time */
 } routes[] = {
-    {"/api/v1/query", api_query, true},     {"/api/v1/top", api_top, true},
-    {"/api/v1/series", api_series, true},   {"/api/v1/stream", stream_answer, true},
-    {"/api/v1/reports", api_reports, true}, {"/api/v1/status", api_status, false},
-    {"/metrics", api_metrics, false},       {"/healthz", api_health, false},
-    {"/readyz", api_ready, false},
+    {"/api/v1/query", api_query, true},      {"/api/v1/top", api_top, true},
+    {"/api/v1/series", api_series, true},    {"/api/v1/stream", stream_answer, true},
+    {"/api/v1/reports", api_reports, true},  {"/api/v1/status", api_status, false},
+    {"/api/v1/rejects", api_rejects, false}, {"/metrics", api_metrics, false},
+    {"/healthz", api_health, false},         {"/readyz", api_ready, false},
 };
 
 /* The parameters of the URI; empty: none. */
@@ -386,6 +386,7 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     sv->api.limits = o->limits;
     sv->api.clock = o->clock;
     sv->api.status = o->status;
+    sv->api.rejects = o->rejects;
     readers_init(&sv->api.readers, o->store_url, o->clock);
     sv->api.streams = streams_start(&sv->api, &(struct streams_clients){suspend, resume}, o->streams_max);
     sv->workers = workers_start();

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "query/query.h"
+#include "stats/rejects.h"
 #include "stats/status.h"
 #include "web/readers.h"
 
@@ -38,7 +39,8 @@ struct server_options {
     const char *tls_cert, *tls_key; /* paths of PEM files; NULL: plain HTTP */
     struct query_limits limits;
     const struct clock *clock;
-    struct status *status; /* borrowed */
+    struct status *status;   /* borrowed */
+    struct rejects *rejects; /* borrowed */
 };
 
 struct server;

@@ -19,12 +19,13 @@ export function drawBuckets(rows, step) {
 }
 
 // `classes`: [["2xx", 9126], …]
-export function drawClasses(measure, classes) {
+export function drawClasses(report, measure, classes) {
   const total = classes.reduce((sum, [, value]) => sum + value, 0);
   el("classes-section").hidden = total === 0;
   el("classes-bar").replaceChildren();
   el("classes").replaceChildren();
   show(el("classes-measure"), measure);
+  show(el("classes-of"), report);
   for (const [name, value] of classes.filter(([, v]) => v > 0)) {
     add(el("classes-bar"), "span", undefined, `class-${name[0]}`).style.flexGrow = String(value / total);
     const item = add(el("classes"), "li", undefined, `class-${name[0]}`);
@@ -34,9 +35,8 @@ export function drawClasses(measure, classes) {
   }
 }
 
-// The change from the period before. `known`: that period has counts.
-function trendText(entry, known) {
-  if (!known) return "–";
+// The change from the period before.
+function trendText(entry) {
   if (!entry.before) return "new";
   const change = (100 * (entry.value - entry.before)) / Math.abs(entry.before);
   if (Math.abs(change) < 0.5) return "=";
@@ -54,8 +54,8 @@ function addSeries(row, report, entry, most, address) {
 }
 
 // `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first; `before` in it is null if the series
-// had no value then. `before`: {total} of the period before, or null. `address`: gives the address of a changed view.
-export function drawTop(report, measure, series, before, address) {
+// had no value then. `comparable`: the period before was counted as a whole. `address`: gives the address of a changed view.
+export function drawTop(report, measure, series, comparable, address) {
   const head = el("top").tHead, body = el("top").tBodies[0];
   const most = series.length > 0 && series[0].value > 0 ? series[0].value : Infinity;
   const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
@@ -66,13 +66,13 @@ export function drawTop(report, measure, series, before, address) {
   for (const d of report.dimensions) add(titles, "th", d);
   add(titles, "th", measure, "number");
   add(titles, "th", "share", "number small");
-  add(titles, "th", "trend", "number small").title = "against the period before";
+  if (comparable) add(titles, "th", "trend", "number small").title = "against the period before";
   for (const entry of series) {
     const row = body.insertRow();
     addSeries(row, report, entry, most, address);
     add(row, "td", valueText(entry.value), "number");
     add(row, "td", Number.isFinite(entry.share) ? percentText(entry.share) : "–", "number small");
-    add(row, "td", trendText(entry, before?.total > 0), "number small").title = `before: ${valueText(entry.before)}`;
+    if (comparable) add(row, "td", trendText(entry), "number small").title = `before: ${valueText(entry.before)}`;
     for (const link of row.querySelectorAll("a")) if (link.getAttribute("href") === focused) link.focus();
   }
   show(el("top-report"), report.name);

@@ -58,6 +58,18 @@ size_t feed_add_range(struct feed *f, const struct range *r)
     return d->range_count++;
 }
 
+_Static_assert(REJECT_COUNT <= 64, "noted_rejects has a bit for each reason");
+
+void feed_note_reject(struct feed *f, const struct decode *decode, const struct record *r, struct slice bytes,
+                      struct reject why)
+{
+    const uint64_t bit = UINT64_C(1) << why.reason;
+    if ((f->noted_rejects & bit) != 0)
+        return;
+    f->noted_rejects |= bit;
+    rejects_note(f->shared->rejects, decode, r, bytes, why);
+}
+
 /* Hand the open batch over. Pre: the previous sealed part was taken back, and the books were taken. */
 static void seal(struct feed *f)
 {
@@ -74,6 +86,7 @@ static void seal(struct feed *f)
     pthread_mutex_unlock(&ls->lock);
     f->open.range_count = 0;
     f->open.messages = 0;
+    f->noted_rejects = 0;
     f->lane.is_full_of_raw = false;
     dead_letters_clear(&f->open.dead_letters);
     failpoint(FAILPOINT_SEAL);

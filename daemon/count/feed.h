@@ -14,6 +14,7 @@
 #include "aggregate/batch.h"
 #include "daemon/count/dead_letters.h"
 #include "daemon/count/lane.h"
+#include "stats/rejects.h"
 
 /* Ranges, their books, and the dead letters of a part. */
 struct delivery {
@@ -30,6 +31,7 @@ struct feeds {
     const struct report *reports;
     size_t report_count;
     struct shard_limits shard;
+    struct rejects *rejects;
     size_t line_max;
     bool has_dead_letters;
     _Atomic int64_t flush_ms, future_max_ms; /* limits that may change while it runs */
@@ -45,6 +47,7 @@ struct feed {
     int64_t begun_ms;              /* monotonic time of the open batch's first records */
     void (*before_seal)(void *of); /* NULL, or called before the open batch is sealed, with lane.context */
     _Atomic int64_t bytes;         /* bytes of the shard, for other threads */
+    uint64_t noted_rejects;        /* reasons that the open batch has given a sample of; a bit for each */
 };
 
 /* `abandon` as in struct lane; `reject` and `before_seal` are called with `context`. */
@@ -56,6 +59,9 @@ void feed_fini(struct feed *f);
 void feed_begin(struct feed *f, int64_t now_ms);
 /* Add a range to the open batch, with empty books. Returns its index. */
 size_t feed_add_range(struct feed *f, const struct range *r);
+/* Note a sample of a reject (rejects_note()), unless the open batch has given one of its reason. */
+void feed_note_reject(struct feed *f, const struct decode *decode, const struct record *r, struct slice bytes,
+                      struct reject why);
 /* Seal the open batch if it is due. False: the writer has failed. */
 bool feed_seal_if_due(struct feed *f, int64_t now_ms) MUST_CHECK;
 /* Seal the open batch, and wait until it is durable. False: it was not by until_ms (monotonic), or never will

@@ -50,13 +50,13 @@ static void note_reject(void *context, const struct record *r, struct slice byte
 {
     struct follow *fo = context;
     struct record of_file = *r;
-    if (fo->current->handed != NULL)
-        samples_add(&fo->current->handed->samples, bytes, r->offset, why);
-    if (!fo->feed.shared->has_dead_letters)
-        return;
     of_file.topic = slice_text(fo->current->range.label);
     of_file.partition = RECORD_NO_PARTITION;
-    dead_letters_add(&fo->feed.open.dead_letters, &of_file, bytes, why);
+    if (fo->current->handed != NULL)
+        samples_add(&fo->current->handed->samples, bytes, r->offset, why);
+    feed_note_reject(&fo->feed, &fo->current->of->config->decode, &of_file, bytes, why);
+    if (fo->feed.shared->has_dead_letters)
+        dead_letters_add(&fo->feed.open.dead_letters, &of_file, bytes, why);
 }
 
 /* The feed calls it before it seals. */

@@ -35,11 +35,13 @@ void service_init(struct service *sv, const struct service_options *options)
                                                       .reports = c->reports,
                                                       .report_count = c->report_count,
                                                       .lag_max = c->http.lag_max});
+    rejects_init(&sv->rejects, options->clock, (size_t)c->limits.line_max);
 }
 
 void service_fini(struct service *sv)
 {
     server_stop(sv->server);
+    rejects_fini(&sv->rejects);
     status_fini(&sv->status);
     text_fini(&sv->store);
     log_limit_tell(INT64_MAX);
@@ -62,6 +64,7 @@ bool service_serve(struct service *sv, struct err *e)
         .limits = query_limits_of(c),
         .clock = sv->options.clock,
         .status = &sv->status,
+        .rejects = &sv->rejects,
     };
     if (!c->http.enabled)
         return true;

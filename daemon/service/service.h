@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "daemon/service/notify.h"
+#include "stats/rejects.h"
 #include "web/server.h"
 
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ struct service {
     const atomic_bool *stop;
     struct text store; /* store's URL, as it may be shown */
     struct status status;
+    struct rejects rejects;
     struct notify notify;
     struct server *server; /* NULL: http.enabled is false */
     bool said_rejected;    /* the log says that all lines are rejected */

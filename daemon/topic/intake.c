@@ -15,7 +15,9 @@
 static void note_reject(void *context, const struct record *r, struct slice bytes, struct reject why)
 {
     struct intake *in = context;
-    bool is_wrapped = in->current->partition->topic->config->decode.step_count > 1;
+    const struct decode *decode = &in->current->partition->topic->config->decode;
+    bool is_wrapped = decode->step_count > 1;
+    feed_note_reject(&in->feed, decode, r, bytes, why);
     if (!in->shared->feeds->has_dead_letters || why.reason == REJECT_TOMBSTONE ||
         (is_wrapped && in->has_dead_letter))
         return;

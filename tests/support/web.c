@@ -23,7 +23,8 @@ void web_start(struct web *f, const char *store_url, const char *listen, unsigne
                                      .timeout_ms = 1000,
                                      .limits = {.rows_max = 1000, .points_max = 100, .series_max = 10},
                                      .clock = &clock_system,
-                                     .status = &f->status};
+                                     .status = &f->status,
+                                     .rejects = &f->rejects};
     f->server = server_start(&options, &e);
     if (f->server == NULL)
         fail_msg("%s", e.text);
@@ -44,6 +45,7 @@ int web_setup(void **state)
     f->clock = clock_fake(1431856800000); /* 2015-05-17T10:00:00Z */
     f->clock.fake_mono_ms = 1000000;
     fixture_reports(f->reports);
+    rejects_init(&f->rejects, &f->clock, 65536);
     status_init(&f->status, &(struct status_options){.clock = &f->clock,
                                                      .store = "sqlite:test.db",
                                                      .source = "standard \"input\"",
@@ -59,6 +61,7 @@ int web_teardown(void **state)
 {
     struct web *f = *state;
     server_stop(f->server);
+    rejects_fini(&f->rejects);
     status_fini(&f->status);
     fixture_free(f->reports);
     books_fini(&f->books);

@@ -11,6 +11,7 @@ struct web {
     struct world *w;
     struct clock clock;
     struct status status;
+    struct rejects rejects;
     struct report reports[FIXTURE_COUNT];
     struct books books; /* to note */
     struct server *server;

@@ -197,7 +197,7 @@ class PageTest(unittest.TestCase):
 
     def check_harmless(self, page):
         self.assertFalse(page.evaluate(f"document.querySelector('[{MARK}]') !== null"))
-        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "tables.js", "page.js"],
+        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "tables.js", "rejects.js", "page.js"],
                          page.evaluate("[...document.scripts].map((s) => s.getAttribute('src'))"))
         self.assertEqual(1, page.evaluate("document.images.length"))
         self.assertEqual(0, page.evaluate("document.querySelectorAll('table b').length"))
@@ -205,7 +205,7 @@ class PageTest(unittest.TestCase):
     def test_figures_are_those_of_the_store(self):
         page = self.open()
         hour = 400 + sum(times for _, times in HOSTILE)
-        self.assertGreaterEqual(self.check_buckets(page, 60, "site"), hour)
+        self.assertGreaterEqual(self.check_buckets(page, 61, "site"), hour)
         self.assertEqual(number(self.text(page, "consumed")), self.daemon.consumed)
         self.assertEqual(number(self.text(page, "rejected")), 2)
         self.assertEqual(self.text(page, "state"), "counting")
@@ -213,7 +213,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(number(page.evaluate("document.querySelector('[data-measure=bytes]').title")), int(size))
 
     def test_every_range_is_that_of_the_store(self):
-        for name, step, count, least in (("day", "hour", 24, 400), ("month", "day", 30, 403), ("year", "month", 12, 405)):
+        for name, step, count, least in (("day", "hour", 25, 400), ("month", "day", 30, 403), ("year", "month", 12, 405)):
             with self.subTest(name):
                 page = self.open(("range", name))
                 end = datetime.timedelta(seconds={"hour": 3600, "day": 86400, "month": 1}[step])
@@ -243,6 +243,52 @@ class PageTest(unittest.TestCase):
                 stored = self.daemon.query("status", "--top", "9", *self.hour(page))
                 self.assertEqual(dict(stored), {row[0]: str(number(row[1])) for row in shown})
 
+    def test_statuses_are_those_of_the_filter(self):
+        page = self.open(("report", "pages"), ("filter", "path=/page/19"))
+        page.wait_for("document.getElementById('classes-of').textContent === 'both'")
+        shown = page.evaluate("[...document.querySelectorAll('#classes li')].map((i) => i.textContent.split(' '))")
+        stored = self.daemon.query("both", "--top", "9", "--filter", "path=/page/19", *self.hour(page))
+        self.assertEqual({row[1]: row[2] for row in stored}, {row[0]: str(number(row[1])) for row in shown})
+
+    def test_any_range_can_be_picked(self):
+        page = self.open()
+        now = datetime.datetime.now(datetime.timezone.utc).replace(second=0, microsecond=0)
+        for back, length, step in ((100, 60, "minute"), (2000, 1500, "hour"), (16000, 15000, "day")):
+            begin = now - back * MINUTE
+            end = begin + length * MINUTE
+            local = "const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60000).toISOString().slice(0, 16);"
+            page.evaluate(f"""{{ {local}
+                document.getElementById("pick-from").value = local({begin.timestamp() * 1000});
+                document.getElementById("pick-to").value = local({end.timestamp() * 1000});
+                document.getElementById("pick").requestSubmit(); }}""")
+            page.wait_for(f"document.getElementById('step').textContent === '{step}' && "
+                          "document.querySelector('.waiting') === null")
+            found = page.evaluate(BUCKETS)
+            lengths = {"minute": MINUTE, "hour": 60 * MINUTE, "day": 1440 * MINUTE}
+            whole = self.range_of(found["starts"], lengths[step])
+            self.assertLessEqual(whole[1][:16], begin.isoformat()[:16])
+            self.assertGreaterEqual(whole[3][:16], end.isoformat()[:16])
+            stored = self.daemon.query("site", "--step", step, *whole)
+            self.assertEqual([int(value) for _, value in reversed(stored)], [number(value) for value in found["values"]])
+            self.assertEqual(self.text(page, "sum"), f"{sum(int(value) for _, value in stored):,}")
+            self.assertTrue(page.evaluate("document.getElementById('now-card').hidden"))
+
+    def test_unknown_words_of_the_address_are_told(self):
+        page = self.open(("report", "pages"), ("measure", "nope"), ("filter", "colour=red"), ("range", "soon"), ("foo", "<b>"))
+        page.wait_for("!document.getElementById('notice').hidden")
+        self.assertEqual("The address says what the page does not know: measure=nope, filter=colour=red, range=soon, foo=<b>.",
+                         self.text(page, "notice"))
+        page.evaluate("document.querySelector('#ranges a:nth-child(1)').click()")
+        page.wait_for("document.getElementById('notice').hidden")
+
+    def test_rejects_have_reasons_and_samples(self):
+        page = self.open()
+        page.wait_for("document.querySelectorAll('#rejects details').length === 2")
+        self.assertEqual("2", self.text(page, "rejects-count"))
+        shown = page.evaluate("[...document.querySelectorAll('#rejects details')].map((d) => d.textContent)")
+        self.assertTrue(any("expected the logname" in text and "nor this" in text and "column 9" in text for text in shown), shown)
+        self.check_harmless(page)
+
     def test_hostile_paths_are_text(self):
         page = self.open(("report", "pages"))
         paths = [row[0] for row in page.evaluate(ROWS % "top")]
@@ -255,7 +301,7 @@ class PageTest(unittest.TestCase):
 
     def test_one_page_by_address(self):
         page = self.open(("report", "pages"), ("measure", "bytes"), ("filter", "path=" + SCRIPT))
-        self.assertEqual(9000, self.check_buckets(page, 60, "pages", "--measure", "bytes", "--filter", "path=" + SCRIPT))
+        self.assertEqual(9000, self.check_buckets(page, 61, "pages", "--measure", "bytes", "--filter", "path=" + SCRIPT))
         self.assertEqual(SCRIPT, page.evaluate("document.querySelector('#filters input').value"))
         self.check_harmless(page)
 
@@ -268,7 +314,7 @@ class PageTest(unittest.TestCase):
         page.evaluate("history.go(-2)")
         page.wait_for("document.getElementById('step').textContent === 'minute' && document.querySelector('.waiting') === null")
         self.assertIn("report=pages&measure=hits&range=hour", page.evaluate("location.search"))
-        self.check_buckets(page, 60, "pages")
+        self.check_buckets(page, 61, "pages")
 
     def test_keys_choose_a_value_and_a_bucket(self):
         page = self.open(("report", "pages"))
@@ -279,7 +325,7 @@ class PageTest(unittest.TestCase):
         page.press("Enter")
         page.wait_for("document.querySelector('.waiting') === null && "
                       "new URLSearchParams(location.search).get('filter') === 'path=/page/19'")
-        self.assertEqual(39, self.check_buckets(page, 60, "pages", "--filter", "path=/page/19"))
+        self.assertEqual(39, self.check_buckets(page, 61, "pages", "--filter", "path=/page/19"))
         page.evaluate("document.getElementById('chart').focus()")
         page.press("ArrowLeft")
         newest = page.evaluate(ROWS % "buckets")[0]
@@ -304,7 +350,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.daemon.consumed, number(self.text(page, "consumed")))
         page.evaluate("document.querySelector('#ranges a:nth-child(2)').click()")
         page.wait_for("document.getElementById('notice').hidden && document.querySelector('.waiting') === null")
-        self.check_buckets(page, 24, "site", step="hour", end=60 * MINUTE)
+        self.check_buckets(page, 25, "site", step="hour", end=60 * MINUTE)
         self.assertEqual("visible", page.evaluate("getComputedStyle(document.getElementById('chart')).visibility"))
         page.evaluate("document.querySelector('#ranges a:nth-child(1)').click()")
         page.wait_for(f"{REFUSED} && refusals > 1")
@@ -350,6 +396,27 @@ class LiveTest(unittest.TestCase):
             self.page.wait_for(f"document.getElementById('sum').textContent === '{count}'")
         self.assertEqual([], self.page.complaints)
 
+    def test_rejected_lines_name_the_format_that_fits(self):
+        bad = '{"time":"2026-11-24T10:00:00Z","host":"192.0.2.7","path":"/<b>\u202e","status":200}\n'
+        self.daemon.feed([bad] * 3)
+        self.page.wait_for("document.querySelector('#rejects li') !== null")
+        shown = self.page.evaluate("document.querySelector('#rejects li').textContent")
+        self.assertIn('"path":"/<b>⟨U+202E⟩"', shown)
+        self.assertIn("This would read it: decode: json", shown)
+        self.page.wait_for("document.getElementById('notice').textContent.startsWith('All 3 lines since the start were rejected')")
+        self.assertEqual([], self.page.complaints)
+
+    def test_trends_wait_for_a_history(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.daemon.feed([line(now - minutes * MINUTE, "/") for minutes in (5, 90)])
+        self.page.go(self.daemon.url + "?report=pages")
+        self.page.wait_for("document.querySelectorAll('#top tbody tr').length === 1")
+        self.assertEqual(["path", "hits", "share"], self.page.evaluate("[...document.querySelectorAll('#top th')].map((t) => t.textContent)"))
+        self.daemon.feed([line(now - 180 * MINUTE, "/")])
+        self.page.go(self.daemon.url + "?report=pages")
+        self.page.wait_for("document.querySelectorAll('#top th').length === 4")
+        self.assertEqual("=", self.page.evaluate("document.querySelector('#top tbody tr').cells[3].textContent"))
+
     def test_few_series_are_no_error(self):
         with open(f"{self.daemon.directory}/tallyd.yaml", "a", encoding="utf-8") as config:
             config.write("query: {series_max: 5}\n")
@@ -364,8 +431,7 @@ class LiveTest(unittest.TestCase):
         self.assertEqual([], self.page.complaints)
 
     def test_no_figures_yet(self):
-        self.page.wait_for("document.getElementById('notice').textContent.startsWith('Nothing was counted yet') || "
-                           "document.getElementById('readout').textContent.startsWith('Nothing in the last hour')")
+        self.page.wait_for("document.getElementById('notice').textContent.includes('Nothing was read from standard input since')")
 
     def test_daemon_that_hangs_is_waited_for(self):
         self.daemon.feed([line(datetime.datetime.now(datetime.timezone.utc), "/")])

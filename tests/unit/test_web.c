@@ -162,6 +162,8 @@ static void test_web_status_and_health(void **state)
     web_check(f, "/api/v1/status", 200,
               "\"source\":\"standard \\\"input\\\"\",\"messages\":0,\"consumed\":40,\"rejected\":2");
     web_check(f, "/api/v1/status?x=1", 400, "unknown parameter \\\"x\\\": there is none");
+    web_check(f, "/api/v1/rejects", 200, "{\"rejected\":2,\"reasons\":[{\"reason\":\"future\"");
+    web_check(f, "/api/v1/rejects?x=1", 400, "unknown parameter \\\"x\\\": there is none");
     web_check(f, "/healthz", 200, "ok\n");
     pass_time(f, STATUS_SILENCE_MS);
     web_check(f, "/healthz", 200, "ok\n");
@@ -192,6 +194,7 @@ static void test_web_assets_are_all_there(void **state)
     web_check(f, "/range.js", 200, "RANGES");
     web_check(f, "/chart.js", 200, "Dygraph");
     web_check(f, "/tables.js", 200, "drawTop");
+    web_check(f, "/rejects.js", 200, "drawRejects");
     web_check(f, "/page.css", 200, "prefers-color-scheme");
     web_check(f, "/icon.svg", 200, "<svg");
     web_check(f, "/dygraph.min.css", 200, ".dygraph-axis-label");
