@@ -8,6 +8,7 @@ that they are a replica set's primary.
 import os
 import shutil
 import subprocess
+import time
 
 from process import CACHE, Missing, making, run
 from wire import MongoServer, probe
@@ -61,15 +62,18 @@ class SecantusRust(MongoServer):
             os.rename(part, RUST_HOME)
 
     def start(self):
-        """Begin or begin again, and wait until it answers."""
-        """Begin or begin again. After a SIGKILL it may answer, and yet fail whatever uses its storage (WtError 22) until it is started
-        once more."""
-        for _ in range(STARTS):
+        """Begin or begin again. After a SIGKILL it may answer, and yet fail all that uses its storage (WtError 22) until it is started
+        once more, or for good."""
+        for number in range(STARTS):
+            if number > 0:
+                print("the server cannot use its storage: it is started once more", flush=True)
+                self.kill()
             self.launch([os.path.join(RUST_HOME, "bin", "secantusd-rs"), "--host", "127.0.0.1", "--port", str(self.port),
                          "--storage-path", os.path.join(self.home, "data"), "--sync-on-commit"])
-            answers = [self.ask(probe(command)) or b"" for command in (b"create", b"find")]
-            if not any(b"WiredTiger error" in answer for answer in answers):
+            if not self.is_broken():
                 return self
-            print("the server cannot use its storage: it is started once more", flush=True)
-            self.kill()
-        raise Missing("SecantusDB cannot read its storage after a SIGKILL")
+        raise Missing("SecantusDB cannot use its storage after a SIGKILL")
+
+    def is_broken(self):
+        answers = [self.ask(request) or b"" for request in probe(b"c%d" % time.time_ns())]
+        return any(b"WiredTiger error" in answer or b"WtError" in answer for answer in answers)

@@ -242,18 +242,31 @@ class MongoCase(Case):
 
 
 def main(run=lambda: unittest.main(argv=sys.argv[:1] + sys.argv[1:]), name=mongo.CHOSEN):
-    """`run` the tests of a program with a server for all of them; without one, a skip."""
+    """`run` the tests of a program with a server for all of them; without one, a skip. If the server broke its own storage, the
+    tests run once more with a new one: they said nothing of tallyd."""
     try:
         mongo.begin(name)
-        home = mongo.new_home("tallyd-mongo-")
-        try:
-            MongoCase.server = mongo.Server(home, name)
-            MongoCase.server.start()
-            run()
-        finally:
-            if MongoCase.server is not None:
-                MongoCase.server.kill()
-            shutil.rmtree(home, ignore_errors=True)
+        if not run_with_server(run, name):
+            print("the server broke its storage: all tests run once more with a new server", flush=True)
+            if not run_with_server(run, name):
+                sys.exit("the server broke its storage again")
     except mongo.Missing as error:
         print(f"skipped: {error}")
         sys.exit(77)
+
+
+def run_with_server(run, name):
+    """Exits with the status of the tests. Returns False if they failed and the server is broken."""
+    home = mongo.new_home("tallyd-mongo-")
+    server = MongoCase.server = mongo.Server(home, name)
+    try:
+        server.start()
+        run()
+    except SystemExit as end:
+        if not end.code or not server.is_broken():
+            raise
+        return False
+    finally:
+        server.kill()
+        shutil.rmtree(home, ignore_errors=True)
+    return True
