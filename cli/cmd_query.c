@@ -1,12 +1,10 @@
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/top/client.h"
 #include "query/query.h"
 #include "store/backend/backend.h"
-#include "store/backfill.h"
 #include "web/server.h"
 
 #include <stdio.h>
@@ -134,41 +132,20 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
-/* Say that the report did not count all that was counted: it may be why a range is empty. */
-static bool print_missed(struct store *st, const struct query *q, struct err *e)
-{
-    struct backfill_plan plan = {0};
-    char number[UNITS_NUMBER_BYTES];
-    size_t sources = 0;
-    int64_t offsets = 0;
-    int report = store_find_report(st, q->report);
-    ASSERT(report >= 0); /* the query was answered */
-    bool good = backfill_plan(&plan, st, (size_t)report, e);
-    for (size_t i = 0; good && i < plan.stretch_count; i++) {
-        sources += i == 0 || plan.stretches[i].position != plan.stretches[i - 1].position;
-        offsets += plan.stretches[i].to - plan.stretches[i].from;
-    }
-    if (good && sources > 0)
-        fprintf(stderr,
-                "note: %.*s was not configured when %s bytes (of a topic: records) of %zu source%s were "
-                "counted%s\n",
-                SLICE_ARGS(q->report), units_number(offsets, number), sources, sources > 1 ? "s" : "",
-                st->is_shared ? "" : "; `tallyd backfill` counts them from their files");
-    backfill_plan_fini(&plan);
-    return good;
-}
-
 /* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
-static bool print_note(struct store *st, const struct query *q, const struct query_stats *stats,
-                       struct err *e)
+static void print_notes(const struct query *q, const struct query_stats *stats)
 {
+    struct text note = {0};
     if (q->format != QUERY_TABLE)
-        return true;
+        return;
     if (!stats->every_series && stats->series_matched == 0)
         fputs("note: the report has no series that matches the filters\n", stderr);
     else if (stats->total.rows == 0)
         fputs("note: nothing was counted in this range; the default range is the last hour\n", stderr);
-    return !stats->begins_empty || print_missed(st, q, e);
+    query_note(q, stats, &note);
+    if (note.len > 0)
+        fputs(note.ptr, stderr);
+    text_fini(&note);
 }
 
 static bool answer(const struct query *q, const struct config *c, bool explain, struct err *e)
@@ -179,7 +156,8 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     if (st == NULL)
         return false;
     bool good = query_run(st, q, &out, &stats, e) && options_print(&out, e);
-    good = good && print_note(st, q, &stats, e);
+    if (good)
+        print_notes(q, &stats);
     if (good && explain) {
         query_explain(q, &stats, &plan);
         fputs(plan.ptr, stderr);

@@ -89,6 +89,18 @@ static size_t write_csv(const struct answer *a, bool is_raw, size_t bytes_max, s
     return a->row_count;
 }
 
+static void write_notes(const struct answer *a, struct text *out)
+{
+    struct text note = {0};
+    missed_note(&a->missed, slice_text(a->report->name), &note);
+    if (note.len > 0) {
+        text_puts(out, ",\"notes\":[");
+        text_json(out, text_slice(&note));
+        text_putc(out, ']');
+    }
+    text_fini(&note);
+}
+
 static void write_json_head(const struct answer *a, struct text *out)
 {
     char iso[ZONE_ISO_BYTES], name[STEP_NAME_BYTES];
@@ -109,6 +121,7 @@ static void write_json_head(const struct answer *a, struct text *out)
         text_printf(out, ",\"tz\":\"%s\"", a->zone->name);
     text_printf(out, ",\"from\":\"%s\"", zone_iso(a->zone, a->from_ms, iso));
     text_printf(out, ",\"to\":\"%s\"", zone_iso(a->zone, a->to_ms, iso));
+    write_notes(a, out);
 }
 
 void answer_series(const struct answer *a, size_t row, struct text *out)

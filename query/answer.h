@@ -7,6 +7,7 @@
  *   json   {"report":"pages","measures":["hits"],"step":"day","from":"2015-05-17T00:00:00Z","to":…,
  *           "values":[["2015-05-17T00:00:00Z",31],…]}                                    a row per step
  *          in a zone other than UTC, after the step: "tz":"Europe/Berlin"
+ *          with a note, before the rows: "notes":["pages was not configured when …"]
  *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
  *
  * Rows   : steps of time (one row without a step); or series, with their keys.
@@ -33,7 +34,8 @@ struct answer {
     bool of_series;     /* whether rows are series, else steps of time */
     struct slice *keys; /* rows of series: the key of each; the caller frees the array */
     size_t row_count;
-    int64_t *columns; /* [row × column_count + first[measure]]; the caller frees it */
+    struct missed missed; /* records that the report did not count, if that may be why rows are empty */
+    int64_t *columns;     /* [row × column_count + first[measure]]; the caller frees it */
 };
 
 /* Add a measure to be answered. */

@@ -10,6 +10,8 @@
  *           days are read as hours, parts of hours as minutes. A step that begins within a minute is refused.
  * Expiry  : if time buckets have expired, longer ones answer, provided that rows consist of whole ones. Else
  *           the answer is refused; it never leaves expired counts out.
+ * Notes   : an answer that begins empty says if the report did not count all (missed.h): in JSON by a member
+ *           `notes`, beside a table by query_note().
  * Owner   : a query borrows the text of its parameters.
  * Errors  : EX_USAGE: the query is wrong; the text is for the user. EX_UNAVAILABLE: the answer passes a limit
  *           or needs expired time buckets (with a hint), or is not exact in the zone. Others are the store's.
@@ -19,6 +21,7 @@
 #include "base/civil.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "query/missed.h"
 #include "query/step.h"
 #include "store/reader.h"
 
@@ -54,7 +57,8 @@ struct query {
     enum weekday week_start; /* first day of a week, for a step of weeks */
     uint64_t top;            /* number of series to rank; 0: no ranking */
     enum query_format format;
-    bool bars; /* whether a table draws the values, too */
+    bool bars;                   /* whether a table draws the values, too */
+    struct missed_cache *missed; /* borrowed; NULL: each answer that begins empty asks the store */
 };
 
 #define QUERY_READS_MAX 9
@@ -73,7 +77,7 @@ struct query_stats {
     struct scan_stats total;                  /* rows and bytes of all scans */
     bool every_series;                        /* whether there was no filter */
     uint64_t series_matched;                  /* series that the filters matched; 0: nothing was read */
-    bool begins_empty;                        /* whether the first row has no count; or there is no row */
+    struct missed missed; /* known only if the first row has no count, or there is no row */
 };
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
@@ -92,3 +96,5 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
                struct err *e) MUST_CHECK;
 /* Adds the plan of a query that was run, in lines for a person. */
 void query_explain(const struct query *q, const struct query_stats *stats, struct text *out);
+/* Adds the note of a query that was run, in a line for a person; nothing if there is none. */
+void query_note(const struct query *q, const struct query_stats *stats, struct text *out);

@@ -117,6 +117,16 @@ static bool begins_empty(const struct answer *a)
     return any == 0;
 }
 
+static bool find_missed(struct bound *b, struct query_stats *stats, struct err *e)
+{
+    const struct query *q = b->query;
+    if (begins_empty(&b->answer) &&
+        !missed_find(b->store, b->report, q->missed, q->now_ms, &stats->missed, e))
+        return false;
+    b->answer.missed = stats->missed;
+    return true;
+}
+
 static bool write_answer(const struct bound *b, struct text *out, struct err *e)
 {
     const struct answer *a = &b->answer;
@@ -148,8 +158,8 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
         return false;
     top_init(&top, &b.answer);
     bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
-                find_rows(&b, &top, &match, stats, e) && write_answer(&b, out, e);
-    stats->begins_empty = good && begins_empty(&b.answer);
+                find_rows(&b, &top, &match, stats, e) && find_missed(&b, stats, e) &&
+                write_answer(&b, out, e);
     match_fini(&match);
     top_fini(&top);
     free(b.answer.starts);
@@ -184,4 +194,13 @@ void query_explain(const struct query *q, const struct query_stats *stats, struc
     if (stats->scan_count > QUERY_READS_MAX)
         text_printf(out, "  and %zu scans more\n", stats->scan_count - QUERY_READS_MAX);
     text_printf(out, "read %" PRIu64 " rows, %" PRIu64 " bytes\n", stats->total.rows, stats->total.bytes);
+}
+
+void query_note(const struct query *q, const struct query_stats *stats, struct text *out)
+{
+    if (stats->missed.sources == 0)
+        return;
+    text_puts(out, "note: ");
+    missed_note(&stats->missed, q->report, out);
+    text_putc(out, '\n');
 }

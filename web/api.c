@@ -57,6 +57,7 @@ void api_begin(struct api *api, struct query *q)
     struct query_limits limits = api_limits(api);
     query_init(q, clock_wall_ms(api->clock), &limits);
     q->format = QUERY_JSON;
+    q->missed = &api->missed;
 }
 
 /* A kind of question: the functions that set a parameter and that answer it. */
@@ -100,7 +101,11 @@ static void answer(struct api *api, const struct kind *kind, const struct parame
 static bool run_query(struct store *st, const struct query *q, struct text *out, struct err *e)
 {
     struct query_stats stats;
-    return query_run(st, q, out, &stats, e);
+    if (!query_run(st, q, out, &stats, e))
+        return false;
+    if (q->format == QUERY_TABLE)
+        query_note(q, &stats, out);
+    return true;
 }
 
 void api_query(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)

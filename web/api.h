@@ -30,6 +30,7 @@ struct api {
     struct readers readers;
     pthread_mutex_t limits_lock;
     struct query_limits limits; /* may change while the server runs */
+    struct missed_cache missed;
     const struct clock *clock;
     struct status *status;
     struct rejects *rejects;

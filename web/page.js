@@ -27,6 +27,7 @@ let askedAt = null; // start of the refresh under way; null: none is
 let lostAt = null; // time at which the daemon stopped answering; null: it answers
 let notReady = ""; // the daemon's reason why it is not ready; empty: it is ready
 let unknown = ""; // words of the address that say nothing to the page; empty: there are none
+let notes = []; // what the answer for the range says of itself
 let status = null; // the daemon's newest status
 const refused = new Map(); // part of the view -> { text, at }: reason and time of the refusal
 
@@ -175,6 +176,7 @@ async function complete(input) {
 function forget() {
   buckets.clear();
   wholeAt = restAt = -Infinity;
+  notes = [];
   refused.clear();
   el("chart-section").classList.add("waiting");
 }
@@ -209,7 +211,10 @@ async function askRows() {
   const newest = ["from", String(bucketAfter(range().step, bucketStart(range().step, nowMs()), -1))];
   const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step], ...(whole ? span() : [newest])]);
   if (asked !== address({})) return; // another view was chosen meanwhile
-  if (whole) wholeAt = Date.now();
+  if (whole) {
+    wholeAt = Date.now();
+    notes = answer.notes ?? [];
+  }
   takeRows(answer);
 }
 
@@ -334,7 +339,7 @@ function showRefusals() {
   if (refused.has("top")) el("top-section").hidden = true;
   if (refused.has("classes")) el("classes-section").hidden = true;
   const why = refused.values().next().value;
-  showNotice(notReady || why?.text || (unknown !== "" ? `The address says what the page does not know: ${unknown}.` : "") || advice());
+  showNotice(notReady || why?.text || (unknown !== "" ? `The address says what the page does not know: ${unknown}.` : "") || notes.join(". ") || advice());
 }
 
 // What may be done if there are no figures; empty: nothing need be.

@@ -383,6 +383,7 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     assets_init();
     sv->admit = (struct admit){o->listen, o->token};
     pthread_mutex_init(&sv->api.limits_lock, NULL);
+    missed_cache_init(&sv->api.missed);
     sv->api.limits = o->limits;
     sv->api.clock = o->clock;
     sv->api.status = o->status;
@@ -437,6 +438,7 @@ void server_stop(struct server *sv)
     stop_serving(sv);
     readers_fini(&sv->api.readers);
     pthread_mutex_destroy(&sv->api.limits_lock);
+    missed_cache_fini(&sv->api.missed);
     free(sv);
 }
 

@@ -7,7 +7,9 @@ The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUND
 """
 
 import gzip
+import json
 import os
+import re
 import time
 import unittest
 
@@ -158,6 +160,22 @@ class Backfill(BackfillCase):
                                  store=store, status=None) for step in ("day", "hour")] for store in ("one.db", "tallyd.db")]
         self.assertEqual(*answers)
         self.assertIn(": 0 differences", self.tallied("verify", "a.log", config="keep.yaml"))
+
+
+class Api(BackfillCase, DaemonCase):
+    def test_api_says_what_is_missing(self):
+        """Where an answer begins with nothing, in JSON and in tables; not where it begins with counts."""
+        old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
+        self.count("a.log", old, "alone.yaml")
+        self.count("a.log", new, "tallyd.yaml")
+        self.write("run.yaml", CONFIG + b'sources: {in: {type: stdin, decode: [combined]}}\nhttp: {listen: "127.0.0.1:0"}\n')
+        self.launch("-c", "run.yaml", "--store", "sqlite:tallyd.db")
+        for told, report, begin in (True, "pages", "01"), (False, "pages", "12"), (False, "site", "01"):
+            query = f"/api/v1/query?report={report}&from=2026-01-{begin}&to=2026-01-20&step=day"
+            notes = json.loads(self.get(query)).get("notes", [])
+            self.assertEqual([f"{len(old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
+            self.assertEqual(notes, re.findall("^note: (.*)$", self.get(query + "&format=table"), re.MULTILINE))
+        self.stop()
 
 
 class Refused(BackfillCase):

@@ -64,6 +64,7 @@ static int setup(void **state)
                                                      .reports = f->reports,
                                                      .report_count = FIXTURE_COUNT});
     pthread_mutex_init(&f->api.limits_lock, NULL);
+    missed_cache_init(&f->api.missed);
     f->api.limits = (struct query_limits){.rows_max = 1000, .points_max = 200, .series_max = 10};
     f->api.status = &f->status;
     f->api.clock = &f->time.clock;
@@ -81,6 +82,7 @@ static int teardown(void **state)
     streams_free(f->api.streams);
     readers_fini(&f->api.readers);
     pthread_mutex_destroy(&f->api.limits_lock);
+    missed_cache_fini(&f->api.missed);
     status_fini(&f->status);
     fixture_free(f->reports);
     world_teardown(&f->world_state);

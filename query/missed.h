@@ -1,0 +1,42 @@
+/* missed.h - the note that a report did not count all records of its sources: it was configured later, or not
+ * all the time. An answer that begins empty has this note, since its zeros may be no counts. Called by
+ * query_run() and prom_api.c.
+ *
+ * Cost   : it reads all positions and books of the store. Callers that are asked often share a cache.
+ * Threads: any may use a cache.
+ * Errors : those of the store.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "store/reader.h"
+
+#include <pthread.h>
+
+#define MISSED_CACHE_MS   10000 /* a cached finding is used for so long */
+#define MISSED_CACHE_SIZE 32    /* reports in the cache; further ones replace the oldest */
+
+/* Records that the report did not count. */
+struct missed {
+    size_t sources;     /* 0: it counted all */
+    int64_t offsets;    /* bytes of files, or records of topics */
+    bool can_be_filled; /* whether `tallyd backfill` may count them */
+};
+
+struct missed_cache {
+    pthread_mutex_t lock;
+    struct {
+        char report[REPORT_NAME_BYTES];
+        int64_t at_ms; /* time of the finding; 0: there is none */
+        struct missed missed;
+    } entries[MISSED_CACHE_SIZE];
+};
+
+void missed_cache_init(struct missed_cache *cache);
+void missed_cache_fini(struct missed_cache *cache);
+
+/* Find out of a report of the store. `cache` may be NULL. */
+bool missed_find(struct store *st, size_t report, struct missed_cache *cache, int64_t now_ms,
+                 struct missed *missed, struct err *e) MUST_CHECK;
+/* Adds the note, a sentence without its end; nothing if the report counted all. */
+void missed_note(const struct missed *missed, struct slice report, struct text *out);
