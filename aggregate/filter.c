@@ -97,8 +97,7 @@ bool condition_holds(const struct condition *c, const struct event *ev)
 static int compare_slices(const void *a, const void *b)
 {
     const struct slice *x = a, *y = b;
-    int order = memcmp(x->ptr, y->ptr, x->len < y->len ? x->len : y->len);
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+    return slice_compare(*x, *y);
 }
 
 /* Splits at the first operator; longer operators win over their beginnings. */

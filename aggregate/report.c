@@ -1,6 +1,7 @@
 #include "aggregate/report.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/suggest.h"
 
 #include <stdlib.h>
@@ -195,13 +196,10 @@ bool report_take(const struct report *r, int64_t *to, const int64_t *from)
 static int compare_conditions(const void *a, const void *b)
 {
     const struct condition *x = a, *y = b;
-    if (x->field != y->field)
-        return x->field < y->field ? -1 : 1;
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return strcmp(x->text, y->text);
+    int order = order_int64(x->field, y->field);
+    order = order != 0 ? order : order_int64(x->op, y->op);
+    order = order != 0 ? order : order_int64(x->number, y->number);
+    return order != 0 ? order : strcmp(x->text, y->text);
 }
 
 /* All conditions must hold, so order and repetitions have no meaning: sorts them and drops repetitions. */
@@ -263,13 +261,11 @@ static bool know_field(enum report_piece kind, struct slice text, struct err *e)
 static bool read_layout(struct report *r, struct slice name, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES];
-    for (size_t i = 0; report_layout_names[i] != NULL; i++) {
-        if (slice_is(name, report_layout_names[i])) {
-            r->layout = (enum report_layout)i;
-            return true;
-        }
-    }
-    return err_set(e, EX_DATAERR, "found layout %s, expected hour or minute", suggest_quote(name, quote));
+    int i = slice_find(name, report_layout_names);
+    if (i < 0)
+        return err_set(e, EX_DATAERR, "found layout %s, expected hour or minute", suggest_quote(name, quote));
+    r->layout = (enum report_layout)i;
+    return true;
 }
 
 /* Reads one line of a definition; its first word is the kind of the rest. */

@@ -6,7 +6,8 @@
 
 #define MONTHS 12 /* in a year */
 
-static const char *const span_names[SPAN_END] = {"second", "minute", "hour", "day", "month", "year", "week"};
+static const char *const span_names[] = {"second", "minute", "hour", "day", "month", "year", "week", NULL};
+_Static_assert(sizeof span_names / sizeof *span_names == SPAN_END + 1, "a name for each span");
 
 int64_t civil_days(int year, int month, int day)
 {
@@ -69,13 +70,11 @@ const char *span_name(enum span span)
 
 bool span_parse(struct slice text, enum span *span)
 {
-    for (int i = 0; i < SPAN_COUNT; i++) {
-        if (slice_is(text, span_names[i])) {
-            *span = (enum span)i;
-            return true;
-        }
-    }
-    return false;
+    int i = slice_find(text, span_names);
+    if (i < 0 || i >= SPAN_COUNT)
+        return false;
+    *span = (enum span)i;
+    return true;
 }
 
 int64_t civil_month_index(int64_t ms)

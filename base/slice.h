@@ -46,6 +46,16 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_text(text));
 }
 
+/* The index of `s` in a list of names that ends with NULL. -1: it is none of them. */
+static inline int slice_find(struct slice s, const char *const *names)
+{
+    for (int i = 0; names[i] != NULL; i++) {
+        if (slice_is(s, names[i]))
+            return i;
+    }
+    return -1;
+}
+
 /* Is it a valid name of a report, field or source: a-z, then a-z, 0-9 and _, shorter than `bytes`? */
 static inline bool slice_is_name(struct slice s, size_t bytes)
 {

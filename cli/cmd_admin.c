@@ -89,13 +89,15 @@ static int check_operands(const struct arguments *args, int count)
 
 static int take_operands(struct arguments *args, int count, char **operands)
 {
-    static const char *const names[] = {
-        [WHAT_INDEXES] = "indexes", [WHAT_SHARD] = "shard",     [WHAT_VALIDATOR] = "validator",
-        [WHAT_BACKUP] = "backup",   [WHAT_RESTORE] = "restore", [WHAT_COPY] = "copy"};
-    size_t i = 0;
-    while (count > 0 && i < COUNT_OF(names) && strcmp(operands[0], names[i]) != 0)
-        i++;
-    if (count == 0 || i == COUNT_OF(names))
+    static const char *const names[] = {[WHAT_INDEXES] = "indexes",
+                                        [WHAT_SHARD] = "shard",
+                                        [WHAT_VALIDATOR] = "validator",
+                                        [WHAT_BACKUP] = "backup",
+                                        [WHAT_RESTORE] = "restore",
+                                        [WHAT_COPY] = "copy",
+                                        NULL};
+    int i = count > 0 ? slice_find(slice_text(operands[0]), names) : -1;
+    if (i < 0)
         return options_bad_usage("admin",
                                  "expected one of indexes, shard, validator, backup, restore and copy");
     args->what = (enum what)i;

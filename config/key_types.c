@@ -144,13 +144,11 @@ static bool parse_word(const struct key *k, struct slice text, void *base, struc
 {
     const char *const *words = keys_types[k->type].words;
     char hint[SUGGEST_HINT_BYTES];
-    for (size_t i = 0; words[i] != NULL; i++) {
-        if (!slice_is(text, words[i]))
-            continue;
-        put_number(k, base, (int64_t)i);
-        return true;
-    }
-    return refuse(k, text, suggest_hint(text, words, hint), e);
+    int i = slice_find(text, words);
+    if (i < 0)
+        return refuse(k, text, suggest_hint(text, words, hint), e);
+    put_number(k, base, i);
+    return true;
 }
 
 static void print_word(const struct key *k, const void *base, struct text *out)

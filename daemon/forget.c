@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "daemon/count/worker.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
@@ -85,7 +86,7 @@ static bool read_book(void *context, const char *source, const char *partition, 
 static int compare_stretches(const void *a, const void *b)
 {
     const struct stretch *x = a, *y = b;
-    return (x->from > y->from) - (x->from < y->from);
+    return order_int64(x->from, y->from);
 }
 
 static bool read_known(struct known *k, struct store *st, const struct range *range, struct err *e)

@@ -83,11 +83,11 @@ static bool take_sign(struct parser *p, const char *sign)
     return is_sign(p, sign) ? next(p) : fail_unexpected(p, expected);
 }
 
-/* -1: none of them. */
-static int find_name(const char *const names[], struct slice text, bool any_case)
+/* As slice_find(), for names that are written in any case. */
+static int find_keyword(struct slice text, const char *const names[])
 {
     for (int i = 0; names[i] != NULL; i++) {
-        if (any_case ? is_keyword(text, names[i]) : slice_is(text, names[i]))
+        if (is_keyword(text, names[i]))
             return i;
     }
     return -1;
@@ -138,7 +138,7 @@ static bool take_matcher(struct parser *p, struct matcher *m)
                     suggest_quote(m->name, quoted));
     if (!next(p))
         return false;
-    int kind = p->token.kind == TOKEN_SIGN ? find_name(signs, p->token.text, false) : -1;
+    int kind = p->token.kind == TOKEN_SIGN ? slice_find(p->token.text, signs) : -1;
     if (kind < 0)
         return fail_unexpected(p, "=, !=, =~ or !~");
     m->kind = (enum matcher_kind)kind;
@@ -318,13 +318,13 @@ static struct node *parse_name(struct parser *p)
     if (!next(p))
         return NULL;
     bool calls = is_sign(p, "(");
-    int found = find_name(aggregate_names, name.text, true);
+    int found = find_keyword(name.text, aggregate_names);
     if (found >= 0 && (calls || is_word(p, "by") || is_word(p, "without"))) {
         struct node *n = new_node(p, NODE_AGGREGATE, name.at);
         n->aggregate = (enum aggregate)found;
         return take_aggregate(p, n) ? n : NULL;
     }
-    if (calls && find_name(other_aggregates, name.text, true) >= 0) {
+    if (calls && find_keyword(name.text, other_aggregates) >= 0) {
         FAIL(p, name.at,
              "the aggregation %.*s is not answered here: there are sum, avg, min, max, count, topk and "
              "bottomk",
@@ -339,7 +339,7 @@ static struct node *parse_name(struct parser *p)
     }
     if (!calls)
         return take_selector(p, name.text, name.at);
-    found = find_name(function_names, name.text, false);
+    found = slice_find(name.text, function_names);
     if (found < 0) {
         fail_function(p, &name);
         return NULL;

@@ -130,13 +130,11 @@ static bool set_top(struct query *q, struct slice value, struct err *e)
 static bool set_format(struct query *q, struct slice value, struct err *e)
 {
     static const char *const names[] = {"table", "csv", "csv-raw", "json", NULL};
-    for (int i = 0; names[i] != NULL; i++) {
-        if (slice_is(value, names[i])) {
-            q->format = (enum query_format)i;
-            return true;
-        }
-    }
-    return unknown_name(e, "format", value, names);
+    int i = slice_find(value, names);
+    if (i < 0)
+        return unknown_name(e, "format", value, names);
+    q->format = (enum query_format)i;
+    return true;
 }
 
 static bool set_bars(struct query *q, struct slice value, struct err *e)
@@ -155,9 +153,6 @@ bool query_set(struct query *q, struct slice name, struct slice value, struct er
         set_report,     set_measure, set_filter, set_from,   set_to,  set_step,
         set_week_start, set_zone,    set_top,    set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
-    for (size_t i = 0; i < COUNT_OF(setters); i++) {
-        if (slice_is(name, query_parameters[i]))
-            return setters[i](q, value, e);
-    }
-    return unknown_name(e, "parameter", name, query_parameters);
+    int i = slice_find(name, query_parameters);
+    return i >= 0 ? setters[i](q, value, e) : unknown_name(e, "parameter", name, query_parameters);
 }

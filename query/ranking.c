@@ -26,14 +26,11 @@ bool ranking_set(struct query *q, struct slice name, struct slice value, struct 
 {
     static const char *const names[] = {"report", "measure", "filter", "from", "to",
                                         "tz",     "limit",   "format", NULL};
-    size_t i = 0;
-    while (names[i] != NULL && !slice_is(name, names[i]))
-        i++;
-    if (names[i] == NULL)
+    static const char *const formats[] = {"json", "csv", "csv-raw", NULL};
+    if (slice_find(name, names) < 0)
         return unknown_name(e, "parameter", name, names);
-    if (slice_is(name, "format") && !slice_is(value, "json") && !slice_is(value, "csv") &&
-        !slice_is(value, "csv-raw"))
-        return unknown_name(e, "format", value, (const char *const[]){"json", "csv", "csv-raw", NULL});
+    if (slice_is(name, "format") && slice_find(value, formats) < 0)
+        return unknown_name(e, "format", value, formats);
     return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }
 
@@ -167,6 +164,19 @@ static void write_share(const struct ranking *r, size_t row, const char *absent,
         text_printf(out, "%.*g", SHARE_DIGITS, (double)value / (double)whole);
 }
 
+/* Write a row's value, its share of the total, and its value before; each behind its `lead`. */
+static void write_figures(const struct ranking *r, size_t row, const char *const leads[3], const char *absent,
+                          struct text *out)
+{
+    const struct answer *a = &r->bound.answer;
+    text_puts(out, leads[0]);
+    write_value(r, &a->columns[row * a->column_count], absent, out);
+    text_puts(out, leads[1]);
+    write_share(r, row, absent, out);
+    text_puts(out, leads[2]);
+    write_value(r, top_columns(&r->before, r->now.shown[row]), absent, out);
+}
+
 static void write_csv(const struct ranking *r, struct text *out)
 {
     bool is_raw = r->bound.query->format == QUERY_CSV_RAW;
@@ -179,11 +189,7 @@ static void write_csv(const struct ranking *r, struct text *out)
             (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
             text_putc(out, ',');
         }
-        write_value(r, &a->columns[row * a->column_count], "", out);
-        text_putc(out, ',');
-        write_share(r, row, "", out);
-        text_putc(out, ',');
-        write_value(r, top_columns(&r->before, r->now.shown[row]), "", out);
+        write_figures(r, row, (const char *const[]){"", ",", ","}, "", out);
         text_putc(out, '\n');
     }
 }
@@ -193,12 +199,7 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
     const struct answer *a = &r->bound.answer;
     text_puts(out, "{\"series\":");
     answer_series(a, row, out);
-    text_puts(out, ",\"value\":");
-    write_value(r, &a->columns[row * a->column_count], "null", out);
-    text_puts(out, ",\"share\":");
-    write_share(r, row, "null", out);
-    text_puts(out, ",\"before\":");
-    write_value(r, top_columns(&r->before, r->now.shown[row]), "null", out);
+    write_figures(r, row, (const char *const[]){",\"value\":", ",\"share\":", ",\"before\":"}, "null", out);
     text_putc(out, '}');
 }
 

@@ -31,11 +31,10 @@ static bool take_count(struct slice *text, int64_t *count)
 bool step_parse(struct slice text, struct step *step)
 {
     int64_t count;
-    for (int u = 0; u < STEP_UNIT_COUNT; u++) {
-        if (slice_is(text, step_units[u])) {
-            *step = (struct step){.unit = (enum step_unit)u, .count = 1};
-            return true;
-        }
+    int unit = slice_find(text, step_units);
+    if (unit >= 0) {
+        *step = (struct step){.unit = (enum step_unit)unit, .count = 1};
+        return true;
     }
     if (text.len == 0 || !take_count(&text, &count))
         return false;

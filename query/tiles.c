@@ -1,6 +1,7 @@
 #include "query/tiles.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -64,9 +65,8 @@ static size_t make_scans(const struct tiles_of_resolution *of, struct tiles_scan
 static int compare_scans(const void *left, const void *right)
 {
     const struct tiles_scan *a = left, *b = right;
-    if (a->from_ms != b->from_ms)
-        return a->from_ms < b->from_ms ? -1 : 1;
-    return (int)a->resolution - (int)b->resolution;
+    int order = order_int64(a->from_ms, b->from_ms);
+    return order != 0 ? order : order_int64(a->resolution, b->resolution);
 }
 
 struct tiles_scan *tiles_scans(const struct tiles *t, size_t *count)

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,9 +148,8 @@ static bool take_book(void *context, const char *source, const char *partition, 
 static int compare_noted(const void *a, const void *b)
 {
     const struct noted *x = a, *y = b;
-    if (x->position != y->position)
-        return x->position < y->position ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
+    int order = order_int64((int64_t)x->position, (int64_t)y->position);
+    return order != 0 ? order : order_int64(x->from, y->from);
 }
 
 static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)

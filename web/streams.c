@@ -56,11 +56,8 @@ static void frame_release(struct frame *f)
 static bool set_word(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static const char *const names[] = {"report", "measure", "filter", "step", "week_start", "tz", NULL};
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (slice_is(name, names[i]))
-            return query_set(q, name, value, e);
-    }
-    return unknown_name(e, "parameter", name, names);
+    return slice_find(name, names) >= 0 ? query_set(q, name, value, e)
+                                        : unknown_name(e, "parameter", name, names);
 }
 
 /* Sets the present step and the two before it; by second two minutes, so that late events are in them. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ static int by_partition(const void *a, const void *b)
 {
     const struct comparison *x = *(struct comparison *const *)a, *y = *(struct comparison *const *)b;
     int order = strcmp(x->topic, y->topic);
-    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+    return order != 0 ? order : order_int64(x->partition, y->partition);
 }
 
 static struct comparison *find_asked(const struct round *r, const rd_kafka_message_t *m)

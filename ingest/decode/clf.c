@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "ingest/decode/clf_fast.h"
 
-static const char *const names[CLF_FORMAT_COUNT] = {"auto", "common", "combined", "vhost_combined"};
+static const char *const names[CLF_FORMAT_COUNT + 1] = {"auto", "common", "combined", "vhost_combined"};
 
 void clf_init(struct clf *c, enum clf_format format)
 {
@@ -22,11 +22,8 @@ const char *clf_format_name(enum clf_format format)
 
 bool clf_format_parse(struct slice name, enum clf_format *format)
 {
-    for (int i = 0; i < CLF_FORMAT_COUNT; i++) {
-        if (slice_is(name, names[i])) {
-            *format = (enum clf_format)i;
-            return true;
-        }
-    }
-    return false;
+    int i = slice_find(name, names);
+    if (i >= 0)
+        *format = (enum clf_format)i;
+    return i >= 0;
 }

@@ -153,19 +153,17 @@ static bool read_apache(struct format_source *s, struct input *in, struct err *e
 static bool read_escape(struct format_source *s, struct input *in, struct err *e)
 {
     static const char *const names[] = {
-        [ESCAPE_LOG] = "escape=default", [ESCAPE_JSON] = "escape=json", [ESCAPE_NONE] = "escape=none"};
+        [ESCAPE_LOG] = "escape=default", [ESCAPE_JSON] = "escape=json", [ESCAPE_NONE] = "escape=none", NULL};
     struct input ahead = *in;
     struct slice word = take_word(&ahead);
     if (!slice_begins(word, slice_text("escape=")))
         return true;
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (slice_is(word, names[i])) {
-            s->escape = (enum format_escape)i;
-            *in = ahead;
-            return true;
-        }
-    }
-    return refuse_rest(in, "escape=default, escape=json or escape=none", e);
+    int i = slice_find(word, names);
+    if (i < 0)
+        return refuse_rest(in, "escape=default, escape=json or escape=none", e);
+    s->escape = (enum format_escape)i;
+    *in = ahead;
+    return true;
 }
 
 static bool read_nginx(struct format_source *s, struct input *in, struct err *e)

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -107,21 +108,16 @@ static void set_age(struct aged *a, struct slice mark)
     a->number = is_number ? a->number : -1;
 }
 
-static int compare(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_age(const void *one, const void *other)
 {
     const struct aged *a = one, *b = other;
     int order = 0;
     if (a->number >= 0 && b->number >= 0)
-        order = compare(b->number, a->number);
+        order = order_int64(b->number, a->number);
     else if (a->date[0] != '\0' && strlen(a->date) == strlen(b->date))
         order = strcmp(a->date, b->date);
     if (order == 0)
-        order = compare(a->file.changed_ns, b->file.changed_ns);
+        order = order_int64(a->file.changed_ns, b->file.changed_ns);
     return order != 0 ? order : strcmp(a->file.path, b->file.path);
 }
 

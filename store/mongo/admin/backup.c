@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/ledger/copies.h"
@@ -285,9 +286,8 @@ static bool take_log(void *context, const bson_t *document)
 static int compare_logs(const void *a, const void *b)
 {
     const struct logged *x = a, *y = b;
-    if (x->seq != y->seq)
-        return x->seq < y->seq ? -1 : 1;
-    return (x->inc > y->inc) - (x->inc < y->inc);
+    int order = order_int64(x->seq, y->seq);
+    return order != 0 ? order : order_int64(x->inc, y->inc);
 }
 
 static bool list_logs(struct backing *g, struct logs *l)

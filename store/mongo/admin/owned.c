@@ -53,16 +53,13 @@ static bool is_of_report(const struct owning *o, const char *name)
 
 static bool is_owned(const struct owning *o, const struct mongo_place *place)
 {
-    static const char *const names[] = {MONGO_LEDGER, MONGO_BATCHES, MONGO_BOOKS, MONGO_REPORTS, MONGO_JOBS};
+    static const char *const names[] = {MONGO_LEDGER,  MONGO_BATCHES, MONGO_BOOKS,
+                                        MONGO_REPORTS, MONGO_JOBS,    NULL};
     if (mongo_is_raw(place))
         return true;
     if (strcmp(place->database, mongo_client_database(o->m->client)) != 0)
         return false;
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(place->collection, names[i]) == 0)
-            return true;
-    }
-    return is_of_report(o, place->collection) ||
+    return slice_find(slice_text(place->collection), names) >= 0 || is_of_report(o, place->collection) ||
            (o->also != NULL && mongo_dump_find(o->also, o->also->database, place->collection) != NULL);
 }
 

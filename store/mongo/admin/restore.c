@@ -252,12 +252,8 @@ static bool load_collection(struct restoring *r, const struct mongo_dump_entry *
 
 static bool is_special(const struct mongo_dump_entry *entry)
 {
-    static const char *const names[] = {MONGO_LEDGER, MONGO_BATCHES, MONGO_REPORTS};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(entry->place.collection, names[i]) == 0)
-            return true;
-    }
-    return false;
+    static const char *const names[] = {MONGO_LEDGER, MONGO_BATCHES, MONGO_REPORTS, NULL};
+    return slice_find(slice_text(entry->place.collection), names) >= 0;
 }
 
 static bool load_all(struct restoring *r)

@@ -1,6 +1,7 @@
 #include "store/mongo/doc/periods.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -21,17 +22,11 @@ void mongo_periods_add(struct mongo_periods *p, int64_t ms)
     p->starts[p->count++] = start_ms;
 }
 
-static int compare_starts(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
 void mongo_periods_floor(struct mongo_periods *p, enum span span)
 {
     size_t count = 0;
     if (p->count > 0)
-        qsort(p->starts, p->count, sizeof *p->starts, compare_starts);
+        qsort(p->starts, p->count, sizeof *p->starts, order_int64s);
     for (size_t i = 0; i < p->count; i++) {
         int64_t start_ms = span_floor(span, p->starts[i]);
         if (count == 0 || p->starts[count - 1] != start_ms)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
@@ -45,9 +46,8 @@ void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES])
 
 static int compare_stamps(const void *a, const void *b)
 {
-    int64_t left = ((const struct mongo_version_stamp *)a)->start_ms,
-            right = ((const struct mongo_version_stamp *)b)->start_ms;
-    return (left > right) - (left < right);
+    const struct mongo_version_stamp *x = a, *y = b;
+    return order_int64(x->start_ms, y->start_ms);
 }
 
 void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,

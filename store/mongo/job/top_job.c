@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/top.h"
@@ -124,9 +125,8 @@ static bool see_waiting(void *context, const bson_t *document)
 static int compare_looks(const void *left, const void *right)
 {
     const struct mongo_top_look *a = left, *b = right;
-    if (a->span != b->span)
-        return a->span < b->span ? -1 : 1;
-    return (a->start_ms > b->start_ms) - (a->start_ms < b->start_ms);
+    int order = order_int64(a->span, b->span);
+    return order != 0 ? order : order_int64(a->start_ms, b->start_ms);
 }
 
 static bool read_waiting(struct mongo_store *m, size_t report, struct looks *looks, struct err *e)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 
@@ -310,12 +311,6 @@ static void take_names(struct look *l, const bson_t *reply, const char *member)
     }
 }
 
-static int compare_periods(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static bool list_periods(struct look *l, struct err *e)
 {
     bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
@@ -328,7 +323,7 @@ static bool list_periods(struct look *l, struct err *e)
     if (good)
         take_names(l, &reply, is_database ? "databases" : "cursor.firstBatch");
     if (l->count > 0)
-        qsort(l->periods, l->count, sizeof *l->periods, compare_periods);
+        qsort(l->periods, l->count, sizeof *l->periods, order_int64s);
     bson_destroy(&reply);
     bson_destroy(command);
     return good;

@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/field.h"
 
@@ -101,11 +102,9 @@ static void collect(struct mongo_store *m, const struct text *raw, struct items 
 static int compare_items(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    if (x->period_ms != y->period_ms)
-        return x->period_ms < y->period_ms ? -1 : 1;
-    return x->document < y->document ? -1 : x->document > y->document; /* in the order of arrival */
+    int order = order_int64(x->number, y->number);
+    order = order != 0 ? order : order_int64(x->period_ms, y->period_ms);
+    return order != 0 ? order : (x->document > y->document) - (x->document < y->document); /* by arrival */
 }
 
 static bool prepare(struct mongo_store *m, const struct items *items, struct err *e)
