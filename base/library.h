@@ -4,9 +4,7 @@
  * they are not linked. Their headers still check every call:
  *
  *   #define FUNCTIONS(X) X(curl_easy_init) X(curl_easy_perform)
- *   static struct { FUNCTIONS(LIBRARY_FUNCTION) } lib;
- *   static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
- *   static struct library libcurl = {"libcurl.so.4", "libcurl4", symbols, COUNT_OF(symbols), false};
+ *   LIBRARY(libcurl, FUNCTIONS, "libcurl.so.4", "libcurl4");
  *
  *   if (library_load(&libcurl, e)) lib.curl_easy_init();
  *
@@ -16,9 +14,19 @@
  */
 #pragma once
 
+#include "base/check.h"
 #include "base/err.h"
 
 #include <stddef.h>
+
+/* Defines the library `variable`, and `lib` with a pointer to each function of the list `functions`. A file
+ * defines one library. */
+#define LIBRARY(variable, functions, file, package)                             \
+    static struct {                                                             \
+        functions(LIBRARY_FUNCTION)                                             \
+    } lib;                                                                      \
+    static const struct library_symbol symbols[] = {functions(LIBRARY_SYMBOL)}; \
+    static struct library variable = {file, package, symbols, COUNT_OF(symbols), false}
 
 #define LIBRARY_FUNCTION(name) __typeof__(name) *name;
 #define LIBRARY_SYMBOL(name)   {#name, &lib.name},

@@ -17,11 +17,7 @@
 #define FUNCTIONS(X)              \
     X(g_time_zone_new_identifier) \
     X(g_time_zone_find_interval) X(g_time_zone_get_offset) X(g_time_zone_unref)
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-static struct library glib = {"libglib-2.0.so.0", "libglib2.0-0", symbols, COUNT_OF(symbols), false};
+LIBRARY(glib, FUNCTIONS, "libglib-2.0.so.0", "libglib2.0-0");
 
 /* A zone that was loaded before. */
 struct known {

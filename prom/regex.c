@@ -17,12 +17,7 @@
     X(pcre2_match_data_free_8) X(pcre2_set_heap_limit_8) X(pcre2_set_match_limit_8)
 /* clang-format on */
 
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-static struct library libpcre2 = {"libpcre2-8.so.0", "libpcre2-8-0", symbols, COUNT_OF(symbols), false};
+LIBRARY(libpcre2, FUNCTIONS, "libpcre2-8.so.0", "libpcre2-8-0");
 
 #define OPTIONS                                                                             \
     (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \

@@ -17,13 +17,7 @@
     X(curl_easy_strerror) X(curl_easy_cleanup)
 /* clang-format on */
 
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-
-static struct library libcurl = {"libcurl.so.4", "libcurl4", symbols, COUNT_OF(symbols), false};
+LIBRARY(libcurl, FUNCTIONS, "libcurl.so.4", "libcurl4");
 
 bool client_is_url(const char *text)
 {

@@ -21,13 +21,7 @@
     X(archive_set_error)
 /* clang-format on */
 
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-
-static struct library libarchive = {"libarchive.so.13", "libarchive13", symbols, COUNT_OF(symbols), false};
+LIBRARY(libarchive, FUNCTIONS, "libarchive.so.13", "libarchive13");
 
 struct input_unpack {
     enum packing packing;

@@ -10,21 +10,16 @@
 
 #define FUNCTIONS(X) X(zlibVersion)
 
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
+LIBRARY(libz, FUNCTIONS, "libz.so.1", "zlib1g");
 
 static void test_library_is_loaded_once(void **state)
 {
     (void)state;
-    struct library l = {"libz.so.1", "zlib1g", symbols, COUNT_OF(symbols), false};
     struct err e;
     assert_null(lib.zlibVersion);
-    assert_true(library_load(&l, &e) && l.loaded);
+    assert_true(library_load(&libz, &e) && libz.loaded);
     assert_string_equal(lib.zlibVersion(), zlibVersion());
-    assert_true(library_load(&l, &e));
+    assert_true(library_load(&libz, &e));
 }
 
 static void test_library_that_is_missing_names_its_package(void **state)

@@ -36,14 +36,7 @@
     X(mongoc_server_description_destroy)
 /* clang-format on */
 
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-
-static struct library libmongoc = {"libmongoc-1.0.so.0", "libmongoc-1.0-0", symbols, COUNT_OF(symbols),
-                                   false};
+LIBRARY(libmongoc, FUNCTIONS, "libmongoc-1.0.so.0", "libmongoc-1.0-0");
 
 struct mongo_client {
     mongoc_client_t *client;
