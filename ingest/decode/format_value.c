@@ -1,6 +1,5 @@
 #include "ingest/decode/format_value.h"
 
-#include "base/units.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/json.h"
 #include "ingest/event.h"
@@ -11,21 +10,12 @@
 
 #define NUMBER_TEXT_BYTES 32
 
-static bool is_json_escape(const char *p, const char *end)
-{
-    if (end - p < 2 || p[1] == '\0')
-        return false;
-    bool good = strchr("\"\\/bfnrtu", p[1]) != NULL && (p[1] != 'u' || end - p >= 6);
-    for (int i = 2; good && p[1] == 'u' && i < 6; i++)
-        good = units_hex_digit(p[i]) >= 0;
-    return good;
-}
-
 bool format_value_undo_json(struct arena *memory, const char **from, const char **to)
 {
-    for (const char *p = *from; (p = memchr(p, '\\', (size_t)(*to - p))) != NULL; p += 2) {
-        if (!is_json_escape(p, *to)) {
-            *from = p;
+    const char *at;
+    for (const char *p = *from, *escape; (escape = memchr(p, '\\', (size_t)(*to - p))) != NULL;) {
+        if ((p = json_escape_end(escape, *to, &at)) == NULL) {
+            *from = escape;
             return false;
         }
     }

@@ -38,19 +38,20 @@ static HOT const char *skip_space(const struct reading *r, const char *p)
     return p;
 }
 
-/* The byte behind the escape at the backslash `p`. */
-static COLD const char *read_escape(struct reading *r, const char *p)
+COLD const char *json_escape_end(const char *p, const char *end, const char **at)
 {
     static const char simple[] = "\"\\/bfnrt";
-    if (++p == r->end)
-        return fail(r, JSON_BAD, p);
-    if (*p != 'u')
-        return memchr(simple, *p, sizeof simple - 1) != NULL ? p + 1 : fail(r, JSON_BAD, p);
-    for (int i = 0; i < 4; i++) {
-        if (++p == r->end || units_hex_digit(*p) < 0)
-            return fail(r, JSON_BAD, p);
+    int digits = 0;
+    if (++p < end && *p == 'u') {
+        while (++p < end && digits < 4 && units_hex_digit(*p) >= 0)
+            digits++;
+        if (digits == 4)
+            return p;
+    } else if (p < end && memchr(simple, *p, sizeof simple - 1) != NULL) {
+        return p + 1;
     }
-    return p + 1;
+    *at = p;
+    return NULL;
 }
 
 static COLD const char *read_odd_string(struct reading *r, const char *p, enum json_type *type)
@@ -63,8 +64,9 @@ static COLD const char *read_odd_string(struct reading *r, const char *p, enum j
         if (p == r->end || *p != '\\')
             return fail(r, JSON_BAD, p);
         *type = JSON_ESCAPED_STRING;
-        if ((p = read_escape(r, p)) == NULL)
-            return NULL;
+        const char *at;
+        if ((p = json_escape_end(p, r->end, &at)) == NULL)
+            return fail(r, JSON_BAD, at);
     }
 }
 

@@ -30,5 +30,9 @@ struct json_paths;
 enum json_result json_read(const struct json_paths *paths, struct slice text, struct json_found *found,
                            const char **at);
 
+/* The byte behind the escape at the backslash `p`. NULL: it is none, and *at is the first byte that does not
+ * fit, or the end. */
+const char *json_escape_end(const char *p, const char *end, const char **at);
+
 /* Undoes the escapes of a string of json_read(). `out` needs text.len bytes; returns how many are used. */
 size_t json_unescape(struct slice text, char *out);

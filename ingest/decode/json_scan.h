@@ -51,35 +51,31 @@ static inline unsigned json_scan_string_stops(const char *p)
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(stop, control));
 }
 
-/* Fewer than a step is left: uses the stops of the last step before `end` that are at `p` or after. */
-static inline const char *json_scan_tail(unsigned stops, const char *p, const char *end)
+/* The first stop at `p` or behind it. `stops_at` and `by_bytes` are constants, so that calls are inlined. */
+static inline __attribute__((always_inline)) const char *
+json_scan(const char *start, const char *p, const char *end, unsigned (*stops_at)(const char *),
+          const char *(*by_bytes)(const char *, const char *))
 {
-    stops >>= JSON_SCAN_STEP - (end - p);
+    unsigned stops;
+    for (; end - p >= JSON_SCAN_STEP; p += JSON_SCAN_STEP) {
+        if ((stops = stops_at(p)) != 0)
+            return p + (unsigned)__builtin_ctz(stops);
+    }
+    if (end - start < JSON_SCAN_STEP)
+        return by_bytes(p, end);
+    /* Fewer than a step is left: use those stops of the last step before `end` that are not before `p`. */
+    stops = stops_at(end - JSON_SCAN_STEP) >> (JSON_SCAN_STEP - (end - p));
     return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
 }
 
 static inline const char *json_scan_plain(const char *start, const char *p, const char *end)
 {
-    for (; end - p >= JSON_SCAN_STEP; p += JSON_SCAN_STEP) {
-        unsigned stops = json_scan_plain_stops(p);
-        if (stops != 0)
-            return p + (unsigned)__builtin_ctz(stops);
-    }
-    if (end - start < JSON_SCAN_STEP)
-        return json_scan_plain_bytes(p, end);
-    return json_scan_tail(json_scan_plain_stops(end - JSON_SCAN_STEP), p, end);
+    return json_scan(start, p, end, json_scan_plain_stops, json_scan_plain_bytes);
 }
 
 static inline const char *json_scan_string(const char *start, const char *p, const char *end)
 {
-    for (; end - p >= JSON_SCAN_STEP; p += JSON_SCAN_STEP) {
-        unsigned stops = json_scan_string_stops(p);
-        if (stops != 0)
-            return p + (unsigned)__builtin_ctz(stops);
-    }
-    if (end - start < JSON_SCAN_STEP)
-        return json_scan_string_bytes(p, end);
-    return json_scan_tail(json_scan_string_stops(end - JSON_SCAN_STEP), p, end);
+    return json_scan(start, p, end, json_scan_string_stops, json_scan_string_bytes);
 }
 
 #else

@@ -69,19 +69,13 @@ static bool is_key(char c)
     return (unsigned char)c > ' ' && c != '=' && c != '"' && c != 0x7F;
 }
 
-/* The byte behind the escape at `p`; NULL: it is none. */
+/* The byte behind the escape at `p`: one of JSON, or \xff. NULL: it is none. */
 static const char *skip_escape(const char *p, const char *end)
 {
-    if (end - p < 2)
-        return NULL;
-    int digits = p[1] == 'u' ? 4 : p[1] == 'x' ? 2 : 0;
-    if (end - p - 2 < digits || (digits == 0 && memchr("\"\\/bfnrt", p[1], 8) == NULL))
-        return NULL;
-    for (p += 2; digits > 0; digits--) {
-        if (units_hex_digit(*p++) < 0)
-            return NULL;
-    }
-    return p;
+    const char *at;
+    if (end - p < 2 || p[1] != 'x')
+        return json_escape_end(p, end, &at);
+    return end - p >= 4 && units_hex_digit(p[2]) >= 0 && units_hex_digit(p[3]) >= 0 ? p + 4 : NULL;
 }
 
 /* A line being read. Functions called take_… return the next byte, or NULL with *reason and *at written. */
