@@ -9,8 +9,7 @@
 static bool check_range(struct sqlite_store *st, const struct range *r, bool backfills, struct err *e)
 {
     sqlite3_stmt *s = st->position_get;
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     int rc = sqlite3_step(s);
     int64_t next = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : backfills ? -1 : r->from;
     sqlite3_reset(s);
@@ -33,8 +32,7 @@ static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct
     if (r->partition[0] == '\0' && r->witnesses.count == 0)
         return true;
     size_t len = witnesses_pack(&r->witnesses, bytes);
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_blob(s, 3, bytes, (int)len, SQLITE_TRANSIENT);
     return sqlite_run(st, s, e, "writing the witnesses");
 }
@@ -42,8 +40,7 @@ static bool put_witnesses(struct sqlite_store *st, const struct range *r, struct
 bool sqlite_put_position(struct sqlite_store *st, const struct range *r, struct err *e)
 {
     sqlite3_stmt *s = st->position_put;
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_text(s, 3, r->label, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 4, r->to);
     sqlite3_bind_int64(s, 5, (int64_t)r->tail_hash);
@@ -52,24 +49,11 @@ bool sqlite_put_position(struct sqlite_store *st, const struct range *r, struct 
     return sqlite_run(st, s, e, "writing the position") && put_witnesses(st, r, e);
 }
 
-static bool add_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
-                     int64_t value, struct err *e)
+/* Write an entry of the books by `s`, which is book_add or book_set. */
+static bool put_book(struct sqlite_store *st, sqlite3_stmt *s, const struct range *r, int64_t report,
+                     const char *entry, int64_t value, struct err *e)
 {
-    sqlite3_stmt *s = st->book_add;
-    sqlite3_bind_text(s, 1, r != NULL ? r->source : "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r != NULL ? r->partition : "", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 3, report);
-    sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(s, 5, value);
-    return sqlite_run(st, s, e, "writing the books");
-}
-
-static bool set_book(struct sqlite_store *st, const struct range *r, int64_t report, const char *entry,
-                     int64_t value, struct err *e)
-{
-    sqlite3_stmt *s = st->book_set;
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r != NULL ? r->source : "", r != NULL ? r->partition : "");
     sqlite3_bind_int64(s, 3, report);
     sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(s, 5, value);
@@ -81,19 +65,19 @@ static bool note_span(struct sqlite_store *st, const struct range *r, int64_t re
 {
     char name[STORE_ENTRY_BYTES];
     sqlite3_stmt *s = st->book_until;
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_int64(s, 3, report);
     int rc = sqlite3_step(s);
     int64_t until = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
     sqlite3_reset(s);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return sqlite_fail(st, e, "reading the books");
-    if (until < 0 && !set_book(st, r, report, "since", r->from, e))
+    if (until < 0 && !put_book(st, st->book_set, r, report, "since", r->from, e))
         return false;
-    if (until >= 0 && until != r->from && !set_book(st, r, report, store_gap_entry(until, name), r->from, e))
+    if (until >= 0 && until != r->from &&
+        !put_book(st, st->book_set, r, report, store_gap_entry(until, name), r->from, e))
         return false;
-    return set_book(st, r, report, "until", r->to, e);
+    return put_book(st, st->book_set, r, report, "until", r->to, e);
 }
 
 static bool add_source_books(struct sqlite_store *st, const struct range *r, const struct books *b,
@@ -102,7 +86,7 @@ static bool add_source_books(struct sqlite_store *st, const struct range *r, con
     char name[BOOK_NAME_BYTES];
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
         int64_t value = b->entries[i];
-        if (value != 0 && !add_book(st, r, 0, books_source_name(i, name), value, e))
+        if (value != 0 && !put_book(st, st->book_add, r, 0, books_source_name(i, name), value, e))
             return false;
     }
     return true;
@@ -115,7 +99,8 @@ static bool add_report_books(struct sqlite_store *st, const struct range *r, con
         const int64_t *entries = &b->entries[BOOK_SOURCE_COUNT + n * BOOK_REPORT_COUNT];
         for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
             int64_t value = entries[i];
-            if (value != 0 && !add_book(st, r, st->tables[n].id, books_report_name(i), value, e))
+            if (value != 0 &&
+                !put_book(st, st->book_add, r, st->tables[n].id, books_report_name(i), value, e))
                 return false;
         }
     }
@@ -157,7 +142,7 @@ static bool book_other(struct sqlite_store *st, size_t report, const struct batc
                 other += store_cell_count(&st->reports[report], c);
         }
     }
-    return other == 0 || add_book(st, NULL, t->id, "other", other, e);
+    return other == 0 || put_book(st, st->book_add, NULL, t->id, "other", other, e);
 }
 
 /* Book the events that came after their time bucket of a resolution had expired. */
@@ -170,7 +155,8 @@ static bool book_late(struct sqlite_store *st, size_t report, const struct batch
         return true;
     for (int s = 0; good && s < SPAN_COUNT; s++) {
         char entry[STORE_ENTRY_BYTES];
-        good = late[s] == 0 || add_book(st, NULL, t->id, store_late_entry((enum span)s, entry), late[s], e);
+        good = late[s] == 0 ||
+               put_book(st, st->book_add, NULL, t->id, store_late_entry((enum span)s, entry), late[s], e);
     }
     return good;
 }
@@ -207,9 +193,10 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
             return false;
     }
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0 &&
-        !set_book(st, range, 0, store_latest_entry(range, name), range->to, e))
+        !put_book(st, st->book_set, range, 0, store_latest_entry(range, name), range->to, e))
         return false;
-    if (range->state != RANGE_UNCHANGED && !set_book(st, range, 0, STORE_STATE_ENTRY, range->state, e))
+    if (range->state != RANGE_UNCHANGED &&
+        !put_book(st, st->book_set, range, 0, STORE_STATE_ENTRY, range->state, e))
         return false;
     return sqlite_put_position(st, range, e);
 }
@@ -220,8 +207,7 @@ static bool read_span(struct sqlite_store *st, const struct range *r, int64_t re
     sqlite3_stmt *s = st->book_list;
     int rc;
     *span = backfill_span(r);
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_int64(s, 3, report);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
         backfill_read(span, sqlite_text(s, 0), sqlite3_column_int64(s, 1));
@@ -233,8 +219,7 @@ static bool delete_book(struct sqlite_store *st, const struct range *r, int64_t 
                         struct err *e)
 {
     sqlite3_stmt *s = st->book_drop;
-    sqlite3_bind_text(s, 1, r->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, r->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_int64(s, 3, report);
     sqlite3_bind_text(s, 4, entry, -1, SQLITE_STATIC);
     return sqlite_run(st, s, e, "writing the books");
@@ -251,7 +236,7 @@ static bool note_backfill(struct sqlite_store *st, const struct range *r, int64_
     for (size_t i = 0; i < count; i++) {
         const struct backfill_entry *n = &entries[i];
         if (!(n->value < 0 ? delete_book(st, r, report, n->name, e)
-                           : set_book(st, r, report, n->name, n->value, e)))
+                           : put_book(st, st->book_set, r, report, n->name, n->value, e)))
             return false;
     }
     return true;

@@ -50,8 +50,7 @@ static bool put_watermark(struct sqlite_store *st, size_t report, enum span span
     char entry[STORE_ENTRY_BYTES];
     sqlite3_stmt *s = st->book_set;
     snprintf(entry, sizeof entry, "%s%s", prefix, span_name(span));
-    sqlite3_bind_text(s, 1, "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, "", -1, SQLITE_STATIC);
+    sqlite_bind_source(s, "", "");
     sqlite3_bind_int64(s, 3, st->tables[report].id);
     sqlite3_bind_text(s, 4, entry, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(s, 5, before_ms);

@@ -83,8 +83,7 @@ static bool fill(struct store *base, const struct batch *batch, struct err *e)
 static bool put_book(struct sqlite_store *st, const struct store_book *book, struct err *e)
 {
     sqlite3_stmt *s = st->book_set;
-    sqlite3_bind_text(s, 1, book->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, book->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, book->source, book->partition);
     sqlite3_bind_int64(s, 3, book->report == STORE_NO_REPORT ? 0 : st->tables[book->report].id);
     sqlite3_bind_text(s, 4, book->entry, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 5, book->value);

@@ -14,8 +14,7 @@ static bool check_generations(struct sqlite_store *st, const struct range *of, s
                         "SELECT report.id, name, generation FROM book JOIN report ON report.id = book.report"
                         " WHERE source = ? AND part = ? AND entry = 'counted' AND value > 0"))
         return false;
-    sqlite3_bind_text(s, 1, of->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, of->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, of->source, of->partition);
     while (good && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = sqlite_text(s, 1);
         const int generation = sqlite3_column_int(s, 2);
@@ -37,8 +36,7 @@ static bool check_generations(struct sqlite_store *st, const struct range *of, s
 static bool check_position(struct sqlite_store *st, const struct range *of, struct err *e)
 {
     sqlite3_stmt *s = st->position_get;
-    sqlite3_bind_text(s, 1, of->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, of->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, of->source, of->partition);
     int rc = sqlite3_step(s);
     int64_t next = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
     sqlite3_reset(s);
@@ -108,8 +106,7 @@ static bool delete_of(struct sqlite_store *st, const char *table, const struct r
     sqlite3_stmt *s;
     if (!sqlite_prepare(st, &s, e, "DELETE FROM %s WHERE source = ? AND part = ?", table))
         return false;
-    sqlite3_bind_text(s, 1, of->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, of->partition, -1, SQLITE_STATIC);
+    sqlite_bind_source(s, of->source, of->partition);
     bool good = sqlite_run(st, s, e, "deleting the books");
     sqlite3_finalize(s);
     return good;

@@ -166,6 +166,13 @@ bool sqlite_read_int(struct sqlite_store *st, int64_t *value, struct err *e, con
 void sqlite_close(struct store *base);
 extern const char *const sqlite_level_names[LEVEL_COUNT];
 
+/* Bind the first two parameters: a source, and its partition. Both must live until the statement has run. */
+static inline void sqlite_bind_source(sqlite3_stmt *s, const char *source, const char *partition)
+{
+    sqlite3_bind_text(s, 1, source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, partition, -1, SQLITE_STATIC);
+}
+
 /* A column's text; "" if damage left none. */
 static inline const char *sqlite_text(sqlite3_stmt *s, int column)
 {

@@ -113,27 +113,23 @@ static bool fail_growth(const struct mongo_store *m, const struct raw *r, const 
 }
 
 /* Is the first collection in a reply of listCollections capped? */
-static bool is_capped(const bson_t *reply)
+static bool is_capped(const struct raw *r, const bson_t *reply)
 {
     bson_iter_t capped;
+    (void)r;
     return mongo_find_member(reply, "cursor.firstBatch.0.options.capped", &capped) &&
            bson_iter_as_bool(&capped);
 }
 
-/* Checks the collection: a server may make another kind without an error. */
-static bool check_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
-                         struct err *e)
+/* Checks by the reply to `command`, which is destroyed, what was made: a server may make another kind of
+ * collection or index without an error. */
+static bool check_growth(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         bson_t *command, bool (*is_good)(const struct raw *, const bson_t *),
+                         const char *otherwise, struct err *e)
 {
     bson_t reply;
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(place->collection), "}");
     bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
-                (is_capped(&reply) ||
-                 refuse_growth(
-                     m, r, place,
-                     "is no capped collection: a server that makes none needs another raw_growth, a "
-                     "collection that was there before another name (db.getCollection().renameCollection())",
-                     e));
+                (is_good(r, &reply) || refuse_growth(m, r, place, otherwise, e));
     bson_destroy(&reply);
     bson_destroy(command);
     return good;
@@ -146,38 +142,28 @@ static bool make_capped(struct mongo_store *m, const struct raw *r, const struct
                                BCON_INT64(r->limit));
     if (!run_command(m, place->database, command, CODE_NAMESPACE_EXISTS, e))
         return fail_growth(m, r, place, "cannot be made as a capped collection", e);
-    return check_capped(m, r, place, e);
+    command =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(place->collection), "}");
+    return check_growth(
+        m, r, place, command, is_capped,
+        "is no capped collection: a server that makes none needs another raw_growth, a "
+        "collection that was there before another name (db.getCollection().renameCollection())",
+        e);
 }
 
-/* Is there a TTL index of this time? */
-static bool has_ttl(const bson_t *reply, int64_t ttl_s)
+/* Is there a TTL index of this time in a reply of listIndexes? */
+static bool has_ttl(const struct raw *r, const bson_t *reply)
 {
     bson_iter_t batch, at, found, key;
     if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
         return false;
     while (bson_iter_next(&at)) {
         if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "expireAfterSeconds") &&
-            bson_iter_as_int64(&found) == ttl_s && bson_iter_recurse(&at, &key) &&
+            bson_iter_as_int64(&found) == r->limit / SECOND_MS && bson_iter_recurse(&at, &key) &&
             bson_iter_find_descendant(&key, "key.time", &key))
             return true;
     }
     return false;
-}
-
-static bool check_ttl(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
-                      struct err *e)
-{
-    bson_t reply;
-    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(place->collection));
-    bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
-                (has_ttl(&reply, r->limit / SECOND_MS) ||
-                 refuse_growth(m, r, place,
-                               "has no index {time: 1} that expires documents after this time: drop the "
-                               "index tallyd_time, or choose another raw_growth",
-                               e));
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
 }
 
 static bool make_index(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
@@ -190,7 +176,10 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     if (!mongo_create_index(m->client, &wanted, &state, e))
         return index->ttl_s > 0 ? fail_growth(m, r, place, "cannot have a TTL index", e) : false;
     if (index->ttl_s > 0)
-        return check_ttl(m, r, place, e);
+        return check_growth(m, r, place, BCON_NEW("listIndexes", BCON_UTF8(place->collection)), has_ttl,
+                            "has no index {time: 1} that expires documents after this time: drop the "
+                            "index tallyd_time, or choose another raw_growth",
+                            e);
     if (state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", place->collection,
                  log_quote(e->text, quoted));
