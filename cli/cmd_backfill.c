@@ -41,26 +41,13 @@ struct request {
     struct config *config;
     const char *name; /* of the report */
     char **paths;
-    struct decode decode;
+    struct option_decode decode;
     long threads;
-    bool has_decode, dry_run, quiet;
+    bool dry_run, quiet;
     struct progress_bar bar;
     struct backfill backfill;
     struct backfill_plan plan;
 };
-
-static bool take_decode(void *context, const char *name, const char *value, struct err *e)
-{
-    struct request *rq = context;
-    rq->has_decode = true;
-    return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
-}
-
-static bool take_threads(void *context, const char *name, const char *value, struct err *e)
-{
-    struct request *rq = context;
-    return options_threads(name, value, &rq->threads, e);
-}
 
 static void tick(void *context, const struct pipeline_progress *progress)
 {
@@ -220,7 +207,7 @@ static bool backfill(struct request *rq, struct store *st, struct err *e)
                                      .store = st,
                                      .pipeline = pipeline_new(st, st->reports, 1, &options),
                                      .plan = &rq->plan,
-                                     .decode = rq->has_decode ? &rq->decode : NULL,
+                                     .decode = rq->decode.text != NULL ? &rq->decode.steps : NULL,
                                      .stop = options.stop};
     bool good = true;
     for (char **path = rq->paths; good && *path != NULL; path++)
@@ -289,7 +276,7 @@ int cmd_backfill(int argc, char **argv)
     struct request rq = {0};
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
-        {"decode", .take = take_decode},  {"threads", 'j', .take = take_threads},
+        {"decode", .decode = &rq.decode}, {"threads", 'j', .threads = &rq.threads},
         {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);

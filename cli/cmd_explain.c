@@ -38,16 +38,9 @@ static const char usage[] =
 struct arguments {
     const char *config_file, *file, *source, *line;
     size_t lines; /* 0: the default */
-    struct decode decode;
-    bool has_decode, json;
+    struct option_decode decode;
+    bool json;
 };
-
-static bool take_decode(void *context, const char *name, const char *value, struct err *e)
-{
-    struct arguments *args = context;
-    args->has_decode = true;
-    return setup_parse_decode(value, &args->decode, e) || err_prefix(e, "--%s", name);
-}
 
 static bool take_lines(void *context, const char *name, const char *value, struct err *e)
 {
@@ -65,7 +58,7 @@ static int take_operands(struct arguments *args, int argc, char **argv)
         args->line = argv[0];
     if (args->line != NULL && access(args->line, F_OK) == 0)
         return options_bad_usage("explain", "the LINE is the name of a file: say --file");
-    if (args->source != NULL && args->has_decode)
+    if (args->source != NULL && args->decode.text != NULL)
         return options_bad_usage("explain", "--decode, or the decode of a --source?");
     return 0;
 }
@@ -112,11 +105,11 @@ static int explain_all(const struct arguments *args, const struct config *c)
     if (args->file != NULL)
         setup_constants(c, args->file, NULL, &constants);
     explain_init(&ls.explain, c,
-                 args->has_decode ? &args->decode
-                 : source != NULL ? &source->decode
-                                  : setup_decode(c, NULL, NULL),
+                 args->decode.text != NULL ? &args->decode.steps
+                 : source != NULL          ? &source->decode
+                                           : setup_decode(c, NULL, NULL),
                  &constants);
-    ls.explain.is_topic = source != NULL && source->type == SOURCE_KAFKA && !args->has_decode;
+    ls.explain.is_topic = source != NULL && source->type == SOURCE_KAFKA && args->decode.text == NULL;
     ls.explain.json = args->json;
     bool good;
     if (args->line != NULL) {
@@ -134,12 +127,10 @@ static int explain_all(const struct arguments *args, const struct config *c)
 int cmd_explain(int argc, char **argv)
 {
     struct arguments args = {0};
-    const struct option_word words[] = {{"config", 'c', .text = &args.config_file},
-                                        {"file", 'f', .text = &args.file},
-                                        {"lines", 'n', .take = take_lines},
-                                        {"source", .text = &args.source},
-                                        {"decode", .take = take_decode},
-                                        {"json", .flag = &args.json}};
+    const struct option_word words[] = {
+        {"config", 'c', .text = &args.config_file}, {"file", 'f', .text = &args.file},
+        {"lines", 'n', .take = take_lines},         {"source", .text = &args.source},
+        {"decode", .decode = &args.decode},         {"json", .flag = &args.json}};
     const struct command command = {"explain", usage, words, COUNT_OF(words), &args};
     int code = options_parse(&command, &argc, &argv);
     if (code == 0)

@@ -42,16 +42,9 @@ static const char usage[] =
 struct request {
     struct config *config;
     const char *what, *path; /* the operand; --file */
-    struct decode decode;
-    bool has_decode, dry_run, yes;
+    struct option_decode decode;
+    bool dry_run, yes;
 };
-
-static bool take_decode(void *context, const char *name, const char *value, struct err *e)
-{
-    struct request *rq = context;
-    rq->has_decode = true;
-    return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
-}
 
 /* ---- a report */
 
@@ -200,7 +193,7 @@ static bool forget_source(const struct request *rq, const struct store *reports,
         return false;
     setup_constants(rq->config, p->range.label, f.path, &constants);
     f.constants = &constants;
-    f.decode = rq->has_decode ? &rq->decode : setup_decode(rq->config, p->range.label, f.path);
+    f.decode = rq->decode.text != NULL ? &rq->decode.steps : setup_decode(rq->config, p->range.label, f.path);
     bool good = forget_file(&f, st, e);
     if (good)
         print_forgotten(&f, st);
@@ -229,7 +222,7 @@ int cmd_forget(int argc, char **argv)
     struct request rq = {0};
     struct err e;
     const struct option_word words[] = {{"config", 'c', .text = &file},   {"store", .text = &store_url},
-                                        {"decode", .take = take_decode},  {"file", .text = &rq.path},
+                                        {"decode", .decode = &rq.decode}, {"file", .text = &rq.path},
                                         {"dry-run", .flag = &rq.dry_run}, {"yes", .flag = &rq.yes}};
     const struct command command = {"forget", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);

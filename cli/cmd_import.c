@@ -47,34 +47,20 @@ struct import {
     struct pipeline *pipeline;
     const atomic_bool *stop;
     struct progress_bar bar;
-    const char *config_file, *store_url, *rejects, *source_id, *decode_text;
-    struct decode decode;
+    const char *config_file, *store_url, *rejects, *source_id;
+    struct option_decode decode;
     long threads;
     struct rejects_file rejects_file;
-    bool dry_run, quiet, last_line, has_decode, force;
+    bool dry_run, quiet, last_line, force;
 };
-
-static bool take_threads(void *context, const char *name, const char *value, struct err *e)
-{
-    struct import *im = context;
-    return options_threads(name, value, &im->threads, e);
-}
-
-static bool take_decode(void *context, const char *name, const char *value, struct err *e)
-{
-    struct import *im = context;
-    im->has_decode = true;
-    im->decode_text = value;
-    return setup_parse_decode(value, &im->decode, e) || err_prefix(e, "--%s", name);
-}
 
 static int parse_options(struct import *im, int *argc, char ***argv)
 {
     const struct option_word words[] = {{"config", 'c', .text = &im->config_file},
                                         {"store", .text = &im->store_url},
-                                        {"threads", 'j', .take = take_threads},
+                                        {"threads", 'j', .threads = &im->threads},
                                         {"dry-run", .flag = &im->dry_run},
-                                        {"decode", .take = take_decode},
+                                        {"decode", .decode = &im->decode},
                                         {"rejects", .text = &im->rejects},
                                         {"last-line", .flag = &im->last_line},
                                         {"source-id", .text = &im->source_id},
@@ -213,7 +199,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
-    const struct decode *decode = im->has_decode ? &im->decode : setup_decode(im->config, path, NULL);
+    const struct decode *decode =
+        im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, path, NULL);
     if (!judge(im, &src, decode, e)) {
         source_close(&src);
         return false;
@@ -382,7 +369,7 @@ int cmd_import(int argc, char **argv)
     log_set_level(im.config->log.level);
     struct hand_over h = {.config = im.config,
                           .has_config = im.config_file != NULL,
-                          .decode = im.decode_text,
+                          .decode = im.decode.text,
                           .source_id = im.source_id,
                           .last_line = im.last_line,
                           .force = im.force,

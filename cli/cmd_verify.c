@@ -67,8 +67,7 @@ struct request {
     struct config *config;
     const char *source_id; /* NULL: the file is recognised by its content */
     bool store_only;
-    bool has_decode; /* use `decode`; else as configured */
-    struct decode decode;
+    struct option_decode decode;
     char **paths;
 };
 
@@ -91,7 +90,7 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
             continue;
         const struct position *p = &k->positions[i];
         const struct decode *decode =
-            rq->has_decode ? &rq->decode : setup_decode(v->config, path, p->range.label);
+            rq->decode.text != NULL ? &rq->decode.steps : setup_decode(v->config, path, p->range.label);
         struct constants constants;
         setup_constants(v->config, path, p->range.label, &constants);
         bool good = k->sources[i].is != SOURCE_NOT_GIVEN || verify_file(v, path, decode, &constants, p, e);
@@ -316,13 +315,6 @@ static int verify_store(const struct request *rq)
     return status;
 }
 
-static bool take_decode(void *context, const char *name, const char *value, struct err *e)
-{
-    struct request *rq = context;
-    rq->has_decode = true;
-    return setup_parse_decode(value, &rq->decode, e) || err_prefix(e, "--%s", name);
-}
-
 static bool has_path(const struct config *c)
 {
     bool has = false;
@@ -337,7 +329,7 @@ int cmd_verify(int argc, char **argv)
     struct request rq = {0};
     const struct option_word words[] = {{"config", 'c', .text = &file},
                                         {"store", .text = &store_url},
-                                        {"decode", .take = take_decode},
+                                        {"decode", .decode = &rq.decode},
                                         {"source-id", .text = &rq.source_id},
                                         {"store-only", .flag = &rq.store_only}};
     const struct command command = {"verify", usage, words, COUNT_OF(words), &rq};
@@ -348,7 +340,7 @@ int cmd_verify(int argc, char **argv)
     rq.config = options_load(file, store_url, &status);
     if (rq.config == NULL)
         return status;
-    if (rq.store_only && (argc > 0 || rq.has_decode || rq.source_id != NULL))
+    if (rq.store_only && (argc > 0 || rq.decode.text != NULL || rq.source_id != NULL))
         status = options_bad_usage("verify", "--store-only takes no source");
     else if (rq.store_only)
         status = audit(&rq);

@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "config/config_read.h"
 #include "daemon/count/pipeline.h"
+#include "daemon/setup.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -50,10 +51,28 @@ static const struct option_word *find_word(const struct command *c, int found)
     return i < c->word_count ? &c->words[i] : NULL;
 }
 
+static bool take_threads(const char *name, const char *value, long *threads, struct err *e)
+{
+    char *end;
+    *threads = strtol(value, &end, 10);
+    return (*end == '\0' && *threads >= 1 && *threads <= PIPELINE_THREADS_MAX) ||
+           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
+}
+
+static bool take_decode(const char *name, const char *value, struct option_decode *decode, struct err *e)
+{
+    decode->text = value;
+    return setup_parse_decode(value, &decode->steps, e) || err_prefix(e, "--%s", name);
+}
+
 static bool take_word(const struct command *c, const struct option_word *w, struct err *e)
 {
     if (w->take != NULL)
         return w->take(c->context, w->name, optarg, e);
+    if (w->threads != NULL)
+        return take_threads(w->name, optarg, w->threads, e);
+    if (w->decode != NULL)
+        return take_decode(w->name, optarg, w->decode, e);
     if (w->flag != NULL)
         *w->flag = true;
     else
@@ -159,12 +178,4 @@ struct config *options_load(const char *file, const char *store_url, int *code)
     *code = EX_USAGE;
     config_free(c);
     return NULL;
-}
-
-bool options_threads(const char *name, const char *value, long *threads, struct err *e)
-{
-    char *end;
-    *threads = strtol(value, &end, 10);
-    return (*end == '\0' && *threads >= 1 && *threads <= PIPELINE_THREADS_MAX) ||
-           err_set(e, EX_USAGE, "--%s takes a number from 1 to %d", name, PIPELINE_THREADS_MAX);
 }

@@ -14,12 +14,20 @@
 /* Takes an option's value. False: `e` says what is wrong; it is reported as EX_USAGE. */
 typedef bool option_fn(void *context, const char *name, const char *value, struct err *e);
 
-/* An option. Exactly one of `flag`, `text` and `take` is set. */
+/* The steps of --decode. */
+struct option_decode {
+    const char *text; /* as given; NULL: the option was not given */
+    struct decode steps;
+};
+
+/* An option. Exactly one pointer behind `letter` is set. */
 struct option_word {
     const char *name;
     char letter; /* 0: no letter */
     bool *flag;  /* set to true; the option has no argument */
     const char **text;
+    long *threads; /* 1 to PIPELINE_THREADS_MAX */
+    struct option_decode *decode;
     option_fn *take; /* called with the command's context */
 };
 
@@ -32,9 +40,6 @@ struct command {
 
 /* Parse the options. *argc and *argv become the operands. */
 int options_parse(const struct command *c, int *argc, char ***argv);
-
-/* Parse the value of --threads: 1 to PIPELINE_THREADS_MAX. */
-bool options_threads(const char *name, const char *value, long *threads, struct err *e) MUST_CHECK;
 
 /* Print why a command ends; returns the exit status. For wrong usage, point at --help. */
 int options_complain(const char *command, const struct err *e);
