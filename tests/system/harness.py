@@ -76,6 +76,17 @@ def failpoints(*prefixes):
         return [name for name in re.findall(r'X\(\w+, "([a-z_.]+)"\)', header.read()) if name.startswith(prefixes or "")]
 
 
+def dying_at(place):
+    """The environment of a program that dies at this failpoint, as by SIGKILL: "store.begun", or "store.begun:3" at its third
+    pass."""
+    return {**os.environ, "TALLYD_FAILPOINT": place}
+
+
+def draw_death(rolls, places, passes_max):
+    """One of these failpoints and a pass of it, drawn. A program that passes it less often goes on."""
+    return f"{rolls.choice(places)}:{rolls.randrange(1, passes_max + 1)}"
+
+
 def other_day(seconds):
     """The environment of a program whose clock is so far ahead."""
     return {**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_S": str(seconds)}

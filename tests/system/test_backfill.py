@@ -13,7 +13,7 @@ import re
 import time
 import unittest
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, failpoints, other_day
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, draw_death, dying_at, failpoints, other_day
 from recountcase import CONFIG, SMALL, SPAN, RecountCase, log, log_line
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 12)
@@ -103,17 +103,10 @@ class Backfill(BackfillCase):
                 self.assertIn(": 0 differences", self.tallied("verify", *names.values(), store=store))
 
     def kill_backfill(self, store, *files):
-        place = self.dice.choice([*failpoints("store."), None])
-        environment = dict(os.environ)
-        if place is not None:
-            environment["TALLYD_FAILPOINT"] = f"{place}:{self.dice.randrange(1, 4)}"
-        process = self.start("backfill", "-q", "-c", "small.yaml", "--store", f"sqlite:{store}", self.dice.choice(LATER), *files,
-                             env=environment)
-        if place is None:
-            time.sleep(self.dice.random() * 0.05)
-            process.kill()
-        _, err = process.communicate()
-        self.assertIn(process.returncode, (EX_OK, EX_NOINPUT, -9), err)
+        place = draw_death(self.dice, failpoints("store."), 4)
+        self.tallyd("backfill", "-q", "-c", "small.yaml", "--store", f"sqlite:{store}", self.dice.choice(LATER), *files,
+                    env=dying_at(place), status=None)
+        self.assertIn(self.status, (EX_OK, EX_NOINPUT, -9), f"{place}\n{self.err}")
 
     def test_lines_that_were_in_the_future_stay_rejected(self):
         """Other reports did not count them, and the books say how many there were."""

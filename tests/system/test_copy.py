@@ -129,7 +129,8 @@ class Copying:
         return state
 
     def play_kills(self, origin, targets, rounds):
-        """Kill copies at random moments; a copy that is repeated is whole. {state: how often a kill left it}."""
+        """Kill copies at random moments; a copy that is repeated is whole. {state: how often a kill left it}. It is by time, since
+        a copy passes few failpoints; another test kills it at each."""
         expected, states = self.answers(origin), {"nothing": 0, "unfinished": 0, "whole": 0}
         whole_s = 0
         for number, target in zip(range(rounds), targets):

@@ -11,11 +11,10 @@ import json
 import os
 import shutil
 import sqlite3
-import time
 
 import unittest
 
-from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, DaemonCase, failpoints,
+from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, DaemonCase, draw_death, dying_at, failpoints,
                      traffic)
 from recountcase import CONFIG, SMALL, SPAN, RecountCase, log, log_line
 
@@ -137,7 +136,7 @@ class Forget(ForgetCase):
         self.write("tallyd.yaml", b"reports: {site: {keep: {minute: 1d, hour: 2d}}}\n")
         self.tallied("import", "-q", self.write("b.log", log(self.dice, 500, (0, 60 * 24 * 9))))
         self.write("a.log", log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 40)))
-        self.tallied("import", "-q", "a.log", status=-9, env={**os.environ, "TALLYD_FAILPOINT": "expire.watermark_moved"})
+        self.tallied("import", "-q", "a.log", status=-9, env=dying_at("expire.watermark_moved"))
         def rows(level, before=""):
             with sqlite3.connect(self.path("tallyd.db")) as db:
                 return db.execute(f"SELECT count(*) FROM {level}_1 {before}").fetchone()[0]
@@ -154,41 +153,36 @@ class Kill(ForgetCase):
         self.write("tallyd.yaml", SMALL)
         self.a, self.b = log(self.dice, 8000), log(self.dice, 8000)
         self.tallied("import", "-q", self.write("a.log", self.a), self.write("b.log", self.b), store="both.db")
-        begun = time.monotonic()
         self.check(self.a, self.b, store="both.db")
         shutil.copy(self.path("both.db"), self.path("tallyd.db"))
-        begun = time.monotonic()
         self.tallied("forget", "a.log")
-        self.whole_s = time.monotonic() - begun
         self.check(self.b)
 
     def forget_until_done(self, *kills):
-        """Forget a copy of both, killed at these moments or places before."""
+        """Forget a copy of both, killed at these failpoints before."""
         for name in os.listdir(self.dir):
             if name.startswith("tallyd.db"):
                 os.remove(self.path(name))
         shutil.copy(self.path("both.db"), self.path("tallyd.db"))
         done = 0
         for kill in kills:
-            environment = {**os.environ, **({"TALLYD_FAILPOINT": kill} if isinstance(kill, str) else {})}
-            process = self.start("forget", "-c", "tallyd.yaml", "a.log", env=environment)
-            if not isinstance(kill, str):
-                time.sleep(kill * self.whole_s * 1.1)
-                process.kill()
-            _, err = process.communicate()
-            self.assertIn(process.returncode, (EX_OK, -9) if done == 0 else (EX_NOINPUT, -9), err)
+            self.tallyd("forget", "-c", "tallyd.yaml", "a.log", status=None, env=dying_at(kill))
+            self.assertIn(self.status, (EX_OK, -9) if done == 0 else (EX_NOINPUT, -9), self.err)
             known = any("a.log" in row for row in self.dump()["position"])
             done = not known
-            self.assertTrue(done or process.returncode == -9)
+            self.assertTrue(done or self.status == -9)
             self.check(*([self.b] if done else [self.a, self.b]))
         if not done:
             self.tallied("forget", "a.log")
             self.check(self.b)
         return done
 
-    def test_killed_at_any_moment_changes_all_or_nothing(self):
-        done = sum(self.forget_until_done(*[self.dice.random()]) for _ in range(ROUNDS))
-        print(f"{ROUNDS} kills, {done} of them after the commit")
+    def test_killed_anywhere_changes_all_or_nothing(self):
+        done = 0
+        for _ in range(ROUNDS):
+            deaths = self.dice.randrange(1, 4)
+            done += self.forget_until_done(*[draw_death(self.dice, failpoints("forget."), 3) for _ in range(deaths)])
+        print(f"{ROUNDS} rounds, {done} of them killed after the commit")
         self.assertLess(done, ROUNDS, "the kills came too late to test anything")
 
     def test_killed_at_each_place(self):

@@ -17,7 +17,7 @@ import time
 import unittest
 
 from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase,
-                     command, dice)
+                     command, dice, draw_death, dying_at, failpoints)
 
 PAGES = 500
 SPAN = ("2026-01-05", "2026-01-06")
@@ -146,7 +146,7 @@ class Handover(DaemonCase):
         self.write("a.log", self.lines(300000))
         for _ in range(5):
             process = subprocess.Popen([*command(), "import", "-q", "--store", "sqlite:tallyd.db", "a.log"], cwd=self.dir)
-            time.sleep(self.dice.random() * 0.2)
+            time.sleep(self.dice.random() * 0.2)  # it only waits for the daemon: there is no failpoint on its way
             process.kill()
             process.wait()
         self.imported("a.log")
@@ -155,12 +155,14 @@ class Handover(DaemonCase):
     def test_daemon_is_killed(self):
         self.write("a.log", self.lines(300000))
         for _ in range(5):
+            self.stop()
+            self.run_daemon(env=dying_at(draw_death(self.dice, ["ingest.sealed", *failpoints("store.")], 3)))
             process = subprocess.Popen([*command(), "import", "-q", "--store", "sqlite:tallyd.db", "a.log"], cwd=self.dir,
                                        stderr=subprocess.DEVNULL)
-            time.sleep(self.dice.random() * 0.3)
-            self.append("live.log", self.lines(5))
-            self.process.kill()
-            self.assertEqual(-signal.SIGKILL, self.process.wait(TIMEOUT_S))
+            while self.process.poll() is None:  # each flush is a pass
+                self.append("live.log", self.lines(5))
+                time.sleep(0.05)
+            self.assertEqual(-signal.SIGKILL, self.process.returncode)
             self.assertIn(process.wait(TIMEOUT_S), (EX_OK, EX_TEMPFAIL))
             self.run_daemon()
         self.imported("a.log")

@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 
-from harness import EX_OK, TIMEOUT_S, dice, failpoints
+from harness import EX_OK, TIMEOUT_S, dice, draw_death, failpoints
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 8)
@@ -109,7 +109,7 @@ class Exactness(KafkaCase):
             self.trouble = error
 
     def doze(self):
-        """A moment, short ones more often."""
+        """A moment, short ones more often. It is by time: the threads of librdkafka and of the broker have no failpoints."""
         time.sleep(self.dice.random() ** 2 * 0.8)
 
     def be_killed(self):
@@ -119,7 +119,7 @@ class Exactness(KafkaCase):
     def be_killed_at_a_failpoint(self):
         self.kill()
         self.check_prefix_fed()
-        self.run_daemon(failpoint=f"{self.dice.choice(places())}:{1 + self.dice.randrange(5)}", consuming=False)
+        self.run_daemon(failpoint=draw_death(self.dice, places(), 5), consuming=False)
         try:
             self.process.wait(0.2 + self.dice.random())
         except Exception:  # pylint: disable=broad-except; it was not passed so often
@@ -170,7 +170,7 @@ class Exactness(KafkaCase):
         base.close()
         return None
 
-    STEPS = [(be_killed, 10), (be_killed_at_a_failpoint, 6), (be_paused, 3), (be_told_to_end, 1),
+    STEPS = [(be_killed, 5), (be_killed_at_a_failpoint, 11), (be_paused, 3), (be_told_to_end, 1),
              (have_the_offsets_reset, 2), (have_the_store_locked, 2), (have_the_broker_killed, 0.6)]
 
     def check_prefix_fed(self):

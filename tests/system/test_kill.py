@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""An import killed by SIGKILL at random moments, and begun again until it is done, counts each line exactly once.
+"""An import killed at random failpoints, and begun again until it is done, counts each line exactly once.
 
 TALLYD_ROUNDS says how often (10 by default). A round's store is compared bucket by bucket by `tallyd verify`, and its
-answers with those of a store that was filled without interruption. The seed is printed; TALLYD_SEED repeats a run, as
-far as the moments of a machine can be repeated.
+answers with those of a store that was filled without interruption. The seed is printed; TALLYD_SEED repeats a run: the
+failpoints and their passes are drawn from it.
 """
 
 import os
 import sys
-import time
 import unittest
 
-from harness import Case, dice, traffic
+from harness import Case, dice, draw_death, dying_at, failpoints, traffic
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 10)
 LINES = 60000
+BATCHES = 45  # as many as an import has, about
 # Many batches, so that a moment within one is as likely as one between two.
 CONFIG = b"aggregate: {batch_size: 64KiB}\n"
 
@@ -26,22 +26,16 @@ class Kill(Case):
         self.log = traffic(LINES, seed=self.dice.randrange(1 << 32))
         self.write("a.log", self.log)
         self.write("tallyd.yaml", CONFIG)
-        begun = time.monotonic()
         self.tallyd("import", "-c", "tallyd.yaml", "--store", "sqlite:whole.db", "a.log")
-        self.whole_s = time.monotonic() - begun
         self.expected = self.answers("whole.db")
         self.assertEqual(LINES, self.total(store="whole.db"))
 
     def kill_one(self):
-        """Begin or continue the import, kill it; True if it had ended before."""
-        process = self.start("import", "-q", "-c", "tallyd.yaml", "a.log")
-        time.sleep(self.dice.random() * self.whole_s * 1.2)
-        process.kill()
-        _, err = process.communicate()
-        self.assertIn(process.returncode, (0, -9), err)
-        if process.returncode == 0:
-            self.whole_s *= 0.8  # the machine is faster than it was
-        return process.returncode == 0
+        """Begin or continue the import, which dies somewhere; True if it ended before."""
+        place = draw_death(self.dice, failpoints("store."), BATCHES)
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "a.log", status=None, env=dying_at(place))
+        self.assertIn(self.status, (0, -9), f"{place}\n{self.err}")
+        return self.status == 0
 
     def play_round(self):
         """How many kills it took, and at which byte the last run went on (None: nothing was left to do)."""
@@ -49,8 +43,6 @@ class Kill(Case):
         while not self.kill_one() and self.dice.random() < 0.5:
             kills += 1
         begin = self.import_start(self.tallyd("import", "-c", "tallyd.yaml", "a.log"))
-        if begin == 0:
-            self.whole_s *= 1.25  # it is slower: nothing was stored yet
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
         self.assertEqual(self.expected, self.answers())
         for name in os.listdir(self.dir):

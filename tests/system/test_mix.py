@@ -6,12 +6,13 @@ moments of a machine can be repeated.
 """
 
 import collections
+import contextlib
 import json
 import os
 import subprocess
 import time
 
-from harness import EX_CONFIG, EX_DATAERR, DaemonCase, command, dice
+from harness import EX_CONFIG, EX_DATAERR, DaemonCase, command, dice, draw_death, failpoints
 from kafkacase import SPAN, Feed, KafkaCase, Recount, main
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
@@ -74,17 +75,19 @@ class Mix(KafkaCase):
         self.assertEqual(dict(expected), found)
         self.verify()
 
-    def test_killed_at_random_moments(self):
+    def test_killed_anywhere(self):
+        places = failpoints("ingest.", "store.", "fold.", "offsets.")
         self.begin()
         for writer in self.writers:
             writer.write(self.dice.randrange(1, 300))
         for _ in range(ROUNDS):
-            self.run_daemon()
-            for _ in range(self.dice.randrange(1, 6)):
+            self.run_daemon(failpoint=draw_death(self.dice, places, 3), consuming=False)
+            for _ in range(self.dice.randrange(4, 12)):
                 self.feed.send(self.dice.randrange(300), 60)
                 self.dice.choice(self.writers).write(self.dice.randrange(300))
-                time.sleep(self.dice.random() * 0.2)
-            self.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(0.2)
+            self.kill()  # it did not pass there so often
         self.run_daemon()
         self.check_mix()
 

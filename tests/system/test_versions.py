@@ -102,7 +102,7 @@ class Embedded(Versions, Case):
                 self.write("a.log", b"".join(self.lines[:COUNTED]))
 
     def upgrade(self, version, whole_s, random):
-        """Kill it at a random moment. True: it had ended."""
+        """Kill it at a random moment: SQLite rewrites the file in one call, which has no failpoint. True: it had ended."""
         process = self.start("import", "-q", "-c", "tallyd.yaml", "a.log")
         time.sleep(random.random() * whole_s)
         process.kill()
