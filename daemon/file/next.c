@@ -172,11 +172,12 @@ static void find_endings(const struct look *l, bool has_next, struct survey_answ
 
 /* ---- files that came and went while nobody looked */
 
-static bool is_held(const struct look *l, const struct sighting *s)
+/* Was the file seen in the log's place directly after the one that was read? */
+static bool is_held_next(const struct look *l, const struct sighting *s)
 {
     struct stat status;
-    return l->log->held_fd >= 0 && fstat(l->log->held_fd, &status) == 0 && status.st_dev == s->file.device &&
-           status.st_ino == s->file.inode;
+    return l->log->is_held_next && l->log->held_fd >= 0 && fstat(l->log->held_fd, &status) == 0 &&
+           status.st_dev == s->file.device && status.st_ino == s->file.inode;
 }
 
 /* Has a rotated file a name, and is not only held open? */
@@ -193,7 +194,7 @@ static bool has_name(const struct look *l, const struct known_file *f)
  * unless the next one was seen in the log's place. */
 static const struct known_file *find_gone(const struct look *l, const struct sighting *next)
 {
-    if (next == &l->at_path || next->known != NULL || is_held(l, next))
+    if (next == &l->at_path || next->known != NULL || is_held_next(l, next))
         return NULL;
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];

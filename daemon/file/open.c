@@ -98,7 +98,8 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
-                                   .held_fd = f->before != NULL ? input_held_fd(f->before) : -1};
+                                   .held_fd = f->before != NULL ? input_held_fd(f->before) : -1,
+                                   .is_held_next = f->before_came_next};
     f->stamp = take_stamp(fo, f);
     f->looked_ms = follow_now_ms(fo);
     if (f->before != NULL)
@@ -208,6 +209,7 @@ void followed_begin(struct follow *fo, struct followed *f)
         source_set_head(&f->range, f->head);
     f->read_to = f->stored_to = f->range.to;
     f->has_caught_up = f->was_truncated = f->is_damaged = f->has_turned = f->has_told_away = false;
+    f->has_seen_next = f->came_next = false;
     f->must_turn = false;
     f->was_found = true;
     f->consumed = 0;
@@ -407,6 +409,7 @@ void followed_close(struct follow *fo, struct followed *f)
     } else {
         input_close(f->before);
         f->before = source_leave(&f->source);
+        f->before_came_next = f->came_next;
         f->before_size = input_raw_size(f->before);
         f->before_ms = follow_now_ms(fo);
     }

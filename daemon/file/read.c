@@ -190,6 +190,15 @@ static bool is_rotated_left(const struct follow *fo, const struct followed *f, i
            at_ms - f->opened_ms >= RENAMED_MAX_MS;
 }
 
+/* Another file has the log's place. Only now the folder shows whether others came between. */
+static void see_next(struct followed *f)
+{
+    if (f->has_seen_next || input_held_fd(f->source.in) < 0)
+        return;
+    f->has_seen_next = true;
+    f->came_next = survey_came_next(f->path, f->of->config->olddir, f->source.in, f->head);
+}
+
 /* Is the file complete, so that its end is final? */
 static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
 {
@@ -200,6 +209,7 @@ static bool is_left(const struct follow *fo, struct followed *f, int64_t at_ms)
     f->fate_ms = at_ms + FATE_MS + (int64_t)fo->turn_count;
     enum input_fate fate = reader_fate(f->source.reader);
     f->was_truncated = fate == INPUT_TRUNCATED;
+    see_next(f);
     if (fate != INPUT_RENAMED) {
         f->renamed_ms = 0;
         return fate != INPUT_STANDS;

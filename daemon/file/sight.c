@@ -136,6 +136,28 @@ static void sight(struct look *l, struct sighting *s)
     s->has_more = s->has_more && !is_done(l->survey, &s->file);
 }
 
+/* ---- is the file in the log's place the next one? */
+
+bool survey_came_next(const char *path, const char *olddir, const struct input *in, struct identity head)
+{
+    char buf[IDENTITY_PREFIX_BYTES_MAX];
+    struct look l = {0};
+    struct family family;
+    struct err ignored;
+    if (!family_list(&family, path, olddir, &ignored))
+        return false;
+    bool is_listed = false;
+    for (size_t i = 0; i < family.count && !is_listed; i++)
+        is_listed = input_is(in, family.files[i].device, family.files[i].inode);
+    const struct family_file *newest = family.count > 0 ? &family.files[family.count - 1] : NULL;
+    bool is_newest = newest != NULL && newest->number <= 1 &&
+                     (input_is(in, newest->device, newest->inode) ||
+                      (newest->is_packed && identity_matches(head, read_head(&l, newest->path, buf))));
+    bool is_elsewhere = !is_listed && input_has_name(in);
+    family_fini(&family);
+    return newest == NULL || is_newest || is_elsewhere;
+}
+
 /* ---- what is there? */
 
 bool look_is_log(const struct look *l, const struct family_file *f)

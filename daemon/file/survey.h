@@ -29,6 +29,7 @@
 #pragma once
 
 #include "daemon/file/known.h"
+#include "ingest/file/input.h"
 
 #include <limits.h>
 #include <sys/types.h>
@@ -43,7 +44,8 @@ struct survey_log {
     void *context;
     int64_t host;
     int64_t future_max_ms;
-    int held_fd; /* a file that had the log's place for a while, open; -1: none */
+    int held_fd;       /* a file that had the log's place for a while, open; -1: none */
+    bool is_held_next; /* survey_came_next() says that it came directly after the file that was read */
 };
 
 /* A file that has nothing more to read although it has more bytes: an unfinished line. */
@@ -92,6 +94,10 @@ struct survey_answer {
     char note[640]; /* for the log; "": as expected */
 };
 
+/* Another file was first seen in the log's place: did it come directly after `in`, the file that was read? Yes if
+ * that is the newest rotated file, perhaps packed, or if rotation leaves no rotated files here. `head`: of its
+ * first bytes. False if files may have come between, and be gone. */
+bool survey_came_next(const char *path, const char *olddir, const struct input *in, struct identity head);
 /* Decide. `k` is what the store knows now. */
 bool survey_look(struct survey *s, const struct survey_log *log, const struct known *k,
                  struct survey_answer *a, struct err *e) MUST_CHECK;

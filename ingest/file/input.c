@@ -340,6 +340,12 @@ size_t input_head(const struct input *in, char *buf, size_t capacity)
     return n > 0 ? (size_t)n : 0;
 }
 
+bool input_has_name(const struct input *in)
+{
+    struct stat own;
+    return fstat(in->fd, &own) == 0 && own.st_nlink > 0;
+}
+
 int input_held_fd(const struct input *in)
 {
     return in->next_fd;

@@ -64,6 +64,8 @@ bool input_is_same(const struct input *a, const struct input *b);
 int64_t input_changed_ms(const struct input *in);
 /* Reads the first bytes of a file that can grow, wherever it is read now. Returns their number. */
 size_t input_head(const struct input *in, char *buf, size_t capacity);
+/* Has the file a name still, here or elsewhere? */
+bool input_has_name(const struct input *in);
 /* The first other file that input_fate() found in its place, held open although it may have been renamed or
  * deleted since; -1: none. It lives as long as `in`. */
 int input_held_fd(const struct input *in);

@@ -87,6 +87,48 @@ class Judge(unittest.TestCase):
         self.check("exact", range(1, 7))
 
 
+class Rotations(unittest.TestCase):
+    """Histories that no dice draw, each of which once lost lines without a word."""
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix="tallyd-test-")
+        self.addCleanup(shutil.rmtree, self.home)
+
+    def follow(self, habits):
+        history = History(self.home, random.Random(SEED), 8, habits)
+        self.addCleanup(history.daemon.kill_quietly)
+        return history
+
+    def rotate(self, log, count):
+        """Once; then so many lines."""
+        log.begin()
+        log.finish()
+        log.write(count)
+
+    def end(self, history, word):
+        history.finish()
+        verdict = history.judge()
+        self.assertEqual(word, verdict.word, verdict.why)
+
+    def test_a_file_comes_and_goes_while_the_daemon_is_paused_and_the_next_one_is_rotated_after(self):
+        history = self.follow(Habits(keep=1))
+        history.begin()
+        history.wait(lambda: b"event=caught_up" in history.daemon.log(), 5)
+        history.pause()
+        self.rotate(history.log, 5)  # these lines go with the next rotation
+        self.rotate(history.log, 5)
+        third = os.stat(history.log.path).st_ino
+        history.resume()
+        files = f"/proc/{history.daemon.process.pid}/fd"
+
+        def is_held():
+            return any(os.stat(os.path.join(files, fd)).st_ino == third for fd in os.listdir(files))
+
+        self.assertTrue(history.wait(is_held, 5))
+        self.rotate(history.log, 5)
+        self.end(history, "told")
+
+
 class CopyTruncate(unittest.TestCase):
     """Every line is either in a copy or in the log: nothing is written between the end of a copy and the truncation."""
 

@@ -239,6 +239,8 @@ static void test_a_held_file_is_next_to_the_one_that_was_read(void **state)
     expect(k, known, "rotated access.log.1 new, gap, ended a");
     k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
     assert_int_equal(unlink(scratch_path(&k->scratch, "held")), 0);
+    expect(k, known, "rotated held new, gap, ended a"); /* the log was rotated more than once before */
+    k->log.is_held_next = true;
     expect(k, known, "rotated held new, ended a");
     rotating_forget(k);
     rotating_apply(k, (struct counted){'b', 9, READ, .age_min = 180});
@@ -248,6 +250,45 @@ static void test_a_held_file_is_next_to_the_one_that_was_read(void **state)
     k->log.held_fd = open(scratch_path(&k->scratch, "held"), O_RDONLY);
     expect(k, known, "rotated access.log.1 new, gap, ended b");
     close(k->log.held_fd);
+}
+
+static bool came_next(struct rotating *k, const char *read, int lines)
+{
+    struct err e;
+    struct input *in = input_open(scratch_path(&k->scratch, read), &e);
+    bool came = survey_came_next(k->path, NULL, in, rotating_identity('a', lines));
+    input_close(in);
+    return came;
+}
+
+static void test_a_file_came_next_if_the_one_that_was_read_is_the_newest_rotated(void **state)
+{
+    struct rotating *k = *state;
+    rotating_put(k, (struct place){LOG, 'd', 9, 0});
+    rotating_put(k, (struct place){"read", 'a', 9, 30});
+    assert_true(came_next(k, "read", 9)); /* rotation leaves nothing */
+    rotating_put(k, (struct place){"access.log.1", 'b', 9, 60});
+    assert_true(came_next(k, "read", 9)); /* rotation moves files elsewhere */
+    struct err e;
+    struct input *in = input_open(scratch_path(&k->scratch, "read"), &e);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "read")), 0);
+    assert_false(survey_came_next(k->path, NULL, in, rotating_identity('a', 9)));
+    rotating_put(k, (struct place){"access.log.1.gz", 'a', 9, 60}); /* b is still being packed, perhaps */
+    assert_false(survey_came_next(k->path, NULL, in, rotating_identity('a', 9)));
+    assert_int_equal(unlink(scratch_path(&k->scratch, "access.log.1")), 0);
+    assert_true(survey_came_next(k->path, NULL, in, rotating_identity('a', 9)));
+    assert_false(survey_came_next(k->path, NULL, in, rotating_identity('c', 9)));
+    assert_false(survey_came_next(k->path, "gone", in, rotating_identity('a', 9)));
+    input_close(in);
+    assert_int_equal(unlink(scratch_path(&k->scratch, "access.log.1.gz")), 0);
+    rotating_put(k, (struct place){"access.log.2", 'a', 9, 60});
+    assert_false(came_next(k, "access.log.2", 9)); /* its number says that there was another one */
+    assert_int_equal(
+        rename(scratch_path(&k->scratch, "access.log.2"), scratch_path(&k->scratch, "access.log-20261123")),
+        0);
+    assert_true(came_next(k, "access.log-20261123", 9));
+    rotating_put(k, (struct place){"access.log-20261124", 'b', 9, 90});
+    assert_false(came_next(k, "access.log-20261123", 9));
 }
 
 /* Its time is its place among the others. */
@@ -307,6 +348,7 @@ int main(void)
         TEST(test_a_file_that_was_read_to_its_end_may_go),
         TEST(test_a_held_file_is_read_in_its_turn),
         TEST(test_a_held_file_is_next_to_the_one_that_was_read),
+        TEST(test_a_file_came_next_if_the_one_that_was_read_is_the_newest_rotated),
         TEST(test_a_held_file_that_begins_as_an_older_one_is_another),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
