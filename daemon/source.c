@@ -1,18 +1,26 @@
 #include "daemon/source.h"
 
 #include "base/check.h"
+#include "ingest/file/family.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* How well a position fits a file that begins as its file. The first difference decides. */
+struct fit {
+    uint32_t len;  /* length of the identity that matches; 0: none does */
+    bool is_whole; /* the file has as many first bytes as the store knows */
+    enum { NAME_OTHER, NAME_FAMILY, NAME_ROTATED, NAME_OWN } name;
+};
+
 /* The store's positions that may be this file. */
 struct search {
     struct slice head;
     const char *path, *source_id;
-    struct range match; /* the longest identity that matches; of two, the one of this path */
-    uint32_t match_len; /* length of that identity; 0: none matches yet */
-    bool path_known;    /* another content was counted under this path */
+    struct range match; /* the one that fits best; of two, the later one */
+    struct fit fit;
+    bool path_known; /* another content was counted under this path */
 };
 
 bool source_head(const struct range *r, struct identity *head)
@@ -32,10 +40,32 @@ void source_set_head(struct range *r, struct identity head)
 
 /* The identity to compare with `head`: of as many bytes as the store knows, or as there are. False: it is no
  * file's. */
-static bool identity_of_range(const struct range *r, struct slice head, struct identity *id)
+static bool identity_of_range(const struct range *r, struct slice head, struct identity *id, bool *is_whole)
 {
     bool has_head = source_head(r, id);
-    return (has_head && head.len >= id->len) || identity_parse(slice_text(r->source), id) || has_head;
+    *is_whole = !has_head || head.len >= id->len;
+    return (has_head && *is_whole) || identity_parse(slice_text(r->source), id) || has_head;
+}
+
+/* How is the path related to that under which a file was counted? Logs with the same bytes are told apart by
+ * it. A rotated file may be in another folder (`olddir`). */
+static int compare_names(const char *path, const char *counted)
+{
+    const char *a = strrchr(path, '/'), *b = strrchr(counted, '/');
+    if (strcmp(path, counted) == 0)
+        return NAME_OWN;
+    if (a == NULL || b == NULL || !family_has(slice_text(b + 1), slice_text(a + 1)))
+        return NAME_OTHER;
+    return slice_equal(slice_of(path, (size_t)(a - path)), slice_of(counted, (size_t)(b - counted)))
+               ? NAME_ROTATED
+               : NAME_FAMILY;
+}
+
+static bool fits_better(const struct fit *a, const struct fit *b)
+{
+    if (a->len != b->len)
+        return a->len > b->len;
+    return a->is_whole != b->is_whole ? a->is_whole : a->name >= b->name;
 }
 
 static bool look_at_position(void *context, const struct position *position)
@@ -43,20 +73,22 @@ static bool look_at_position(void *context, const struct position *position)
     struct search *s = context;
     const struct range *r = &position->range;
     struct identity id;
+    struct fit fit = {0};
     if (s->source_id != NULL) {
         if (strcmp(r->source, s->source_id) == 0) {
             s->match = *r;
-            s->match_len = 1;
+            s->fit.len = 1;
         }
         return true;
     }
-    if (!identity_of_range(r, s->head, &id))
+    if (!identity_of_range(r, s->head, &id, &fit.is_whole))
         return true;
     if (identity_matches(id, s->head)) {
-        bool is_better = id.len > s->match_len || strcmp(s->match.label, s->path) != 0;
-        if (id.len >= s->match_len && is_better) {
+        fit.len = id.len;
+        fit.name = compare_names(s->path, r->label);
+        if (fits_better(&fit, &s->fit)) {
             s->match = *r;
-            s->match_len = id.len;
+            s->fit = fit;
         }
     } else if (strcmp(r->label, s->path) == 0) {
         s->path_known = true;
@@ -69,7 +101,7 @@ static void name_range(struct range *r, const struct search *s)
     char id[IDENTITY_TEXT_BYTES];
     *r = (struct range){0};
     snprintf(r->label, sizeof r->label, "%s", s->path);
-    if (s->match_len > 0)
+    if (s->fit.len > 0)
         memcpy(r->source, s->match.source, sizeof r->source);
     else if (s->source_id != NULL)
         snprintf(r->source, sizeof r->source, "%s", s->source_id);
@@ -102,9 +134,9 @@ static bool go_on(struct source *src, const struct search *s, struct err *e)
 
 static void write_note(struct source *src, const struct search *s)
 {
-    if (s->match_len > 0 && strcmp(s->match.label, s->path) != 0)
+    if (s->fit.len > 0 && strcmp(s->match.label, s->path) != 0)
         snprintf(src->note, sizeof src->note, "was counted before as %.500s", s->match.label);
-    else if (s->match_len == 0 && s->path_known)
+    else if (s->fit.len == 0 && s->path_known)
         snprintf(src->note, sizeof src->note, "has new content under an old name: counted as a new source");
 }
 
@@ -122,7 +154,7 @@ static bool identify(struct source *src, struct search *s, struct store *positio
         return false;
     name_range(&src->range, s);
     write_note(src, s);
-    return s->match_len == 0 || go_on(src, s, e);
+    return s->fit.len == 0 || go_on(src, s, e);
 }
 
 static bool open_reader(struct source *src, const char *path, const struct source_options *options,

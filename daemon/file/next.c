@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "daemon/file/survey_internal.h"
-#include "ingest/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +76,14 @@ static bool find_lost(struct look *l, struct known_file **lost, struct err *e)
 /* The time at which the log was last counted, in ns, or up to an hour before; INT64_MAX: never. */
 static int64_t last_counted_ns(const struct look *l)
 {
-    int64_t last_ms = -1;
+    const struct known_file *last = NULL;
     for (size_t i = 0; i < l->known->count; i++) {
-        const struct range *r = &l->known->files[i].range;
-        if (strcmp(r->label, l->log->path) == 0 && r->latest_ms > last_ms)
-            last_ms = r->latest_ms;
+        const struct known_file *f = &l->known->files[i];
+        if (strcmp(f->range.label, l->log->path) == 0 &&
+            (last == NULL || f->range.latest_ms > last->range.latest_ms))
+            last = f;
     }
-    return last_ms < 0 ? INT64_MAX : record_clock_since(last_ms, l->log->future_max_ms) * 1000000;
+    return last == NULL ? INT64_MAX : look_counted_ns(l, last);
 }
 
 /* The newest change of a known rotated file; -1: none is known. */
@@ -239,6 +239,14 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
     return is_gap ? before->known : NULL;
 }
 
+/* A followed file that the oldest one may be; but other files begin alike, and the followed one may have been
+ * deleted. The oldest is deleted first, so this cannot be if an older file is there. NULL: none. */
+static const struct known_file *find_unsure(const struct look *l)
+{
+    const struct known_file *f = l->count > 0 && l->rotated[0].is_unsure ? l->rotated[0].known : NULL;
+    return f != NULL && is_followed(l, f) && survey_end_of(l->survey, f) == RANGE_UNCHANGED ? f : NULL;
+}
+
 static void answer_file(const struct look *l, const struct sighting *s, struct survey_answer *a)
 {
     snprintf(a->path, sizeof a->path, "%s", s->file.path);
@@ -257,6 +265,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
         a->range.state = RANGE_FOLLOWED + l->log->host * KNOWN_HOST;
     const struct known_file *gone = find_gone(l, s);
     gone = gone != NULL ? gone : find_gap(l, s);
+    gone = gone != NULL ? gone : find_unsure(l);
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->range.source);

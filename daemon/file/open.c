@@ -98,6 +98,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .input = f->source.in,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1,
                                    .is_held_next = f->before_came_next};
     f->stamp = take_stamp(fo, f);
@@ -391,6 +392,7 @@ void followed_close(struct follow *fo, struct followed *f)
     char label[LOG_QUOTE_BYTES];
     size_t left = reader_left(f->source.reader);
     bool has_ended = !f->has_turned && !f->was_truncated;
+    bool is_lost = f->is_damaged || (f->answer.has_gap && strcmp(f->answer.gap_after, f->range.source) == 0);
     if (f->is_damaged)
         tell_damaged(fo, f);
     else if (left > 0 && has_ended)
@@ -399,7 +401,7 @@ void followed_close(struct follow *fo, struct followed *f)
                  "this one\"",
                  log_quote(f->range.label, label), left);
     if (has_ended) {
-        survey_note_end(&f->survey, f->range.source, f->is_damaged ? RANGE_LOST : RANGE_ENDED);
+        survey_note_end(&f->survey, f->range.source, is_lost ? RANGE_LOST : RANGE_ENDED);
         if (left > 0 || f->is_damaged)
             survey_note_done(&f->survey, &f->answer, input_raw_size(f->source.in));
     }

@@ -4,6 +4,7 @@
 #include "daemon/file/survey_internal.h"
 #include "ingest/file/input_unpack.h"
 #include "ingest/file/reader.h"
+#include "ingest/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +134,10 @@ static void sight(struct look *l, struct sighting *s)
     s->has_more = true;
     for (size_t i = 0; i < l->known->count; i++)
         compare(l, s, &l->known->files[i], head);
-    s->has_more = s->has_more && !is_done(l->survey, &s->file);
+    bool was_read = is_done(l->survey, &s->file);
+    s->has_more = s->has_more && !was_read;
+    s->is_read =
+        was_read || (l->log->input != NULL && input_is(l->log->input, s->file.device, s->file.inode));
 }
 
 /* ---- is the file in the log's place the next one? */
@@ -174,7 +178,8 @@ static void sight_log(struct look *l)
     l->at_path.file = (struct family_file){.path = xstrdup(l->log->path),
                                            .device = status.st_dev,
                                            .inode = status.st_ino,
-                                           .size = status.st_size};
+                                           .size = status.st_size,
+                                           .changed_ns = clock_ns(status.st_mtim)};
     sight(l, &l->at_path);
 }
 
@@ -185,20 +190,38 @@ void sighting_fini(struct sighting *s)
     *s = (struct sighting){0};
 }
 
-/* Do two files begin alike, as far as the shorter one goes? */
+/* Do two files begin alike, as far as the shorter one goes? That one may be a copy. */
 static bool begin_alike(const struct sighting *a, const struct sighting *b)
 {
     size_t len = a->head.len < b->head.len ? a->head.len : b->head.len;
     return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
 }
 
-/* Two different files may continue one known file, if only a header was counted that both have. The one that
- * ends at the position is the known file, else the older one. */
-static void resolve(struct sighting *older, struct sighting *newer)
+int64_t look_counted_ns(const struct look *l, const struct known_file *f)
 {
-    if (older->known == NULL || older->known != newer->known || begin_alike(older, newer))
+    return record_clock_since(f->range.latest_ms, l->log->future_max_ms) * 1000000;
+}
+
+/* Has it ended, in the store or in this process? */
+static bool is_ended(const struct look *l, const struct known_file *f)
+{
+    return f->state == RANGE_ENDED || survey_end_of(l->survey, f) == RANGE_ENDED;
+}
+
+/* Two different files may continue one known file, if only a header was counted that both have. The one that
+ * ends at the position is the known file, unless both changed since: then, and else, the older one is. */
+static void resolve(const struct look *l, struct sighting *older, struct sighting *newer)
+{
+    bool is_longer = older->has_more && !newer->has_more && newer->head.len < IDENTITY_PREFIX_BYTES_MAX;
+    if (older->known == NULL || older->known != newer->known || (begin_alike(older, newer) && !is_longer))
         return;
-    struct sighting *other = older->has_more && !newer->has_more ? older : newer;
+    int64_t counted_ns = look_counted_ns(l, older->known);
+    bool may_be_new = older->file.changed_ns >= counted_ns && newer->file.changed_ns >= counted_ns &&
+                      !newer->is_read && !is_ended(l, older->known);
+    bool ends_there = older->has_more && !newer->has_more && !may_be_new;
+    struct sighting *other = ends_there ? older : newer;
+    struct sighting *it = ends_there ? newer : older;
+    it->is_unsure = !it->is_read;
     other->known = NULL;
     other->has_more = true;
 }
@@ -208,8 +231,7 @@ static void resolve(struct sighting *older, struct sighting *newer)
 static void resolve_log(struct look *l)
 {
     const struct known_file *f = l->at_path.known;
-    bool has_ended = f != NULL && (f->state == RANGE_ENDED || survey_end_of(l->survey, f) == RANGE_ENDED);
-    for (size_t i = 0; i < l->count && has_ended; i++) {
+    for (size_t i = 0; f != NULL && is_ended(l, f) && i < l->count; i++) {
         if (l->rotated[i].known != f)
             continue;
         l->at_path.known = NULL;
@@ -222,8 +244,8 @@ static void resolve_all(struct look *l)
     resolve_log(l);
     for (size_t i = 0; i < l->count; i++) {
         for (size_t n = i + 1; n < l->count; n++)
-            resolve(&l->rotated[i], &l->rotated[n]);
-        resolve(&l->rotated[i], &l->at_path);
+            resolve(l, &l->rotated[i], &l->rotated[n]);
+        resolve(l, &l->rotated[i], &l->at_path);
     }
     l->newest = -1;
     for (size_t i = 0; i < l->count; i++)

@@ -11,7 +11,8 @@
  *           the same bytes before it. A rotated file that is shorter but begins with the same
  *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end. If several
  *           different files are alike, only a header that they share was counted: the oldest is the known
- *           one. Files of the same bytes are one.
+ *           one, or one that has nothing but the header and did not change since. If the oldest has no file
+ *           before it, the known one may have been deleted: a gap. Files of the same bytes are one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
  *           changed after the log was last counted. Older ones are history from before tallyd: import them.
@@ -44,7 +45,8 @@ struct survey_log {
     void *context;
     int64_t host;
     int64_t future_max_ms;
-    int held_fd;       /* a file that had the log's place for a while, open; -1: none */
+    const struct input *input; /* the file of it that is read; NULL: none */
+    int held_fd;               /* a file that had the log's place for a while, open; -1: none */
     bool is_held_next; /* survey_came_next() says that it came directly after the file that was read */
 };
 
@@ -83,7 +85,7 @@ struct survey_answer {
     ino_t inode;
     bool is_known; /* go on at range.to */
     bool is_final; /* nobody writes to it any more */
-    bool has_gap;  /* files came before it, and went unseen, after the source that is named here */
+    bool has_gap;  /* files may have come before it, and gone unseen, after the source that is named here */
     char gap_after[RANGE_SOURCE_BYTES];
     struct identity head; /* of its first bytes */
     size_t unreadable;    /* number of files that cannot be read; `why` is the first one's error */

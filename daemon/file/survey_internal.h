@@ -20,6 +20,8 @@ struct sighting {
     struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
     bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
     bool has_more;            /* it has bytes that were not counted; of a rotated file */
+    bool is_read;             /* this process reads it, or knows that the rest of it is no line */
+    bool is_unsure;           /* another file may be `known` as well */
 };
 
 struct look {
@@ -40,6 +42,8 @@ bool look_sight(struct look *l, struct err *e) MUST_CHECK;
 void look_add(struct look *l, struct family_file *file);
 /* Is it the log itself, or another one? */
 bool look_is_log(const struct look *l, const struct family_file *file);
+/* The time at which a file was last counted, in ns, or up to an hour before. */
+int64_t look_counted_ns(const struct look *l, const struct known_file *f);
 /* The end of a followed file, if this process has noted one; else RANGE_UNCHANGED. */
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f);
 void look_fini(struct look *l);

@@ -8,7 +8,7 @@ still there, and compares that with the store (history.py, rotation.py). A histo
 
     exact          each line is counted once
     told           lines are missing, all of which were deleted before they were counted, and the daemon told a loss
-    told too much  the daemon told a loss since something was deleted, but had counted its lines
+    told too much  the daemon told a loss since something was deleted, or all files begin alike; but it had counted all lines
     untellable     lines are missing that were deleted, in a file of which nobody can know: no name and no count shows it
     SILENT         lines are missing, and nothing tells it
     LEFT           lines are missing that are in a file still; a loss was told

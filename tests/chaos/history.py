@@ -364,6 +364,7 @@ class History:
 
     def judge_telling(self, told, missing):
         if told and not missing:
-            was_lost = self.log.aged or self.log.gone or self.log.missed_by_copy
+            # Of files that begin alike, nobody knows which one it was whose header alone was counted.
+            was_lost = self.log.aged or self.log.gone or self.log.missed_by_copy or self.habits.header
             return Verdict("told too much") if was_lost else Verdict("FALSE ALARM", "nothing was deleted")
         return Verdict("told" if told else "untellable" if missing else "exact")

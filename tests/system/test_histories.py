@@ -8,13 +8,14 @@ import argparse
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
 
-from harness import ROOT
+from harness import ROOT, command
 
 sys.path.insert(0, os.path.join(ROOT, "tests/chaos"))
 from histories import play_all, summarize  # noqa: E402 (found only now)
@@ -65,6 +66,8 @@ class Judge(unittest.TestCase):
         self.check("SILENT", range(1, 7), headers=1)
         self.check("DOUBLED", range(1, 7), headers=3)
         self.check("LEFT", (1, 2, 4, 5, 6), told=True)
+        self.check("told too much", range(1, 7), told=True)  # files that begin alike
+        self.history.habits = Habits()
         self.check("FALSE ALARM", range(1, 7), told=True)
         self.history.daemon = StandIn({number: 1 + (number == 3) for number in range(1, 7)}, told=True)
         self.assertEqual("DOUBLED", self.history.judge().word)
@@ -127,6 +130,34 @@ class Rotations(unittest.TestCase):
         self.assertTrue(history.wait(is_held, 5))
         self.rotate(history.log, 5)
         self.end(history, "told")
+
+    def play_headers(self, keep, word):
+        """Only a header was counted when the daemon was killed, and all files begin with it; the log is nothing else again."""
+        history = self.follow(Habits(header=True, keep=keep, pack="gzip"))
+        log, daemon = history.log, history.daemon
+        log.write(0)
+        daemon.start()
+        self.assertTrue(history.wait(daemon.total, 5))
+        daemon.kill()
+        log.write(5)
+        for count in (5, 5, 5, 0):
+            self.rotate(log, count)
+        daemon.start()
+        history.catch_up()
+        daemon.stop()
+        log.close()
+        verdict = history.judge()
+        self.assertEqual(word, verdict.word, verdict.why)
+        self.assertIn(b"files of this log may have been deleted", daemon.log())
+        verify = subprocess.run([*command(), "verify", "-c", "tallyd.yaml"], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                check=False)
+        self.assertEqual(4, verify.returncode, verify.stdout)
+
+    def test_files_that_begin_with_the_same_header_are_deleted_while_the_daemon_is_down(self):
+        self.play_headers(2, "told")
+
+    def test_files_that_begin_with_the_same_header(self):
+        self.play_headers(99, "told too much")  # nobody can know that none was deleted
 
 
 class CopyTruncate(unittest.TestCase):

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -100,6 +101,70 @@ static int64_t count(struct desk *k, const char *name)
     source_close(&src);
     batcher_free(b);
     return counted;
+}
+
+/* The store has counted a followed file of this name up to `to`. */
+static void know(struct desk *k, const char *source, const char *label, size_t to)
+{
+    struct err e;
+    struct slice bytes = slice_of(k->text.ptr, to);
+    struct batcher *b = batcher_new(k->reports, FIXTURE_COUNT, 1);
+    const struct batch *batch = batcher_seal(b, source, 0, (int64_t)to);
+    struct range *r = batcher_range(b);
+    snprintf(r->label, sizeof r->label, "%s", path_of(k, label));
+    r->tail_hash = identity_tail(bytes, &r->tail_len);
+    source_set_head(r, identity_of(bytes));
+    assert_true(store_apply(k->store, batch, &e));
+    batcher_free(b);
+}
+
+static void assert_is(struct desk *k, const char *name, const char *source)
+{
+    struct source src;
+    struct err e = {0};
+    if (!open_source(k, name, &src, &e))
+        fail_msg("%s", e.text);
+    source_close(&src);
+    assert_string_equal(k->range.source, source);
+}
+
+/* Names tell logs with the same bytes apart. */
+static void test_files_with_the_same_bytes_are_told_apart_by_their_names(void **state)
+{
+    struct desk *k = *state;
+    char id[IDENTITY_TEXT_BYTES], second[IDENTITY_TEXT_BYTES + 2], third[IDENTITY_TEXT_BYTES + 2];
+    identity_print(identity_of(slice_of(k->text.ptr, 2000)), id);
+    snprintf(second, sizeof second, "%s~2", id);
+    snprintf(third, sizeof third, "%s~3", id);
+    assert_int_equal(mkdir(path_of(k, "a"), 0700) | mkdir(path_of(k, "b"), 0700), 0);
+    know(k, id, "a/log", 2000);
+    know(k, second, "b/log", 2000);
+    know(k, third, "b/other", 2000);
+    put(k, "a/log.1", 2000);
+    put(k, "b/log", 2000);
+    put(k, "b/log.1", 2000);
+    put(k, "log.1", 2000);
+    put(k, "elsewhere", 2000);
+    assert_is(k, "a/log.1", id);
+    assert_is(k, "b/log", second);
+    assert_is(k, "b/log.1", second);
+    assert_is(k, "log.1", second); /* in `olddir`, perhaps */
+    assert_is(k, "elsewhere", third);
+}
+
+/* A file with fewer bytes than the store knows of another one's beginning is not that. */
+static void test_a_header_that_files_share_is_not_the_longer_file(void **state)
+{
+    struct desk *k = *state;
+    char id[IDENTITY_TEXT_BYTES], second[IDENTITY_TEXT_BYTES + 2];
+    identity_print(identity_of(slice_of(k->text.ptr, 40)), id);
+    snprintf(second, sizeof second, "%s~2", id);
+    know(k, second, "log", 40);
+    know(k, id, "log", 2000);
+    put(k, "log", 40);
+    assert_is(k, "log", second);
+    put(k, "log", 2000);
+    assert_is(k, "log", id);
 }
 
 static void assert_refused(struct desk *k, const char *name, const char *words)
@@ -339,6 +404,8 @@ int main(void)
         TEST(test_file_edited_before_its_position_is_refused),
         TEST(test_file_that_begins_alike_is_refused_or_named),
         TEST(test_longest_identity_wins),
+        TEST(test_files_with_the_same_bytes_are_told_apart_by_their_names),
+        TEST(test_a_header_that_files_share_is_not_the_longer_file),
         TEST(test_source_id_that_is_too_long_is_refused),
         TEST(test_empty_file_is_nothing_yet),
         TEST(test_missing_file_is_refused),

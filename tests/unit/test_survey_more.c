@@ -297,6 +297,7 @@ static void test_a_held_file_that_begins_as_an_older_one_is_another(void **state
     struct rotating *k = *state;
     const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {0}};
     rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.2", 'z', 9, 90});
     rotating_put(k, (struct place){"access.log.1", 'p', 9, 60});
     rotating_put(k, (struct place){"held", 'q', 9, 30});
     rotating_put(k, (struct place){LOG, 'c', 9, 0});
@@ -306,6 +307,21 @@ static void test_a_held_file_that_begins_as_an_older_one_is_another(void **state
     rotating_set_age(scratch_path(&k->scratch, "access.log.1"), 10);
     expect(k, known, "rotated held from 2");
     close(k->log.held_fd);
+}
+
+static void test_a_log_that_is_read_is_the_known_file(void **state)
+{
+    struct rotating *k = *state;
+    struct err e;
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.1", 'p', 9, 0});
+    rotating_put(k, (struct place){LOG, 'q', HEADER_LINES, 0});
+    struct input *in = input_open(k->path, &e);
+    expect(k, known, "rotated access.log.1 from 2, gap");
+    k->log.input = in;
+    expect(k, known, "log from 2");
+    input_close(in);
 }
 
 static void test_files_that_cannot_be_read_are_numbered(void **state)
@@ -350,6 +366,7 @@ int main(void)
         TEST(test_a_held_file_is_next_to_the_one_that_was_read),
         TEST(test_a_file_came_next_if_the_one_that_was_read_is_the_newest_rotated),
         TEST(test_a_held_file_that_begins_as_an_older_one_is_another),
+        TEST(test_a_log_that_is_read_is_the_known_file),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };
