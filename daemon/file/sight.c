@@ -64,15 +64,23 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
     return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
 }
 
-/* Is a file that begins as this known one still at the path under which that was counted? */
+/* Is the known file still at the path under which it was counted? */
 static bool is_still_there(const struct known_file *f)
 {
-    char head[IDENTITY_PREFIX_BYTES_MAX];
+    struct family_file file = {0};
+    struct stat status;
+    struct slice head;
     struct err ignored;
+    bool has_more, is = false;
     struct input *in = input_open(f->range.label, &ignored);
-    size_t got = 0;
-    bool is = in != NULL && input_read(in, head, sizeof head, &got, &ignored) &&
-              identity_matches(f->first.len > 0 ? f->first : f->head, slice_of(head, got));
+    if (in == NULL)
+        return false;
+    struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
+    if (stat(f->range.label, &status) == 0 && reader_head(rd, &head, &ignored)) {
+        file.size = status.st_size;
+        is = identity_matches(f->head, head) && continues(&file, f, rd, &has_more);
+    }
+    reader_free(rd);
     input_close(in);
     return is;
 }

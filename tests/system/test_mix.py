@@ -207,6 +207,51 @@ class Files(DaemonCase):
         self.assertEqual(4, self.total(span=SPAN))
         self.assertIn(" 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
 
+    def test_a_log_is_renamed_to_another_and_the_new_one_begins_alike(self):
+        """However much of the beginning both have."""
+        header = LINE % (1, 0, 0, b"health", 1)
+        self.write("tallyd.yaml", b"sources: {logs: {path: '*.log'}}\nreports: {pages: {by: [path]}, site: {}}\n"
+                                  b"aggregate: {flush: 100ms}\nhttp: {listen: '127.0.0.1:0'}\n")
+        total = 0
+        for number, copies in enumerate((1, 100)):  # one line, and more than is compared of a long file
+            first, second = f"a{number}.log", f"b{number}.log"
+            self.write(first, header)
+            self.launch("-c", "tallyd.yaml")
+            self.wait_for_consumed(1)
+            self.append(first, header * (copies - 1) + LINE % (1, 0, 0, b"a", 1))
+            total += copies + 1
+            self.wait_for_consumed(copies + 1)
+            self.stop()
+            os.rename(self.path(first), self.path(second))
+            self.write(first, header * copies + LINE % (1, 0, 0, b"a", 2))
+            self.append(second, LINE % (1, 0, 0, b"b", 1))
+            total += copies + 2
+            self.launch("-c", "tallyd.yaml")
+            self.wait_for_consumed(copies + 2)
+            self.stop()
+            self.assertEqual(total, self.total(span=SPAN))
+        found = {row["path"]: int(row["hits"]) for row in self.query("pages", "--top", "10", "--measure", "all", span=SPAN)}
+        self.assertEqual({"/health/1": 202, "/a/1": 2, "/a/2": 2, "/b/1": 2}, found)
+        self.assertIn(" 0 differences", self.tallyd("verify", "-c", "tallyd.yaml"))
+
+    def test_logs_of_the_same_bytes_one_of_them_rotated(self):
+        """`verify` finds the file of each."""
+        self.write("tallyd.yaml", b"sources: {logs: {path: '*/access.log'}}\nreports: {site: {}}\n"
+                                  b"aggregate: {flush: 100ms}\nhttp: {listen: '127.0.0.1:0'}\n")
+        same = (LINE % (1, 0, 0, b"health", 1)) * 3
+        for name in "ab":
+            os.mkdir(self.path(name))
+        self.write("a/access.log", same)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(3)
+        self.write("b/access.log", same)
+        self.wait_for_consumed(6)
+        os.rename(self.path("a/access.log"), self.path("a/access.log.1"))
+        self.write("a/access.log", LINE % (1, 0, 0, b"a", 1))
+        self.wait_for_consumed(7)
+        self.stop()
+        self.assertRegex(self.tallyd("verify", "-c", "tallyd.yaml"), r"^7 events of 3 sources recounted, .*: 0 differences")
+
     def test_a_file_that_is_missing_for_a_while_is_waited_for(self):
         self.write("a.log", LINE % (1, 0, 0, b"a", 1))
         self.write("b.log", b"")
