@@ -3,6 +3,8 @@
  *   per source            consumed = rejected (by reason) + parsed
  *   per source and report parsed   = counted + filtered + late
  *
+ * Directives of the W3C format (chain.h) are parsed, and each report filters them out.
+ *
  * Shape : a flat array of int64, so that adding, storing and comparing are one loop each:
  *         [consumed, parsed, rejected[0] … rejected[REJECT_COUNT-1], then per report
  *         parsed, counted, filtered, late].

@@ -414,6 +414,17 @@ void shard_reject(struct shard *sh, enum reject_reason reason)
     ++*books_source(&sh->open->books, BOOK_REJECTED + (int)reason);
 }
 
+void shard_note_directive(struct shard *sh)
+{
+    struct books *b = &sh->open->books;
+    ++*books_source(b, BOOK_CONSUMED);
+    ++*books_source(b, BOOK_PARSED);
+    for (size_t i = 0; i < sh->report_count; i++) {
+        ++*books_report(b, i, BOOK_REPORT_PARSED);
+        ++*books_report(b, i, BOOK_FILTERED);
+    }
+}
+
 static bool has_too_many_series(const struct shard *sh)
 {
     for (size_t i = 0; i < sh->report_count; i++) {

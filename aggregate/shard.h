@@ -51,6 +51,8 @@ void shard_set_raw(struct shard *sh, const struct raw *raw, const struct range *
 void shard_add(struct shard *sh, const struct event *events, size_t count);
 /* Counts a line that is no event in the books. */
 void shard_reject(struct shard *sh, enum reject_reason reason);
+/* Counts a line that is neither an event nor a reject (chain.h) in the books. */
+void shard_note_directive(struct shard *sh);
 
 /* Adds to `into` what was counted since the last call or seal. So a caller that knows when the partition
  * changes can keep books for each partition. */

@@ -40,8 +40,9 @@ static const char usage[] =
 struct tried {
     char *steps, *time; /* as --decode takes it; the source's `time`, "": none */
     size_t read;        /* lines that it reads */
-    size_t paths;       /* events with a path and a host */
-    size_t missed;      /* number of the first line that it does not read; 0: none */
+    size_t events;
+    size_t paths;  /* events with a path and a host */
+    size_t missed; /* number of the first line that it does not read; 0: none */
     struct reject why;
     bool has_header; /* the first line has only names */
 };
@@ -83,12 +84,14 @@ static bool reads(struct chain *c, struct slice line, struct tried *t, struct re
     struct event ev;
     struct slice bytes;
     enum chain_result what;
-    bool good = true, is_some = false;
+    bool good = true, is_some = false, is_event;
     chain_start(c, &r);
     while (good && (what = chain_next(c, &ev, why, &bytes)) != CHAIN_END) {
         is_some = true;
-        good = what == CHAIN_EVENT;
-        t->paths += good && event_has(&ev, FIELD_PATH) && event_has(&ev, FIELD_HOST);
+        good = what != CHAIN_REJECT;
+        is_event = what == CHAIN_EVENT;
+        t->events += is_event;
+        t->paths += is_event && event_has(&ev, FIELD_PATH) && event_has(&ev, FIELD_HOST);
     }
     chain_flush(c);
     return good && is_some;
@@ -174,12 +177,15 @@ static const struct tried *find(struct detect *d)
                                           "json:/log,auto",
                                           "json",
                                           "metric",
-                                          "logfmt"};
+                                          "logfmt",
+                                          "w3c"};
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         (void)!try(d, formats[i], "", false);
-    const struct tried *t = try_presets(d);
+    const struct tried *t = try_presets(d), *w3c = try(d, "w3c", "", false);
     if (t != NULL)
         return t;
+    if (w3c->read == d->lines && w3c->events > 0)
+        return w3c;
     if (fit_find(d->fit, &d->found))
         t = try(d, d->found.steps.ptr, d->found.time, false);
     if (t != NULL && t->read == d->lines)

@@ -185,7 +185,10 @@ static bool import_file(struct import *im, const char *path, struct err *e)
 {
     struct source src;
     struct constants constants;
+    const struct decode *decode =
+        im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, path, NULL);
     struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
+                                     .heeds_directives = decode_heeds_directives(decode),
                                      .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
                                      .source_id = im->source_id,
                                      .stop = im->stop,
@@ -199,8 +202,6 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
-    const struct decode *decode =
-        im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, path, NULL);
     if (!judge(im, &src, decode, e)) {
         source_close(&src);
         return false;

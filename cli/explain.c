@@ -63,7 +63,8 @@ static void print(struct explained *a, struct text *out)
     struct fit_format found = {0};
     const struct explain *x = a->by;
     a->fits = NULL;
-    if (a->ev == NULL && a->part == 1 && fit_reject(x->fit, x->decode, a->line, a->why.reason, &found))
+    if (a->ev == NULL && !a->is_directive && a->part == 1 &&
+        fit_reject(x->fit, x->decode, a->line, a->why.reason, &found))
         a->fits = &found;
     if (a->by->json)
         explain_json(a, out);
@@ -104,9 +105,11 @@ bool explain_line(struct explain *x, struct slice line, size_t number, struct te
         ev.order = 0;
         a.part++;
         a.ev = what == CHAIN_EVENT && !is_future ? &ev : NULL;
-        if (a.ev == NULL)
+        a.is_directive = what == CHAIN_DIRECTIVE;
+        bool is_reject = a.ev == NULL && !a.is_directive;
+        if (is_reject)
             move_column(x, bytes, &a);
-        good &= a.ev != NULL;
+        good &= !is_reject;
         print(&a, out);
     }
     chain_flush(x->chain);

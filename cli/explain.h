@@ -22,13 +22,14 @@ struct explain {
     char *key; /* room for a series' key */
 };
 
-/* An event or reject of a line. */
+/* An event, reject or directive of a line. */
 struct explained {
     const struct explain *by;
     struct slice line;
     size_t number;          /* the line's, from 1 */
     size_t part;            /* number of the event or reject in the line, from 1 */
-    const struct event *ev; /* NULL: it is a reject */
+    const struct event *ev; /* NULL: it is a directive or a reject */
+    bool is_directive;      /* of the W3C format: neither an event nor a reject */
     struct reject why;      /* its column counts in the text of `step` */
     size_t step;            /* 0 if the byte stands in the line; else the index of the step that rejects */
     const struct fit_format *fits; /* the format that would fit a reject; NULL: none, or nobody can tell */

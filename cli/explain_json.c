@@ -128,11 +128,13 @@ static void write_event(const struct explained *a, struct text *out)
 void explain_json(const struct explained *a, struct text *out)
 {
     text_printf(out, "{\"line\":%zu,\"part\":%zu,\"result\":\"%s\"", a->number, a->part,
-                a->ev != NULL ? "event" : "reject");
+                a->ev != NULL     ? "event"
+                : a->is_directive ? "directive"
+                                  : "reject");
     write_steps(a, out);
     if (a->ev != NULL) {
         write_event(a, out);
-    } else {
+    } else if (!a->is_directive) {
         text_printf(out, ",\"step\":%zu,\"column\":%zu,\"column_of_step\":%zu,\"reason\":\"%s\",\"help\":",
                     chain_step(a->by->chain) + 1, a->why.column, a->step + 1, reject_name(a->why.reason));
         write_text(reject_help(a->why.reason), out);

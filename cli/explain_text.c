@@ -159,8 +159,10 @@ void explain_text(const struct explained *a, struct text *out)
     text_printf(out, "line %zu", a->number);
     if (a->part > 1)
         text_printf(out, ", part %zu", a->part);
-    text_puts(out, a->ev != NULL ? ": an event\n" : ": a reject\n");
+    text_puts(out, a->ev != NULL ? ": an event\n" : a->is_directive ? ": a directive\n" : ": a reject\n");
     print_steps(a, out);
+    if (a->is_directive)
+        return;
     if (a->ev == NULL) {
         print_reject(a, out);
         return;

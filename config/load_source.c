@@ -182,6 +182,15 @@ static void refuse_messages(struct load *ld, const struct pair *pr, const struct
     text_fini(&origin);
 }
 
+/* Refuses to depend on the #Fields: of other messages: nothing finds it again after a restart. */
+static void refuse_directives(struct load *ld, const struct pair *pr, const struct config_source *source)
+{
+    if (source->type == SOURCE_KAFKA && decode_heeds_directives(&source->decode) &&
+        source->decode.parts[0] == '\0')
+        document_problem(ld->d, pr->key->start_mark, pr->path,
+                         "found w3c without names, expected them with type: kafka: {w3c: date time c-ip}");
+}
+
 void load_source_read(struct load *ld, const struct pair *pr)
 {
     struct config *c = ld->c;
@@ -205,6 +214,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
     refuse_strangers(ld, pr, source);
     refuse_messages(ld, pr, source);
+    refuse_directives(ld, pr, source);
     if (source->type == SOURCE_KAFKA && source->topic == NULL)
         source->topic = xstrdup(source->name);
 }

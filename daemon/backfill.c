@@ -55,13 +55,16 @@ static bool count_stretch(struct backfill *b, struct reader *reader, struct back
     return good;
 }
 
-static bool count_file(struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+static bool count_file(struct backfill *b, const char *path, const struct decode *decode,
+                       struct backfilled *done, struct err *e)
 {
     struct input *in = input_open(path, e);
     if (in == NULL)
         return false;
     input_stop_by(in, b->stop);
     struct reader *reader = reader_new(in, (size_t)b->config->limits.line_max, LAST_LINE_TAKE);
+    if (decode_heeds_directives(decode))
+        reader_heed_directives(reader);
     bool good = true;
     for (size_t i = 0; good && i < b->plan->stretch_count; i++) {
         struct backfill_stretch *s = &b->plan->stretches[i];
@@ -81,11 +84,12 @@ bool backfill_file(struct backfill *b, const char *path, struct backfilled *done
         return false;
     if (!done->is_known || backfill_left(b->plan, done->position) == 0)
         return true;
+    const struct decode *decode;
     const char *label = b->plan->positions[done->position].range.label;
     setup_constants(b->config, path, label, &constants);
-    pipeline_set_decode(b->pipeline, b->decode != NULL ? b->decode : setup_decode(b->config, path, label),
-                        &constants, NULL);
-    bool good = count_file(b, path, done, e);
+    decode = b->decode != NULL ? b->decode : setup_decode(b->config, path, label);
+    pipeline_set_decode(b->pipeline, decode, &constants, NULL);
+    bool good = count_file(b, path, decode, done, e);
     constants_fini(&constants);
     return good;
 }

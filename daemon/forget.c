@@ -251,6 +251,8 @@ static bool recount_file(struct recounting *rc, struct err *e)
     worker_set_decode(&worker, rc->forget->decode, rc->forget->constants);
     rc->worker = &worker;
     rc->reader = reader_new(in, options.line_max, LAST_LINE_TAKE);
+    if (decode_heeds_directives(rc->forget->decode))
+        reader_heed_directives(rc->reader);
     bool good = recount_all(rc, e);
     reader_free(rc->reader);
     worker_fini(&worker);

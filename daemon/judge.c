@@ -12,10 +12,11 @@
 struct judge {
     struct chain *chain;
     size_t line_max;
-    size_t lines;        /* lines judged */
-    struct slice first;  /* the first line that is rejected */
-    size_t first_number; /* its number, from 1 */
-    struct reject why;   /* reason of its reject */
+    struct slice directive; /* that holds before the first line */
+    size_t lines;           /* lines judged */
+    struct slice first;     /* the first line that is rejected */
+    size_t first_number;    /* its number, from 1 */
+    struct reject why;      /* reason of its reject */
 };
 
 static void note_reject(struct judge *j, struct slice line, struct reject why)
@@ -30,21 +31,21 @@ static void note_reject(struct judge *j, struct slice line, struct reject why)
 /* Is there an event in the line? */
 static bool has_event(struct judge *j, struct slice line)
 {
-    const struct record r = {.value = line, .timestamp_ms = -1};
+    const struct record r = {.value = line, .partition = RECORD_NO_PARTITION, .timestamp_ms = -1};
     struct event ev;
     struct reject why = {REJECT_TOO_LONG, j->line_max + 1};
     struct slice bytes;
     enum chain_result what = CHAIN_END;
     bool has = false;
     j->lines++;
-    if (line.len > j->line_max) {
+    if (line.len > j->line_max && !chain_heeds_directives(j->chain)) {
         note_reject(j, line, why);
         return false;
     }
     chain_start(j->chain, &r);
     while (!has && (what = chain_next(j->chain, &ev, &why, &bytes)) != CHAIN_END) {
         has = what == CHAIN_EVENT;
-        if (!has)
+        if (what == CHAIN_REJECT)
             note_reject(j, line, why);
     }
     chain_flush(j->chain);
@@ -56,6 +57,8 @@ static bool judge_bytes(struct judge *j, struct slice bytes, bool is_all, bool t
 {
     const char *p = bytes.ptr, *end = slice_end(bytes);
     j->lines = j->first_number = 0;
+    if (chain_heeds_directives(j->chain))
+        chain_set_directive(j->chain, j->directive);
     *has = false;
     while (p < end && !*has && j->lines < JUDGE_LINES) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
@@ -85,7 +88,8 @@ static bool refuse(const struct judge *j, const struct decode *d, bool is_known,
 
 bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, bool takes_last, struct err *e)
 {
-    struct judge j = {.chain = chain_new(d, line_max), .line_max = line_max};
+    struct judge j = {
+        .chain = chain_new(d, line_max), .line_max = line_max, .directive = reader_directive(rd)};
     bool has, is_decided = false;
     for (size_t len = 1; !is_decided; len = len == 1 ? SECOND_BYTES : 2 * len) {
         struct slice bytes = reader_peek(rd, len);

@@ -167,6 +167,8 @@ static bool open_reader(struct source *src, const char *path, const struct sourc
         return false;
     input_stop_by(src->in, options->stop);
     src->reader = reader_new(src->in, options->line_max, options->last_line);
+    if (options->heeds_directives)
+        reader_heed_directives(src->reader);
     return true;
 }
 

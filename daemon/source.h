@@ -24,6 +24,7 @@ struct source {
 struct source_options {
     size_t line_max;
     enum last_line last_line;
+    bool heeds_directives;         /* reader_heed_directives() */
     const char *source_id;         /* NULL: by content */
     const atomic_bool *stop;       /* NULL, or a flag that interrupts a read */
     struct input *in;              /* NULL, or what is read instead of `path`; it is taken over */

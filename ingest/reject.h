@@ -31,7 +31,9 @@
     X(TYPE, "type", "a member is of another type than expected")                                          \
     X(NUMBER, "number", "expected a number from -10^12 to 10^12")                                         \
     X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"") \
-    X(COLUMNS, "columns", "expected as many columns as decode names, with separators between them")       \
+    X(COLUMNS, "columns", "expected as many columns as there are names, with separators between them")    \
+    X(FIELDS, "fields",                                                                                   \
+      "no #Fields: with date and time holds here: name the fields, as w3c: date time c-ip")               \
     X(REGEX, "regex", "the line does not match the regular expression of decode as a whole")              \
     X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")   \
     X(FORMAT, "format", "the line does not fit the format here")

@@ -89,11 +89,33 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
     return NULL;
 }
 
+/* Does the report count records at this offset? */
+static bool is_counted(const struct verify_part *b, size_t r, int64_t offset)
+{
+    return b->since[r] >= 0 && offset >= b->since[r] && offset < b->until[r] &&
+           find_stretch(b, (int)r, offset) == NULL;
+}
+
 /* Was an event in the future when it was counted? If the batch had no such event, this one was not. */
 static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
     const struct verify_stretch *s = find_stretch(b, -1, r->offset);
     return s != NULL && at_ms > record_latest(r, s->latest_ms, b->v->config->limits.future_max_ms);
+}
+
+/* Recount a line that has no event, and is not a reject. */
+static void recount_directive(struct verify_part *b, int64_t offset)
+{
+    struct verify *v = b->v;
+    v->events++;
+    ++*books_source(&b->recounted, BOOK_CONSUMED);
+    ++*books_source(&b->recounted, BOOK_PARSED);
+    for (size_t r = 0; r < v->store->report_count; r++) {
+        if (!is_counted(b, r, offset))
+            continue;
+        ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
+        ++*books_report(&b->recounted, r, BOOK_FILTERED);
+    }
 }
 
 /* Recount one event; `ev` is NULL for a reject, and `why` its reason. */
@@ -110,8 +132,7 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
     ++*books_source(&b->recounted, BOOK_CONSUMED);
     ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
     for (size_t r = 0; ev != NULL && r < v->store->report_count; r++) {
-        if (b->since[r] < 0 || offset < b->since[r] || offset >= b->until[r] ||
-            find_stretch(b, (int)r, offset) != NULL)
+        if (!is_counted(b, r, offset))
             continue;
         ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
         ++*books_report(&b->recounted, r, recount_add(&v->recounts[r], ev) ? BOOK_COUNTED : BOOK_FILTERED);
@@ -127,20 +148,26 @@ void verify_record(struct verify_part *b, struct chain *chain, const struct reco
     uint32_t element = 0;
     for (enum chain_result what; (what = chain_next(chain, &ev, &why, &bytes)) != CHAIN_END; element++) {
         ev.order = record_order(r->offset, element);
-        recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r);
+        if (what == CHAIN_DIRECTIVE)
+            recount_directive(b, r->offset);
+        else
+            recount_one(b, what == CHAIN_EVENT ? &ev : NULL, why, r);
     }
     chain_flush(chain);
 }
 
 static void recount_block(struct verify_part *b, struct chain *chain, const struct block *block)
 {
+    if (chain_heeds_directives(chain))
+        chain_set_directive(chain, text_slice(&block->directive));
     for (const char *p = block->data, *end; p < block->data + block->len; p = end + 1) {
-        struct record r = {.offset = block->from + (p - block->data), .timestamp_ms = -1};
+        struct record r = {
+            .partition = RECORD_NO_PARTITION, .offset = block->from + (p - block->data), .timestamp_ms = -1};
         end = memchr(p, '\n', (size_t)(block->data + block->len - p));
         r.value = slice_of(p, (size_t)(end - p));
         if (r.offset >= b->range->to)
             continue;
-        if (r.value.len > (size_t)b->v->config->limits.line_max)
+        if (r.value.len > (size_t)b->v->config->limits.line_max && !chain_heeds_directives(chain))
             recount_one(b, NULL, (struct reject){REJECT_TOO_LONG, 0}, &r);
         else
             verify_record(b, chain, &r);
@@ -157,6 +184,8 @@ static bool recount_file(struct verify_part *b, const char *path, const struct d
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, line_max, LAST_LINE_TAKE);
+    if (decode_heeds_directives(decode))
+        reader_heed_directives(rd);
     struct chain *chain = chain_new(decode, line_max);
     chain_set_constants(chain, constants);
     block_init(&block, line_max);

@@ -52,6 +52,10 @@ void lane_record(struct lane *l, struct chain *chain, const struct record *r)
         what = chain_next(chain, ev, &why, &bytes);
         if (what == CHAIN_END)
             break;
+        if (UNLIKELY(what == CHAIN_DIRECTIVE)) {
+            shard_note_directive(l->shard);
+            continue;
+        }
         if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > latest_ms)) {
             what = CHAIN_REJECT;
             why = (struct reject){REJECT_FUTURE, 1};
@@ -76,6 +80,9 @@ void lane_block(struct lane *l, struct chain *chain, const struct block *b, size
 {
     struct decoder *decoder = chain_decoder(chain); /* NULL: records are no plain lines */
     const char *p = b->data, *end = p + b->len;
+    bool sees_all = chain_heeds_directives(chain);
+    if (sees_all)
+        chain_set_directive(chain, text_slice(&b->directive));
     while (p < end) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         ASSERT(newline != NULL);
@@ -86,8 +93,9 @@ void lane_block(struct lane *l, struct chain *chain, const struct block *b, size
         p = newline + 1;
         if (LIKELY(decoder != NULL && is_short && lane_line(l, decoder, line, offset, &why)))
             continue;
-        const struct record r = {.value = line, .offset = offset, .timestamp_ms = -1};
-        if (decoder == NULL && is_short)
+        const struct record r = {
+            .value = line, .partition = RECORD_NO_PARTITION, .offset = offset, .timestamp_ms = -1};
+        if (decoder == NULL && (is_short || sees_all))
             lane_record(l, chain, &r);
         else
             lane_reject(l, &r, line, why);

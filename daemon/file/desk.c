@@ -106,11 +106,11 @@ static bool open_file(const struct desk *d, const struct handover_request *rq, i
     struct handed *h = xcalloc(1, sizeof *h);
     books_init(&h->books, d->options.config->report_count);
     *out = h;
-    bool good = in != NULL && source_open(&h->source, rq->path, st, &options, e) && check_config(d, rq, e) &&
-                choose_decode(d, rq, h, e);
-    good =
-        good && (h->source.is_empty || rq->insists ||
-                 judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));
+    bool good = in != NULL && check_config(d, rq, e) && choose_decode(d, rq, h, e);
+    options.heeds_directives = good && decode_heeds_directives(&h->decode);
+    good = good && source_open(&h->source, rq->path, st, &options, e) &&
+           (h->source.is_empty || rq->insists ||
+            judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));
     setup_constants(d->options.config, rq->path, NULL, &h->constants);
     if (good && !h->source.is_empty)
         return true;

@@ -226,6 +226,7 @@ static struct source_options options_of(const struct follow *fo, const struct fo
 {
     return (struct source_options){.line_max = fo->feed.shared->line_max,
                                    .last_line = LAST_LINE_LEAVE,
+                                   .heeds_directives = decode_heeds_directives(&f->of->config->decode),
                                    .stop = followed_is_stdin(f) ? fo->engine->options.service->stop : NULL};
 }
 
@@ -244,6 +245,8 @@ static bool open_stream(struct follow *fo, struct followed *f, struct err *e)
         return false;
     input_stop_by(src->in, options.stop);
     src->reader = reader_new(src->in, options.line_max, options.last_line);
+    if (options.heeds_directives)
+        reader_heed_directives(src->reader);
     snprintf(src->range.source, sizeof src->range.source, "stdin:%" PRId64,
              clock_wall_ms(fo->feed.shared->lanes.clock));
     snprintf(src->range.label, sizeof src->range.label, "standard input");

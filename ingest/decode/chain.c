@@ -148,6 +148,20 @@ struct decoder *chain_decoder(struct chain *c)
     return c->constants != NULL ? &c->with_constants : c->line;
 }
 
+void chain_set_directive(struct chain *c, struct slice fields)
+{
+    ASSERT(chain_heeds_directives(c));
+    if (fields.len == 0)
+        text_step_reset(c->text);
+    else
+        (void)text_step_heed(c->text, fields, fields.len > c->line_max);
+}
+
+bool chain_heeds_directives(const struct chain *c)
+{
+    return decode_heeds_directives(c->decode);
+}
+
 static void start_level(struct level *l, struct slice text)
 {
     *l = (struct level){.start = text.ptr, .p = text.ptr, .end = slice_end(text)};
@@ -161,6 +175,8 @@ void chain_start(struct chain *c, const struct record *r)
     c->depth = 0;
     start_level(&c->levels[0], r->value);
     c->levels[0].is_done = c->is_tombstone;
+    if (c->text != NULL && (r->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c)))
+        text_step_reset(c->text);
 }
 
 size_t chain_step(const struct chain *c)
@@ -303,8 +319,12 @@ static enum chain_result next_event_parts(struct chain *c, struct level *l, stru
                                           struct reject *why, struct slice *bytes)
 {
     struct slice line = *bytes = take_line(l);
-    if (line.len > c->line_max)
+    bool too_long = line.len > c->line_max;
+    bool is_directive = c->kinds[c->depth] == STEP_W3C && text_step_heed(c->text, line, too_long);
+    if (too_long)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (is_directive)
+        return CHAIN_DIRECTIVE;
     if (!text_step_event(c->text, line, &c->memory, ev, why))
         return CHAIN_REJECT;
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
@@ -472,6 +492,7 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_CSV:
         case STEP_TSV:
         case STEP_REGEX:
+        case STEP_W3C:
             return next_event_parts(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);

@@ -8,6 +8,8 @@
  * Several : a message holds one line or several, one JSON object, several objects or an array: each line and
  *           element is an event or a reject of its own. An empty message is one empty line. A line feed at
  *           the end of a message begins no further line. A tombstone is one reject (`tombstone`).
+ * Directive: a line of `w3c` that begins with # is neither. In a file it holds until the next one; the caller
+ *           sets the one that holds at the first line of a block. In a message it holds until its end.
  * Owner   : an event's slices point into the record or into memory of the chain, and live until chain_flush()
  *           or the record's end: several events may be collected before they are counted.
  * Limits  : lines over line_max and JSON deeper than CHAIN_DEPTH_MAX are rejects. Undone escapes take memory
@@ -25,7 +27,7 @@
 
 #define CHAIN_DEPTH_MAX 64
 
-enum chain_result { CHAIN_EVENT, CHAIN_REJECT, CHAIN_END };
+enum chain_result { CHAIN_EVENT, CHAIN_REJECT, CHAIN_DIRECTIVE, CHAIN_END };
 
 struct chain;
 
@@ -43,10 +45,16 @@ void chain_set_constants(struct chain *c, const struct constants *constants);
  * are set. NULL: chain_start() and chain_next() are needed. */
 struct decoder *chain_decoder(struct chain *c);
 
+/* The lines of a file that are started next stand behind this #Fields:, without its line feed; empty: behind
+ * none. It may be cut at any length above line_max: then no names hold. */
+void chain_set_directive(struct chain *c, struct slice fields);
+/* Must the chain see each line of a file, even one that is too long? Then a directive may hold. */
+bool chain_heeds_directives(const struct chain *c);
+
 /* Starts a message; or a line of a file, as a record with only its value (and offset). */
 void chain_start(struct chain *c, const struct record *r);
-/* Gets the next event (*ev) or reject (*why). *bytes is its origin: the line or JSON text that the last step
- * read. The caller sets ev->order. */
+/* Gets the next event (*ev), reject (*why) or directive. *bytes is its origin: the line or JSON text that the
+ * last step read. The caller sets ev->order. */
 enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes);
 /* The index of the step that made the last event or reject, and the text that a step up to it was given: the
  * record for the first step, else what the step before it unwrapped. Pre: chain_next() has just returned an

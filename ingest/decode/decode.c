@@ -7,6 +7,7 @@
 #include "ingest/decode/line_regex.h"
 #include "ingest/decode/parts.h"
 #include "ingest/decode/preset.h"
+#include "ingest/decode/w3c.h"
 
 #include <stdio.h>
 
@@ -28,35 +29,23 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",
-                                         "common",
-                                         "combined",
-                                         "vhost_combined",
-                                         "syslog",
-                                         "json:/POINTER",
-                                         "json",
-                                         "metric",
-                                         "logfmt",
-                                         "csv:COLUMNS",
-                                         "tsv:COLUMNS",
-                                         "regex:EXPRESSION",
-                                         "apache:FORMAT",
-                                         "nginx:FORMAT",
-                                         "alb",
-                                         "caddy",
-                                         "elb",
-                                         "haproxy",
-                                         "s3",
-                                         "traefik",
-                                         "traefik_json",
-                                         NULL};
+const char *const decode_step_names[] = {"auto",   "common",        "combined",      "vhost_combined",
+                                         "syslog", "json:/POINTER", "json",          "metric",
+                                         "logfmt", "csv:COLUMNS",   "tsv:COLUMNS",   "regex:EXPRESSION",
+                                         "w3c",    "w3c:NAMES",     "apache:FORMAT", "nginx:FORMAT",
+                                         "alb",    "caddy",         "elb",           "haproxy",
+                                         "s3",     "traefik",       "traefik_json",  NULL};
 
 /* The names of steps that have nothing but a name. */
-static const char *const plain_steps[] = {
-    [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json", [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt"};
+static const char *const plain_steps[] = {[STEP_SYSLOG] = "syslog",
+                                          [STEP_JSON] = "json",
+                                          [STEP_METRIC] = "metric",
+                                          [STEP_LOGFMT] = "logfmt",
+                                          [STEP_W3C] = "w3c"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
-static const char *const named_steps[] = {[STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex"};
+static const char *const named_steps[] = {
+    [STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex", [STEP_W3C] = "w3c"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -183,6 +172,8 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
                           struct err *e)
 {
     size_t count;
+    if (kind == STEP_W3C)
+        return w3c_names_are_good(parts, false, e);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
     return good || err_prefix(e, "%s", named_steps[kind]);
 }
@@ -203,7 +194,8 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
     if (!is_named && !is_format && !parse_step(text, &step))
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
-                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, "
+                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
+                      "nginx:FORMAT, alb, caddy, "
                       "elb, haproxy, s3, traefik or traefik_json",
                       decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
@@ -344,7 +336,7 @@ static bool check_time(const struct decode *d, enum decode_step_kind last, struc
     bool has_parts = decode_step_has_parts(last);
     if (d->time_pointer[0] == '\0' || last == STEP_JSON)
         return true;
-    if (!has_parts)
+    if (!has_parts || last == STEP_W3C)
         return err_set(
             e, EX_CONFIG,
             "found %s, expected a time's pointer only where decode ends in json, logfmt, csv, tsv or regex",
@@ -394,6 +386,17 @@ static bool finish_parts(struct decode *d, enum decode_step_kind last, struct er
                    d->time_pointer[0] != '\0' ? d->time_pointer + 1 : "time", named_steps[last]);
 }
 
+/* The #Fields: of a file is known at every place of it. Elsewhere names must be given. */
+static bool check_w3c(const struct decode *d, enum decode_step_kind last, struct err *e)
+{
+    if (last != STEP_W3C || (d->parts[0] == '\0' && d->step_count == 1))
+        return true;
+    if (d->parts[0] == '\0')
+        return err_set(e, EX_CONFIG,
+                       "found w3c behind another step, expected its names: {w3c: date time c-ip}");
+    return w3c_names_are_good(slice_text(d->parts), !d->time_is_brokers, e);
+}
+
 /* Adds the preset's fields that the configuration does not say otherwise. */
 static bool finish_preset(struct decode *d, struct err *e)
 {
@@ -423,7 +426,8 @@ bool decode_finish(struct decode *d, struct err *e)
             e, EX_CONFIG,
             "found a format without a time, expected one such as %%t or $time_local, or time: broker");
     if (!finish_preset(d, e) || !check_time(d, last, e) || !check_origins(d, last, e) ||
-        !check_metric(d, e) || (decode_step_names_parts(last) && !finish_parts(d, last, e)))
+        !check_metric(d, e) || !check_w3c(d, last, e) ||
+        (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
     if (d->step_count == 0)
         d->steps[d->step_count++] = (struct decode_step){.kind = STEP_LINE, .format = CLF_AUTO};
@@ -461,7 +465,12 @@ bool decode_is_open(const struct decode *d)
 {
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
-    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT;
+    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT || last == STEP_W3C;
+}
+
+bool decode_heeds_directives(const struct decode *d)
+{
+    return d->step_count == 1 && d->steps[0].kind == STEP_W3C;
 }
 
 /* Prints a pointer for YAML's flow style, in which some bytes need quotes. */
@@ -492,7 +501,7 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
         return format_server_name(d->format.server);
     }
     *text = slice_text(d->parts);
-    return kind < COUNT_OF(named_steps) ? named_steps[kind] : NULL;
+    return kind < COUNT_OF(named_steps) && d->parts[0] != '\0' ? named_steps[kind] : NULL;
 }
 
 void decode_print_step(const struct decode *d, size_t i, struct text *out)

@@ -10,6 +10,7 @@
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
+ *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   decode: [haproxy]                    a line as this server writes it (preset.h)
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
@@ -23,8 +24,9 @@
  *           `timestamp` is in seconds, "1286721442.000".
  * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
- * Open    : [json], [metric] and [logfmt] also fill every known own field without an origin here, from the
- *           member /NAME, the tag or the key NAME. So a report with `by: [name, userid]` needs no `fields`.
+ * Open    : [json], [metric], [logfmt] and [w3c] also fill every known own field without an origin here, from
+ *           the member /NAME, the tag, the key or the column NAME. So a report with `by: [name, userid]`
+ *           needs no `fields`.
  *           [metric] does so, too, for built-in fields that are just texts, as `host`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
  *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). A step of
@@ -59,7 +61,8 @@ enum decode_step_kind {
     STEP_LOGFMT,
     STEP_CSV,
     STEP_TSV,
-    STEP_REGEX
+    STEP_REGEX,
+    STEP_W3C
 };
 
 struct decode_step {
@@ -77,13 +80,14 @@ static inline bool decode_step_reads_json(enum decode_step_kind kind)
 /* Does the step make events of a line's named parts (text_step.h)? */
 static inline bool decode_step_has_parts(enum decode_step_kind kind)
 {
-    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV || kind == STEP_REGEX;
+    return kind == STEP_LOGFMT || kind == STEP_CSV || kind == STEP_TSV || kind == STEP_REGEX ||
+           kind == STEP_W3C;
 }
 
 /* Does the configuration name these parts? */
 static inline bool decode_step_names_parts(enum decode_step_kind kind)
 {
-    return decode_step_has_parts(kind) && kind != STEP_LOGFMT;
+    return decode_step_has_parts(kind) && kind != STEP_LOGFMT && kind != STEP_W3C;
 }
 
 enum origin_kind {
@@ -110,7 +114,7 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
-    char parts[DECODE_PARTS_BYTES]; /* the columns of a STEP_CSV or STEP_TSV, or a STEP_REGEX's expression */
+    char parts[DECODE_PARTS_BYTES]; /* the last step's columns or expression; "": it has none */
     uint64_t part_fields;           /* bit per enum field that these fill */
     struct format format;           /* of a step that is compiled */
     const struct preset *preset;    /* that the last step is; NULL: none */
@@ -138,6 +142,8 @@ bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
  * constants, and any own field if the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
+/* Do lines of a file depend on the last #Fields: before them (w3c.h)? */
+bool decode_heeds_directives(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
 /* "json:/message": as decode_add_step() takes it. */

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "ingest/decode/chain.h"
 #include "ingest/decode/shape.h"
+#include "ingest/file/directive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static const struct row {
     {NULL, "", true}, /* the line itself */
     {"json", "", false},
     {"logfmt", "", false},
+    {"w3c", "", false},
     {"json", "/time_iso8601", false},
     {"json", "/date", false},
     {"json", "/datetime", false},
@@ -81,6 +83,12 @@ void fit_clear(struct fit *f)
     }
 }
 
+/* Does the directive show that the file is of the W3C format? Others may be comments. */
+static bool is_fields(struct slice line)
+{
+    return slice_begins(directive_trim(line), slice_text(DIRECTIVE_FIELDS));
+}
+
 /* Does the candidate read the whole line? */
 static bool reads(struct candidate *c, bool unwraps, struct slice line)
 {
@@ -98,7 +106,7 @@ static bool reads(struct candidate *c, bool unwraps, struct slice line)
         if (unwraps)
             good &= chain_step(c->chain) == 1 && shape_add(&c->shape, bytes);
         else
-            good &= what == CHAIN_EVENT;
+            good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_fields(bytes));
     }
     chain_flush(c->chain);
     return good && is_some;

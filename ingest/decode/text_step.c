@@ -5,6 +5,7 @@
 #include "ingest/decode/csv.h"
 #include "ingest/decode/line_regex.h"
 #include "ingest/decode/logfmt.h"
+#include "ingest/decode/w3c.h"
 
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@ struct text_step {
     struct logfmt *logfmt;    /* of a STEP_LOGFMT */
     struct csv csv;           /* of a STEP_CSV or STEP_TSV */
     struct line_regex *regex; /* of a STEP_REGEX */
+    struct w3c *w3c;          /* of a STEP_W3C */
 };
 
 /* Adds fields and times. A key may be both. */
@@ -71,16 +73,28 @@ static void add_names(struct text_step *ts, const struct decode *d)
     }
 }
 
+static void add_columns(struct text_step *ts, const struct decode *d)
+{
+    uint64_t others = 0;
+    for (int i = FIELD_COUNT; i < field_count(); i++)
+        others |= (uint64_t)decode_has_origin(d, (enum field)i) << i;
+    ts->parts.unescape = csv_unescape;
+    ts->w3c = w3c_new(slice_text(d->parts), !d->time_is_brokers, others);
+}
+
 struct text_step *text_step_new(const struct decode *d)
 {
     struct text_step *ts = xcalloc(1, sizeof *ts);
     const struct decode_step *step = &d->steps[d->step_count - 1];
     ASSERT(decode_step_has_parts(step->kind));
     ts->kind = step->kind;
-    if (ts->kind == STEP_LOGFMT)
+    if (ts->kind == STEP_W3C) {
+        add_columns(ts, d);
+    } else if (ts->kind == STEP_LOGFMT) {
         add_keys(ts, d);
-    else
+    } else {
         add_names(ts, d);
+    }
     return ts;
 }
 
@@ -90,16 +104,38 @@ void text_step_free(struct text_step *ts)
         return;
     logfmt_free(ts->logfmt);
     line_regex_free(ts->regex);
+    w3c_free(ts->w3c);
     free(ts);
 }
 
-static bool read_line(struct text_step *ts, struct slice line, enum reject_reason *reason, const char **at)
+void text_step_reset(struct text_step *ts)
+{
+    if (ts->w3c != NULL)
+        w3c_reset(ts->w3c);
+}
+
+bool text_step_heed(struct text_step *ts, struct slice line, bool too_long)
+{
+    line = directive_trim(line);
+    if (ts->w3c == NULL || line.len == 0 || *line.ptr != '#')
+        return false;
+    if (!too_long)
+        w3c_directive(ts->w3c, line);
+    else if (slice_begins(line, slice_text(DIRECTIVE_FIELDS)))
+        w3c_lose(ts->w3c);
+    return true;
+}
+
+static bool read_line(struct text_step *ts, struct slice line, struct arena *memory, struct event *ev,
+                      enum reject_reason *reason, const char **at)
 {
     switch (ts->kind) {
     case STEP_LOGFMT:
         return logfmt_read(ts->logfmt, line, &ts->parts, reason, at);
     case STEP_REGEX:
         return line_regex_read(ts->regex, line, &ts->parts, reason, at);
+    case STEP_W3C:
+        return w3c_read(ts->w3c, line, &ts->parts, memory, &ev->at_ms, reason, at);
     default:
         return csv_read(&ts->csv, line, &ts->parts, reason, at);
     }
@@ -109,18 +145,14 @@ bool text_step_event(struct text_step *ts, struct slice line, struct arena *memo
                      struct reject *why)
 {
     enum reject_reason reason;
-    struct slice rest = line;
+    struct slice rest = directive_trim(line);
     const char *at;
-    if (rest.len > 0 && slice_end(rest)[-1] == '\r')
-        rest.len--;
-    if (rest.len >= 3 && memcmp(rest.ptr, "\xEF\xBB\xBF", 3) == 0)
-        rest = slice_of(rest.ptr + 3, rest.len - 3);
     if (rest.len == 0) {
         *why = (struct reject){REJECT_EMPTY, 1};
         return false;
     }
     parts_clear(&ts->parts);
-    if (LIKELY(read_line(ts, rest, &reason, &at)))
+    if (LIKELY(read_line(ts, rest, memory, ev, &reason, &at)))
         return parts_event(&ts->parts, line, memory, ev, why);
     *why = (struct reject){reason, (size_t)(at - line.ptr) + 1};
     return false;

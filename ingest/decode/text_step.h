@@ -16,6 +16,11 @@ struct text_step;
 /* Makes the last step of `d`, which is borrowed. Pre: decode_step_has_parts(). */
 struct text_step *text_step_new(const struct decode *d);
 void text_step_free(struct text_step *ts);
+/* The texts of the next lines are those of another record or file: `w3c` forgets its directives. */
+void text_step_reset(struct text_step *ts);
+/* Is the line a directive of `w3c`? Then it is heeded. A line that is `too_long` may be one, too: then no
+ * names hold. */
+bool text_step_heed(struct text_step *ts, struct slice line, bool too_long);
 /* False: *why says why the line does not fit. */
 bool text_step_event(struct text_step *ts, struct slice line, struct arena *memory, struct event *ev,
                      struct reject *why);

@@ -34,7 +34,9 @@ struct reader {
     bool dropping;      /* within a line that is too long: `rest` has its first line_max + 1 bytes */
     struct place ahead; /* when dropping: position behind the bytes of the line that were read */
     bool ended;         /* the last read reached the input's end */
-    bool torn;          /* the last line delivered lacked its line feed: a line feed now is that line's */
+    bool heeds_directives;
+    struct directive directive;
+    bool torn; /* the last line delivered lacked its line feed: a line feed now is that line's */
 };
 
 struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line)
@@ -55,7 +57,15 @@ void reader_free(struct reader *rd)
         return;
     free(rd->peeked.data);
     free(rd->rest);
+    directive_fini(&rd->directive);
     free(rd);
+}
+
+void reader_heed_directives(struct reader *rd)
+{
+    ASSERT(rd->place.offset == 0 && rd->read_to == 0);
+    rd->heeds_directives = true;
+    rd->directive.max = rd->line_max + 1;
 }
 
 void block_init(struct block *b, size_t line_max)
@@ -68,6 +78,7 @@ void block_init(struct block *b, size_t line_max)
 void block_fini(struct block *b)
 {
     free(b->data);
+    text_fini(&b->directive);
     *b = (struct block){0};
 }
 
@@ -83,6 +94,22 @@ static void pass(struct place *at, const char *bytes, size_t len)
     memmove(at->tail, at->tail + at->tail_len - keep, keep);
     memcpy(at->tail + keep, bytes, len);
     at->tail_len = keep + len;
+}
+
+/* Passes bytes that are delivered or skipped. */
+static void pass_on(struct reader *rd, const char *bytes, size_t len)
+{
+    pass(&rd->place, bytes, len);
+    if (rd->heeds_directives)
+        directive_pass(&rd->directive, slice_of(bytes, len));
+}
+
+/* The line that was passed last is taken to end. */
+static void end_torn(struct reader *rd)
+{
+    rd->torn = true;
+    if (rd->heeds_directives)
+        directive_pass(&rd->directive, slice_text("\n"));
 }
 
 static void set_rest(struct reader *rd, const char *bytes, size_t len)
@@ -170,10 +197,10 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
     size_t known = rd->rest_len;
     if ((int64_t)known > offset - at->offset)
         known = (size_t)(offset - at->offset);
-    pass(at, rd->rest, known);
+    pass_on(rd, rd->rest, known);
     set_rest(rd, rd->rest + known, rd->rest_len - known);
     /* A file can seek; but the tail before the offset is read, to be compared. */
-    if (offset - at->offset > READER_TAIL_BYTES) {
+    if (offset - at->offset > READER_TAIL_BYTES && !rd->heeds_directives) {
         if (!input_skip(rd->in, offset - READER_TAIL_BYTES, e))
             return false;
         at->offset = rd->read_to = offset - READER_TAIL_BYTES;
@@ -189,9 +216,11 @@ bool reader_skip(struct reader *rd, int64_t offset, struct err *e)
         if (got == 0)
             return err_set(e, EX_DATAERR, "it ends at byte %lld, before byte %lld", (long long)at->offset,
                            (long long)offset);
-        pass(at, buffer, got);
+        pass_on(rd, buffer, got);
     }
-    rd->torn = at->tail_len > 0 && at->tail[at->tail_len - 1] != '\n';
+    rd->torn = false;
+    if (at->tail_len > 0 && at->tail[at->tail_len - 1] != '\n')
+        end_torn(rd);
     return true;
 }
 
@@ -210,7 +239,7 @@ static void pass_torn(struct reader *rd, struct block *b, size_t *filled)
     rd->torn = false;
     if (b->data[feed] != '\n')
         return;
-    pass(&rd->place, b->data, feed + 1);
+    pass_on(rd, b->data, feed + 1);
     *filled -= feed + 1;
     memmove(b->data, b->data + feed + 1, *filled);
 }
@@ -239,12 +268,20 @@ static bool takes_last(const struct reader *rd, const char *line, size_t len)
            (rd->last_line == LAST_LINE_COMPLETE && !rd->dropping && is_complete(line, len));
 }
 
+/* Gives the block the directive that holds before it. */
+static void begin_block(const struct reader *rd, struct block *b)
+{
+    b->from = rd->place.offset;
+    text_clear(&b->directive);
+    text_add(&b->directive, rd->directive.last.ptr, rd->directive.last.len);
+}
+
 /* Delivers the first `len` bytes; keeps the others as the rest. */
 static void deliver(struct reader *rd, struct block *b, size_t len, size_t filled)
 {
     set_rest(rd, b->data + len, filled - len);
-    b->from = rd->place.offset;
-    pass(&rd->place, b->data, len);
+    begin_block(rd, b);
+    pass_on(rd, b->data, len);
     b->to = rd->place.offset;
     b->len = len;
 }
@@ -262,11 +299,13 @@ static void begin_dropping(struct reader *rd, const struct block *b, size_t *fil
 static void deliver_dropped(struct reader *rd, struct block *b, const char *next, size_t next_len)
 {
     set_rest(rd, next, next_len);
-    b->from = rd->place.offset;
+    begin_block(rd, b);
     rd->place = rd->ahead;
     b->to = rd->place.offset;
     b->len = rd->line_max + 1;
     b->data[b->len++] = '\n';
+    if (rd->heeds_directives)
+        directive_pass(&rd->directive, slice_of(b->data, b->len));
     rd->dropping = false;
 }
 
@@ -302,7 +341,7 @@ static enum reader_result end_within_line(struct reader *rd, struct block *b, si
     }
     deliver(rd, b, filled, filled);
     b->data[b->len++] = '\n';
-    rd->torn = true;
+    end_torn(rd);
     return READER_BLOCK;
 }
 
@@ -353,6 +392,11 @@ enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, 
 struct slice reader_tail(const struct reader *rd)
 {
     return slice_of(rd->place.tail, rd->place.tail_len);
+}
+
+struct slice reader_directive(const struct reader *rd)
+{
+    return text_slice(&rd->directive.last);
 }
 
 int64_t reader_offset(const struct reader *rd)

@@ -10,6 +10,9 @@
  * Last   : a last line without line feed is delivered when a pipe ends, when LAST_LINE_COMPLETE sees that
  *          it is a whole combined line, or by LAST_LINE_TAKE. Otherwise it is left for later (reader_left()),
  *          also in a packed file: that cannot grow, but may be a copy of a file that does.
+ * Fields : if it heeds directives, each block has the #Fields: that holds at its first line (directive.h). So
+ *          the threads of an import, and a file that is continued, read each line by the right names. Then
+ *          reader_skip() reads all that it skips.
  * Owner  : the caller owns input and block; the reader copies what it keeps.
  * Threads: one at a time: the follower's, or a worker of the pipeline under a lock.
  */
@@ -17,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "ingest/file/directive.h"
 #include "ingest/file/input.h"
 
 #include <stdint.h>
@@ -32,13 +36,17 @@ enum reader_result { READER_BLOCK, READER_WAIT, READER_END, READER_FAILED };
 struct block {
     char *data;
     size_t len, capacity;
-    int64_t from, to; /* offsets in the (decompressed) input */
+    int64_t from, to;      /* offsets in the (decompressed) input */
+    struct text directive; /* before the block, if the reader heeds directives; empty: there is none */
 };
 
 struct reader;
 
 struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line);
 void reader_free(struct reader *rd);
+
+/* Pre: nothing was read. */
+void reader_heed_directives(struct reader *rd);
 
 void block_init(struct block *b, size_t line_max);
 void block_fini(struct block *b);
@@ -60,6 +68,9 @@ enum reader_result reader_next(struct reader *rd, struct block *b, int wait_ms, 
 
 /* The last bytes before the present offset, at most READER_TAIL_BYTES; valid until the next call. */
 struct slice reader_tail(const struct reader *rd);
+/* The #Fields: that holds at the present offset, if the reader heeds directives; empty: there is none. Valid
+ * until the next call. */
+struct slice reader_directive(const struct reader *rd);
 int64_t reader_offset(const struct reader *rd);
 /* Bytes of the file that were read from disk. */
 int64_t reader_raw_offset(const struct reader *rd);

@@ -51,7 +51,7 @@ static inline void fuzz_decode(struct chain *c, const struct decode *d, const st
         ASSERT(++results <= r->value.len + 1);
         if (what == CHAIN_EVENT)
             fuzz_check_event(&ev, d);
-        else
+        else if (what == CHAIN_REJECT)
             ASSERT((unsigned)why.reason < REJECT_COUNT && why.column >= 1 && why.column <= bytes.len + 1);
         if (d->step_count == 1)
             ASSERT(fuzz_is_within(bytes, r->value));

@@ -152,6 +152,11 @@ class Detect(Case):
             self.assertIn("counted" if len(lines) == 1 else "rejected 1 + parsed 1",
                           self.tallyd("import", "-c", "proposed.yaml", "--dry-run", "a.log"))
 
+    def test_columns_that_the_log_names(self):
+        self.write("a.log", b"#Version: 1.0\n#Fields: date time c-ip\n2020-01-01 00:00:00 ::1\n")
+        self.assertIn("decode: [w3c]\n", self.propose("a.log"))
+        self.assertIn("rejected 0 + parsed 3", self.tallyd("import", "-c", "proposed.yaml", "--dry-run", "a.log"))
+
     def test_none_is_said_to_be_none(self):
         for data, said in [(b"", "has no lines"),
                            (b"\x1b[31m\xff odd\n", r"no format reads any of its lines. Line 1 is \"\\x1b\[31m\\xff odd\""),

@@ -88,8 +88,12 @@ static void decode_message(struct chain *c, struct message *m, struct slice valu
             print_event(&ev, out);
             continue;
         }
-        check_reject(why, bytes);
-        text_printf(out, "reject %s %zu", reject_name(why.reason), why.column);
+        if (what == CHAIN_REJECT) {
+            check_reject(why, bytes);
+            text_printf(out, "reject %s %zu", reject_name(why.reason), why.column);
+        } else {
+            text_puts(out, "directive");
+        }
         text_puts(out, bytes.len > 0 ? " " : "");
         golden_fold(bytes, '`', '`', out);
         text_putc(out, '\n');

@@ -127,12 +127,15 @@ static const struct bad_config bad_files[] = {
      "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
-    {"sources: {a: {decode: [combied]}}",
-     "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-     "common, combined, vhost_combined, syslog, "
-     "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
-     "regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, haproxy, s3, traefik or traefik_json "
-     "(did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
+                                          "common, combined, vhost_combined, syslog, "
+                                          "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
+                                          "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
+                                          "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
+                                          "(did you mean \"combined\"?)\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: w3c}}",
+     "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka: {w3c: date time "
+     "c-ip}\n"},
     {"sources: {a: {decode: [{csv: [time, Path]}]}}",
      "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
      "and _\n"},
@@ -282,7 +285,8 @@ static void test_config_reads_sources_before_reports(void **state)
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
-                    "regex:EXPRESSION, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, haproxy, s3, traefik or "
+                    "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
+                    "haproxy, s3, traefik or "
                     "traefik_json (did you mean \"json\"?)\n");
 }
 
