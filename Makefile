@@ -25,12 +25,20 @@ SANITIZE_tsan  := -O1 -fsanitize=thread
 SANITIZE_cov   := -O0 --coverage
 CLANG := clang-14
 
+# What Debian's hardening=+all does, each flag only where the compiler takes it without a warning. Sanitizers find more by themselves.
+HARDENED := release arm64
+HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fcf-protection -fPIE
+HARDEN_LINK := -pie -Wl,-z,relro -Wl,-z,now
+# The flags of a list $1 that the compiler takes for a program.
+taken     = for flag in $1; do printf '\#include <stdio.h>\nint main(void) { return 0; }\n' | \
+            $(CC) $(CFLAGS) -Werror -fPIE $$flag -x c -o $@.try - 2>/dev/null && echo "$$flag"; rm -f $@.try; done
+
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"' -DDYGRAPHS='"$(DYGRAPHS)"'
-COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags -std=c11 -pthread -fno-omit-frame-pointer \
+COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags @$(BUILD)/harden.cflags -std=c11 -pthread -fno-omit-frame-pointer \
             $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
-LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) $(LDFLAGS) \
+LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) @$(BUILD)/harden.libs $(LDFLAGS) \
             -o $@ $(filter %.o,$^) @build/packages.libs $(LIBS) -lm
 
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
@@ -49,7 +57,7 @@ all: $(BUILD)/tallyd ## build build/tallyd (the default)
 $(BUILD)/tallyd: $(OBJECTS)
 	@$(LINK)
 
-$(BUILD)/obj/%.o: %.c Makefile build/packages.cflags
+$(BUILD)/obj/%.o: %.c Makefile build/packages.cflags $(BUILD)/harden.cflags
 	@mkdir -p $(@D)
 	@echo "  CC $(if $(SANITIZE_$(FLAVOUR)),($(FLAVOUR)) )$<"
 	@$(COMPILE) -MMD -MP -c -o $@ $<
@@ -111,7 +119,7 @@ $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 # faster.
 PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so $(BUILD)/hurry.so
 
-$(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags
+$(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags $(BUILD)/harden.cflags
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(COMPILE) -fPIC -shared -o $@ $< -ldl
@@ -123,6 +131,11 @@ build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGO
 	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
 	@pkg-config --libs $(LINKED) >build/packages.libs
 	@pkg-config --cflags $(LINKED) $(LOADED) | sed 's/-I/-isystem/g' >$@ # whose headers are not ours to warn about
+
+$(BUILD)/harden.cflags: Makefile
+	@mkdir -p $(@D)
+	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN_LINK)))) >$(BUILD)/harden.libs
+	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN)))) >$@
 
 # The address at which `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080
@@ -316,7 +329,7 @@ screenshot: all build/traffic ## take docs/page.png anew; needs chromium
 docs-check: all ## are they what `make docs` would write, and do the pages name every option?
 	@tests/lint/docs.sh
 
-compile_commands.json: Makefile build/packages.cflags $(ALL_C) ## for editors and clang-tidy
+compile_commands.json: Makefile build/packages.cflags $(BUILD)/harden.cflags $(ALL_C) ## for editors and clang-tidy
 	@python3 tests/lint/compile_commands.py $(COMPILE) -- $(ALL_C) >$@
 
 # ---- installation
