@@ -19,8 +19,10 @@ struct reading {
     size_t report;
     const struct names *names;
     const struct measure *measure;
-    struct slice metric; /* empty: the function drops the name */
-    size_t width;        /* columns of the measure */
+    const struct measure *presence; /* the report's count, which tells a sum of 0 from none; NULL: none */
+    struct slice metric;            /* empty: the function drops the name */
+    size_t width;                   /* columns of the measure and of `presence` */
+    bool is_always;                 /* a total that is there without events, too */
     struct windows windows;
     bool folds;
     struct fold fold;
@@ -84,9 +86,12 @@ static void add_bucket(void *context, uint32_t series, int64_t bucket_ms, const 
 {
     struct reading *rd = context;
     size_t piece, row;
-    if (!rd->is_too_much && windows_find(&rd->windows, bucket_ms, &piece) && take_row(rd, series, &row))
-        measure_merge(rd->measure, &rd->columns[(row * rd->windows.piece_count + piece) * rd->width],
-                      values + rd->measure->column);
+    if (rd->is_too_much || !windows_find(&rd->windows, bucket_ms, &piece) || !take_row(rd, series, &row))
+        return;
+    int64_t *columns = &rd->columns[(row * rd->windows.piece_count + piece) * rd->width];
+    measure_merge(rd->measure, columns, values + rd->measure->column);
+    if (rd->presence != NULL)
+        measure_merge(rd->presence, columns + rd->width - 1, values + rd->presence->column);
 }
 
 /* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
@@ -119,6 +124,12 @@ static bool check_watermarks(const struct reading *rd, struct err *e)
     return true;
 }
 
+/* `m` NULL: 0. */
+static uint32_t bit_of(const struct report *r, const struct measure *m)
+{
+    return m != NULL ? (uint32_t)1 << (m - r->measures) : 0;
+}
+
 static bool scan(struct reading *rd, const struct series_set *set, struct err *e)
 {
     struct budget *b = rd->fetch->budget;
@@ -134,7 +145,7 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
                             .to_ms = tile->to_ms,
                             .series = *set,
                             .rows_max = b->left[BUDGET_ROWS],
-                            .measures = (uint32_t)1 << (rd->measure - r->measures)};
+                            .measures = bit_of(r, rd->measure) | bit_of(r, rd->presence)};
         if (!store_scan(rd->fetch->store, &scan, add_bucket, rd, &stats, e))
             return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
         if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
@@ -152,19 +163,17 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
 
 /* ---- windows */
 
-/* The number of steps before the first that a plain measure reads; not for totals. */
-static size_t steps_back(int64_t length_ms)
+/* A measure that is no total looks back for its last value. */
+static bool looks_back(const struct reading *rd)
 {
-    return length_ms < FETCH_LOOKBACK_MS ? (size_t)(FETCH_LOOKBACK_MS / length_ms) - 1 : 0;
+    return rd->function == FUNCTION_NONE && !slide_is_total(rd->measure);
 }
 
-static int64_t max_ms(int64_t a, int64_t b)
+static enum function function_of_windows(const struct reading *rd)
 {
-    return a > b ? a : b;
+    return looks_back(rd) ? FUNCTION_LAST : rd->function;
 }
 
-/* Without a function, a total has one window for each step. Another measure has steps_back() windows more,
- * before the first. */
 static struct window_ask ask_of(const struct reading *rd)
 {
     const struct fetch *fe = rd->fetch;
@@ -174,35 +183,10 @@ static struct window_ask ask_of(const struct reading *rd)
                              .step_ms = fe->step_ms,
                              .count = fe->step_count,
                              .length_ms = rd->selector->range_ms,
-                             .by_cell = slide_needs_cells(rd->measure, rd->function)};
-    if (rd->function != FUNCTION_NONE)
-        return ask;
-    ask.length_ms = max_ms(fe->step_ms > 0 ? fe->step_ms : MINUTE_MS, report_cell_ms(r));
-    if (slide_is_total(rd->measure))
-        return ask;
-    int64_t last_ms = ask.at_ms + (int64_t)(ask.count - 1) * ask.step_ms;
-    if (fe->step_ms > 0 && fe->step_ms < ask.length_ms) /* every cell is a window */
-        ask.at_ms -= ask.at_ms % ask.length_ms;
-    ask.at_ms -= (int64_t)steps_back(ask.length_ms) * ask.length_ms;
-    ask.step_ms = ask.length_ms;
-    ask.count = (size_t)((last_ms - ask.at_ms) / ask.step_ms) + 1;
+                             .by_cell = slide_needs_cells(rd->measure, function_of_windows(rd))};
+    if (rd->function == FUNCTION_NONE)
+        ask.length_ms = looks_back(rd) ? FETCH_LOOKBACK_MS : report_cell_ms(r);
     return ask;
-}
-
-/* Turns values by window into values by step: the last one present, not too far back. */
-static void look_back(const struct reading *rd, const double *values, double *row)
-{
-    const struct fetch *fe = rd->fetch;
-    const struct window_ask *ask = &rd->windows.ask;
-    const size_t back = steps_back(ask->length_ms);
-    size_t seen = 0, found = SIZE_MAX; /* windows looked at; the last one with a value */
-    for (size_t i = 0; i < fe->step_count; i++) {
-        int64_t at_ms = fe->at_ms - rd->selector->offset_ms + (int64_t)i * fe->step_ms;
-        size_t window = (size_t)((at_ms - ask->at_ms) / ask->step_ms);
-        for (; seen <= window; seen++)
-            found = vector_is_absent(values[seen]) ? found : seen;
-        row[i] = found != SIZE_MAX && window - found <= back ? values[found] : vector_absent();
-    }
 }
 
 /* ---- series */
@@ -346,20 +330,16 @@ static bool append(struct reading *rd, struct vector *out, struct err *e)
 {
     struct vector more;
     const struct windows *w = &rd->windows;
-    bool alone = rd->function == FUNCTION_NONE && !slide_is_total(rd->measure);
+    const struct slide_ask ask = {.measure = rd->measure,
+                                  .presence = rd->presence,
+                                  .function = function_of_windows(rd),
+                                  .is_always = rd->is_always};
     uint64_t looked_at = (rd->row_count + 1) * (w->piece_count + w->ask.count);
     if (!budget_take(rd->fetch->budget, BUDGET_POINTS, looked_at, e) ||
         !fetch_room(rd->fetch, rd->row_count, &more, e))
         return false;
-    double *values = xmalloc(w->ask.count * sizeof *values);
-    for (size_t row = 0; row < rd->row_count; row++) {
-        slide(rd->measure, rd->function, w, &rd->columns[row * w->piece_count * rd->width], values);
-        if (alone)
-            look_back(rd, values, vector_row(&more, row));
-        else
-            memcpy(vector_row(&more, row), values, w->ask.count * sizeof *values);
-    }
-    free(values);
+    for (size_t row = 0; row < rd->row_count; row++)
+        slide(&ask, w, &rd->columns[row * w->piece_count * rd->width], vector_row(&more, row));
     bool good = label_rows(rd, &more, e);
     vector_append(out, &more);
     return good;
@@ -373,9 +353,20 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
         return false;
     if (!windows_init(&rd->windows, &ask, e))
         return false;
-    if (match->set.kind == SERIES_ONE && slide_is_total(rd->measure))
+    rd->is_always = match->set.kind == SERIES_ONE && slide_is_total(rd->measure);
+    if (rd->is_always)
         (void)take_row(rd, match->set.one, &row);
     return scan(rd, &match->set, e) && append(rd, out, e);
+}
+
+/* A count needs none, and no other measure but a sum has values without events. */
+static const struct measure *presence_of(const struct report *r, const struct measure *measure)
+{
+    for (size_t i = 0; measure->kind == MEASURE_SUM && i < r->measure_count; i++) {
+        if (r->measures[i].kind == MEASURE_COUNT)
+            return &r->measures[i];
+    }
+    return NULL;
 }
 
 /* `rd`: the part of the question that is the same for every metric. */
@@ -399,7 +390,8 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
                        parse_function_name(f), metric, rd.measure->expression);
     if (f == FUNCTION_NONE || f == FUNCTION_LAST)
         rd.metric = arena_copy(rd.fetch->arena, slice_text(metric));
-    rd.width = measure_column_count(rd.measure);
+    rd.presence = presence_of(r, rd.measure);
+    rd.width = measure_column_count(rd.measure) + (rd.presence != NULL);
     rd.columns_max = rd.fetch->budget->values_left;
     if (!find_series(&rd, select, &match, e))
         return false;

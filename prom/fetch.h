@@ -3,12 +3,13 @@
  *
  *   selector → metrics, series (select.h) → windows (windows.h) → one scan per tile → rows of pieces → values
  *
- * Values: a count or sum is the total of the window, 0 if it has no events. Other measures are absent if the
- *         window has no events. docs/PROMETHEUS.md has the table by function.
- * Plain : a count or sum at t covers the step that ends at t, or one minute in a question of one instant.
- *         Other measures look back up to FETCH_LOOKBACK_MS for the last step with a value.
- * Series: all with events in any window. A count or sum whose selector gives all labels by `=` is there
- *         without events, too. struct fetch_around reduces the series further.
+ * Values: a count or sum is the total of the window; it is absent if the window has no events, unless the
+ *         selector gives all labels by `=`: then it is 0. Other measures are absent without events, too.
+ *         docs/PROMETHEUS.md has the table by function. So a value depends on its own window only, and an
+ *         instant equals the same step of any range.
+ * Plain : a count or sum at t is the last whole minute (or second). Other measures look back for a value up
+ *         to FETCH_LOOKBACK_MS.
+ * Series: all with a value at any step; struct fetch_around reduces them further.
  * Limits: the budget.
  * Errors: EX_USAGE: the function does not fit the measure; EX_UNAVAILABLE: the budget is spent, or time
  *         buckets have expired; errors of select.h and of the store.

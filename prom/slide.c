@@ -7,6 +7,7 @@
 /* The values of one piece, or of several that adjoin. */
 struct piece {
     int64_t columns[MEASURE_COLUMNS_MAX];
+    int64_t events; /* of a sum's report; 0: none, or it does not count them */
     /* Exact figures of the cells that have a value: */
     int64_t count;
     int128 sum, least, most, last;
@@ -31,11 +32,14 @@ bool slide_needs_cells(const struct measure *m, enum function f)
     }
 }
 
-static struct piece piece_of(const struct measure *m, const int64_t *columns)
+static struct piece piece_of(const struct slide_ask *ask, const int64_t *columns)
 {
+    const struct measure *m = ask->measure;
     struct piece p = {.count = 0};
     int128 value;
     memcpy(p.columns, columns, measure_column_count(m) * sizeof *columns);
+    if (ask->presence != NULL)
+        p.events = columns[measure_column_count(m)];
     if (measure_value(m, columns, &value)) {
         p.count = 1;
         p.sum = p.least = p.most = p.last = value;
@@ -47,6 +51,7 @@ static struct piece piece_of(const struct measure *m, const int64_t *columns)
 static void merge(const struct measure *m, struct piece *to, const struct piece *from)
 {
     measure_merge(m, to->columns, from->columns);
+    to->events += from->events;
     if (from->count == 0)
         return;
     to->least = to->count == 0 || from->least < to->least ? from->least : to->least;
@@ -100,12 +105,23 @@ static double of_whole(const struct measure *m, enum function f, const struct wi
     return number(value);
 }
 
-void slide(const struct measure *m, enum function f, const struct windows *w, const int64_t *columns,
-           double *values)
+/* Does the window have a value? A total has one if it has events. */
+static bool is_there(const struct slide_ask *ask, const struct piece *p)
+{
+    int128 value;
+    if (ask->is_always || !slide_is_total(ask->measure))
+        return true;
+    if (ask->presence != NULL)
+        return p->events != 0;
+    return measure_value(ask->measure, p->columns, &value) && value != 0;
+}
+
+void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *columns, double *values)
 {
     const struct piece nothing = {.count = 0};
-    const size_t width = measure_column_count(m);
-    bool by_cell = slide_needs_cells(m, f);
+    const struct measure *m = ask->measure;
+    const size_t width = measure_column_count(m) + (ask->presence != NULL);
+    bool by_cell = slide_needs_cells(m, ask->function);
     struct piece *suffixes = xmalloc((w->piece_count + 1) * sizeof *suffixes), added = nothing;
     size_t turn = 0, done = 0; /* suffixes end at `turn`; `added` is from there to `done` */
     suffixes[0] = nothing;
@@ -115,17 +131,20 @@ void slide(const struct measure *m, enum function f, const struct windows *w, co
             turn = done = window.end;
             added = suffixes[turn] = nothing;
             for (size_t piece = window.end; piece-- > window.first;) {
-                suffixes[piece] = piece_of(m, &columns[piece * width]);
+                suffixes[piece] = piece_of(ask, &columns[piece * width]);
                 merge(m, &suffixes[piece], &suffixes[piece + 1]);
             }
         }
         for (; done < window.end; done++) {
-            struct piece next = piece_of(m, &columns[done * width]);
+            struct piece next = piece_of(ask, &columns[done * width]);
             merge(m, &added, &next);
         }
         struct piece all = suffixes[window.first];
         merge(m, &all, &added);
-        values[i] = by_cell ? of_cells(f, &all) : of_whole(m, f, w, i, &all);
+        if (!is_there(ask, &all))
+            values[i] = vector_absent();
+        else
+            values[i] = by_cell ? of_cells(ask->function, &all) : of_whole(m, ask->function, w, i, &all);
     }
     free(suffixes);
 }

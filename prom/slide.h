@@ -14,10 +14,15 @@
 
 /* Does the function need each cell of a window? False: the merged columns of the window suffice. */
 bool slide_needs_cells(const struct measure *m, enum function f);
-/* `columns`: the measure's columns of each piece. Sets the value of each window; absent if it has none. */
-void slide(const struct measure *m, enum function f, const struct windows *w, const int64_t *columns,
-           double *values);
-/* A count or a sum: it is 0 without events. */
+struct slide_ask {
+    const struct measure *measure, *presence; /* `presence`: a count of the same report, or NULL */
+    enum function function;
+    bool is_always; /* a total that is 0, not absent, without events */
+};
+/* `columns`: the columns of each piece, those of the measure first. Sets the value of each window; absent if
+ * it has none. A total has one if there are events, or, without `presence`, if it is not 0. */
+void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *columns, double *values);
+/* A count or a sum: its columns only add up. */
 static inline bool slide_is_total(const struct measure *m)
 {
     return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM;

@@ -80,9 +80,9 @@ class Prometheus(DaemonCase):
                     for i, path in reversed(list(enumerate(PAGES)))]
         found = self.data("query", {"query": "topk(9, increase(pages:hits[1h]))", "time": at})
         self.assertEqual({"resultType": "vector", "result": expected}, found)
-        # Points of a chart add up, whatever its step.
-        for step in ("1m", "300", "600"):
-            form = {"query": "sum(pages:hits)", "start": self.now - 1800, "end": at, "step": step}
+        # Bars add up, whatever their step.
+        for step in ("1m", "300s", "600s"):
+            form = {"query": f"sum(increase(pages:hits[{step}]))", "start": self.now - 1800, "end": at, "step": step}
             series, = self.data("query_range", form)["result"]
             self.assertEqual(300, sum(int(value) for when, value in series["values"] if when > self.now - 1800))
         series, = self.data("query_range", query="rate(pages:hits{path='/'}[5m])", start=time.strftime(

@@ -190,9 +190,14 @@ static void test_operators(void **state)
 
 static void test_steps_of_a_range_tile_it(void **state)
 {
+    check_range(*state, "increase(pages:hits{path=\"/a\"}[30m])", "2015-05-17T11:30", "2015-05-17T12:30",
+                30 * MINUTE_MS,
+                "[{\"metric\":{\"path\":\"/a\"},\"values\":[[1431862200,\"0\"],"
+                "[1431864000,\"4\"],[1431865800,\"0\"]]}]");
+    /* A selector alone is the last minute, whatever the step. */
     check_range(*state, "pages:hits{path=\"/a\"}", "2015-05-17T11:30", "2015-05-17T12:30", 30 * MINUTE_MS,
                 "[{\"metric\":{\"__name__\":\"pages:hits\",\"path\":\"/a\"},\"values\":[[1431862200,\"0\"],"
-                "[1431864000,\"4\"],[1431865800,\"0\"]]}]");
+                "[1431864000,\"2\"],[1431865800,\"0\"]]}]");
     check_range(*state, "sum(increase(pages:hits[1h])) / 2", "2015-05-17T11:58:30", "2015-05-17T12:00:30",
                 MINUTE_MS,
                 "[{\"metric\":{},\"values\":[[1431863910,\"1\"],[1431863970,\"1\"],[1431864030,\"2.5\"]]}]");
@@ -201,6 +206,27 @@ static void test_steps_of_a_range_tile_it(void **state)
                 "[[1431864000,\"2\"]]}]");
     check_range(*state, "1", "2015-05-17T12:00", "2015-05-17T12:00:00.500", 500,
                 "[{\"metric\":{},\"values\":[[1431864000,\"1\"],[1431864000.500,\"1\"]]}]");
+}
+
+/* A page without hits in a window is not there, whatever else the range has. */
+static void test_a_series_is_there_by_the_window_of_its_step(void **state)
+{
+    check(*state, "avg(increase(pages:hits[5m]))", ONE("2"));
+    check_range(*state, "avg(increase(pages:hits[5m]))", "2015-05-17T11:30", "2015-05-17T12:30",
+                30 * MINUTE_MS, "[{\"metric\":{},\"values\":[[1431864000,\"2\"]]}]");
+    check_range(*state, "count(increase(pages:bytes[30m]))", "2015-05-17T11:35", "2015-05-17T12:35",
+                30 * MINUTE_MS, "[{\"metric\":{},\"values\":[[1431862500,\"1\"],[1431864300,\"2\"]]}]");
+}
+
+/* Events that carry no bytes are events: their sum is 0, not absent. */
+static void test_a_sum_of_zero_is_there(void **state)
+{
+    world_hit(*state, FIXTURE_PAGES, "/zero", "2015-05-17T11:59", 0);
+    world_apply(*state, 1);
+    check(*state, "pages:bytes{path=~\"/z.*\"}",
+          "[{\"metric\":{\"__name__\":\"pages:bytes\",\"path\":\"/zero\"},\"value\":[1431864000,\"0\"]}]");
+    check(*state, "sum by (path) (pages:bytes{path=~\"/z.*\"})",
+          "[{\"metric\":{\"path\":\"/zero\"},\"value\":[1431864000,\"0\"]}]");
 }
 
 static void test_questions_that_cannot_be_answered(void **state)
@@ -212,7 +238,7 @@ static void test_questions_that_cannot_be_answered(void **state)
     check_refused(*state, "sum(-(pages:hits / on () pages:hits))", 0, EX_USAGE,
                   "two series of the right side");
     check_refused(*state, "pages:hits / on () sum(pages:hits)", 0, EX_USAGE, "two series of the left side");
-    check_refused(*state, "clients:bytes offset -1m", 30 * MINUTE_MS, EX_UNAVAILABLE, "query.series_max");
+    check_refused(*state, "increase(clients:bytes[1h])", 30 * MINUTE_MS, EX_UNAVAILABLE, "query.series_max");
     check_refused(*state, "1", MINUTE_MS, EX_UNAVAILABLE, "121 steps, more than 100");
     check_refused(*state, "min_over_time(pages:hits[1y])", 0, EX_UNAVAILABLE, "200000 minutes one by one");
     check_refused(*state, "pages:hits{path=~\"/(a+)+[xy]\"}", 0, EX_USAGE, "takes more than");
@@ -336,6 +362,8 @@ int main(void)
         TEST(test_aggregations),
         TEST(test_operators),
         TEST(test_steps_of_a_range_tile_it),
+        TEST(test_a_series_is_there_by_the_window_of_its_step),
+        TEST(test_a_sum_of_zero_is_there),
         TEST(test_questions_that_cannot_be_answered),
         TEST(test_regular_expressions_are_those_of_re2),
         cmocka_unit_test(test_numbers_are_the_shortest_that_read_back),

@@ -129,22 +129,25 @@ static double window_value(const struct game *g, size_t series, int64_t from_ms,
     return by_cells(g, series, from_ms, to_ms);
 }
 
-static double judge(const struct game *g, size_t series, size_t step, bool *has_something)
+/* Absent where a total has no events in the window, unless it is named by all its labels. */
+static double judge(const struct game *g, size_t series, size_t step, bool is_named)
 {
     const struct question *q = &g->q;
-    int64_t at_ms = q->at_ms - q->offset_ms + (int64_t)step * q->step_ms, back_ms = 0;
-    int64_t length_ms = q->function >= 0 ? q->range_ms : q->step_ms > 0 ? q->step_ms : 60000;
+    int64_t at_ms = q->at_ms - q->offset_ms + (int64_t)step * q->step_ms, length_ms = q->range_ms;
+    bool has_events = false, looks_back = q->function < 0 && !is_total(g);
+    if (q->function < 0)
+        length_ms = looks_back ? FETCH_LOOKBACK_MS : g->cell_ms;
     if (length_ms < g->cell_ms)
         length_ms = g->cell_ms;
-    for (;; back_ms += length_ms) {
-        int64_t from_ms = whole_cell(g, at_ms - back_ms - length_ms), to_ms = whole_cell(g, at_ms - back_ms);
-        for (size_t i = 0; i < EVENTS; i++)
-            *has_something |=
-                g->events[i].series == series && g->events[i].at_ms >= from_ms && g->events[i].at_ms < to_ms;
-        double value = window_value(g, series, from_ms, to_ms);
-        if (!isnan(value) || q->function >= 0 || back_ms + 2 * length_ms > FETCH_LOOKBACK_MS)
-            return value;
-    }
+    int64_t from_ms = whole_cell(g, at_ms - length_ms), to_ms = whole_cell(g, at_ms);
+    for (size_t i = 0; i < EVENTS; i++)
+        has_events |=
+            g->events[i].series == series && g->events[i].at_ms >= from_ms && g->events[i].at_ms < to_ms;
+    if (!has_events && !(is_named && is_total(g)))
+        return ABSENT;
+    while (looks_back && isnan(whole(g, series, to_ms - g->cell_ms, to_ms)))
+        to_ms -= g->cell_ms;
+    return window_value(g, series, looks_back ? to_ms - g->cell_ms : from_ms, to_ms);
 }
 
 static bool is_asked_for(const struct question *q, size_t series)
@@ -264,17 +267,12 @@ static bool same(const struct game *g, const double *found, const double *expect
     return true;
 }
 
-/* By series: what it is at each step; without it where it has nothing anywhere. */
 static void judge_all(const struct game *g, double values[SERIES][STEPS_MAX])
 {
+    bool is_named = g->q.host >= 0 && g->q.method >= 0 && !g->q.by_host && !g->q.not_method;
     for (size_t series = 0; series < SERIES; series++) {
-        bool has_something = g->q.host >= 0 && g->q.method >= 0 && !g->q.by_host && !g->q.not_method;
         for (size_t step = 0; step < g->q.step_count; step++)
-            values[series][step] = judge(g, series, step, &has_something);
-        for (size_t step = 0; step < g->q.step_count; step++) {
-            if (!has_something || !is_asked_for(&g->q, series))
-                values[series][step] = ABSENT;
-        }
+            values[series][step] = is_asked_for(&g->q, series) ? judge(g, series, step, is_named) : ABSENT;
     }
 }
 
