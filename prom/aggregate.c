@@ -1,45 +1,90 @@
 #include "prom/aggregate.h"
 
 #include "base/mem.h"
+#include "prom/over.h"
 #include "prom/rank.h"
+#include "prom/sum.h"
+#include "prom/write.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* NaN gives way to every number, as in Prometheus. */
-static double combine(enum aggregate a, double so_far, double value)
+/* ---- one value for each group */
+
+/* What is known of a group at a step. */
+struct group {
+    size_t count;
+    struct sum sum;
+    double extreme;
+    double *values; /* room for those of the group, if the aggregation needs them all */
+};
+
+static bool needs_values(enum aggregate a)
 {
+    return a == AGGREGATE_QUANTILE || a == AGGREGATE_STDDEV || a == AGGREGATE_STDVAR || a == AGGREGATE_AVG;
+}
+
+/* NaN gives way to every number, as in Prometheus. */
+static void add(enum aggregate a, struct group *g, double value)
+{
+    if (needs_values(a))
+        g->values[g->count] = value;
+    double sign = a == AGGREGATE_MIN ? -1 : 1;
+    if (g->count == 0 || isnan(g->extreme) || sign * value > sign * g->extreme)
+        g->extreme = value;
+    sum_add(&g->sum, value);
+    g->count++;
+}
+
+/* `parameter`: the quantile. */
+static double result_of(enum aggregate a, struct group *g, double parameter)
+{
+    const struct points p = {NULL, g->values, g->count};
     switch (a) {
-    case AGGREGATE_MIN:
-        return value < so_far || isnan(so_far) ? value : so_far;
-    case AGGREGATE_MAX:
-        return value > so_far || isnan(so_far) ? value : so_far;
+    case AGGREGATE_SUM:
+        return sum_value(&g->sum);
+    case AGGREGATE_AVG:
+        return over_points(FUNCTION_AVG, 0, 0, &p);
     case AGGREGATE_COUNT:
-        return so_far + 1;
+        return (double)g->count;
+    case AGGREGATE_GROUP:
+        return 1;
+    case AGGREGATE_QUANTILE:
+        return over_quantile(parameter, g->values, g->count);
+    case AGGREGATE_STDVAR:
+        return over_variance(g->values, g->count);
+    case AGGREGATE_STDDEV:
+        return sqrt(over_variance(g->values, g->count));
     default:
-        return so_far + value;
+        return g->extreme;
     }
 }
 
 static void aggregate_step(enum aggregate a, const struct vector *in, const struct groups *g, size_t step,
-                           struct vector *out)
+                           double parameter, struct vector *out)
 {
-    double *counts = xcalloc(g->count, sizeof *counts);
+    struct group *groups = xcalloc(g->count, sizeof *groups);
+    double *values = xmalloc(in->series_count * sizeof *values);
+    size_t *sizes = xcalloc(g->count, sizeof *sizes), used = 0;
+    for (size_t i = 0; i < in->series_count; i++)
+        sizes[g->of[i]]++;
+    for (size_t i = 0; i < g->count; used += sizes[i++])
+        groups[i].values = values + used;
     for (size_t i = 0; i < in->series_count; i++) {
-        double value = vector_row(in, i)[step], *to = &vector_row(out, g->of[i])[step];
-        if (vector_is_absent(value))
-            continue;
-        if (counts[g->of[i]]++ == 0)
-            *to = a == AGGREGATE_COUNT ? 1 : value;
-        else
-            *to = combine(a, *to, value);
+        double value = vector_row(in, i)[step];
+        if (!vector_is_absent(value))
+            add(a, &groups[g->of[i]], value);
     }
-    for (size_t i = 0; a == AGGREGATE_AVG && i < g->count; i++) {
-        if (counts[i] > 0)
-            vector_row(out, i)[step] /= counts[i];
+    for (size_t i = 0; i < g->count; i++) {
+        if (groups[i].count > 0)
+            vector_row(out, i)[step] = result_of(a, &groups[i], parameter);
     }
-    free(counts);
+    free(sizes);
+    free(values);
+    free(groups);
 }
+
+/* ---- topk, bottomk */
 
 struct ranked {
     const struct labels *labels;
@@ -82,25 +127,113 @@ static void rank_step(bool bottom, const struct vector *in, const struct groups 
     free(taken);
 }
 
-bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, const double *k,
+/* ---- count_values */
+
+struct counted {
+    size_t group, step;
+    double value;
+};
+
+static int compare_numbers(double a, double b)
+{
+    return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b);
+}
+
+/* By group, then value, then step. */
+static int compare_counted(const void *left, const void *right)
+{
+    const struct counted *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    int order = compare_numbers(a->value, b->value);
+    return order != 0 ? order : (a->step > b->step) - (a->step < b->step);
+}
+
+static bool is_same_row(const struct counted *a, const struct counted *b)
+{
+    return a->group == b->group && compare_numbers(a->value, b->value) == 0;
+}
+
+static struct labels labels_of_count(struct fetch *fe, const struct node *n, const struct labels *group,
+                                     double value)
+{
+    struct text text = {0};
+    write_number(value, &text);
+    struct slice copy = arena_copy(fe->arena, text_slice(&text));
+    text_fini(&text);
+    return labels_set(group, n->right->text, copy, fe->arena);
+}
+
+static bool write_counts(struct fetch *fe, const struct node *n, const struct groups *g,
+                         const struct counted *counted, size_t count, struct vector *out, struct err *e)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += i == 0 || !is_same_row(&counted[i - 1], &counted[i]);
+    if (!budget_take(fe->budget, BUDGET_SERIES, rows, e) || !fetch_room(fe, rows, out, e))
+        return false;
+    rows = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || !is_same_row(&counted[i - 1], &counted[i]))
+            out->series[rows++] = labels_of_count(fe, n, &g->labels[counted[i].group], counted[i].value);
+        double *to = &vector_row(out, rows - 1)[counted[i].step];
+        *to = vector_is_absent(*to) ? 1 : *to + 1;
+    }
+    bool good = vector_unite(out, e);
+    if (!good)
+        fetch_release(fe, out);
+    return good;
+}
+
+static bool count_values(struct fetch *fe, const struct node *n, const struct vector *in,
+                         const struct groups *g, struct vector *out, struct err *e)
+{
+    struct counted *counted = xmalloc(in->series_count * in->step_count * sizeof *counted);
+    size_t count = 0;
+    for (size_t i = 0; i < in->series_count; i++) {
+        for (size_t step = 0; step < in->step_count; step++) {
+            double value = vector_row(in, i)[step];
+            if (!vector_is_absent(value))
+                counted[count++] = (struct counted){g->of[i], step, value == 0 ? 0 : value};
+        }
+    }
+    qsort(counted, count, sizeof *counted, compare_counted);
+    bool good = write_counts(fe, n, g, counted, count, out, e);
+    free(counted);
+    return good;
+}
+
+/* ---- */
+
+static bool aggregate_groups(struct fetch *fe, const struct node *n, struct vector *in,
+                             const struct groups *g, const double *parameter, struct vector *out,
+                             struct err *e)
+{
+    bool ranks = aggregate_ranks(n->aggregate);
+    if (n->aggregate == AGGREGATE_COUNT_VALUES)
+        return count_values(fe, n, in, g, out, e);
+    if (!fetch_room(fe, ranks ? in->series_count : g->count, out, e))
+        return false;
+    memcpy(out->series, ranks ? in->series : g->labels, out->series_count * sizeof *out->series);
+    for (size_t step = 0; step < in->step_count; step++) {
+        if (ranks)
+            rank_step(n->aggregate == AGGREGATE_BOTTOMK, in, g, step, parameter[step], out);
+        else
+            aggregate_step(n->aggregate, in, g, step, parameter != NULL ? parameter[step] : 0, out);
+    }
+    return true;
+}
+
+bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, const double *parameter,
                    struct vector *out, struct err *e)
 {
     struct labels *keys = xmalloc(in->series_count * sizeof *keys);
     struct groups g;
-    bool ranks = aggregate_ranks(n->aggregate);
     for (size_t i = 0; i < in->series_count; i++)
         keys[i] = labels_group(&in->series[i], &n->grouping, fe->arena);
     groups_init(&g, keys, in->series_count);
     free(keys);
-    bool good = fetch_room(fe, ranks ? in->series_count : g.count, out, e);
-    if (good)
-        memcpy(out->series, ranks ? in->series : g.labels, out->series_count * sizeof *out->series);
-    for (size_t step = 0; good && step < in->step_count; step++) {
-        if (ranks)
-            rank_step(n->aggregate == AGGREGATE_BOTTOMK, in, &g, step, k[step], out);
-        else
-            aggregate_step(n->aggregate, in, &g, step, out);
-    }
+    bool good = aggregate_groups(fe, n, in, &g, parameter, out, e);
     groups_fini(&g);
     fetch_release(fe, in);
     return good;

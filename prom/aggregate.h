@@ -1,9 +1,9 @@
-/* aggregate.h - sum, avg, min, max, count, topk and bottomk over the series of a vector, step by step.
+/* aggregate.h - the aggregations: sum, topk, quantile and the others, over the series of a vector, step by step.
  * Called by eval.c; fails if the budget is spent. */
 #pragma once
 
 #include "prom/fetch.h"
 
-/* `k`: the k of topk and bottomk at each step. Consumes `in`, on failure too. */
-bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, const double *k,
+/* `parameter`: the number of topk, bottomk and quantile at each step; else NULL. Consumes `in`, on failure too. */
+bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, const double *parameter,
                    struct vector *out, struct err *e) MUST_CHECK;

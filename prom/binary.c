@@ -38,6 +38,8 @@ static double calculate(enum op op, double a, double b)
         return a / b;
     case OP_MODULO:
         return fmod(a, b);
+    case OP_ATAN2:
+        return atan2(a, b);
     default:
         return pow(a, b);
     }
@@ -75,7 +77,10 @@ static bool with_scalar(struct fetch *fe, const struct node *n, const struct vec
             vector_row(out, i)[step] = apply(n, a[step], b[step], right_varies ? b[step] : a[step]);
         out->series[i] = keeps_name(n) ? many->series[i] : labels_without_metric(&many->series[i], fe->arena);
     }
-    return true;
+    bool good = vector_unite(out, e);
+    if (!good)
+        fetch_release(fe, out);
+    return good;
 }
 
 /* Groups the series of both sides by the labels to match: the left ones first, the right ones behind them. */
@@ -95,51 +100,152 @@ static void group_sides(struct fetch *fe, const struct node *n, const struct vec
     free(keys);
 }
 
-/* Sets `picked` for each group: its one series of `v` that has a value at the step. `of`: the group of each
- * series. `needed`: groups that have NO_SERIES in it are skipped; NULL: none is skipped. */
-static bool pick(const struct vector *v, const size_t *of, size_t step, const size_t *needed, size_t *picked,
-                 size_t group_count, struct err *e)
+/* ---- one series for one, or for many */
+
+/* A match under way. The side `many` has one series for one of `one`, or many if group_left or group_right says
+ * so. */
+struct match {
+    const struct node *node;
+    const struct vector *left, *right, *many, *one;
+    const size_t *many_of, *one_of; /* groups of their series */
+    size_t group_count;
+    size_t *pairs; /* by row of the result: series of `many`, series of `one` or NO_SERIES for any */
+    size_t pair_count, pair_capacity;
+    size_t *picked; /* by group: the series of `one` at the step */
+};
+
+static bool is_there(const struct vector *v, size_t series, size_t step)
 {
-    for (size_t i = 0; i < group_count; i++)
-        picked[i] = NO_SERIES;
-    for (size_t i = 0; i < v->series_count; i++) {
-        if (vector_is_absent(vector_row(v, i)[step]) || (needed != NULL && needed[of[i]] == NO_SERIES))
-            continue;
-        if (picked[of[i]] != NO_SERIES)
-            return err_set(e, EX_USAGE,
-                           "two series of the %s side have the same labels to be matched by, and vectors are "
-                           "matched one to one: add them up by these labels first",
-                           needed != NULL ? "left" : "right");
-        picked[of[i]] = i;
+    return !vector_is_absent(vector_row(v, series)[step]);
+}
+
+static bool has_any(const struct vector *v, size_t step)
+{
+    bool found = false;
+    for (size_t i = 0; i < v->series_count && !found; i++)
+        found = is_there(v, i, step);
+    return found;
+}
+
+/* The labels of a result: those of the many side, as the modifiers change them. */
+static struct labels labels_of_pair(struct fetch *fe, const struct match *m, const struct labels *many,
+                                    const struct labels *one)
+{
+    const struct grouping *g = &m->node->grouping, *include = &m->node->include;
+    struct labels result = keeps_name(m->node) ? *many : labels_without_metric(many, fe->arena);
+    if (m->node->match == MATCH_ONE_TO_ONE && g->is_given && !g->excludes)
+        result = labels_group(&result, g, fe->arena);
+    for (size_t i = 0; m->node->match == MATCH_ONE_TO_ONE && g->excludes && i < g->count; i++)
+        result = labels_set(&result, g->labels[i], slice_of("", 0), fe->arena);
+    for (size_t i = 0; i < include->count; i++)
+        result = labels_set(&result, include->labels[i], labels_find(one, include->labels[i]), fe->arena);
+    return result;
+}
+
+static void add_pair(struct match *m, size_t many, size_t one)
+{
+    m->pairs = xgrow(m->pairs, &m->pair_capacity, 2 * (m->pair_count + 1), sizeof *m->pairs);
+    m->pairs[2 * m->pair_count] = many;
+    m->pairs[2 * m->pair_count++ + 1] = one;
+}
+
+/* Finds the rows of the result. Labels taken from the one side make a row for each series of it. */
+static bool find_pairs(struct fetch *fe, struct match *m, struct err *e)
+{
+    for (size_t i = 0; i < m->many->series_count; i++) {
+        if (m->node->include.count == 0)
+            add_pair(m, i, NO_SERIES);
+        for (size_t j = 0; m->node->include.count > 0 && j < m->one->series_count; j++) {
+            if (m->one_of[j] == m->many_of[i])
+                add_pair(m, i, j);
+        }
+        if (!budget_take(fe->budget, BUDGET_POINTS, m->node->include.count > 0 ? m->one->series_count : 1, e))
+            return false;
     }
     return true;
 }
 
-static bool match_one_to_one(struct fetch *fe, const struct node *n, const struct vector *left,
-                             const struct vector *right, const struct groups *g, struct vector *out,
-                             struct err *e)
+/* Sets `picked` for the step. */
+static bool pick(struct match *m, size_t step, struct err *e)
 {
-    if (!fetch_room(fe, g->count, out, e))
-        return false;
-    size_t *lefts = xmalloc(g->count * sizeof *lefts), *rights = xmalloc(g->count * sizeof *rights);
-    bool good = true;
-    memcpy(out->series, g->labels, g->count * sizeof *out->series);
-    for (size_t i = left->series_count; keeps_name(n) && !n->grouping.is_given && i-- > 0;)
-        out->series[g->of[i]] = left->series[i];
-    for (size_t step = 0; good && step < out->step_count; step++) {
-        good = pick(right, g->of + left->series_count, step, NULL, rights, g->count, e) &&
-               pick(left, g->of, step, rights, lefts, g->count, e);
-        for (size_t i = 0; good && i < g->count; i++) {
-            if (lefts[i] == NO_SERIES || rights[i] == NO_SERIES)
-                continue;
-            double a = vector_row(left, lefts[i])[step], b = vector_row(right, rights[i])[step];
-            vector_row(out, i)[step] = apply(n, a, b, a);
-        }
+    for (size_t i = 0; i < m->group_count; i++)
+        m->picked[i] = NO_SERIES;
+    for (size_t i = 0; i < m->one->series_count; i++) {
+        if (!is_there(m->one, i, step))
+            continue;
+        if (m->picked[m->one_of[i]] != NO_SERIES)
+            return err_set(e, EX_USAGE,
+                           "two series of the %s side have the same labels to be matched by: add them up by "
+                           "these labels first",
+                           m->one == m->right ? "right" : "left");
+        m->picked[m->one_of[i]] = i;
     }
-    free(lefts);
-    free(rights);
-    if (!good)
+    return true;
+}
+
+/* In a match of one to one, no two series of the other side may be there either. */
+static bool check_once(struct match *m, size_t step, struct err *e)
+{
+    bool *seen = xcalloc(m->group_count, sizeof *seen), good = true;
+    for (size_t i = 0; good && i < m->many->series_count; i++) {
+        size_t group = m->many_of[i];
+        if (!is_there(m->many, i, step) || m->picked[group] == NO_SERIES)
+            continue;
+        good =
+            !seen[group] || err_set(e, EX_USAGE,
+                                    "two series of the left side have the same labels to be matched by: add "
+                                    "them up by these labels first, or use group_left");
+        seen[group] = true;
+    }
+    free(seen);
+    return good;
+}
+
+static bool match_step(struct match *m, size_t step, struct vector *out, struct err *e)
+{
+    if (!has_any(m->left, step) || !has_any(m->right, step))
+        return true;
+    if (!pick(m, step, e) || (m->node->match == MATCH_ONE_TO_ONE && !check_once(m, step, e)))
+        return false;
+    for (size_t row = 0; row < m->pair_count; row++) {
+        size_t many = m->pairs[2 * row], one = m->picked[m->many_of[many]], wanted = m->pairs[2 * row + 1];
+        if (one == NO_SERIES || (wanted != NO_SERIES && wanted != one))
+            continue;
+        double of_many = vector_row(m->many, many)[step], of_one = vector_row(m->one, one)[step];
+        double a = m->many == m->left ? of_many : of_one, b = m->many == m->left ? of_one : of_many;
+        vector_row(out, row)[step] = apply(m->node, a, b, a);
+    }
+    return true;
+}
+
+static bool match_series(struct fetch *fe, const struct node *n, const struct vector *left,
+                         const struct vector *right, const struct groups *g, struct vector *out,
+                         struct err *e)
+{
+    const size_t *right_of = g->of + left->series_count;
+    bool swaps = n->match == MATCH_MANY_RIGHT;
+    struct match m = {.node = n,
+                      .left = left,
+                      .right = right,
+                      .many = swaps ? right : left,
+                      .one = swaps ? left : right,
+                      .many_of = swaps ? right_of : g->of,
+                      .one_of = swaps ? g->of : right_of,
+                      .group_count = g->count,
+                      .picked = xmalloc(g->count * sizeof *m.picked)};
+    bool good = find_pairs(fe, &m, e) && fetch_room(fe, m.pair_count, out, e), has_room = good;
+    for (size_t row = 0; good && row < m.pair_count; row++) {
+        size_t one = m.pairs[2 * row + 1];
+        out->series[row] = labels_of_pair(fe, &m, &m.many->series[m.pairs[2 * row]],
+                                          one == NO_SERIES ? NULL : &m.one->series[one]);
+    }
+    for (size_t step = 0; good && step < left->step_count; step++)
+        good = match_step(&m, step, out, e);
+    good = good && vector_unite(out, e);
+    if (has_room && !good)
         fetch_release(fe, out);
+    free(m.pairs);
+    free(m.picked);
     return good;
 }
 
@@ -150,26 +256,29 @@ static bool match_sets(struct fetch *fe, const struct node *n, const struct vect
     size_t count = left->series_count + (n->op == OP_OR ? right->series_count : 0);
     if (!fetch_room(fe, count, out, e))
         return false;
-    bool *is_there = xmalloc(g->count * sizeof *is_there); /* by group, on the other side */
+    bool *has_value = xmalloc(g->count * sizeof *has_value); /* by group, on the other side */
     for (size_t i = 0; i < count; i++)
         out->series[i] = i < left->series_count ? left->series[i] : right->series[i - left->series_count];
     for (size_t step = 0; step < out->step_count; step++) {
         const struct vector *other = n->op == OP_OR ? left : right;
         const size_t *of = n->op == OP_OR ? g->of : g->of + left->series_count;
-        memset(is_there, 0, g->count * sizeof *is_there);
+        memset(has_value, 0, g->count * sizeof *has_value);
         for (size_t i = 0; i < other->series_count; i++)
-            is_there[of[i]] |= !vector_is_absent(vector_row(other, i)[step]);
+            has_value[of[i]] |= !vector_is_absent(vector_row(other, i)[step]);
         for (size_t i = 0; i < left->series_count; i++) {
-            if (n->op == OP_OR || is_there[g->of[i]] == (n->op == OP_AND))
+            if (n->op == OP_OR || has_value[g->of[i]] == (n->op == OP_AND))
                 vector_row(out, i)[step] = vector_row(left, i)[step];
         }
         for (size_t i = left->series_count; i < count; i++) {
-            if (!is_there[g->of[i]])
+            if (!has_value[g->of[i]])
                 vector_row(out, i)[step] = vector_row(right, i - left->series_count)[step];
         }
     }
-    free(is_there);
-    return true;
+    free(has_value);
+    bool good = vector_unite(out, e);
+    if (!good)
+        fetch_release(fe, out);
+    return good;
 }
 
 bool binary_run(struct fetch *fe, const struct node *n, struct vector *left, struct vector *right,
@@ -182,7 +291,7 @@ bool binary_run(struct fetch *fe, const struct node *n, struct vector *left, str
         struct groups g;
         group_sides(fe, n, left, right, &g);
         good = op_is_set(n->op) ? match_sets(fe, n, left, right, &g, out, e)
-                                : match_one_to_one(fe, n, left, right, &g, out, e);
+                                : match_series(fe, n, left, right, &g, out, e);
         groups_fini(&g);
     }
     fetch_release(fe, left);

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "prom/aggregate.h"
 #include "prom/binary.h"
+#include "prom/call.h"
+#include "prom/node.h"
 #include "prom/parse.h"
 #include "prom/rank.h"
 
@@ -10,9 +12,6 @@
 #include <stdlib.h>
 
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
-
-static bool eval(struct fetch *fe, const struct node *n, const struct fetch_around *around,
-                 struct vector *out, struct err *e);
 
 static const struct fetch_around nothing_around;
 
@@ -25,17 +24,9 @@ static bool eval_number(struct fetch *fe, const struct node *n, struct vector *o
     return true;
 }
 
-static bool eval_call(struct fetch *fe, const struct node *n, const struct fetch_around *around,
-                      struct vector *out, struct err *e)
-{
-    if (n->function == FUNCTION_VECTOR)
-        return eval(fe, n->left, &nothing_around, out, e);
-    return fetch_run(fe, &n->left->selector, n->function, around, out, e);
-}
-
 static bool eval_negation(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
-    if (!eval(fe, n->left, &nothing_around, out, e))
+    if (!node_eval(fe, n->left, &nothing_around, out, e))
         return false;
     for (size_t i = 0; i < out->series_count; i++) {
         double *row = vector_row(out, i);
@@ -43,16 +34,20 @@ static bool eval_negation(struct fetch *fe, const struct node *n, struct vector 
             row[step] = vector_is_absent(row[step]) ? row[step] : -row[step];
         out->series[i] = labels_without_metric(&out->series[i], fe->arena);
     }
-    return true;
+    bool good = vector_unite(out, e);
+    if (!good)
+        fetch_release(fe, out);
+    return good;
 }
 
 static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector in, k = {0};
-    if (n->right != NULL && !eval(fe, n->right, &nothing_around, &k, e))
+    bool has_number = n->right != NULL && n->aggregate != AGGREGATE_COUNT_VALUES;
+    if (has_number && !node_eval(fe, n->right, &nothing_around, &k, e))
         return false;
-    const struct fetch_around around = {n, k.values};
-    bool good = eval(fe, n->left, &around, &in, e) && aggregate_run(fe, n, &in, k.values, out, e);
+    const struct fetch_around around = {.aggregate = n, .k = k.values};
+    bool good = node_eval(fe, n->left, &around, &in, e) && aggregate_run(fe, n, &in, k.values, out, e);
     fetch_release(fe, &k);
     return good;
 }
@@ -60,25 +55,28 @@ static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector
 static bool eval_binary(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector left, right;
-    if (!eval(fe, n->left, &nothing_around, &left, e))
+    if (!node_eval(fe, n->left, &nothing_around, &left, e))
         return false;
-    if (!eval(fe, n->right, &nothing_around, &right, e)) {
+    if (!node_eval(fe, n->right, &nothing_around, &right, e)) {
         fetch_release(fe, &left);
         return false;
     }
     return binary_run(fe, n, &left, &right, out, e);
 }
 
-static bool eval(struct fetch *fe, const struct node *n, const struct fetch_around *around,
-                 struct vector *out, struct err *e)
+bool node_eval(struct fetch *fe, const struct node *n, const struct fetch_around *around, struct vector *out,
+               struct err *e)
 {
+    *out = (struct vector){0};
+    if (!budget_take(fe->budget, BUDGET_POINTS, fe->step_count, e))
+        return false;
     switch (n->kind) {
     case NODE_NUMBER:
         return eval_number(fe, n, out, e);
     case NODE_SELECTOR:
         return fetch_run(fe, &n->selector, FUNCTION_NONE, around, out, e);
     case NODE_CALL:
-        return eval_call(fe, n, around, out, e);
+        return call_run(fe, n, around, out, e);
     case NODE_AGGREGATE:
         return eval_aggregate(fe, n, out, e);
     case NODE_BINARY:
@@ -100,7 +98,7 @@ static bool count_steps(const struct eval_question *q, size_t *count, struct err
 
 struct sorted {
     struct labels labels;
-    double rank; /* rank_of() its value if topk or bottomk orders the answer, else 0 */
+    double rank; /* rank_of() its value if that orders the answer, as with topk or sort; else 0 */
     size_t series;
 };
 
@@ -114,8 +112,11 @@ static int compare_sorted(const void *left, const void *right)
 
 static void sort_series(struct vector *v, const struct node *n)
 {
-    bool ranks = n->kind == NODE_AGGREGATE && v->step_count == 1 && aggregate_ranks(n->aggregate);
-    bool bottom = n->aggregate == AGGREGATE_BOTTOMK;
+    bool by_aggregate = n->kind == NODE_AGGREGATE && aggregate_ranks(n->aggregate);
+    bool by_call =
+        n->kind == NODE_CALL && (n->function == FUNCTION_SORT || n->function == FUNCTION_SORT_DESC);
+    bool ranks = v->step_count == 1 && (by_aggregate || by_call);
+    bool bottom = by_call ? n->function == FUNCTION_SORT : n->aggregate == AGGREGATE_BOTTOMK;
     struct sorted *sorted = xmalloc(v->series_count * sizeof *sorted);
     size_t row_bytes = v->step_count * sizeof *v->values;
     double *values = xmalloc(v->series_count * row_bytes);
@@ -133,38 +134,35 @@ static void sort_series(struct vector *v, const struct node *n)
     v->values = values;
 }
 
-/* Labels must be unique: two series that differed in the metric's name alone may have become equal. */
 static bool check_series(const struct vector *v, const struct query_limits *limits, struct err *e)
 {
-    if (v->series_count > limits->series_max)
-        return err_set(e, EX_UNAVAILABLE,
-                       "the answer has %zu series, more than %" PRIu64
-                       " (query.series_max): ask for topk(10, …), sum by (…), or fewer by their labels",
-                       v->series_count, limits->series_max);
-    struct groups g;
-    groups_init(&g, v->series, v->series_count);
-    bool unique = g.count == v->series_count;
-    groups_fini(&g);
-    return unique ||
-           err_set(e, EX_USAGE,
-                   "the answer has two series of the same labels: ask for one metric, or sum by (…)");
+    return v->series_count <= limits->series_max ||
+           err_set(e, EX_UNAVAILABLE,
+                   "the answer has %zu series, more than %" PRIu64
+                   " (query.series_max): ask for topk(10, …), sum by (…), or fewer by their labels",
+                   v->series_count, limits->series_max);
 }
 
 bool eval_run(struct store *st, const struct eval_question *q, struct eval_answer *a, struct err *e)
 {
     struct budget budget;
-    struct fetch fe = {
-        .store = st, .arena = &a->arena, .budget = &budget, .at_ms = q->from_ms, .step_ms = q->step_ms};
+    struct fetch fe = {.store = st,
+                       .arena = &a->arena,
+                       .budget = &budget,
+                       .at_ms = q->from_ms,
+                       .step_ms = q->step_ms,
+                       .start_ms = q->from_ms,
+                       .end_ms = q->step_ms > 0 ? q->to_ms : q->from_ms};
     budget_init(&budget, q->limits.rows_max, st->deadline);
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     struct node *n = parse_expression(q->text, &a->arena, e);
     bool good =
-        n != NULL && count_steps(q, &fe.step_count, e) && eval(&fe, n, &nothing_around, &a->vector, e);
+        n != NULL && count_steps(q, &fe.step_count, e) && node_eval(&fe, n, &nothing_around, &a->vector, e);
     if (good) {
         a->type = n->type;
         vector_drop_empty(&a->vector);
-        good = check_series(&a->vector, &q->limits, e);
+        good = vector_unite(&a->vector, e) && check_series(&a->vector, &q->limits, e);
     }
     if (good)
         sort_series(&a->vector, n);

@@ -2,7 +2,8 @@
 
 #include "base/mem.h"
 #include "prom/fold.h"
-#include "prom/parse.h"
+#include "prom/functions.h"
+#include "prom/over.h"
 #include "prom/rank.h"
 #include "prom/select.h"
 #include "prom/slide.h"
@@ -163,15 +164,29 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
 
 /* ---- windows */
 
+int64_t fetch_base(const struct fetch *fe, const struct selector *s)
+{
+    switch (s->base) {
+    case BASE_START:
+        return fe->start_ms;
+    case BASE_END:
+        return fe->end_ms;
+    case BASE_TIME:
+        return s->base_ms;
+    default:
+        return fe->at_ms;
+    }
+}
+
 /* A measure that is no total looks back for its last value. */
 static bool looks_back(const struct reading *rd)
 {
-    return rd->function == FUNCTION_NONE && !slide_is_total(rd->measure);
+    return !function_takes_range(rd->function) && !slide_is_total(rd->measure);
 }
 
 static enum function function_of_windows(const struct reading *rd)
 {
-    return looks_back(rd) ? FUNCTION_LAST : rd->function;
+    return rd->function == FUNCTION_NONE && looks_back(rd) ? FUNCTION_LAST : rd->function;
 }
 
 static struct window_ask ask_of(const struct reading *rd)
@@ -179,12 +194,12 @@ static struct window_ask ask_of(const struct reading *rd)
     const struct fetch *fe = rd->fetch;
     const struct report *r = &fe->store->reports[rd->report];
     struct window_ask ask = {.cell = report_cell(r),
-                             .at_ms = fe->at_ms - rd->selector->offset_ms,
-                             .step_ms = fe->step_ms,
+                             .at_ms = fetch_base(fe, rd->selector) - rd->selector->offset_ms,
+                             .step_ms = rd->selector->base == BASE_STEP ? fe->step_ms : 0,
                              .count = fe->step_count,
                              .length_ms = rd->selector->range_ms,
                              .by_cell = slide_needs_cells(rd->measure, function_of_windows(rd))};
-    if (rd->function == FUNCTION_NONE)
+    if (!function_takes_range(rd->function))
         ask.length_ms = looks_back(rd) ? FETCH_LOOKBACK_MS : report_cell_ms(r);
     return ask;
 }
@@ -326,6 +341,15 @@ static bool label_rows(struct reading *rd, struct vector *v, struct err *e)
     return good;
 }
 
+/* The number of points that a function looks at one by one, in all windows. */
+static uint64_t points_of(const struct reading *rd)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; over_is_needed(rd->function) && i < rd->windows.ask.count; i++)
+        count += rd->windows.list[i].end - rd->windows.list[i].first;
+    return count;
+}
+
 static bool append(struct reading *rd, struct vector *out, struct err *e)
 {
     struct vector more;
@@ -333,8 +357,11 @@ static bool append(struct reading *rd, struct vector *out, struct err *e)
     const struct slide_ask ask = {.measure = rd->measure,
                                   .presence = rd->presence,
                                   .function = function_of_windows(rd),
+                                  .parameter = rd->around.parameter,
+                                  .at_ms = rd->fetch->at_ms,
+                                  .step_ms = rd->fetch->step_ms,
                                   .is_always = rd->is_always};
-    uint64_t looked_at = (rd->row_count + 1) * (w->piece_count + w->ask.count);
+    uint64_t looked_at = (rd->row_count + 1) * (w->piece_count + w->ask.count + points_of(rd));
     if (!budget_take(rd->fetch->budget, BUDGET_POINTS, looked_at, e) ||
         !fetch_room(rd->fetch, rd->row_count, &more, e))
         return false;
@@ -369,6 +396,23 @@ static const struct measure *presence_of(const struct report *r, const struct me
     return NULL;
 }
 
+static bool check_function(const struct reading *rd, const char *metric, struct err *e)
+{
+    enum function f = rd->function;
+    bool is_total = slide_is_total(rd->measure);
+    if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total)
+        return err_set(e, EX_USAGE,
+                       "%s() counts, and %s does not: it is %s; ask it by itself, or for min_over_time, "
+                       "max_over_time, avg_over_time or last_over_time",
+                       functions_name(f), metric, rd->measure->expression);
+    bool is_of_gauge = f >= FUNCTION_CHANGES && f <= FUNCTION_PREDICT;
+    return !is_of_gauge || !is_total ||
+           err_set(e, EX_USAGE,
+                   "%s() is of gauges, and %s is a counter: ask for its rate or increase, or for %s of a "
+                   "subquery, as (rate(%s[5m]))[1h:]",
+                   functions_name(f), metric, functions_name(f), metric);
+}
+
 /* `rd`: the part of the question that is the same for every metric. */
 static bool read_metric(struct reading rd, struct select *select, size_t report, size_t measure,
                         struct vector *out, struct err *e)
@@ -383,11 +427,8 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     rd.report = report;
     rd.names = names;
     rd.measure = &r->measures[measure];
-    if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !slide_is_total(rd.measure))
-        return err_set(e, EX_USAGE,
-                       "%s() counts, and %s does not: it is %s; ask it by itself, or for min_over_time, "
-                       "max_over_time, avg_over_time or last_over_time",
-                       parse_function_name(f), metric, rd.measure->expression);
+    if (!check_function(&rd, metric, e))
+        return false;
     if (f == FUNCTION_NONE || f == FUNCTION_LAST)
         rd.metric = arena_copy(rd.fetch->arena, slice_text(metric));
     rd.presence = presence_of(r, rd.measure);

@@ -28,6 +28,7 @@ struct fetch {
     struct budget *budget;
     int64_t at_ms, step_ms; /* time of the first step; distance of steps, 0: one instant */
     size_t step_count;
+    int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
 };
 
 /* The aggregation directly around a selector or its function; zeros: there is none. fetch_run() omits what it
@@ -35,10 +36,13 @@ struct fetch {
  * may be among the k greatest. Other aggregations that keep no label get series without labels. */
 struct fetch_around {
     const struct node *aggregate;
-    const double *k; /* the k of topk and bottomk at each step */
+    const double *k;         /* the k of topk and bottomk at each step */
+    const double *parameter; /* the number of the function itself at each step; NULL: it has none */
 };
 
-/* `f`: FUNCTION_NONE, or a function of ranges. `out` takes from the budget's values until fetch_release(). */
+/* The time that the first step of a selector or subquery is about, before its offset. */
+int64_t fetch_base(const struct fetch *fe, const struct selector *s);
+/* `f`: FUNCTION_NONE, FUNCTION_TIMESTAMP, or a function of ranges. `out` takes from the budget's values until fetch_release(). */
 bool fetch_run(struct fetch *fe, const struct selector *selector, enum function f,
                const struct fetch_around *around, struct vector *out, struct err *e) MUST_CHECK;
 /* Makes a vector of `series_count` series within the budget; all values are absent. */

@@ -44,6 +44,14 @@ static bool starts_name(int c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 
+bool lex_is_label(struct slice text)
+{
+    bool good = text.len > 0 && !is_digit((unsigned char)text.ptr[0]);
+    for (size_t i = 0; good && i < text.len; i++)
+        good = text.ptr[i] != ':' && (starts_name(text.ptr[i]) || is_digit(text.ptr[i]));
+    return good;
+}
+
 static int peek(const struct lexer *l, size_t ahead)
 {
     return l->at + ahead < l->text.len ? (unsigned char)l->text.ptr[l->at + ahead] : -1;

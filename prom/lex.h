@@ -36,3 +36,5 @@ bool lex_next(struct lexer *l, struct token *t, struct err *e) MUST_CHECK;
 bool lex_fail(struct slice text, size_t at, struct err *e, const char *format, ...) PRINTF_LIKE(4, 5);
 /* Parses the whole of `text` as a duration: 5m, 1h30m, 90s, 100ms. */
 bool lex_duration(struct slice text, int64_t *ms);
+/* Is it the name of a label: letters, digits and _, not beginning with a digit? */
+bool lex_is_label(struct slice text);

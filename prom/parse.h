@@ -1,8 +1,7 @@
 /* parse.h - parses the text of a PromQL expression into a tree and checks its types. Called by eval.c and
  * list.c.
  *
- * Subset : docs/PROMETHEUS.md. Other features of PromQL (subqueries, group_left, other functions) are
- *          refused by name.
+ * Subset : docs/PROMETHEUS.md. Other features of PromQL are refused by name, with the reason.
  * Limits : PARSE_BYTES_MAX of text; PARSE_DEPTH_MAX of the tree.
  * Errors : EX_PROTOCOL, "LINE:COLUMN: parse error: …".
  */
@@ -19,5 +18,3 @@
 struct node *parse_expression(struct slice text, struct arena *arena, struct err *e) MUST_CHECK;
 /* Parses a selector alone, as in `match[]`. NULL on failure. */
 struct node *parse_selector(struct slice text, struct arena *arena, struct err *e) MUST_CHECK;
-
-const char *parse_function_name(enum function f);

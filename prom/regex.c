@@ -13,8 +13,9 @@
 /* clang-format off */
 #define FUNCTIONS(X) \
     X(pcre2_code_free_8) X(pcre2_compile_8) X(pcre2_get_error_message_8) X(pcre2_match_8) \
-    X(pcre2_match_context_create_8) X(pcre2_match_context_free_8) X(pcre2_match_data_create_8) \
-    X(pcre2_match_data_free_8) X(pcre2_set_heap_limit_8) X(pcre2_set_match_limit_8)
+    X(pcre2_match_context_create_8) X(pcre2_match_context_free_8) X(pcre2_match_data_create_from_pattern_8) \
+    X(pcre2_match_data_free_8) X(pcre2_set_heap_limit_8) X(pcre2_set_match_limit_8) \
+    X(pcre2_get_ovector_pointer_8) X(pcre2_get_ovector_count_8) X(pcre2_substring_number_from_name_8)
 /* clang-format on */
 
 LIBRARY(libpcre2, FUNCTIONS, "libpcre2-8.so.0", "libpcre2-8-0");
@@ -23,6 +24,7 @@ LIBRARY(libpcre2, FUNCTIONS, "libpcre2-8.so.0", "libpcre2-8-0");
     (PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
      PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
 #define MESSAGE_BYTES    160
+#define GROUP_BYTES      64
 /* The shortest item of a class, as `\pN`; a member that is a single byte costs nothing more. */
 #define CLASS_ITEM_BYTES 3
 /* PCRE2 does not report how many steps it took: a match gets a low limit first, and is retried with more. */
@@ -57,7 +59,7 @@ struct regex *regex_new(struct slice pattern, struct err *e)
         return NULL;
     }
     r->context = lib.pcre2_match_context_create_8(NULL);
-    r->data = lib.pcre2_match_data_create_8(1, NULL);
+    r->data = lib.pcre2_match_data_create_from_pattern_8(r->code, NULL);
     if (r->context == NULL || r->data == NULL) {
         err_set(e, EX_OSERR, "out of memory for the regular expression %s", r->quoted);
         regex_free(r);
@@ -103,4 +105,27 @@ bool regex_matches(const struct regex *r, struct slice text, struct budget *b, b
                    "the regular expression %s takes more than %" PRIu32
                    " steps or %d MiB for a text of %zu bytes: write a simpler one",
                    r->quoted, most, REGEX_KIB_MAX / 1024, text.len);
+}
+
+/* -1: there is no such group. */
+static int number_of_group(const struct regex *r, struct slice name)
+{
+    char copy[GROUP_BYTES], *end;
+    if (name.len >= sizeof copy)
+        return -1;
+    memcpy(copy, name.ptr, name.len);
+    copy[name.len] = '\0';
+    long number = strtol(copy, &end, 10);
+    if (*end != '\0')
+        number = lib.pcre2_substring_number_from_name_8(r->code, (PCRE2_SPTR8)copy);
+    return number >= 0 && number < (long)lib.pcre2_get_ovector_count_8(r->data) ? (int)number : -1;
+}
+
+struct slice regex_group(const struct regex *r, struct slice name, struct slice text)
+{
+    int number = number_of_group(r, name);
+    const PCRE2_SIZE *ends = lib.pcre2_get_ovector_pointer_8(r->data);
+    if (number < 0 || ends[2 * number] == PCRE2_UNSET)
+        return slice_of("", 0);
+    return slice_of(text.ptr + ends[2 * number], ends[2 * number + 1] - ends[2 * number]);
 }

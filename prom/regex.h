@@ -1,5 +1,5 @@
 /* regex.h - the regular expressions of =~ and !~, by PCRE2; as in Prometheus they are anchored at both ends.
- * Used by select.c.
+ * Used by select.c and relabel.c.
  *
  * Syntax  : RE2's, as PCRE2 understands it; what RE2 lacks is refused (regex_syntax.h), and so is `\C`. `\z`
  *           is the end.
@@ -27,3 +27,5 @@ struct regex *regex_new(struct slice pattern, struct err *e) MUST_CHECK;
 void regex_free(struct regex *r);
 bool regex_matches(const struct regex *r, struct slice text, struct budget *b, bool *matches,
                    struct err *e) MUST_CHECK;
+/* The text that a group matched, by number or name, of the last text that matched; empty: none. */
+struct slice regex_group(const struct regex *r, struct slice name, struct slice text);

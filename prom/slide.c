@@ -1,6 +1,7 @@
 #include "prom/slide.h"
 
 #include "base/mem.h"
+#include "prom/over.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@ struct piece {
 
 bool slide_needs_cells(const struct measure *m, enum function f)
 {
+    if (over_is_needed(f))
+        return true;
     switch (f) {
     case FUNCTION_MIN:
         return m->kind != MEASURE_MIN;
@@ -27,7 +30,7 @@ bool slide_needs_cells(const struct measure *m, enum function f)
     case FUNCTION_SUM:
     case FUNCTION_COUNT:
         return !slide_is_total(m);
-    default:
+    default: /* present_over_time of a whole is that of its cells */
         return false;
     }
 }
@@ -102,7 +105,7 @@ static double of_whole(const struct measure *m, enum function f, const struct wi
         return number(value) / (double)cells;
     if (f == FUNCTION_COUNT)
         return (double)cells;
-    return number(value);
+    return f == FUNCTION_PRESENT || f == FUNCTION_ABSENT_RANGE ? 1 : number(value);
 }
 
 /* Does the window have a value? A total has one if it has events. */
@@ -114,6 +117,36 @@ static bool is_there(const struct slide_ask *ask, const struct piece *p)
     if (ask->presence != NULL)
         return p->events != 0;
     return measure_value(ask->measure, p->columns, &value) && value != 0;
+}
+
+/* The points of a window: its cells that have a value. A total has one in each. */
+static double of_points(const struct slide_ask *ask, const struct windows *w, const int64_t *columns,
+                        size_t width, size_t window, int64_t *times, double *values)
+{
+    struct points p = {times, values, 0};
+    for (size_t piece = w->list[window].first; piece < w->list[window].end; piece++) {
+        int128 value;
+        if (!measure_value(ask->measure, &columns[piece * width], &value))
+            continue;
+        times[p.count] = w->edges[piece + 1];
+        values[p.count++] = number(value);
+    }
+    int64_t at_ms = ask->at_ms + (int64_t)window * ask->step_ms;
+    return over_points(ask->function, ask->parameter != NULL ? ask->parameter[window] : 0, at_ms, &p);
+}
+
+/* The values of windows that are there already; the others are absent. */
+static void slide_points(const struct slide_ask *ask, const struct windows *w, const int64_t *columns,
+                         size_t width, double *values)
+{
+    int64_t *times = xmalloc(w->piece_count * sizeof *times);
+    double *points = xmalloc(w->piece_count * sizeof *points);
+    for (size_t i = 0; i < w->ask.count; i++) {
+        if (!vector_is_absent(values[i]))
+            values[i] = of_points(ask, w, columns, width, i, times, points);
+    }
+    free(times);
+    free(points);
 }
 
 void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *columns, double *values)
@@ -147,4 +180,6 @@ void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *
             values[i] = by_cell ? of_cells(ask->function, &all) : of_whole(m, ask->function, w, i, &all);
     }
     free(suffixes);
+    if (over_is_needed(ask->function))
+        slide_points(ask, w, columns, width, values);
 }

@@ -5,6 +5,8 @@
  *
  *          window       [  |  |  |  ]
  *          kept suffix  [-----------|      added up  |-----]
+ *
+ *        Functions of points (over.h) look at each cell of each window.
  */
 #pragma once
 
@@ -17,7 +19,9 @@ bool slide_needs_cells(const struct measure *m, enum function f);
 struct slide_ask {
     const struct measure *measure, *presence; /* `presence`: a count of the same report, or NULL */
     enum function function;
-    bool is_always; /* a total that is 0, not absent, without events */
+    const double *parameter; /* of the function, by window; NULL: none */
+    int64_t at_ms, step_ms;  /* the times of the steps, whatever the offset */
+    bool is_always;          /* a total that is 0, not absent, without events */
 };
 /* `columns`: the columns of each piece, those of the measure first. Sets the value of each window; absent if
  * it has none. A total has one if there are events, or, without `presence`, if it is not 0. */

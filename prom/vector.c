@@ -132,6 +132,28 @@ struct labels labels_group(const struct labels *l, const struct grouping *g, str
     return (struct labels){list, kept};
 }
 
+struct slice labels_find(const struct labels *l, struct slice name)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (slice_equal(l->list[i].name, name))
+            return l->list[i].value;
+    }
+    return slice_of("", 0);
+}
+
+struct labels labels_set(const struct labels *l, struct slice name, struct slice value, struct arena *arena)
+{
+    struct label *list = arena_add(arena, (l->count + 1) * sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (!slice_equal(l->list[i].name, name))
+            list[count++] = l->list[i];
+    }
+    if (value.len > 0)
+        list[count++] = (struct label){name, value};
+    return labels_sorted(list, count);
+}
+
 struct labels labels_without_metric(const struct labels *l, struct arena *arena)
 {
     const struct grouping all = {.excludes = true};
@@ -174,4 +196,33 @@ void groups_fini(struct groups *g)
     free(g->labels);
     free(g->of);
     *g = (struct groups){0};
+}
+
+bool vector_unite(struct vector *v, struct err *e)
+{
+    struct groups g;
+    size_t steps = v->step_count;
+    groups_init(&g, v->series, v->series_count);
+    bool good = true, is_needed = g.count < v->series_count;
+    if (is_needed) {
+        double *values = xmalloc(g.count * steps * sizeof *values);
+        for (size_t i = 0; i < g.count * steps; i++)
+            values[i] = vector_absent();
+        for (size_t i = 0; i < v->series_count; i++) {
+            double *to = &values[g.of[i] * steps];
+            for (size_t step = 0; step < steps; step++) {
+                if (vector_is_absent(vector_row(v, i)[step]))
+                    continue;
+                good = good && vector_is_absent(to[step]);
+                to[step] = vector_row(v, i)[step];
+            }
+        }
+        free(v->values);
+        v->values = values;
+        memcpy(v->series, g.labels, g.count * sizeof *v->series);
+    }
+    v->series_count = g.count;
+    groups_fini(&g);
+    return good || err_set(e, EX_USAGE,
+                           "two series of the same labels at one time: ask for one metric, or sum by (…)");
 }

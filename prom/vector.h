@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "prom/ast.h"
 
 #include <stdbool.h>
@@ -48,10 +49,16 @@ bool vector_is_absent(double value);
 
 /* Removes the series that are absent at every step. */
 void vector_drop_empty(struct vector *v);
+/* Makes one series of those with equal labels. EX_USAGE: two of them have a value at one step. */
+bool vector_unite(struct vector *v, struct err *e) MUST_CHECK;
 /* Sorts `list` in place. */
 struct labels labels_sorted(struct label *list, size_t count);
 /* Compares names and values in turn. */
 int labels_compare(const struct labels *a, const struct labels *b);
+/* The value of a label; empty: there is none. */
+struct slice labels_find(const struct labels *l, struct slice name);
+/* The same labels but for one, which becomes `value`; an empty value removes it. Texts are borrowed. */
+struct labels labels_set(const struct labels *l, struct slice name, struct slice value, struct arena *arena);
 struct labels labels_without_metric(const struct labels *l, struct arena *arena);
 /* by and on keep the labels that they list. without and ignoring keep all others but the metric's name. A
  * grouping that is not given keeps none. */
