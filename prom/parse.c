@@ -1,5 +1,6 @@
 #include "base/suggest.h"
 #include "prom/parser.h"
+#include "prom/vector.h"
 
 #include <strings.h>
 
@@ -191,8 +192,15 @@ static bool take_include(struct parser *p, struct node *n)
     if (op_is_set(n->op) || !n->grouping.is_given)
         return FAIL(p, p->token.at, "%s follows on or ignoring, and not with and, or and unless",
                     is_left ? "group_left" : "group_right");
+    size_t at = p->token.at;
     n->match = is_left ? MATCH_MANY_LEFT : MATCH_MANY_RIGHT;
-    return parser_next(p) && (!parser_is_sign(p, "(") || parser_labels(p, &n->include));
+    if (!parser_next(p) || (parser_is_sign(p, "(") && !parser_labels(p, &n->include)))
+        return false;
+    for (size_t i = 0; i < n->include.count; i++) {
+        if (!n->grouping.excludes && grouping_keeps(&n->grouping, n->include.labels[i]))
+            return FAIL(p, at, "%.*s is in on() and in the group modifier", SLICE_ARGS(n->include.labels[i]));
+    }
+    return true;
 }
 
 static bool take_modifiers(struct parser *p, struct node *n)
