@@ -59,17 +59,21 @@ void select_fini(struct select *s)
     *s = (struct select){0};
 }
 
+bool select_name(const struct select *s, struct slice name, bool *matches, struct err *e)
+{
+    *matches = true;
+    for (size_t i = 0; *matches && i < s->selector->matcher_count; i++) {
+        if (is_of_metric(&s->selector->matchers[i]) && !test(s, i, name, matches, e))
+            return false;
+    }
+    return true;
+}
+
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e)
 {
     char name[NAMES_METRIC_BYTES];
-    names_metric(r, measure, name);
-    *matches = true;
-    for (size_t i = 0; *matches && i < s->selector->matcher_count; i++) {
-        if (is_of_metric(&s->selector->matchers[i]) && !test(s, i, slice_text(name), matches, e))
-            return false;
-    }
-    return true;
+    return select_name(s, slice_text(names_metric(r, measure, name)), matches, e);
 }
 
 static bool test_key(struct walk *w, struct slice key, bool *matches)

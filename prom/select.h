@@ -28,6 +28,8 @@ struct select {
 bool select_init(struct select *s, const struct selector *selector, struct budget *b,
                  struct err *e) MUST_CHECK;
 void select_fini(struct select *s);
+/* Does the selector match a metric of this name, whatever its other labels? */
+bool select_name(const struct select *s, struct slice name, bool *matches, struct err *e) MUST_CHECK;
 bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
                    struct err *e) MUST_CHECK;
 /* Finds series like match_series(), but a SERIES_SET may be empty. The result is found once for all metrics

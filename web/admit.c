@@ -81,21 +81,37 @@ static bool has_body(const struct admit_request *rq)
            (length != NULL && strcmp(length, "0") != 0);
 }
 
-/* Only a question of Prometheus' API may be posted, as a form. */
+static void refuse_type(const struct admit_request *rq, const char *type, struct reply *rp)
+{
+    struct text expected = {0};
+    if (form_type_is(header_of(rq, MHD_HTTP_HEADER_CONTENT_TYPE), type))
+        return;
+    text_printf(&expected, "a POST must have the header Content-Type: %s", type);
+    api_error(rp, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, text_slice(&expected));
+    text_fini(&expected);
+}
+
+/* Only a question of Prometheus' API may be posted, mostly as a form. */
 static void refuse_method(const struct admit_request *rq, struct reply *rp)
 {
-    if (strcmp(rq->method, MHD_HTTP_METHOD_GET) == 0 || strcmp(rq->method, MHD_HTTP_METHOD_HEAD) == 0) {
+    bool is_post = strcmp(rq->method, MHD_HTTP_METHOD_POST) == 0;
+    if (rq->takes != NULL && !is_post) {
+        rp->allow = "POST";
+        api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only POST is answered here"));
+    } else if (rq->takes != NULL) {
+        refuse_type(rq, rq->takes, rp);
+    } else if (strcmp(rq->method, MHD_HTTP_METHOD_GET) == 0 ||
+               strcmp(rq->method, MHD_HTTP_METHOD_HEAD) == 0) {
         if (has_body(rq))
             api_error(rp, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("a request has no body here"));
     } else if (!rq->is_prom) {
         rp->allow = "GET, HEAD";
         api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET and HEAD are answered here"));
-    } else if (strcmp(rq->method, MHD_HTTP_METHOD_POST) != 0) {
+    } else if (!is_post) {
         rp->allow = "GET, HEAD, POST";
         api_error(rp, MHD_HTTP_METHOD_NOT_ALLOWED, slice_text("only GET, HEAD and POST are answered here"));
-    } else if (has_body(rq) && !form_is(header_of(rq, MHD_HTTP_HEADER_CONTENT_TYPE))) {
-        api_error(rp, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                  slice_text("a POST must be a form: Content-Type: " FORM_TYPE));
+    } else if (has_body(rq)) {
+        refuse_type(rq, FORM_TYPE, rp);
     }
 }
 

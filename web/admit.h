@@ -7,7 +7,8 @@
  * Sites  : 403 for what a page of another site has the browser ask, unless it has the token as a Bearer: a
  *          browser adds neither that nor a password that it knows by itself. Assets and states are free.
  * Token  : 401 (guard.h).
- * Method : 405, 413, 415: GET and HEAD without a body; POST of a form to Prometheus' API.
+ * Method : 405, 413, 415: GET and HEAD without a body; POST of a form to Prometheus' API. To a path that
+ *          takes another type of body, POST alone.
  */
 #pragma once
 
@@ -27,6 +28,7 @@ struct admit_request {
     const char *uri_end; /* end of the URI as it came, in libmicrohttpd's buffer */
     bool has_nul;        /* in the path, as %00 */
     bool is_prom;        /* whether it is for Prometheus' API, which takes forms */
+    const char *takes;   /* Content-Type of the body that this path must have; NULL: none */
     bool is_free;        /* an asset, or a state: other sites may ask for it */
 };
 

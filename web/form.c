@@ -4,10 +4,10 @@
 
 #include <strings.h>
 
-bool form_is(const char *content_type)
+bool form_type_is(const char *content_type, const char *type)
 {
-    size_t len = strlen(FORM_TYPE);
-    return content_type != NULL && strncasecmp(content_type, FORM_TYPE, len) == 0 &&
+    size_t len = strlen(type);
+    return content_type != NULL && strncasecmp(content_type, type, len) == 0 &&
            (content_type[len] == '\0' || content_type[len] == ';' || content_type[len] == ' ');
 }
 

@@ -14,6 +14,7 @@ struct reply {
     struct deadline *deadline; /* until when it is of use; NULL: for ever */
     unsigned code;             /* HTTP status */
     const char *type;          /* Content-Type */
+    const char *coding;        /* Content-Encoding that `body` has already; NULL: none */
     struct text body;          /* owned */
     size_t sent_bytes;         /* bytes that are sent, set by respond.c */
     const struct asset *asset; /* asset to send instead of `body` (assets.h); NULL: none */

@@ -63,6 +63,8 @@ static void add_headers(struct MHD_Response *response, const struct reply *rp, c
     add_caching(response, rp, p);
     if (p->is_packed)
         add(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    if (rp->coding != NULL)
+        add(response, MHD_HTTP_HEADER_CONTENT_ENCODING, rp->coding);
     if (rp->retry)
         add(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (rp->allow != NULL)
@@ -137,8 +139,9 @@ static void prepare(struct MHD_Connection *con, struct reply *rp, struct payload
         p->bytes = slice_of(NULL, 0);
         return;
     }
-    p->is_packed =
-        encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && pack(rp, &p->bytes);
+    p->is_packed = rp->coding == NULL &&
+                   encode_accepts_gzip(header_of(con, MHD_HTTP_HEADER_ACCEPT_ENCODING)) &&
+                   pack(rp, &p->bytes);
 }
 
 /* Bytes for which room was reserved. */
@@ -179,6 +182,7 @@ static struct MHD_Response *respond_with_bytes(struct MHD_Connection *con, struc
         *p = (struct payload){0};
         rp->retry = true;
         rp->is_closed = false;
+        rp->coding = NULL;
         api_error(rp, MHD_HTTP_SERVICE_UNAVAILABLE,
                   slice_text("all memory for answers is taken by clients that read slowly"));
         p->bytes = text_slice(&rp->body);

@@ -10,6 +10,7 @@
 #include "web/guard.h"
 #include "web/listen.h"
 #include "web/prom_api.h"
+#include "web/remote.h"
 #include "web/respond.h"
 #include "web/streams.h"
 #include "web/tls.h"
@@ -47,7 +48,7 @@ struct request {
     const char *uri_end; /* in libmicrohttpd's buffer */
     const char *path;    /* valid as long as the request */
     api_fn *answer;      /* NULL: Prometheus' API answers */
-    struct text form;    /* the body of a POST, at most SERVER_REQUEST_BYTES and one chunk */
+    struct text body;    /* of a POST: a form, or a ReadRequest; at most SERVER_REQUEST_BYTES and one chunk */
     struct parameters parameters;
     struct reply reply;
     struct MHD_Response *response; /* of a question, once it is answered */
@@ -85,7 +86,8 @@ static bool get_parameters(struct request *rq)
     rq->query = query_of(&rq->uri);
     p->count = form_decode(&rq->query, p->list, SERVER_PARAMETERS_MAX);
     size_t in_uri = p->count < SERVER_PARAMETERS_MAX ? p->count : SERVER_PARAMETERS_MAX;
-    p->count += form_decode(&rq->form, p->list + in_uri, SERVER_PARAMETERS_MAX - in_uri);
+    if (!remote_is(rq->path))
+        p->count += form_decode(&rq->body, p->list + in_uri, SERVER_PARAMETERS_MAX - in_uri);
     if (p->count > SERVER_PARAMETERS_MAX)
         api_error(&rq->reply, MHD_HTTP_BAD_REQUEST, slice_text("too many parameters"));
     return p->count <= SERVER_PARAMETERS_MAX;
@@ -105,6 +107,10 @@ static bool is_prom(const char *path)
 
 static bool answer_prom(struct request *rq)
 {
+    if (remote_is(rq->path)) {
+        remote_answer(&rq->server->api, text_slice(&rq->body), &rq->reply);
+        return true;
+    }
     return prom_api_answer(&rq->server->api, rq->path, rq->parameters.list, rq->parameters.count, &rq->reply);
 }
 
@@ -222,7 +228,7 @@ static void on_end(void *context, struct MHD_Connection *con, void **state,
         MHD_destroy_response(rq->response);
     text_fini(&rq->uri);
     text_fini(&rq->query);
-    text_fini(&rq->form);
+    text_fini(&rq->body);
     free(rq);
 }
 
@@ -241,8 +247,8 @@ static enum MHD_Result answer(struct request *rq)
         return send_reply(rq, response);
     }
     client_works(rq->client);
-    if (rq->form.len > SERVER_REQUEST_BYTES)
-        api_error(&rq->reply, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the form is too long"));
+    if (rq->body.len > SERVER_REQUEST_BYTES)
+        api_error(&rq->reply, MHD_HTTP_CONTENT_TOO_LARGE, slice_text("the body is too long"));
     else if (!answer_at_once(rq))
         return ask_workers(rq);
     return send_reply(rq, respond_make(rq->con, &rq->reply, false));
@@ -264,6 +270,7 @@ static enum MHD_Result begin(struct request *rq, const char *path, const char *m
                                 .uri_end = rq->uri_end,
                                 .has_nul = nul != NULL && (mark == NULL || nul < mark),
                                 .is_prom = is_prom(path),
+                                .takes = remote_is(path) ? REMOTE_TYPE : NULL,
                                 .is_free = guard_is_open(path) || assets_find(path) != NULL};
     rq->is_begun = true;
     rq->path = path;
@@ -289,8 +296,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *con, con
         return begin(rq, path, method, version);
     if (*data_len == 0)
         return answer(rq);
-    if (rq->form.len <= SERVER_REQUEST_BYTES)
-        text_add(&rq->form, data, *data_len);
+    if (rq->body.len <= SERVER_REQUEST_BYTES)
+        text_add(&rq->body, data, *data_len);
     *data_len = 0;
     return MHD_YES;
 }

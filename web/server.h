@@ -1,10 +1,10 @@
 /* server.h - the daemon's HTTP server: it serves the page and the API with libmicrohttpd. Called by
  * daemon/service.
  *
- * Requests: GET and HEAD without a body; POST of a form to Prometheus' API. admit.h says what is refused by
+ * Requests: GET and HEAD without a body; POST to Prometheus' API. admit.h says what is refused by
  *           its headers, guard.h what needs the token. No cookies, no files, no CORS.
  * Limits  : clients.h: connections, their time, the memory of answers. SERVER_REQUEST_BYTES for request line
- *           and headers, and again for a form; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
+ *           and headers, and again for a body; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
  *           query_limits for each question, among them its deadline (base/deadline.h).
  * TLS     : with a certificate the server speaks TLS only (tls.h); it reads certificate and key once.
  * Streams : /api/v1/stream (streams.h) holds a connection, but no thread. A client that takes nothing for

@@ -49,11 +49,11 @@ static void test_form_too_many_are_counted(void **state)
 static void test_form_is_told_by_its_type(void **state)
 {
     (void)state;
-    assert_true(form_is("application/x-www-form-urlencoded"));
-    assert_true(form_is("Application/X-WWW-form-urlencoded; charset=utf-8"));
-    assert_false(form_is("application/x-www-form-urlencodedx"));
-    assert_false(form_is("application/json"));
-    assert_false(form_is(NULL));
+    assert_true(form_type_is("application/x-www-form-urlencoded", FORM_TYPE));
+    assert_true(form_type_is("Application/X-WWW-form-urlencoded; charset=utf-8", FORM_TYPE));
+    assert_false(form_type_is("application/x-www-form-urlencodedx", FORM_TYPE));
+    assert_false(form_type_is("application/json", FORM_TYPE));
+    assert_false(form_type_is(NULL, FORM_TYPE));
 }
 
 int main(void)

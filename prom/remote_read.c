@@ -1,0 +1,339 @@
+#include "prom/remote_read.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "prom/remote_message.h"
+#include "prom/select.h"
+#include "prom/slide.h"
+#include "query/plan.h"
+#include "store/reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ARENA_CHUNK_BYTES ((size_t)16 << 10)
+#define INCREASE_BYTES    (NAMES_METRIC_BYTES + sizeof ":increase1m")
+
+/* A request under way. */
+struct request {
+    struct store *store;
+    const struct remote_limits *limits;
+    struct budget budget;
+    struct arena arena;
+    struct text *out;
+};
+
+/* The samples of a metric: a running total at the end of each cell, or the value of each cell. */
+enum shape { SHAPE_COUNTER, SHAPE_CELLS };
+
+/* Reading the samples of one metric. */
+struct samples {
+    struct request *request;
+    const struct remote_query *query;
+    size_t report;
+    const struct measure *measure;
+    enum shape shape;
+    int64_t cell_ms, from_ms; /* length of a cell; start of the first one */
+    size_t cells;             /* each has one sample of a series */
+    size_t width;             /* columns of the measure */
+    bool is_past;             /* the scan reads the time before the cells: it adds no series */
+    bool is_too_much;
+    uint32_t *rows; /* by series: its row + 1; 0: none */
+    size_t slots, slot_capacity;
+    uint32_t *series; /* by row */
+    size_t row_count, series_capacity;
+    int64_t *columns; /* [(row × (1 + cells) + 1 + cell) × width]; place 0: all time before the cells */
+    size_t column_capacity;
+};
+
+static const struct report *report_of(const struct samples *s)
+{
+    return &s->request->store->reports[s->report];
+}
+
+/* ---- rows */
+
+static size_t columns_per_row(const struct samples *s)
+{
+    return (1 + s->cells) * s->width;
+}
+
+/* Finds or adds the row of a series. False: there is none, or no room for it. */
+static bool take_row(struct samples *s, uint32_t series, size_t *row)
+{
+    size_t known = s->slots;
+    if (series >= known) {
+        if (s->is_past)
+            return false;
+        s->slots = (size_t)series + 1;
+        s->rows = xgrow(s->rows, &s->slot_capacity, s->slots, sizeof *s->rows);
+        memset(s->rows + known, 0, (s->slots - known) * sizeof *s->rows);
+    }
+    if (s->rows[series] == 0) {
+        size_t per_row = columns_per_row(s), start = s->row_count * per_row;
+        if (s->is_past)
+            return false;
+        s->is_too_much |= start + per_row > s->request->budget.values_left;
+        if (s->is_too_much)
+            return false;
+        s->columns = xgrow(s->columns, &s->column_capacity, start + per_row, sizeof *s->columns);
+        memset(s->columns + start, 0, per_row * sizeof *s->columns);
+        s->series = xgrow(s->series, &s->series_capacity, s->row_count + 1, sizeof *s->series);
+        s->series[s->row_count++] = series;
+        s->rows[series] = (uint32_t)s->row_count;
+    }
+    *row = s->rows[series] - 1;
+    return true;
+}
+
+/* A scan_fn. */
+static void add_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
+{
+    struct samples *s = context;
+    size_t row, place = s->is_past ? 0 : 1 + (size_t)((bucket_ms - s->from_ms) / s->cell_ms);
+    if (!s->is_too_much && take_row(s, series, &row))
+        measure_merge(s->measure, &s->columns[row * columns_per_row(s) + place * s->width],
+                      values + s->measure->column);
+}
+
+/* ---- scans */
+
+static bool scan_tile(struct samples *s, const struct series_set *set, struct plan_tile tile, struct err *e)
+{
+    struct budget *b = &s->request->budget;
+    struct scan_stats stats = {0};
+    const struct scan scan = {.report = s->report,
+                              .resolution = tile.resolution,
+                              .from_ms = tile.from_ms,
+                              .to_ms = tile.to_ms,
+                              .series = *set,
+                              .rows_max = b->left[BUDGET_ROWS],
+                              .measures = (uint32_t)1 << (s->measure - report_of(s)->measures)};
+    if (!store_scan(s->request->store, &scan, add_bucket, s, &stats, e))
+        return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
+    if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
+        return false;
+    return !s->is_too_much ||
+           err_set(e, EX_UNAVAILABLE,
+                   "the selector takes more than %d samples at once: select fewer series or a shorter range, "
+                   "or ask tallyd itself",
+                   BUDGET_VALUES_MAX);
+}
+
+/* Adds up what the series with rows had before the cells, from the first month that has not expired. */
+static bool scan_past(struct samples *s, const struct watermarks *watermarks, struct err *e)
+{
+    int64_t first_ms = watermarks->before_ms[SPAN_MONTH];
+    struct series_set set = {.kind = SERIES_SET};
+    struct plan plan = {.tile_count = 0};
+    bool good = true;
+    if (s->row_count > 0 && first_ms < s->from_ms)
+        plan = plan_sum(report_cell(report_of(s)), first_ms, s->from_ms);
+    uint64_t *bits = xcalloc(s->slots / 64 + 1, sizeof *bits);
+    for (size_t row = 0; row < s->row_count; row++)
+        bits[s->series[row] / 64] |= (uint64_t)1 << s->series[row] % 64;
+    set.bits = bits;
+    set.bits_max = (uint32_t)s->slots;
+    s->is_past = true;
+    for (size_t i = 0; good && i < plan.tile_count; i++)
+        good = scan_tile(s, &set, plan.tiles[i], e);
+    free(bits);
+    return good;
+}
+
+static bool scan(struct samples *s, const struct series_set *set, struct err *e)
+{
+    struct watermarks watermarks;
+    char iso[CIVIL_ISO_BYTES];
+    enum span cell = report_cell(report_of(s));
+    if (!store_watermarks(s->request->store, s->report, &watermarks, e))
+        return false;
+    if (s->from_ms < watermarks.before_ms[cell])
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
+            "later start, or ask tallyd itself for whole hours or days of UTC",
+            report_of(s)->name, span_name(cell), civil_iso(watermarks.before_ms[cell], iso),
+            report_of(s)->name);
+    const struct plan_tile all = {cell, s->from_ms, s->from_ms + (int64_t)s->cells * s->cell_ms};
+    if (!scan_tile(s, set, all, e))
+        return false;
+    return s->shape != SHAPE_COUNTER || s->query->names_only || scan_past(s, &watermarks, e);
+}
+
+/* ---- answers */
+
+static double number(int128 value)
+{
+    const int128 whole = value / EVENT_SCALE;
+    return whole * EVENT_SCALE == value ? (double)whole : (double)value / EVENT_SCALE;
+}
+
+/* Is the answer within its limit? */
+static bool is_short(const struct request *rq)
+{
+    return rq->out->len <= rq->limits->bytes_max;
+}
+
+static void write_samples(const struct samples *s, int64_t *columns)
+{
+    bool is_counter = s->shape == SHAPE_COUNTER;
+    for (size_t i = 1; i <= s->cells && is_short(s->request); i++) {
+        int64_t *place = columns + i * s->width, at_ms = s->from_ms + (int64_t)i * s->cell_ms;
+        int128 value;
+        if (is_counter)
+            measure_merge(s->measure, place, place - s->width);
+        if (measure_value(s->measure, place, &value))
+            remote_add_sample(s->request->out, number(value), is_counter ? at_ms : at_ms - 1);
+    }
+}
+
+static bool write_row(const struct samples *s, const struct names *names, struct slice metric, size_t row,
+                      struct err *e)
+{
+    struct request *rq = s->request;
+    struct text key = {0};
+    if (!budget_take(&rq->budget, BUDGET_SERIES, 1, e) ||
+        !store_series_key(rq->store, s->report, s->series[row], &key, e))
+        return false;
+    struct labels labels = select_labels(report_of(s), names, metric, text_slice(&key), &rq->arena);
+    size_t begun = remote_begin_series(rq->out);
+    for (size_t i = 0; i < labels.count; i++)
+        remote_add_label(rq->out, labels.list[i].name, labels.list[i].value);
+    if (!s->query->names_only)
+        write_samples(s, s->columns + row * columns_per_row(s));
+    text_fini(&key);
+    if (remote_end(rq->out, begun) && is_short(rq))
+        return true;
+    return err_set(
+        e, EX_UNAVAILABLE,
+        "the samples are more than %" PRIu64
+        " bytes (half of query.response_max): select fewer series or a shorter range, or ask tallyd "
+        "itself",
+        rq->limits->bytes_max);
+}
+
+static bool write_rows(const struct samples *s, struct slice metric, struct err *e)
+{
+    struct names *names = arena_add(&s->request->arena, sizeof *names); /* labels borrow from it */
+    bool good = budget_take(&s->request->budget, BUDGET_POINTS, s->row_count * (1 + s->cells), e);
+    names_of(report_of(s), names);
+    for (size_t row = 0; good && row < s->row_count; row++)
+        good = write_row(s, names, metric, row, e);
+    return good;
+}
+
+/* ---- metrics */
+
+static int64_t least_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Sets the cells for the samples in the query's range. False: no sample is in it. */
+static bool place_cells(struct samples *s)
+{
+    const struct remote_query *q = s->query;
+    int64_t cell_ms = report_cell_ms(report_of(s)), early_ms = s->shape == SHAPE_CELLS; /* of a sample */
+    const int64_t latest_ms = least_ms(s->request->limits->now_ms, CIVIL_END_MS);
+    int64_t begin_ms = q->from_ms < 1 ? 1 : q->from_ms, end_ms = least_ms(q->to_ms, latest_ms - early_ms);
+    if (begin_ms > end_ms)
+        return false;
+    /* The first and the last end of a cell whose samples are in the range. */
+    int64_t first_ms = plan_ceil(report_cell(report_of(s)), begin_ms + early_ms);
+    int64_t last_ms = (end_ms + early_ms) / cell_ms * cell_ms;
+    s->cell_ms = cell_ms;
+    s->from_ms = first_ms - cell_ms;
+    s->cells = first_ms <= last_ms ? (size_t)((last_ms - s->from_ms) / cell_ms) : 0;
+    return s->cells > 0;
+}
+
+static bool read_metric(struct samples *s, const struct series_set *set, struct slice metric, struct err *e)
+{
+    size_t row;
+    s->width = measure_column_count(s->measure);
+    if (!place_cells(s))
+        return true;
+    if (set->kind == SERIES_ONE && slide_is_total(s->measure))
+        (void)take_row(s, set->one, &row);
+    bool good = scan(s, set, e) && write_rows(s, metric, e);
+    free(s->rows);
+    free(s->series);
+    free(s->columns);
+    return good;
+}
+
+/* Sets the series that match; `is_any` false: there are none. */
+static bool find_series(struct select *select, struct store *st, size_t report, struct series_set *set,
+                        bool *is_any, struct err *e)
+{
+    const struct match *match = select_series(select, st, report, e);
+    if (match == NULL)
+        return false;
+    *set = match->set;
+    *is_any = match->set.kind == SERIES_ALL || match->count > 0;
+    if (st->reports[report].dimension_count > 0 || match->set.kind != SERIES_ALL)
+        return true;
+    set->kind = SERIES_ONE; /* the one series of a report without dimensions */
+    return store_series_find(st, report, slice_of("", 0), &set->one, is_any, e);
+}
+
+/* Reads a metric if the selector matches its name. */
+static bool read_named(struct samples s, struct select *select, const char *name, struct err *e)
+{
+    struct series_set set;
+    bool matches, is_any;
+    if (!select_name(select, slice_text(name), &matches, e))
+        return false;
+    if (!matches)
+        return true;
+    return find_series(select, s.request->store, s.report, &set, &is_any, e) &&
+           (!is_any || read_metric(&s, &set, arena_copy(&s.request->arena, slice_text(name)), e));
+}
+
+static bool read_measure(struct request *rq, struct select *select, const struct remote_query *q,
+                         size_t report, size_t measure, struct err *e)
+{
+    const struct report *r = &rq->store->reports[report];
+    struct samples s = {.request = rq, .query = q, .report = report, .measure = &r->measures[measure]};
+    char name[NAMES_METRIC_BYTES], increase[INCREASE_BYTES];
+    names_metric(r, measure, name);
+    s.shape = slide_is_total(s.measure) ? SHAPE_COUNTER : SHAPE_CELLS;
+    if (!read_named(s, select, name, e))
+        return false;
+    if (s.shape == SHAPE_CELLS)
+        return true;
+    snprintf(increase, sizeof increase, "%s:increase1%s", name, report_cell(r) == SPAN_SECOND ? "s" : "m");
+    s.shape = SHAPE_CELLS;
+    return read_named(s, select, increase, e);
+}
+
+static bool answer_query(struct request *rq, const struct remote_query *q, struct err *e)
+{
+    struct select select;
+    size_t begun = remote_begin_result(rq->out);
+    bool good = select_init(&select, &q->selector, &rq->budget, e);
+    for (size_t i = 0; good && i < rq->store->report_count; i++) {
+        for (size_t m = 0; good && m < rq->store->reports[i].measure_count; m++)
+            good = read_measure(rq, &select, q, i, m, e);
+    }
+    select_fini(&select);
+    /* write_row() has compared the length with bytes_max. */
+    return good && (remote_end(rq->out, begun) || err_set(e, EX_UNAVAILABLE, "the answer is too long"));
+}
+
+bool remote_read(struct store *st, struct slice request, const struct remote_limits *limits, struct text *out,
+                 struct err *e)
+{
+    struct request rq = {.store = st, .limits = limits, .out = out};
+    struct remote_request *asked = xmalloc(sizeof *asked);
+    bool good = remote_parse(request, asked, e);
+    budget_init(&rq.budget, limits->rows_max, st->deadline);
+    arena_init(&rq.arena, ARENA_CHUNK_BYTES);
+    for (size_t i = 0; good && i < asked->query_count; i++)
+        good = answer_query(&rq, &asked->queries[i], e);
+    arena_fini(&rq.arena);
+    free(asked);
+    return good;
+}
