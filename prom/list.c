@@ -246,22 +246,21 @@ static void write_help(const struct report *r, size_t measure, struct text *out)
     text_fini(&help);
 }
 
-void list_metadata(const struct store *st, struct slice metric, struct text *out)
+void list_metadata(const struct store *st, struct slice metric, uint64_t max, struct text *out)
 {
-    const char *before = "";
+    uint64_t count = 0;
     text_putc(out, '{');
     for (size_t i = 0; i < st->report_count; i++) {
         const struct report *r = &st->reports[i];
         for (size_t m = 0; m < r->measure_count; m++) {
             char name[NAMES_METRIC_BYTES];
             names_metric(r, m, name);
-            if (metric.ptr != NULL && !slice_is(metric, name))
+            if (count == max || (metric.ptr != NULL && !slice_is(metric, name)))
                 continue;
-            text_printf(out, "%s\"%s\":[{\"type\":\"%s\",\"help\":", before, name,
+            text_printf(out, "%s\"%s\":[{\"type\":\"%s\",\"help\":", count++ > 0 ? "," : "", name,
                         slide_is_total(&r->measures[m]) ? "counter" : "gauge");
             write_help(r, m, out);
             text_puts(out, ",\"unit\":\"\"}]");
-            before = ",";
         }
     }
     text_putc(out, '}');

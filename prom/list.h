@@ -27,5 +27,5 @@ bool list_values(struct store *st, struct slice label, const struct list_ask *as
 bool list_series(struct store *st, const struct list_ask *ask, struct text *out, bool *is_cut,
                  struct err *e) MUST_CHECK;
 /* {"pages:hits":[{"type":"counter","help":"report pages by path: count","unit":""}],…}; `metric` NULL: all.
- */
-void list_metadata(const struct store *st, struct slice metric, struct text *out);
+ * At most `max` metrics. */
+void list_metadata(const struct store *st, struct slice metric, uint64_t max, struct text *out);

@@ -92,13 +92,21 @@ static bool get_step(const struct call *c, int64_t *ms, struct err *e)
     return is_step || fail_parameter(e, "step", text, "seconds above 0 or a duration such as 1m");
 }
 
+/* Sets the limit that the client asks for; 0: none. */
+static bool get_number(const struct call *c, const char *name, int64_t *number, struct err *e)
+{
+    struct slice text = find(c, name), rest = text;
+    *number = 0;
+    return text.len == 0 || (units_take_digits(&rest, number) && rest.len == 0) ||
+           fail_parameter(e, name, text, "a number, 0 for none");
+}
+
 /* Sets how many entries may be listed, and how the warning names that limit. */
 static bool get_limit(struct call *c, uint64_t *max, struct err *e)
 {
-    struct slice limit = find(c, "limit"), rest = limit;
-    int64_t number = 0;
-    if (limit.len > 0 && (!units_take_digits(&rest, &number) || rest.len > 0))
-        return fail_parameter(e, "limit", limit, "a number, 0 for none");
+    int64_t number;
+    if (!get_number(c, "limit", &number, e))
+        return false;
     bool is_own = number > 0 && (uint64_t)number <= c->limits.series_max;
     *max = is_own ? (uint64_t)number : c->limits.series_max;
     c->limit = is_own ? "" : " (query.series_max)";
@@ -126,12 +134,17 @@ static bool get_list(struct call *c, struct list_ask *ask, struct slice selector
 static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
 {
     struct eval_answer a;
+    int64_t limit;
     q->text = find(c, "query");
     q->limits = c->limits;
     if (q->text.ptr == NULL)
         return fail_parameter(e, "query", q->text, "an expression");
-    if (!eval_run(c->store, q, &a, e))
+    if (!get_number(c, "limit", &limit, e) || !eval_run(c->store, q, &a, e))
         return false;
+    c->limit = "";
+    c->is_cut = limit > 0 && a.vector.series_count > (size_t)limit;
+    if (c->is_cut)
+        a.vector.series_count = (size_t)limit;
     bool good = write_answer(&a, c->limits.bytes_max, c->out);
     eval_fini(&a);
     return good || err_set(e, EX_UNAVAILABLE,
@@ -185,10 +198,14 @@ static bool call_series(struct call *c, struct err *e)
     return list_series(c->store, &ask, c->out, &c->is_cut, e);
 }
 
+/* Here, as in Prometheus, a limit of 0 is a limit; a metric has one entry, so limit_per_metric cuts nothing. */
 static bool call_metadata(struct call *c, struct err *e)
 {
-    (void)e;
-    list_metadata(c->store, find(c, "metric"), c->out);
+    int64_t limit, per_metric;
+    if (!get_number(c, "limit", &limit, e) || !get_number(c, "limit_per_metric", &per_metric, e))
+        return false;
+    list_metadata(c->store, find(c, "metric"), find(c, "limit").len > 0 ? (uint64_t)limit : UINT64_MAX,
+                  c->out);
     return true;
 }
 
@@ -210,6 +227,12 @@ static const struct {
     {"/prometheus/api/v1/rules", "{\"groups\":[]}"},
     {"/prometheus/api/v1/alerts", "{\"alerts\":[]}"},
     {"/prometheus/api/v1/query_exemplars", "[]"},
+    {"/prometheus/api/v1/alertmanagers", "{\"activeAlertmanagers\":[],\"droppedAlertmanagers\":[]}"},
+    {"/prometheus/api/v1/notifications", "[]"},
+    {"/prometheus/api/v1/status/config", "{\"yaml\":\"\"}"},
+    {"/prometheus/api/v1/status/flags", "{}"},
+    {"/prometheus/api/v1/targets", "{\"activeTargets\":[],\"droppedTargets\":[],\"droppedTargetCounts\":{}}"},
+    {"/prometheus/api/v1/targets/metadata", "[]"},
 };
 
 static const struct {

@@ -3,7 +3,7 @@
  *
  *   /prometheus/api/v1/query, query_range          an expression at an instant, over a range (prom/eval.h)
  *   /prometheus/api/v1/labels, label/NAME/values, series, metadata                       (prom/list.h)
- *   /prometheus/api/v1/status/buildinfo, rules, alerts, query_exemplars                  constant answers
+ *   /prometheus/api/v1/status/buildinfo, rules, alerts, query_exemplars, targets, …      constant answers
  *   /prometheus/-/healthy, /-/ready                                                      as /healthz, /readyz
  *
  * Answers : {"status":"success","data":…}
