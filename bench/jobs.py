@@ -89,7 +89,7 @@ def run_test(words, **environment):
 
 
 def test_kills(arguments):
-    out = run_test(["tests/system/test_mongo_rollup.py", "Rollup.test_killed_at_random_while_it_counts"],
+    out = run_test(["tests/system/test_mongo_rollup.py", "Rollup.test_killed_anywhere_while_it_counts"],
                    TALLYD_ROUNDS=str(arguments.kills), TALLYD_MONGO=arguments.servers[0])
     return re.search(r"leases found held: (\d+)", out)[1], re.search(r"TALLYD_SEED=(\d+)", out)[1]
 

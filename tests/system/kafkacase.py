@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-from harness import EX_OK, ROOT, TIMEOUT_S, Case, command
+from harness import EX_OK, ROOT, TIMEOUT_S, Case, command, dying_at
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import kafka  # noqa: E402 (found only now)
@@ -180,7 +180,7 @@ class KafkaCase(Case):
 
     def run_daemon(self, *arguments, failpoint=None, consuming=True):
         """Start it, and wait until it consumes. How long that took is in self.start_s."""
-        environment = {**os.environ, **({"TALLYD_FAILPOINT": failpoint} if failpoint else {})}
+        environment = dying_at(failpoint) if failpoint else None
         self.starts += 1
         self.log_name = f"log.{self.starts}"
         begun = time.monotonic()

@@ -14,8 +14,8 @@ import sqlite3
 import time
 import unittest
 
-from harness import (EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, Case, DaemonCase, dice, failpoints,
-                     traffic)
+from harness import (EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, Case, DaemonCase, dice, dying_at,
+                     failpoints, traffic)
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 10)
 KILLED = -9
@@ -189,7 +189,7 @@ class Embedded(Copying, Tables, Case):
         for place in failpoints("copy."):
             with self.subTest(failpoint=place):
                 target = f"sqlite:{place}.db"
-                self.copy(self.STORE, target, env={**os.environ, "TALLYD_FAILPOINT": place}, status=KILLED)
+                self.copy(self.STORE, target, env=dying_at(place), status=KILLED)
                 self.assertEqual("unfinished", self.state_after_kill(target, expected))
                 self.copy(self.STORE, target)
                 self.assert_same(expected, target)

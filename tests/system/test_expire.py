@@ -15,8 +15,8 @@ import time
 import unittest
 import urllib.error
 
-from harness import (EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, failpoints, other_day,
-                     store_url)
+from harness import (EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, dying_at, failpoints,
+                     other_day, store_url)
 
 HOUR, DAY = 3600, 86400
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
@@ -136,7 +136,7 @@ class Import(Expiring, Case):
             self.write("tallyd.yaml", config())
             times = 1
             while True:
-                environment = {**os.environ, "TALLYD_FAILPOINT": f"{place}:{times}"}
+                environment = dying_at(f"{place}:{times}")
                 self.import_all(status=None, env=environment)
                 status = self.status
                 self.assertIn(status, (0, KILLED), self.err)

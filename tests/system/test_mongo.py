@@ -13,11 +13,12 @@ import string
 import threading
 import time
 
-from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, DaemonCase, dice, failpoints, traffic
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, DaemonCase, dice, draw_death, dying_at, failpoints, traffic
 from mongocase import (CONFIG, FIRST_DAY, KINDS, LAYOUTS, LINE, LINES_A_BATCH, PASSING, REPORTS, SHORT, MongoCase, add_up, log,
                        main, proxy, recount)
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
+BATCHES = 6
 KILLED = -signal.SIGKILL
 DEADLOCK = 16908292  # as FerretDB says it: 40P01
 
@@ -177,7 +178,7 @@ class OfOneLog(MongoCase):
     def setUp(self):
         super().setUp()
         self.dice = dice()
-        self.log = log(self.dice, 6 * LINES_A_BATCH)
+        self.log = log(self.dice, BATCHES * LINES_A_BATCH)
         self.write("a.log", self.log)
 
 
@@ -193,7 +194,7 @@ class Crash(OfOneLog):
             for times in 1, 2:
                 with self.subTest(failpoint=name, times=times):
                     self.anew()
-                    process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": f"{name}:{times}"})
+                    process = self.begin("a.log", env=dying_at(f"{name}:{times}"))
                     # A batch is done by the seal of the next one: only the last one is done by itself.
                     once = (name, times) == ("mongo.done", 2)
                     self.end(process, EX_OK if once else KILLED)
@@ -204,37 +205,22 @@ class Crash(OfOneLog):
             with self.subTest(round=number):
                 self.anew()
                 for name in "mongo.committed", "mongo.applying", self.dice.choice(failpoints("mongo.")):
-                    process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": name})
+                    process = self.begin("a.log", env=dying_at(name))
                     self.end(process, KILLED)
                 self.check_end()
 
-    def wait_begun(self, process):
-        """Until something is counted."""
-        while process.poll() is None and not self.nexts():
-            time.sleep(0.005)
-
-    def test_killed_at_random_moments(self):
-        """Mostly after it has begun to count, as soon as makes most of the kills come before its end."""
-        whole_s, number, within = self.timed("a.log"), 0, 0
-        rest_s = whole_s / 2
-        while number < ROUNDS or (within < ROUNDS // 5 and number < 5 * ROUNDS):  # they may be unlucky
-            number += 1
+    def test_killed_anywhere(self):
+        within = 0
+        for number in range(ROUNDS):
             with self.subTest(round=number):
                 self.anew()
                 process = None
                 while process is None or (process.returncode != EX_OK and self.dice.random() < 0.5):
-                    process = self.begin("a.log")
-                    has_begun = self.dice.random() < 0.7
-                    if has_begun:
-                        self.wait_begun(process)
-                    time.sleep(self.dice.random() * (rest_s if has_begun else whole_s))
-                    process.kill()
+                    process = self.begin("a.log", env=dying_at(draw_death(self.dice, failpoints("mongo."), BATCHES)))
                     self.end(process, EX_OK, KILLED)
-                    if has_begun:
-                        rest_s *= 0.5 if process.returncode == EX_OK else 1.1
                 was_begun = len(self.nexts()) > 0
                 within += self.check_end() and was_begun
-        print(f"{number} rounds; in {within} the last run went on within the file")
+        print(f"{ROUNDS} rounds; in {within} the last run went on within the file")
         self.assertGreaterEqual(within, ROUNDS // 5, "the kills came too late to test anything")
 
     def test_the_server_is_killed(self):
@@ -243,7 +229,7 @@ class Crash(OfOneLog):
             with self.subTest(round=number):
                 self.anew()
                 process = self.begin("a.log", url=f"{self.store}{SHORT}")
-                time.sleep(self.dice.random() * whole_s)
+                time.sleep(self.dice.random() * whole_s)  # by time: the server has no failpoints
                 self.server.kill()
                 self.end(process, EX_OK, *PASSING)
                 self.server.start()
@@ -358,7 +344,7 @@ class Daemon(MongoCase, DaemonCase):
         deaths = self.dice.sample(range(len(self.rest)), 3)
         for number, piece in enumerate(self.rest):
             self.append("a.log", piece)
-            time.sleep(self.dice.random() * 0.1)
+            time.sleep(self.dice.random() * 0.1)  # by time: the server has no failpoints
             if number in deaths:
                 self.server.kill()
                 self.server.start()
@@ -445,7 +431,7 @@ class Together(OfOneLog):
             with self.subTest(round=number):
                 self.anew()
                 times = self.dice.choice("123")
-                self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed:" + times}), KILLED)
+                self.end(self.begin("a.log", env=dying_at("mongo.committed:" + times)), KILLED)
                 both = self.begin("a.log"), self.begin("a.log")
                 for process in both:
                     self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
@@ -457,7 +443,7 @@ class Together(OfOneLog):
         waiting = self.stop_within()
         other = log(self.dice, 50)
         self.write("b.log", other)
-        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
+        self.end(self.begin("b.log", env=dying_at("mongo.committed")), KILLED)
         waiting.send_signal(signal.SIGCONT)
         self.end(waiting)
         self.count("b.log")

@@ -6,10 +6,9 @@ TALLYD_MONGO names the server (tests/servers/mongo.py).
 """
 
 import collections
-import os
 import signal
 
-from harness import EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice
+from harness import EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import (AGENT, CONFIG, EX_UNAVAILABLE, FIRST_DAY, KINDS, LENGTHS, LINE, LINES_A_BATCH, LOGGED, MEMBERS,
                        SHORT, SIGNS, SPANS, Int64, MongoCase, add_up, main, proxy, recount)
 
@@ -88,7 +87,7 @@ class Alike(MongoCase):
         self.count_lines(first)
         lines = first + self.lines(2)
         self.write("a.log", lines)
-        environment = {**os.environ, "TALLYD_FAILPOINT": f"mongo.applying:{self.dice.randrange(1, 4)}"}
+        environment = dying_at(f"mongo.applying:{self.dice.randrange(1, 4)}")
         self.end(self.begin("a.log", env=environment), KILLED)
         self.end(self.begin("a.log", env=environment), EX_OK, KILLED)
         self.finish("a.log")
@@ -273,7 +272,7 @@ store: {validation: error}
     def test_one_that_had_been_applied_is_not_again(self):
         """Its writer dies before it says so. Whoever finishes it leaves alone what another changed since."""
         self.add(FIRST_DAY)
-        self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.applied"}), KILLED)
+        self.end(self.begin("a.log", env=dying_at("mongo.applied")), KILLED)
         months = self.base["pages.month"]
         one = months.find_one({"high": {"$exists": True}})
         months.update_one({"_id": one["_id"]}, {"$set": {"high.total": Int64(-7)}})

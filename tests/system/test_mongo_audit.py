@@ -5,10 +5,9 @@ moment, is found out without any source; a database that is whole is never suspe
 TALLYD_MONGO names the server (tests/servers/mongo.py).
 """
 
-import os
 import time
 
-from harness import EX_TEMPFAIL, dice
+from harness import EX_TEMPFAIL, dice, dying_at
 from mongocase import LINES_A_BATCH, MongoCase, log, main
 from test_expire import KEEP, Expiring
 from test_mongo_expire import config
@@ -132,7 +131,7 @@ class OfOneImport(Audit):
 
     def test_batch_under_way_without_its_log(self):
         self.write("a.log", log(self.dice, 2 * LINES_A_BATCH))
-        process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed:1"})
+        process = self.begin("a.log", env=dying_at("mongo.committed:1"))
         self.end(process, -9)
         self.audit(status=EX_TEMPFAIL)  # it cannot tell
         self.assertIn("a batch of writer w0 is under way", self.err)

@@ -13,7 +13,7 @@ import re
 import signal
 import time
 
-from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, failpoints
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints
 from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main, recount
 
 try:
@@ -94,7 +94,7 @@ class Beside(BackupCase):
         out = self.admin("backup", f"copy-{number}")
         for process in imports:
             if self.dice.random() < 0.5:
-                process.send_signal(signal.SIGKILL)
+                process.send_signal(signal.SIGKILL)  # by time: the backup is over, wherever the import is
             process.communicate()
         self.assertEqual({}, self.ledger()["backups"])
         self.restore(f"copy-{number}")
@@ -160,13 +160,13 @@ class Refused(BackupCase):
     def test_killed_at_every_step_and_begun_again(self):
         for place in failpoints("backup."):
             with self.subTest(failpoint=place):
-                self.admin("backup", f"copy-{place}", env={**os.environ, "TALLYD_FAILPOINT": place}, status=-9)
+                self.admin("backup", f"copy-{place}", env=dying_at(place), status=-9)
                 self.assertFalse(os.path.exists(self.path(f"copy-{place}")))
         self.count("b.log")
         self.admin("backup", "copy-backup.page")
         for place in failpoints("restore."):
             with self.subTest(failpoint=place):
-                self.restore("copy-backup.page", env={**os.environ, "TALLYD_FAILPOINT": place}, status=-9)
+                self.restore("copy-backup.page", env=dying_at(place), status=-9)
                 self.count("a.log", status=EX_TEMPFAIL)
                 self.assertIn("is being restored, or its restore has not ended", self.err)
                 self.admin("backup", "copy-2", status=EX_NOINPUT)

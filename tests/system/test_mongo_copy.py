@@ -8,7 +8,7 @@ names another server.
 import os
 import signal
 
-from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, failpoints
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dying_at, failpoints
 from mongocase import MongoCase, main
 from test_copy import CONFIG, KILLED, MEASURES, Copying
 
@@ -82,7 +82,7 @@ class Killed(CopyCase):
         for place in failpoints("copy."):
             with self.subTest(failpoint=place):
                 self.anew()
-                self.copy(FILE, self.store, env={**os.environ, "TALLYD_FAILPOINT": place}, status=KILLED)
+                self.copy(FILE, self.store, env=dying_at(place), status=KILLED)
                 self.assertEqual("unfinished", self.state_after_kill(self.store, self.expected))
                 self.tallyd("admin", "restore", "--store", self.store, "nothing", status=EX_NOINPUT)
                 self.copy(FILE, self.store, "--dry-run")

@@ -10,7 +10,7 @@ import re
 import subprocess
 import time
 
-from harness import command, failpoints, other_day
+from harness import command, dying_at, failpoints, other_day
 from mongocase import MongoCase, main
 from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
 
@@ -81,7 +81,7 @@ class MongoExpire(MongoCase, Expiring):
             times = 1
             self.fill()
             while True:
-                process = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": f"{place}:{times}"})
+                process = self.begin("a.log", env=dying_at(f"{place}:{times}"))
                 self.end(process, 0, KILLED)
                 self.check()
                 if process.returncode == 0:

@@ -4,7 +4,7 @@ refused."""
 
 import mongocase
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, dice, failpoints
+from harness import EX_CONFIG, EX_NOINPUT, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, dice, dying_at, failpoints
 from mongocase import MongoCase, log
 
 OLD = b"pages: {by: [path]}"
@@ -62,7 +62,7 @@ class Forget(MongoCase):
         files = ["a.log", "b.log"]
         for place in [f"drop.collection:{self.dice.randrange(1, 9)}", "drop.last"]:
             with self.subTest(place):
-                self.forget("--yes", "pages~2", status=-9, env={**mongocase.os.environ, "TALLYD_FAILPOINT": place})
+                self.forget("--yes", "pages~2", status=-9, env=dying_at(place))
                 self.count("b.log", "-q", status=EX_CONFIG)
                 self.assertIn("forget --yes pages~2", self.err)
                 self.assertEqual(1, self.base.reports.count_documents({"name": "pages", "dropping": {"$exists": False}}))

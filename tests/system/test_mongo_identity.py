@@ -10,7 +10,7 @@ import os
 import subprocess
 import signal
 
-from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, DaemonCase, dice
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import FOLLOWING, REPORTS, Int64, MongoCase, log, main
 
 KILLED = -signal.SIGKILL
@@ -220,7 +220,7 @@ class Damaged(Identity):
         """Any of its bytes: it is named, and nothing of it is carried out; as it was, it is."""
         self.add(100)
         self.write("a.log", self.lines)
-        self.end(self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
+        self.end(self.begin("a.log", env=dying_at("mongo.committed")), KILLED)
         part = self.base.batches.find_one()
         for _ in range(10):
             damaged = self.damage(part["zstd"])

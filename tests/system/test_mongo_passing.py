@@ -9,7 +9,7 @@ import datetime
 import os
 import signal
 
-from harness import EX_DATAERR, EX_NOPERM, EX_OK, EX_UNAVAILABLE, TIMEOUT_S, DaemonCase, dice
+from harness import EX_DATAERR, EX_NOPERM, EX_UNAVAILABLE, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import FOLLOWING, REPORTS, SHORT, MongoCase, log, main, proxy
 
 try:
@@ -209,7 +209,7 @@ class Left(Passing):
 
     def leave(self):
         self.write("b.log", other := log(self.dice, 20))
-        self.end(self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}), KILLED)
+        self.end(self.begin("b.log", env=dying_at("mongo.committed")), KILLED)
         return other
 
     def damage(self, slot):
@@ -238,7 +238,7 @@ class Left(Passing):
     def test_leaves_no_shared_memory(self):
         """The library's statistics would stay in a file of each process that is killed."""
         self.write("b.log", log(self.dice, 20))
-        process = self.begin("b.log", env={**os.environ, "TALLYD_FAILPOINT": "mongo.committed"})
+        process = self.begin("b.log", env=dying_at("mongo.committed"))
         self.end(process, KILLED)
         self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.endswith(f"-{process.pid}")])
 

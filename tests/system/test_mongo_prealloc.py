@@ -6,12 +6,11 @@ server. The seed is printed.
 """
 
 import json
-import os
 import re
 import signal
 import subprocess
 
-from harness import DaemonCase, dice, failpoints
+from harness import DaemonCase, dice, dying_at, failpoints
 from mongocase import KINDS, LAYOUTS, LINE, REPORTS, Int64, MongoCase, leaves, main
 
 PAGES = [f"/{i % 3}/page-{i}.html" for i in range(6)]
@@ -178,7 +177,7 @@ class Preallocation(MongoCase, DaemonCase):
         for name in failpoints("mongo."):
             with self.subTest(failpoint=name):
                 self.follow("1/1", self.dice.choice(("shell", "zeros")),
-                            env={**os.environ, "TALLYD_FAILPOINT": f"{name}:{self.dice.randrange(1, 3)}"})
+                            env=dying_at(f"{name}:{self.dice.randrange(1, 3)}"))
                 process = self.process
                 while process.poll() is None:  # each piece is at least one batch
                     self.add(piece_of(self.dice, 5 + hour // 24, hour % 24, hour % 24 + 1))

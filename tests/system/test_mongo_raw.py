@@ -10,10 +10,8 @@ import datetime
 import json
 import os
 import re
-import signal
-import time
 
-from harness import EX_CONFIG, EX_NOPERM, EX_OK, DaemonCase, dice
+from harness import EX_CONFIG, EX_NOPERM, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import PASSING, SHORT, MongoCase, main, mongo, proxy
 from test_mongo import KILLED
 
@@ -236,23 +234,20 @@ class Exact(RawCase, DaemonCase):
             with self.subTest(place=place):
                 self.anew()
                 for times in (1, 2):
-                    process = self.begin("a.log", env=dict(os.environ, TALLYD_FAILPOINT=f"{place}:{times}"))
+                    process = self.begin("a.log", env=dying_at(f"{place}:{times}"))
                     self.end(process, EX_OK, KILLED)
                 self.finish("a.log")
                 self.check_raw(log)
 
-    def test_killed_at_random(self):
+    def test_killed_anywhere(self):
         log = traffic(self.dice, 4000)
         self.write("a.log", log)
         self.configure()
-        taken = self.timed("a.log")
         for _ in range(ROUNDS):
             self.anew()
             for _ in range(3):
-                process = self.begin("a.log")
-                time.sleep(self.dice.random() * taken)
-                process.send_signal(signal.SIGKILL)
-                self.end(process, EX_OK, KILLED)
+                place = draw_death(self.dice, failpoints("raw.", "mongo."), 8)
+                self.end(self.begin("a.log", env=dying_at(place)), EX_OK, KILLED)
             self.finish("a.log")
             self.check_raw(log)
 
@@ -485,7 +480,7 @@ class Refused(RawCase, DaemonCase):
         self.write("a.log", log)
         self.configure()
         self.base["raw.access"].create_index("user_agent", unique=True)
-        process = self.begin("a.log", env=dict(os.environ, TALLYD_FAILPOINT="raw.inserted"))
+        process = self.begin("a.log", env=dying_at("raw.inserted"))
         self.end(process, KILLED)
         self.assertRegex(self.count("a.log"), "stored 3, refused 2,")
         self.assertEqual(3, self.base["raw.access"].count_documents({}))

@@ -10,7 +10,7 @@ import re
 import signal
 import time
 
-from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, dice
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, dice, draw_death, dying_at, failpoints
 from mongocase import FOLLOWING, Int64, MongoCase, main
 
 KILLED = -signal.SIGKILL
@@ -246,7 +246,7 @@ class Rollup(RollupCase):
     def test_a_lease_of_a_clock_that_was_ahead_is_none(self):
         lines = log(self.dice, 300)
         self.write("a.log", lines)
-        environment = {**os.environ, "TALLYD_FAILPOINT": "mongo.committed"}
+        environment = dying_at("mongo.committed")
         self.end(self.begin("a.log", env=environment), KILLED)
         ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=365)
         self.base.ledger.update_one({}, {"$set": {"writers.w0.lease": ahead, "writers.w0.host": "another"}})
@@ -278,7 +278,7 @@ class Rollup(RollupCase):
         lines = log(self.dice, 300)
         self.count_lines(lines)
         for place in ("rollup.sent", "rollup.stamping:2", "rollup.sent:3"):
-            killed = self.begin_roll(env={**os.environ, "TALLYD_FAILPOINT": place})
+            killed = self.begin_roll(env=dying_at(place))
             self.assertEqual(KILLED, self.ended(killed), self.output)
             self.check(lines)
             self.forget_leases()
@@ -286,18 +286,17 @@ class Rollup(RollupCase):
         self.check_years(lines)
         self.check(lines)
 
-    def test_killed_at_random_while_it_counts(self):
-        """Late events all the time, writers and jobs killed at any moment; in the end every year is as the logs say."""
-        lines, held = b"", 0
-        for round_ in range(ROUNDS):
+    def test_killed_anywhere_while_it_counts(self):
+        """Late events all the time, writers and jobs that die anywhere; in the end every year is as the logs say."""
+        lines, held = log(self.dice, 20), 0
+        self.count_lines(lines)
+        for _ in range(ROUNDS):
             lines += log(self.dice, 400)
             self.write("a.log", lines)
-            writer = self.begin("a.log")
-            job = self.begin_roll("--now")
-            time.sleep(self.dice.random() * 0.8)
-            for one in self.dice.sample([writer, job], 2):
-                one.kill()
-                one.communicate()
+            writer = self.begin("a.log", env=dying_at(draw_death(self.dice, failpoints("mongo."), 3)))
+            job = self.begin_roll("--now", env=dying_at(draw_death(self.dice, failpoints("rollup."), 4)))
+            for one in writer, job:
+                self.assertIn(self.ended(one), (EX_OK, EX_TEMPFAIL, KILLED), self.output)
             held += self.base.jobs.count_documents({"until": {"$gt": datetime.datetime.now(datetime.timezone.utc)}})
             self.forget_leases()
         self.count("a.log")

@@ -13,7 +13,7 @@ import signal
 import time
 import urllib.parse
 
-from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, dice
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import FOLLOWING, MongoCase, main
 
 KILLED = -signal.SIGKILL
@@ -267,7 +267,7 @@ class Faults(TopCase):
     def test_killed_before_it_says_so(self):
         self.count_events(events_of(self.dice, 60))
         for place in ("top.ranked", "top.ranked:5"):
-            killed = self.begin_rank(env={**os.environ, "TALLYD_FAILPOINT": place})
+            killed = self.begin_rank(env=dying_at(place))
             self.assertEqual(KILLED, self.ended(killed), self.output)
             self.check_valid(every=False)
             self.forget_leases()
@@ -297,7 +297,7 @@ class Faults(TopCase):
         self.rank()
         self.add(events_of(self.dice, 40))
         place = self.dice.choice(["mongo.committed", "mongo.applying", "mongo.applied"])
-        killed = self.begin("a.log", env={**os.environ, "TALLYD_FAILPOINT": place})
+        killed = self.begin("a.log", env=dying_at(place))
         killed.communicate(timeout=TIMEOUT_S)
         self.assertEqual(KILLED, killed.returncode, place)
         job = self.begin_rank("--now")
@@ -308,15 +308,16 @@ class Faults(TopCase):
         self.rank()
         self.check_valid()
 
-    def test_killed_at_random_while_it_counts(self):
-        """Late events all the time, two writers and jobs killed at any moment."""
+    def test_killed_anywhere_while_it_counts(self):
+        """Late events all the time, a writer and two jobs that die anywhere."""
+        self.count_events(events_of(self.dice, 20))
         for _ in range(ROUNDS):
             self.add(events_of(self.dice, 60))
-            writers = [self.begin("a.log"), self.begin_rank("--now"), self.begin_rank("--now")]
-            time.sleep(self.dice.random() * 1.5)
-            for one in self.dice.sample(writers, 3):
-                one.kill()
-                one.communicate()
+            going = [self.begin("a.log", env=dying_at(draw_death(self.dice, failpoints("mongo."), 3)))]
+            for _ in range(2):
+                going.append(self.begin_rank("--now", env=dying_at(draw_death(self.dice, failpoints("top."), 8))))
+            for one in going:
+                self.assertIn(self.ended(one), (EX_OK, EX_TEMPFAIL, KILLED), self.output)
             self.forget_leases()
             self.count("a.log")
             self.check_valid(every=False)

@@ -6,11 +6,10 @@ As test_mongo_expire.py. TALLYD_MONGO names another server.
 """
 
 import datetime
-import os
 import re
 import time
 
-from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, DaemonCase, failpoints, other_day
+from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, DaemonCase, dying_at, failpoints, other_day
 from mongocase import MongoCase, main, mongo
 from test_expire import DAY, HOUR, KEEP, KILLED, Expiring, iso
 from test_mongo_expire import config as kept
@@ -104,7 +103,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
     def kill(self, places, pauses):
         """Until an import gets through. How often it did not."""
         for kills in range(100):
-            env = {**os.environ, "TALLYD_FAILPOINT": f"{self.dice.choice(places)}:{1 + self.dice.randrange(4)}"}
+            env = dying_at(f"{self.dice.choice(places)}:{1 + self.dice.randrange(4)}")
             process = self.begin("a.log", env=env)
             self.end(process, 0, KILLED)
             self.check_said()
