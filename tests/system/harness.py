@@ -5,6 +5,7 @@ sanitizer. Every test gets an empty directory, removed at the end, and works in 
 """
 
 import collections
+import contextlib
 import csv
 import fcntl
 import hashlib
@@ -15,6 +16,7 @@ import re
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -154,6 +156,12 @@ class Case(unittest.TestCase):
                          ["pages", "--top", "1000"], ["pages", "--top", "1000", "--measure", "bytes"]):
             digest.update(repr(self.query(*question, span=span, store=store)).encode())
         return digest.hexdigest()
+
+    def booked(self, store="tallyd.db"):
+        """(consumed, parsed) of the books of all sources in an embedded store."""
+        with contextlib.closing(sqlite3.connect(self.path(store))) as base:
+            books = collections.Counter(dict(base.execute("SELECT entry, sum(value) FROM book WHERE report = 0 GROUP BY entry")))
+        return books["consumed"], books["parsed"]
 
     def import_start(self, out):
         """At which byte of its file an import says that it began; None where it found nothing new."""

