@@ -290,7 +290,7 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
-bench-jobs: all $(PRELOADED) ## measure what rolling up and letting go cost, and that they lose nothing, into the same file
+bench-jobs: all $(PRELOADED) ## measure the cost of rolling up and expiry, and check that they lose nothing, into the same file
 	@python3 bench/jobs.py
 
 bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it, into the same file

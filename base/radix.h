@@ -1,4 +1,5 @@
-/* radix.h - sorts (key, index) pairs by key: stable, least significant digit first.
+/* radix.h - sorts (key, index) pairs by key: stable, least significant digit first. The stores sort the cells
+ * of a batch by it.
  *
  * Cost: one pass per 11-bit digit in which the keys differ; a digit that all keys share costs nothing.
  */

@@ -23,7 +23,7 @@ static const char usage[] =
     "first\n"
     "lines. A format is proposed only if the lines leave no doubt about their fields. If there is none, "
     "the\n"
-    "exit status is 65, and the reason is told.\n"
+    "exit status is 65, and standard error says why.\n"
     "\n"
     "  -n, --lines N  how many lines to look at (default: 1,000)\n"
     "  -h, --help     this text\n"

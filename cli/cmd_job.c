@@ -214,7 +214,7 @@ static bool expire_rows(const struct config *c, bool by_clock, struct err *e)
     return good;
 }
 
-/* Say by which time expiry goes, if it is not the clock's. */
+/* Say which time decides what expires, if it is not the clock's. */
 static void tell_time(const struct event_time *by)
 {
     char now[CIVIL_ISO_BYTES], wall[CIVIL_ISO_BYTES];

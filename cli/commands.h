@@ -1,6 +1,6 @@
 /* commands.h - the subcommands, which main() calls. Each takes its own arguments (argv[0] is its name) and
  * returns the exit status: 0 or one of <sysexits.h>. `verify` also returns 1 for differences, 2 for a source
- * that it was not given or could not judge, 3 for records that are gone. */
+ * that it was not given or could not judge, 3 for records that are gone, 4 for lines that are not counted. */
 #pragma once
 
 int cmd_admin(int argc, char **argv);

@@ -75,7 +75,7 @@ static void print(struct explained *a, struct text *out)
 }
 
 /* The chain counts columns in the line or value that its step read. Count them in the whole line, or in the
- * first text that holds that one. */
+ * first text that holds it. */
 static void move_column(const struct explain *x, struct slice bytes, struct explained *a)
 {
     struct place at = place_of(x->chain, bytes);

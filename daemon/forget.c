@@ -27,7 +27,7 @@ struct counted {
     bool has_gap;
 };
 
-/* What the store says of the source. */
+/* The source as the store knows it. */
 struct known {
     struct store *store;
     const struct range *range;

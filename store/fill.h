@@ -25,7 +25,7 @@ struct store_book {
 
 #define STORE_NO_REPORT SIZE_MAX
 
-/* What a store has beside counts and series. */
+/* The content of a store beside counts and series. */
 struct store_content {
     const struct range *positions; /* from = to = the next offset to count */
     size_t position_count;

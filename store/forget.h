@@ -15,7 +15,7 @@
 #include "aggregate/batch.h"
 #include "store/store.h"
 
-/* What store_drop() deletes. */
+/* The amounts that store_drop() deletes. */
 struct store_dropped {
     uint64_t rows, bytes; /* rows (documents) of counts, and their bytes if the store can tell */
     uint64_t series;

@@ -5,8 +5,8 @@
  *                                         then send it with all requests, streams too
  *
  * Open    : /healthz and /readyz need no token, since they reveal no counts.
- * Sites   : what a page of another site has a browser ask is known by Sec-Fetch-Site, or by an Origin with
- *           another host or port. A browser adds a Basic password by itself, but no Bearer.
+ * Sites   : requests that a page of another site makes a browser send are refused, since a browser adds a
+ *           Basic password by itself. Sec-Fetch-Site, or an Origin with another host or port, tells them.
  * Compare : takes a time that does not depend on how much of a guess is right.
  */
 #pragma once

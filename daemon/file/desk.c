@@ -154,7 +154,7 @@ static bool count(struct desk *d, struct handed *h, struct err *e)
     return e->code == 0;
 }
 
-/* What an import prints. */
+/* The text that an import prints. */
 static void describe(const struct desk *d, const struct handed *h, int64_t from, int64_t took_ms,
                      struct text *out)
 {

@@ -4,9 +4,9 @@
  *   importer ──▶ desk: recognise, judge ──desk_take()──▶ follower: count to the end
  *            ◀── desk: what was counted ◀──desk_give_back()──┘
  *
- * Limits : one file at a time; importers beyond it wait, and are told so.
+ * Limits : one file at a time; further importers get an answer that they have to wait.
  * Threads: the desk has a thread of its own, with its own read handle. desk_take() and desk_give_back() are
- *          the writer's; between them, a file's members belong to whom they say.
+ *          the writer's; between them, each member of struct handed says whose it is.
  */
 #pragma once
 

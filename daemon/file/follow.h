@@ -10,7 +10,7 @@
  * Errors  : bad lines are rejects. A read error, or a file that is not the one that was counted, ends the
  *           daemon after everything read before it is stored. A store error is retried by the engine. A log
  *           that is missing is waited for, with a warning. A followed file that is not found any more, or a
- *           damaged packed one, is told and counted as lost.
+ *           damaged packed one, is reported, and counted as lost.
  * Threads : follow_serve() and follow_run() are the writer's. The thread has its own feed, and the files that
  *           are open; the writer has the others. `state` changes under lanes.lock.
  */

@@ -31,7 +31,7 @@ bool sqlite_is_path(struct slice path)
     return path.len > 0 && path.ptr[0] != ':' && !(path.len >= 5 && memcmp(path.ptr, "file:", 5) == 0);
 }
 
-/* What to do with a file of another format. A newer file says which version knows its format. */
+/* Decides what to do with a file of another format. A newer file says which version knows its format. */
 static void advise(struct sqlite_store *st, int64_t format, struct text *advice)
 {
     sqlite3_stmt *s;

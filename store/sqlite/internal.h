@@ -210,7 +210,7 @@ void rows_gather(struct sqlite_store *st, size_t report, const struct part *part
 /* Write st->items[LEVEL_FRESH] into fresh rows. */
 bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e) MUST_CHECK;
 /* Add st->items[LEVEL_HOUR] to rows of hours, and their sums to rows of days, months and years; or take them
- * out of those rows. EX_DATAERR: they are not in them. */
+ * out of these rows. EX_DATAERR: the rows do not contain them. */
 enum rows_how { ROWS_ADD, ROWS_TAKE };
 bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how, struct err *e) MUST_CHECK;
 

@@ -62,7 +62,7 @@ struct backing {
     struct err *e;
 };
 
-/* ---- writers are told */
+/* ---- messages to writers */
 
 /* Notes the backup (`is_new`), or renews the note. `ledger` is the ledger afterwards, acknowledged with the
  * write concern of a commit. */

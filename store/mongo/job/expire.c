@@ -27,7 +27,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The watermarks by which events are let in, or documents deleted, are at most this old. A watermark moves
+/* Writers and jobs use watermarks that are at most this old. A watermark moves
  * back only to a time that is ahead by more: by then, writers and jobs have read it again. */
 #define STALE_MS          60000
 #define RESTORE_MARGIN_MS (10 * (int64_t)MINUTE_MS)

@@ -1,4 +1,5 @@
-/* mongo/wire/id.h - filters by several `_id`s. */
+/* mongo/wire/id.h - filters that find documents by several `_id`s. The store and its jobs build them for reads
+ * and deletes. */
 #pragma once
 
 #include "base/slice.h"
