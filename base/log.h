@@ -21,8 +21,8 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
 
 /* Finds out whether standard error goes to the journal; call it before any other thread starts. */
 void log_init(void);
-/* The beginning of a line on standard error that says why a program ends: "<3>" for the journal, which makes it an
- * error there; elsewhere "". */
+/* The beginning of a line on standard error that says why a program ends: "<3>" makes it an error in the
+ * journal; elsewhere it is "". */
 const char *log_error_prefix(void);
 void log_set_level(enum log_level level);
 /* `fields` is the rest of the line: log_info("started", "port=%d", port). */

@@ -38,7 +38,7 @@ class Daemon:
             raise measure.Failed(f"the daemon ended with status {self.process.returncode}: {tail[0]}")
 
     def find_host(self):
-        """Where it listens; None: nowhere yet."""
+        """Its address; None: it does not listen yet."""
         found = re.search(r"event=started .*listen=(\S+)", self.said())
         return found and found[1]
 

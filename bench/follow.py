@@ -65,7 +65,7 @@ def total(host):
 
 
 def delays(written, found):
-    """Of each line, in seconds, sorted: the first time at which a query found as many lines as were written with it."""
+    """The age of each line, in seconds, sorted: until a query first found as many lines as were written with it."""
     counts, result = [count for _, count in found], []
     for at, count in written[1:]:
         i = bisect.bisect_left(counts, count)

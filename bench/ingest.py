@@ -147,7 +147,7 @@ class Ingest:
         return [on / off for on, off in zip(self.rates["on"], self.rates["off"])]
 
     def did(self):
-        """What the jobs did beside, at the median: rows or documents that expired, documents rolled up, periods of which the
+        """The work of the jobs beside, at the median: rows or documents that expired, documents rolled up, periods of which the
         largest series were found, documents made ahead."""
         return [statistics.median(one.get(f"tallyd_{name}_total", 0) for one in self.done)
                 for name in ("expired_rows", "rollup_documents", "top_periods", "documents_preallocated")]

@@ -2,7 +2,7 @@
 """make bench-jobs: what the jobs beside the counting cost, and that they change nothing; writes tables into bench/RESULTS.md.
 
 Ingest with all jobs and with none (ingest.py), events kept and not (raw.py), rolling up against reading (mongo/rollup.py), and two
-system tests, whose findings are taken over: jobs killed at random moments with a recount at the end, and 70 days of a monitoring tool. Where a count is wrong the
+system tests, whose findings are taken over: jobs killed at drawn places with a recount at the end, and 70 days of a monitoring tool. Where a count is wrong the
 exit status is 1. A missed figure is no failure.
 """
 
@@ -78,7 +78,7 @@ def measure_rollup(arguments, work, server, client, label):
 
 
 def run_test(words, **environment):
-    """What a system test printed; Failed where it did not pass."""
+    """The output of a system test. Raises Failed if it did not pass."""
     say(" ".join([*(f"{name}={value}" for name, value in environment.items()), *words]))
     done = subprocess.run([sys.executable, *words], cwd=ROOT, env={**os.environ, **environment}, check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TEST_S)

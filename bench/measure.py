@@ -98,7 +98,7 @@ def add_arguments(parser):
 
 
 def say(name, text):
-    """What the benchmark is doing, to whoever waits."""
+    """Tell a person who waits what the benchmark is doing."""
     print(f"{name}: {text}", file=sys.stderr, flush=True)
 
 
@@ -137,7 +137,7 @@ def spread(values, unit=" s", digits=3):
 
 
 def percentile(values, share):
-    """Of sorted ones."""
+    """The quantile of sorted values."""
     return values[min(len(values) - 1, int(share * len(values)))]
 
 

@@ -159,7 +159,7 @@ static void add(struct decade *d, const struct series *one, bool was_made)
     d->unused += was_made && !one->is_hit;
 }
 
-/* What yesterday made, and today was hit or not. */
+/* Documents that yesterday made, and that today were hit or not. */
 static void judge(struct simulation *s)
 {
     for (size_t i = 0; i < s->count; i++) {

@@ -1,4 +1,4 @@
-"""What it costs to keep events beside the counts: an import with none of them, some fields, and all, in turn."""
+"""The cost of keeping events beside the counts: an import with none of them, some fields, and all, in turn."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ WAYS = {"none": "raw: off", "five fields": "raw: [host, time, path, status, resp
 
 
 class Raw:
-    """Of so many lines, into an empty database each time."""
+    """The time for so many lines, into an empty database each time."""
 
     def __init__(self, arguments, work, server, client, label):
         self.arguments, self.server, self.client, self.label = arguments, server, client, label

@@ -221,7 +221,7 @@ def stored_rows(store):
 
 
 def beside(rounds, ta, log, lines):
-    """What the figures should be read with."""
+    """The circumstances of the figures."""
     size = os.path.getsize(log)
     rows = [["what", "value"], ["log", f"{lines:,} lines, {size:,} bytes, {size / lines:.1f} a line"]]
     for totals in list(rounds.totals.values())[:1]:

@@ -2,7 +2,7 @@
 """make bench-sizing: the arithmetic of docs/SIZING.md, checked by a hundredth of it; writes tables into bench/RESULTS.md.
 
 Heartbeats of devices, one each half an hour, counted as fast as it goes: by device into SQLite over a day, into a server over less,
-and both by region and model. What documents and rows come to is worked out beforehand and stands beside what was found.
+and both by region and model. The sizes of documents and rows are worked out beforehand and stand beside the measured ones.
 """
 
 import argparse
@@ -109,7 +109,7 @@ class Counted:
 
 
 def budget(arguments, work, url, series):
-    """What a daemon takes of memory at most, in MiB, as `check` says."""
+    """The most memory of a daemon, in MiB, as `check` says."""
     path = os.path.join(work, "budget.yaml")
     with open(path, "w", encoding="ascii") as file:
         file.write(f"{SOURCE}reports: {{{DEVICES % series}}}\nstore: {{url: \"{url}\"}}\n")
@@ -118,7 +118,7 @@ def budget(arguments, work, url, series):
 
 
 def lengths(base, collection):
-    """Of each document, in bytes."""
+    """The size of each document, in bytes."""
     raw = base.get_collection(collection, codec_options=CodecOptions(document_class=RawBSONDocument))
     return [len(one.raw) for one in raw.find()]
 

@@ -63,7 +63,7 @@ def panel(at, title, lines, looks, x_ticks, y_label, is_log):
 
 
 def legend(looks):
-    """What is drawn, and where it ends."""
+    """The shape that is drawn, and its end."""
     out, at = [], LEFT
     for look in looks.values():
         out.append(stroke(look, f'path d="M{at} 24h28"'))

@@ -31,7 +31,7 @@ class Tallyd:
             os.remove(path)
 
     def store_bytes(self):
-        """Of all files of the store, but the shared memory, which is never on the disk."""
+        """The bytes of all files of the store, but the shared memory, which is never on the disk."""
         paths = glob.glob(glob.escape(self.store) + "*")
         return sum(os.path.getsize(path) for path in paths if not path.endswith("-shm"))
 
@@ -58,20 +58,20 @@ class Tallyd:
         return {row["time"][:16]: int(row["value"]) for row in rows if int(row["value"] or 0)}
 
     def latency_ms(self, path):
-        """Of whole processes that print one page's last hour by minute."""
+        """The times of whole processes that print one page's last hour by minute."""
         return [1000 * self._query("pages", "hits", LAST_HOUR, "minute", path).wall_s for _ in range(QUERIES)]
 
     def instructions_per_line(self, log, work, lines):
-        """Of parse and coalesce."""
+        """The instructions of parse and coalesce."""
         return self._instructions_each([self.hot_program, log], lines, work)
 
     def instructions_per_json_event(self, work, events, function=None):
-        """Of the chain; or, of these, only of a function and what it calls."""
+        """The instructions of the chain, or only of a function and its callees."""
         options = [f"--toggle-collect={function}"] if function else []
         return self._instructions_each([self.json_program, "json"], events, work, options)
 
     def _instructions_each(self, argv, count, work, options=()):
-        """What a harness needs for 2N less what it needs for N: so its start, and the reading of nothing, do not count."""
+        """The instructions of a harness for 2N less those for N: its start does not count."""
         if not os.access(argv[0], os.X_OK):
             raise measure.Failed(f"{os.path.basename(argv[0])} is not built")
         totals = [self._instructions(argv, n, work, options) for n in (count, 2 * count)]

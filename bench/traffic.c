@@ -2,7 +2,7 @@
  *
  * The benchmark (--lines) is one day exactly, four times as busy at its height in the afternoon as at its
  * lowest before dawn; the same seed gives the same bytes. The demo (--live) first catches up on the past and
- * then keeps pace with the clock. What a line looks like is site.c's business; this file decides when things
+ * then keeps pace with the clock. site.c makes the lines; this file decides when things
  * happen.
  */
 #define _DEFAULT_SOURCE 1

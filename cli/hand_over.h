@@ -1,5 +1,5 @@
-/* hand_over.h - `tallyd import` beside a running daemon. cmd_import.c calls it to hand each file to the daemon
- * that writes the store, which counts it. daemon/file/handover.h has the messages between both. */
+/* hand_over.h - `tallyd import` beside a running daemon. cmd_import.c calls it to hand each file to the
+ * daemon that writes the store, which counts it. daemon/file/handover.h has the messages between both. */
 #pragma once
 
 #include "aggregate/batch.h"

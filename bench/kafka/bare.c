@@ -28,7 +28,7 @@ struct tally {
     uint64_t messages, messages_max, bytes;
 };
 
-/* What was found to be quickest; the command line may say otherwise. */
+/* The quickest settings that were found; the command line may set others. */
 static const struct setting settings[] = {
     {"queued.min.messages", "1000000"}, {"queued.max.messages.kbytes", "1048576"},
     {"fetch.wait.max.ms", "10"},        {"fetch.message.max.bytes", "4194304"},

@@ -48,7 +48,7 @@ static rd_kafka_t *producer_new(void)
     return rk;
 }
 
-/* Whoever waits for the file sees it whole. */
+/* A program that waits for the file sees it whole. */
 static void write_address(const char *path, const char *address)
 {
     char name[4096];

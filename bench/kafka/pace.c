@@ -48,7 +48,7 @@ struct pace {
     char (*lines)[SITE_LINE_BYTES_MAX];
 };
 
-/* What will be sent at `at_ms` is written before, so that sending takes no time. */
+/* The records of `at_ms` are written before, so that sending takes no time. */
 static void prepare(struct pace *pa, int64_t start_ms, int64_t at_ms, char *key)
 {
     int length = snprintf(key, KEY_BYTES, "%" PRId64, (at_ms - start_ms) / PACE_SLOT_MS % PACE_SLOTS);

@@ -102,7 +102,7 @@ class Daemon(daemon.Daemon):
         return list(csv.DictReader(done.stdout.splitlines()))
 
     def verify(self):
-        """What it found wrong, or nothing."""
+        """The text of what it found wrong, or nothing."""
         done = subprocess.run([self.program, "verify", "-c", "tallyd.yaml"], cwd=self.dir, capture_output=True,
                               text=True, check=False)
         return [] if done.returncode == 0 else [f"tallyd verify: {(done.stdout + done.stderr).strip()}"]
@@ -152,7 +152,7 @@ def run_daemon(build, work, address, runs, messages):
 
 
 def compare(tallyd, messages):
-    """What is wrong with what the last run counted, and how many series it has."""
+    """The faults in the counts of the last run, and the number of its series."""
     total = int(tallyd.query("site", "--from", DAY[0], "--to", DAY[1])[0]["value"])
     wrong = [] if total == messages else [f"{tallyd.topic}: {total:,} hits instead of {messages:,}"]
     base = sqlite3.connect(os.path.join(tallyd.dir, "tallyd.db"))
@@ -354,7 +354,7 @@ answer to a question asked every 20 ms first counted it.
 
 
 def measure_all(arguments, work, broker):
-    """What is wrong, and the text."""
+    """The faults, and the text."""
     build, messages = arguments.build, arguments.messages
     plain, packed = Runs("plain"), Runs("packed")
     for runs, codec in ((plain, "none"), (packed, "zstd")):

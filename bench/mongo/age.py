@@ -72,6 +72,6 @@ class Run:
 
 
 def consumed(base):
-    """Of all standard inputs together: each run has one of its own."""
+    """The sum over all standard inputs: each run has one of its own."""
     books = base.books.find({}, {"source": 1, "entries.consumed": 1})
     return sum(book.get("entries", {}).get("consumed", 0) for book in books if book.get("source", "").startswith("stdin:"))

@@ -4,7 +4,7 @@
  *     build/mongo_feed RATE SECONDS
  *
  * Every 10 ms it writes a hundredth of RATE combined lines of that moment, so that whoever counts the lines
- * knows of each when it was due: line N at START_MS + N ÷ RATE. Where the reader does not take them the rest
+ * knows of each when it was due: line N at START_MS + N ÷ RATE. If the reader does not take them, the rest
  * comes late, which is not forgiven: it is due when it was. On standard error it says
  *
  *     START_MS         (wall clock), and at the end

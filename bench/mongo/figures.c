@@ -21,7 +21,7 @@ enum { MINUTES = 1440, DOCUMENTS_MAX = 1000, NAME_BYTES = 64 };
 
 #define DAY_MS INT64_C(1767571200000) /* 2026-01-05 */
 
-/* What is there before the first update: of `shell`, metadata alone. */
+/* The document before the first update: of `shell`, metadata alone. */
 enum before { BEFORE_NOTHING, BEFORE_SHELL, BEFORE_ZEROS };
 
 static const struct shape {

@@ -2,7 +2,7 @@
 
 On each server, one after the other, days of the same few documents in each shape (figures.c): one minute after the other, the
 shapes in turn, so that whatever else the machine does falls on all of them. Then days of documents that are rarely counted into,
-as most are. Writes wait for w: majority and j: true. What each document says at the end of a day is compared with what was
+as most are. Writes wait for w: majority and j: true. The content of each document at the end of a day is compared with what was
 counted into it: where it differs the exit status is 1. The figures have no bounds: they are what a default is chosen by.
 """
 
@@ -69,7 +69,7 @@ def usual(values):
 
 
 class Days:
-    """What was measured on days with an update each `step` minutes: microseconds of a document, by shape."""
+    """Measurements of days with an update each `step` minutes: microseconds of a document, by shape."""
 
     def __init__(self, step):
         self.step = step
@@ -92,7 +92,7 @@ class Days:
         return percentile(sorted(us for _, us in self.updates[shape]), 0.99)
 
     def total_ms(self, shape):
-        """What a document costs in a day, making it beforehand included."""
+        """The cost of a document in a day, making it beforehand included."""
         return (self.day(shape) * len(range(0, MINUTES, self.step)) + usual(self.before[shape] or [0])) / 1000
 
 
@@ -177,7 +177,7 @@ def three(cell):
 
 
 def choice(benches):
-    """What there is to choose from for tallyd."""
+    """The choices for tallyd."""
     plan = benches[0].plan
     rows = [["growing, shell, zeros; hierarchical", *(bench.label for bench in benches)]]
 
@@ -196,7 +196,7 @@ def choice(benches):
 
 
 def verdict(benches):
-    """What there is to say of the three."""
+    """Remarks on the three."""
     kinds = [days for bench in benches for days in (bench.often, bench.rarely)]
     best = {min(("shell", "zeros"), key=days.total_ms) for days in kinds}
     ratios = [days.total_ms("shell") / days.total_ms("growing") for days in kinds]

@@ -1,4 +1,4 @@
-"""What documents that are made ahead cost in the evening, and spare at midnight: a daemon, and one batch of each."""
+"""The cost of documents made ahead in the evening, and what they spare at midnight: a daemon, and one batch of each."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def run(build, work, url, way):
 
 
 def rows(build, work):
-    """Of each server: what a batch takes, by way. All ways in turn."""
+    """For each server: the time of a batch, by way. All ways in turn."""
     table = [["server", "`preallocate`", f"last batch of a day, {PAGES:,} series", "first batch of the next day"]]
     for name, title in (("ferretdb", "FerretDB 2"), ("secantus", "SecantusDB")):
         mongo.install(name)

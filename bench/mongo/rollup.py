@@ -1,4 +1,4 @@
-"""What it costs to roll up documents of months into those of years, against one bare pass of reading them, in turn."""
+"""The cost of rolling up documents of months into those of years, against one bare pass of reading them, in turn."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ DAYS = 28  # of each month, that have a count
 
 
 class Rollup:
-    """Of so many documents, of so many months of one year, in a database of its own."""
+    """The time for so many documents of so many months of one year, in a database of its own."""
 
     def __init__(self, arguments, work, server, client, label, months):
         self.arguments, self.label, self.months = arguments, label, months
@@ -89,7 +89,7 @@ class Rollup:
         return self
 
     def ratios(self):
-        """Of years that are made, against the pass just before."""
+        """The ratio for years that are made, against the pass just before."""
         return [roll / read for roll, read in zip(self.new_s, self.read_s)]
 
     def there_ratio(self):

@@ -3,7 +3,7 @@
 On each server, one after the other: the literature's way, two upserts for every event (naive.c); batches by the store in turn
 with a bare loop of the same upserts (apply.c); a chart by the store in turn with a bare find (chart.c); and the daemon, fed
 in time at the highest rate at which the age of events keeps below a limit (age.py). All write with the same write concern,
-w: majority and j: true. What the documents say at the end is compared with the books: where it differs, or a server could not be
+w: majority and j: true. The documents are compared with the books at the end: if they differ, or a server could not be
 measured, the exit status is 1. A missed figure is no failure.
 """
 
@@ -33,7 +33,7 @@ CONCERN = "?w=majority&journal=true&retryWrites=false"
 SERVERS = {"ferretdb": ("FerretDB 2", 20_000, 1_500_000), "secantus": ("SecantusDB", 5_000, 100_000)}
 NAIVE_CONNECTIONS, CONNECTIONS, ROUNDS, CHARTS = 8, 4, 7, 1000
 NAIVE_S, PACED, PACED_S = 15, 1000, 30
-# Of each limit of an event's age: how long the daemon is fed, and how many rates are tried.
+# For each limit of an event's age: how long the daemon is fed, and how many rates are tried.
 LIMITS = {1: (15, 4), 10: (60, 5), 60: (120, 2)}
 PLAIN_S, PLAIN_TRIES = 10, 3  # the limit that is tried without indexes, too
 RATE_MAX = 400_000
@@ -115,7 +115,7 @@ class Bench:
         self.plain = self.measure_age(PLAIN_S, self.ages[PLAIN_S].rate, PLAIN_TRIES, ", indexes: false")
 
     def first_rate(self, limit_s):
-        """What the documents a second allow, but not far from what was seen."""
+        """The rate that the documents a second allow, but not far from what was seen."""
         rate = age.events_of(self.tallyd_rate * limit_s / 2) * 2 / limit_s
         return min([rate, *(3 * run.rate for run in self.ages.values() if run)])
 
@@ -143,7 +143,7 @@ class Bench:
         self.daemon_paced.ages = self.daemon_paced.ages_s(2)
 
     def wrong(self):
-        """What the documents say, all of them, is what the books do."""
+        """All documents together agree with the books."""
         counted = sum(book["reports"]["pages"].get("counted", 0) for book in self.base.books.find({"reports": {"$exists": True}}))
         found = {"books": counted}
         for collection, field in (("pages.day", "daily"), ("pages.month", "total")):
@@ -152,7 +152,7 @@ class Bench:
         return [] if len(set(found.values())) == 1 else [f"{self.label}: " + ", ".join(f"{k}: {v:,}" for k, v in found.items())]
 
     def run(self):
-        """What was found wrong."""
+        """The faults that were found."""
         self.server.start()
         try:
             self.client = pymongo.MongoClient(self.server.url)

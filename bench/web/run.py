@@ -203,7 +203,7 @@ class Bench:
         return {"from": f"{day:%Y-%m-%d}", "to": f"{day + datetime.timedelta(days=1):%Y-%m-%d}"}
 
     def measure_top(self, host, what):
-        """Of the hour at hand; or of a day long ago."""
+        """A query of the present hour, or of a day long ago."""
         span = {"from": f"{datetime.datetime.now(UTC):%Y-%m-%dT%H:00:00Z}"} if what == "hour" else self.closed_day()
         asker = Asker(host)
         times = []

@@ -35,7 +35,7 @@ class Ended(Exception):
 
 
 def span():
-    """What holds all lines, as words of a query."""
+    """The words of a query that finds all lines."""
     now = time.time()
     return [time.strftime("%Y-%m-%dT%H:%M", time.gmtime(now + days * 86400)) for days in (-2, 2)]
 
@@ -92,7 +92,7 @@ class Daemon:
             raise Ended(f"does not answer: {error}") from error
 
     def check_told(self):
-        """What the log tells, the metrics tell, too."""
+        """The metrics must have what the log reports."""
         if self.state == "running" and self.url is not None and LOST.search(self.log()):
             found = re.search(r"(?m)^tallyd_files_lost_total\S* (\d+)$", self.get("/metrics"))
             if not found or int(found[1]) == 0:

@@ -108,7 +108,7 @@ def lost_of(source, store, counted, verdict):
 
 
 def again_of(source, store, told, counted, verdict):
-    """What was counted again, since a topic that lost its tail is counted from its beginning if an operator says so. An event
+    """The events that were counted again, since a topic that lost its tail is counted from its beginning if an operator says so. An event
     is counted no less often than those behind it. Returns those that are, as judge_source() does."""
     left_out, allowed = [], allowed_of(source, store, told)
     again, over = 0, []
@@ -155,7 +155,7 @@ def judge_source(source, store, told, counted, verdict):
 
 
 def judge_spans(store, counted, times, verdict, begun_s):
-    """What every other report says must follow from the events that `blocks` has."""
+    """The figures of every other report must follow from the events that `blocks` has."""
     minutes = collections.Counter()
     for one, count in counted.items():
         if one in times:

@@ -110,7 +110,7 @@ class Played:
         self.loss, self.good, self.silent, self.broken, self.skipped, self.seeds = loss, 0, 0, 0, None, []
 
     def add(self, status, output, rounds):
-        """What a program has played that was to play so many rounds."""
+        """The number of rounds that a program has played."""
         ran = re.search(r"(?m)^Ran (\d+) tests?", output)
         self.seeds += re.findall(r"TALLYD_SEED=(\d+)", output)
         if status == 0 and ran and int(ran[1]) == rounds * len(self.loss.tests):

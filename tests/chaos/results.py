@@ -1,4 +1,4 @@
-"""What rounds found, as a row of bench/RESULTS.md: a later run with the same store replaces it, those of other stores stay."""
+"""The findings of rounds, as a row of bench/RESULTS.md: a later run replaces the row of its store."""
 
 import collections
 import datetime
@@ -27,7 +27,7 @@ books, or the daemon refused to go on; or the broker lost it before anybody coun
 
 
 class Results:
-    """Of all rounds of a run."""
+    """The sums over all rounds of a run."""
 
     def __init__(self, options, first):
         self.options, self.first = options, first

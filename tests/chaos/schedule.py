@@ -26,7 +26,7 @@ DAY_S = 86400
 
 
 def more_of(dice, what, is_mongo):
-    """What a fault needs beside its daemon and its time."""
+    """The arguments of a fault beside its daemon and its time."""
     if what == "die":
         return f"{dice.choice(DIES_ANYWHERE + (DIES_IN_MONGO if is_mongo else DIES_IN_SQLITE))}:{1 + dice.randrange(3)}"
     if what == "recreate":  # is everybody paused meanwhile, and is the new topic longer at once?

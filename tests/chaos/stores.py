@@ -1,4 +1,4 @@
-"""What daemons count into, and what it says afterwards: asked through `tallyd query`, and read as documents where it has any."""
+"""The stores that daemons count into, and their answers: asked through `tallyd query`, and read as documents where it has any."""
 
 import collections
 import contextlib
@@ -71,7 +71,7 @@ class Store:
         return sum(len(pattern.findall(daemon.said())) for daemon in self.daemons)
 
     def settle(self):
-        """What its daemons left open is finished."""
+        """Finish the batches that its daemons left open."""
 
     def close(self):
         pass

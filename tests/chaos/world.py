@@ -1,4 +1,4 @@
-"""What the faults are done to: a topic and a file whose every event is known, and the daemons that count them.
+"""The world to which faults are done: a topic and a file whose every event is known, and the daemons that count them.
 
 An event is known by its path, which names the incarnation, the partition and a block of BLOCK events, and by its size, which is
 BASE to the power of its place in the block. So the hits and bytes of a path say which events of the block were counted, and how
@@ -27,7 +27,7 @@ DAY_S = 86400
 LINE = '198.51.100.7 - - [%s] "GET %s HTTP/1.1" 200 %d "-" "Mozilla/5.0"'
 KNOWN = re.compile(rb'"GET (\S+) HTTP/1.1" 200 (\d+) ')
 LATE_DAYS, ANCIENT_DAYS = (5, 30), 5 * 365
-# What does not pass by itself. A daemon that ends so is started again only as its words say (--accept).
+# Statuses that do not pass by themselves. A daemon that ends so is started again only as its words say (--accept).
 FINAL = (EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG)
 AGAIN_TURNS = 5
 ACCEPT, AGAIN = re.compile(r"`tallyd run --accept (\S+)`"), re.compile("restart tallyd to resume|and start again")
@@ -92,7 +92,7 @@ class Topic(Lines):
         return self.transaction.aborted
 
     def read(self):
-        """What is in it now, but for what a transaction hides."""
+        """The records that are in it now, but for those that a transaction hides."""
         return {(self.incarnation, message.partition, message.offset): identity(message.value)
                 for message in self.broker.read(self.topic)}
 
@@ -129,7 +129,7 @@ class Topic(Lines):
         self.was_recreated = True  # what is there is to be counted from its beginning
 
     def note_lost(self, ends):
-        """What was there and is not; also what is hidden now, because the end of its transaction is lost."""
+        """The records that were there and are not, or are hidden because the end of their transaction is lost."""
         self.cuts[self.incarnation] += 1
         for partition, end in ends.items():
             where = self.incarnation, partition
@@ -300,7 +300,7 @@ class Daemon:
         self.signal(signal.SIGCONT)
 
     def status(self):
-        """What it says of itself; None of one that does not answer."""
+        """The status of a daemon; None: it does not answer."""
         found = re.findall(r"event=started .*listen=(\S+)", self.said())
         try:
             with urllib.request.urlopen(f"http://{found[-1]}/api/v1/status", timeout=2) as reply:

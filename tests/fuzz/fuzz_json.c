@@ -162,7 +162,7 @@ static void check_found(struct pointers *ps, struct slice text)
     }
 }
 
-/* What jansson refuses although it is JSON, or where it has limits of its own. */
+/* Texts that jansson refuses although they are JSON, or that exceed limits of its own. */
 static bool is_its_own(const json_error_t *e)
 {
     enum json_error_code code = json_error_code(e);
@@ -171,7 +171,7 @@ static bool is_its_own(const json_error_t *e)
            strstr(e->text, "invalid Unicode") != NULL;
 }
 
-/* What is before the first 0x01 is read before the rest, whose names it makes known. */
+/* The text before the first 0x01 is read first: it makes the names of the rest known. */
 static struct slice read_first(const struct json_paths *paths, struct slice text, struct json_found *found)
 {
     const char *mark = text.len > 0 ? memchr(text.ptr, 1, text.len) : NULL;

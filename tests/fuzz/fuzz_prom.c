@@ -13,9 +13,9 @@
 #define NOON_MS 1431864000000
 
 /* An expression over a few series: it is refused with a place in it, or answered, at an instant and over a
- * range, and alike. As match[] of a list, likewise. */
+ * range, and alike. The same holds for match[] of a list. */
 
-/* Of series i there are i hits in each of the minutes before and behind noon. */
+/* Series i has i hits in each of the minutes before and behind noon. */
 static void count(struct store *st, const struct report *r)
 {
     static const char *const keys[] = {"/\ta", "/a\ta", "/a\tb", "/\"\\\t-", "\t"};

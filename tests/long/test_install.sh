@@ -19,7 +19,7 @@ for file in openapi.yaml operating.md CONFIG.md examples/kafka.yaml examples/mon
     grafana/provisioning/dashboards/tallyd.yaml grafana/provisioning/datasources/tallyd.yaml; do
     cmp "docs/$file" "$doc/$file"
 done
-# What the documents installed point at is installed with them.
+# The files to which the installed documents point are installed with them.
 tests/lint/links.py "$doc"/*.md
 man -l "$root/share/man/man8/tallyd.8" >/dev/null
 man -l "$root/share/man/man5/tallyd.yaml.5" >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Three brokers, and an unclean election: a replica that had fallen behind becomes the leader, and others' records get the
-offsets of those that were lost. What was counted of those stays; the daemon stops and says so, and counts nothing wrong.
+offsets of those that were lost. Their counts stay; the daemon stops and says so, and counts nothing wrong.
 """
 
 import os

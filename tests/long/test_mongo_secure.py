@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a MongoDB URI says of users and TLS holds: FerretDB with users (SCRAM), and a certificate made here."""
+"""A MongoDB URI with users and TLS is heeded: FerretDB with users (SCRAM), and a certificate made here."""
 
 import os
 import subprocess

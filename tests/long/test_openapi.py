@@ -30,7 +30,7 @@ reports:
 http: {listen: '127.0.0.1:0'}
 query: {series_max: 30}
 """
-# What is sought after the name of a parameter, and what its schema becomes, so that most questions are answered.
+# Texts that follow the name of a parameter, and its schema in their place, so that most questions are answered.
 STRING = "schema: {type: string}"
 NARROWER = {
     "report": (STRING, "schema: {enum: [site, pages, clients]}"),

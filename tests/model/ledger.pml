@@ -26,7 +26,7 @@
 #endif
 #define END(p) ((p) == 0 -> EVENTS : FEW)
 
-/* What may go wrong in one run, and how often. */
+/* The faults of one run, and how often each may happen. */
 #ifndef CRASHES
 #define CRASHES 0
 #endif
@@ -49,7 +49,7 @@
 /* More failed commits in a row than this, and something waits for what never comes. */
 #define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_COMMITS + RESETS))
 
-/* What a daemon knows of its last request. */
+/* The state of a daemon's last request, as it knows it. */
 #define NO        0
 #define YES       1
 #define LOST      2
@@ -295,7 +295,7 @@ inline look(s, concerned)
     todo[s] = (open[s] && concerned -> seq[s] : 0)
 }
 
-/* Whoever comes may finish what was open when it looked. */
+/* A daemon that comes may finish what was open when it looked. */
 inline recover(s)
 {
     atomic {
@@ -358,7 +358,7 @@ inline release(p)
     position[p] = 0
 }
 
-/* What is left of what the daemon thought it owns, by what the ledger says. */
+/* The part of what the daemon thought it owns that the ledger still gives it. */
 inline check_ownership(p)
 {
     if

@@ -37,7 +37,7 @@ ROLLUP_WORLDS = ["TURNS=1"]
 
 DEEP_ROLLUP_WORLDS = ["TURNS=2"]
 
-# What an assertion of the model is about, by what it has in it.
+# The subject of an assertion of the model, by a word in it.
 MEANING = [
     ("!(counted", "an event is counted twice"),
     ("failed<=", "recovery does not end"),
@@ -81,7 +81,7 @@ ROLLUP_VARIANTS = [
 
 
 def search(model, definitions, optimise):
-    """What spin's verifier prints of the model with these definitions."""
+    """The output of spin's verifier for the model with these definitions."""
     flags = ["-D" + d for d in definitions.split()]
     with tempfile.TemporaryDirectory() as work:
         subprocess.run(["spin", "-a", *flags, model], cwd=work, check=True, stdout=subprocess.DEVNULL)

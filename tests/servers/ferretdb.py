@@ -1,8 +1,8 @@
 """FerretDB 2 on PostgreSQL with DocumentDB: a MongoDB server of other authors on another engine.
 
-Two processes, started, killed and stopped together. What it does not have or does otherwise: it says that it is standalone;
+Two processes, started, killed and stopped together. Its differences from MongoDB: it says that it is standalone;
 no transactions, no retryable writes (a repeated txnNumber is applied twice), no capped collections, no sharding, no failCommand;
-an _id has 2.7 kB at most. Of users it checks the password, and none of the rights.
+an _id has 2.7 kB at most. It checks the password of users, and none of their rights.
 """
 
 import os

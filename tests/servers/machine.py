@@ -76,7 +76,7 @@ class Machine:
             pass  # a new one is made
 
     def path(self, name):
-        """Of a file in the machine, seen from here."""
+        """The path of a file in the machine, seen from here."""
         return self.root + name
 
     def write(self, name, text, mode=0o644):

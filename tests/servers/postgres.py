@@ -34,7 +34,7 @@ libs={libs}
 exec "$libs/{loader}" --library-path "$libs:$libs/blas:$libs/lapack:$bin/../lib" --argv0 "$bin/{name}" "$bin/{name}.bin" "$@"
 """
 
-# What ends documents (TTL) is a job that would connect to the port that the database was made at.
+# Documents are ended (TTL) by a job that would connect to the port that the database was made at.
 JOBS = ("-c", "cron.use_background_workers=on")
 # After SIGKILL all is written that was: syncing each file again would take 3 s.
 CONFIGURATION = """\
@@ -66,7 +66,7 @@ def mirror():
 
 
 def get_packages(part):
-    """Of the other release, by apt, with lists and a status of its own, in which nothing is installed."""
+    """Packages of the other release, by apt, with lists and a status of its own, in which nothing is installed."""
     if not shutil.which("apt-get") or not os.path.exists(KEYRING):
         raise Missing(f"{PACKAGE} comes from Debian: apt-get or {KEYRING} is missing (package debian-archive-keyring)")
     apt = os.path.join(part, "apt")
@@ -89,7 +89,7 @@ def get_packages(part):
 
 
 def make_runnable(part):
-    """What the scripts of the packages would have done, and the loader."""
+    """Do the work of the packages' scripts, and of the loader."""
     extensions = os.path.join(part, "usr", "share", "postgresql", "18", "extension")
     os.symlink("postgis-3.control", os.path.join(extensions, "postgis.control"))
     loaders = glob.glob(f"{part}/usr/lib/*/ld-linux*.so.*")
@@ -121,7 +121,7 @@ def give(directory):
 
 
 def make_data(part):
-    """What each server begins with: a database that has the extension."""
+    """Make the files that each server begins with: a database that has the extension."""
     data = os.path.join(part, "data")
     os.mkdir(data, 0o700)
     give(data)

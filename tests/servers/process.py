@@ -1,4 +1,4 @@
-"""What the servers of the tests share: a program that is run in a directory of its own, killed and started again.
+"""Shared by the servers of the tests: a program that is run in a directory of its own, killed and started again.
 
 What cannot be had raises Missing with the reason.
 """
@@ -25,11 +25,11 @@ MEMORY, MEMORY_BYTES = "/dev/shm", 2 << 30
 
 
 class Missing(Exception):
-    """What is needed is not here; the text says what."""
+    """Something that is needed is not here; the text names it."""
 
 
 def run(argv, what, timeout_s, given="", **env):
-    """What it said, with `env` besides what is in the environment."""
+    """The output of a command that is run with `env` beside the environment."""
     try:
         done = subprocess.run(argv, input=given.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, **env}, timeout=timeout_s, check=False)
@@ -55,7 +55,7 @@ def new_home(prefix):
 @contextlib.contextmanager
 def making(home):
     """For what is installed once: an empty folder, to be renamed to `home` when all is in it, or None where `home` is there
-    already. Of several processes that want to make it, one does and the others wait."""
+    already. If several processes want to make it, one does and the others wait."""
     os.makedirs(os.path.dirname(home), exist_ok=True)
     with open(home + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -95,7 +95,7 @@ def is_running(pid):
 
 
 class Program:
-    """A program whose data and log are in `home`. Whoever makes another Program of that directory has the same one:
+    """A program whose data and log are in `home`. Another Program of that directory is the same one:
     its port, and its process where it runs. A class of it says what to run, and when it is ready."""
 
     NAME, STATE = "server", "server.json"
@@ -113,7 +113,7 @@ class Program:
             self.port = self.prepare()
 
     def prepare(self):
-        """What is to be done once, in an empty directory. Its port."""
+        """Done once, in an empty directory. Returns its port."""
         return free_ports(1)[0]
 
     def ready(self):

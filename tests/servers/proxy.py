@@ -23,7 +23,7 @@ OP_MSG = 2013
 COMMAND = re.compile(rb".{25}\x02(insert|update|delete|find|findAndModify)\0.{4}([^\0]+)\0", re.DOTALL)
 IDLE_S = 0.05  # to notice that it is over
 
-# Of one connection. `up`, `down`: after so many bytes to and from the server (None: never) it happens; `how`: what.
+# The fault of one connection. `up`, `down`: after so many bytes to and from the server (None: never) it happens; `how`: what.
 #   reset   both ends see the connection break
 #   close   both ends see it end
 #   half    whoever would get more sees an end of it; the other direction goes on

@@ -1,4 +1,4 @@
-"""What tests ask of a Kafka cluster, by librdkafka itself through ctypes: topics, messages of any kind, offsets.
+"""Requests of tests to a Kafka cluster, by librdkafka itself through ctypes: topics, messages of any kind, offsets.
 
 Nothing of tallyd is in here, so that it can judge. Calls wait until the cluster has done what was asked and raise Failed
 where it has not. Not for threads, but one Cluster for each of them is well.
@@ -29,7 +29,7 @@ class Failed(Exception):
 
 
 class Lost(Failed):
-    """What a producer was given is in its topic in part, or not; it sends no more."""
+    """Only a part of the producer's messages may be in its topic; it sends no more."""
 
 
 class CMessage(ctypes.Structure):
@@ -210,7 +210,7 @@ class Partitions:
 
 
 def items(partitions):
-    """What a list of partitions says now: {partition: offset}."""
+    """The offsets in a list of partitions: {partition: offset}."""
     found = {}
     for index in range(partitions.contents.count):
         element = partitions.contents.elements[index]
@@ -281,7 +281,7 @@ class Producer:
         check_object(rk.commit_transaction(self.handle, WAIT_MS))
 
     def abort(self):
-        """Of what was flushed before, the messages stay in the topic, hidden from read_committed."""
+        """Messages that were flushed before stay in the topic, hidden from read_committed."""
         check_object(rk.abort_transaction(self.handle, WAIT_MS))
 
     def close(self):

@@ -1,4 +1,4 @@
-"""What the servers of the MongoDB wire protocol have in common."""
+"""Shared by the servers of the MongoDB wire protocol."""
 
 import socket
 import struct
@@ -32,7 +32,7 @@ def document(members):
 
 
 def message(body):
-    """Of a command's members, in BSON."""
+    """The bytes of a command's members, in BSON."""
     section = struct.pack("<IB", 0, 0) + document(body)
     return struct.pack("<iiii", 16 + len(section), 1, 0, OP_MSG) + section
 
@@ -54,7 +54,7 @@ class MongoServer(Program):
         return f"mongodb://127.0.0.1:{self.port}"
 
     def ask(self, request):
-        """What it answers, without the header; None: nothing."""
+        """Its answer, without the header; None: it has none."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), ANSWER_S) as sock:
                 sock.sendall(request)

@@ -14,7 +14,7 @@ struct world_kind world_kinds[] = {
     {"sqlite", "sqlite", true, LAYOUT_DAY, {0}},
     {"mem of seconds", "mem", false, LAYOUT_MINUTE, {0}},
     {"mongodb", "mongodb", true, LAYOUT_DAY, {0}},
-    /* Of all that is counted, these make the next document, too. */
+    /* These events make the next document, too. */
     {"mongodb of hours", "mongodb", true, LAYOUT_HOUR, {PREALLOC_CHANCE, 1, true}},
     {"mongodb of minutes", "mongodb", true, LAYOUT_MINUTE, {PREALLOC_CHANCE, 1, false}},
 };

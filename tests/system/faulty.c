@@ -79,7 +79,7 @@ static enum fate fate_on_disk(bool full)
     return before ? FATE_FAIL : FATE_HALF;
 }
 
-/* What becomes of this call; errno is set where it fails. */
+/* Decides whether this call fails, and sets errno if it does. */
 static enum fate fate_of(int fd, const char *kind)
 {
     if (!is_meant(fd, kind))
@@ -111,7 +111,7 @@ __attribute__((destructor)) static void tell_count(void)
     fclose(out);
 }
 
-/* Of a call that needs no room on the disk. */
+/* As above, for a call that needs no room on the disk. */
 static bool is_refused(int fd)
 {
     return strncmp(setting("FAULTY_HOW"), "full:", 5) != 0 && fate_of(fd, "write") == FATE_FAIL;

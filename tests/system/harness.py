@@ -1,4 +1,4 @@
-"""What the system tests share: a tallyd in a directory of its own, logs to give it, and a recount of them.
+"""Shared by the system tests: a tallyd in a directory of its own, logs to give it, and a recount of them.
 
 The program under test is $TALLYD (a command line; build/tallyd by default), so that the same tests run under a
 sanitizer. Every test gets an empty directory, removed at the end, and works in it.
@@ -61,7 +61,7 @@ def recount(log):
 
 
 def store_url(store):
-    """Of a URL, or of an embedded store's file."""
+    """The URL of a store that is named by its URL or by its file."""
     return store if "://" in store else f"sqlite:{store}"
 
 
@@ -73,7 +73,7 @@ def dice():
 
 
 def failpoints(*prefixes):
-    """Those of these parts."""
+    """The failpoints whose names begin with one of the prefixes; all without a prefix."""
     with open(os.path.join(ROOT, "base/failpoint.h"), encoding="utf-8") as header:
         return [name for name in re.findall(r'X\(\w+, "([a-z_.]+)"\)', header.read()) if name.startswith(prefixes or "")]
 
@@ -126,7 +126,7 @@ class Case(unittest.TestCase):
         return process
 
     def tallyd(self, *arguments, status=EX_OK, **options):
-        """Its standard output. `status` is what it must exit with; None: whatever. See self.err for the rest."""
+        """Run a command. Returns its standard output; self.err has its errors. `status` is the expected status; None: any."""
         if "input" not in options:
             options["stdin"] = subprocess.DEVNULL
         done = subprocess.run([*command(), *arguments], cwd=self.dir, stdout=subprocess.PIPE, check=False,
@@ -173,7 +173,7 @@ class DaemonCase(Case):
     """With a `tallyd run` beside the test."""
 
     def launch(self, *arguments, started=True, **options):
-        """A tallyd that has said where it listens, or may wait for its store; what it says goes into the file `log`."""
+        """A daemon that has logged where it listens; without `started` it may still wait for its store. Its log is the file `log`."""
         with open(self.path("log"), "wb") as log:
             process = subprocess.Popen([*command(), "run", *arguments], cwd=self.dir, stdin=subprocess.PIPE,
                                        stdout=subprocess.DEVNULL, stderr=log, **options)

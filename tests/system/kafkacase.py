@@ -1,4 +1,4 @@
-"""What the tests with a real Kafka broker share: the broker, what was fed into its topics, and a daemon that counts it.
+"""Shared by the tests with a real Kafka broker: the broker, the records fed into its topics, and a daemon that counts them.
 
 A Feed knows every line it produced, by partition and offset, and what each must count: so after any crash the store
 can be asked whether it holds exactly the lines before its offsets, and in the end whether it holds all of them.
@@ -130,7 +130,7 @@ class Feed:
 
 
 class Recount:
-    """What entries must count: naively."""
+    """The counts that entries must have, by a naive recount."""
 
     def __init__(self, entries):
         self.minutes, self.pages = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0])

@@ -1,4 +1,4 @@
-"""What the tests with a MongoDB server share: the server, logs of few pages, and a judge that reads documents.
+"""Shared by the tests with a MongoDB server: the server, logs of few pages, and a judge that reads documents.
 
 The judge knows nothing of tallyd but what store/mongo/mongo.h and mongo/handle/kind.h say of documents: it reads them by pymongo and
 compares every second, minute, hour, day and month in any of them with a recount of the logs.
@@ -25,11 +25,11 @@ import mongo  # noqa: E402 (found only now)
 import proxy  # noqa: E402,F401 (of the tests)
 
 PASSING = (EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL)  # an import may end so when its store is away
-# Of the driver: a reply that does not come is waited for so long, and a server that is away.
+# Options of the driver: how long it waits for a reply that does not come, and for a server that is away.
 SHORT = "?socketTimeoutMS=1500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
 LINE = '198.51.100.%d - - [%02d/Jan/2026:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" 200 %s "-" "Mozilla/5.0 %s"\n'
 FIRST_DAY = 5
-# A report of each layout. What is counted of a line is {report: (its dimension, of a path)}.
+# A report of each layout. A line is counted as {report: (its dimension, of a path)}.
 REPORTS = """\
 reports:
   pages: {by: [path]}
@@ -165,7 +165,7 @@ class MongoCase(Case):
         return self.start(*self.arguments(*files, url=url), **options)
 
     def end(self, process, *statuses):
-        """Its end, which must be one of these. What it said."""
+        """Wait for its end, with one of these statuses. Returns its output."""
         out, err = process.communicate(timeout=TIMEOUT_S)
         self.assertIn(process.returncode, statuses or (EX_OK,), (out + err).decode())
         if process.returncode > 0:

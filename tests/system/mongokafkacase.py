@@ -1,4 +1,4 @@
-"""What the tests of daemons between a real Kafka broker and a MongoDB server share: KafkaCase, reading documents."""
+"""Shared by the tests of daemons between a real Kafka broker and a MongoDB server: KafkaCase, reading documents."""
 
 import mongocase
 from harness import TIMEOUT_S, dice
@@ -60,7 +60,7 @@ class MongoKafkaCase(KafkaCase):
                 self.assertEqual(report.get("parsed", 0), report.get("counted", 0) + report.get("filtered", 0), book)
 
     def check_prefix(self, *feeds):
-        """What was sealed is counted by whoever opens the store next."""
+        """The next program that opens the store counts what was sealed."""
         self.tallyd("import", "-c", "tallyd.yaml", "empty.log")
         super().check_prefix(*feeds)
 

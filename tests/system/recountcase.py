@@ -36,7 +36,7 @@ def log(random, lines, minutes=(0, 60 * 24 * 40), paths=3000):
 
 
 def recount(*logs):
-    """What the three reports must say, by hour: {(report, time, path and status): [hits, bytes]}."""
+    """The counts that the three reports must have, by hour: {(report, time, path and status): [hits, bytes]}."""
     counts = collections.defaultdict(lambda: [0, 0])
     for line in b"".join(logs).decode().splitlines():
         if "[" not in line or "/future" in line:

@@ -64,7 +64,7 @@ class Stream:
 
 
 class Refusal(http.server.BaseHTTPRequestHandler):
-    """What answers every question with 422 and the body that its server has."""
+    """Answers every question with 422 and the body that its server has."""
 
     def do_GET(self):
         self.send_response(422)

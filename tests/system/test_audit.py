@@ -20,7 +20,7 @@ reports:
   pages: {by: [path], series_max: %d}
   gauges: {by: [status], measures: {low: min(bytes), high: max(bytes), mean: mean(bytes), last: last(bytes)}}
 """
-# What is done to which table, and what is to be said of it: `pages` is report 2.
+# Changes to tables, and the words that must report each: `pages` is report 2.
 DAMAGE = (("DELETE FROM hour_2 WHERE at = (SELECT min(at) FROM hour_2)", "by hour: it has [1-9][0-9]*, but its minutes have 0"),
           ("DELETE FROM day_2 WHERE at = (SELECT max(at) FROM day_2)", "by hour: it has 0, but its minutes have [1-9]"),
           ("DELETE FROM day_2", "by day: it has [1-9][0-9]*, but its hours have 0"),

@@ -61,7 +61,7 @@ class Backfill(BackfillCase):
                 self.check(a + b + a, store=store)
 
     def test_query_says_what_is_missing(self):
-        """Where an answer begins with nothing; and no more once it was filled in."""
+        """The place where an answer begins with nothing; it is gone once that was filled in."""
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
         self.count("a.log", old, "alone.yaml")
         self.count("a.log", new, "tallyd.yaml")
@@ -172,7 +172,7 @@ class Api(BackfillCase, DaemonCase):
 
 
 class Refused(BackfillCase):
-    """What cannot be counted is told, and nothing else is changed."""
+    """Lines that cannot be counted are reported, and nothing else is changed."""
 
     def setUp(self):
         super().setUp()

@@ -103,7 +103,7 @@ class Copying:
             self.assertEqual(was, answer)
 
     def check_goes_on(self, origin, *targets):
-        """What comes next counts in all of them as in the origin."""
+        """Later lines count in all of them as in the origin."""
         self.append("a.log", self.events(200, users=9))
         for store in origin, *targets:
             self.assertNotIn("nothing new", self.count(store))
@@ -113,7 +113,7 @@ class Copying:
             self.verify(store)
 
     def state_after_kill(self, target, expected):
-        """What a copy that was killed left: nothing, an unfinished copy, or a whole one."""
+        """The state that a killed copy left: nothing, an unfinished copy, or a whole one."""
         self.tallyd("query", "all", "--store", target, status=None)
         state = {EX_OK: "whole", EX_NOINPUT: "nothing", EX_TEMPFAIL: "unfinished"}[self.status]
         if state == "unfinished":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What reports need not keep goes, and nothing else, wherever a tallyd is killed while it lets go.
+"""Buckets that reports need not keep expire, and nothing else, wherever a tallyd is killed meanwhile.
 
 Lines are of the last months by the computer's clock, since that is what `keep` is measured by. Answers are held against
 a recount of them, and `tallyd verify` must agree. The seed is printed; TALLYD_SEED repeats a run.
@@ -232,7 +232,7 @@ class Import(Expiring, Case):
         self.check_rows()
 
     def test_counted_is_counted_where_letting_go_fails(self):
-        """The disk is full; another import lets go."""
+        """The disk is full; another import expires the rest."""
         self.write("a.log", self.make_log(3000))
         self.write("tallyd.yaml", config(""))
         self.import_all()

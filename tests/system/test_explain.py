@@ -25,7 +25,7 @@ reports:
 
 class Explain(Case):
     def explain(self, *arguments, status=EX_OK, **options):
-        """What it prints as JSON, for each event or reject."""
+        """The JSON that it prints for each event or reject."""
         return [json.loads(line) for line in self.tallyd("explain", "--json", *arguments, status=status, **options).splitlines()]
 
     def check_places(self, line, found):

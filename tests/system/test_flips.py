@@ -26,7 +26,7 @@ class Flips(DaemonCase):
         self.figures = {"refused": 0, "answered": 0}
 
     def ask(self):
-        """What each question was answered: text, or None where it was refused in words that name the file."""
+        """The answer to each question: text, or None if it was refused in words that name the file."""
         answers = []
         for question in QUESTIONS:
             answer = self.tallyd("query", *question, *SPAN, "--format", "csv-raw", status=None)

@@ -76,7 +76,7 @@ class Event:
 
 
 def measured(events):
-    """What each measure says of these events."""
+    """The value of each measure for these events."""
     values = [e.value for e in events]
     loads = [decimal.Decimal(str(e.load)) for e in events if isinstance(e.load, (int, float))]
     last = max(events, key=lambda e: (e.at_ms, e.place), default=None)

@@ -115,7 +115,7 @@ class Handover(DaemonCase):
         self.assertFalse(os.path.exists(self.path("tallyd.db-handover")))
 
     def test_strangers_at_the_socket(self):
-        """Whatever they send, or if they send nothing, the next import is served."""
+        """The next import is served, no matter what strangers send, or if they send nothing."""
         for sent in None, b"", b"x", b"tallyd import 1\0" + b"/" * 70000:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
                 here = os.getcwd()

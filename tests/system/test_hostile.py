@@ -179,7 +179,7 @@ class Hostile(harness.DaemonCase):
         self.assertEqual(sum(fed), int(rows[0]["value"]))
 
     def check_counted_within(self, fed, seconds):
-        """What was fed is counted soon."""
+        """Lines that were fed are counted soon."""
         count, end = sum(fed), time.monotonic() + seconds
         while (consumed := int(re.search(r"^tallyd_lines_consumed_total (\d+)", self.get("/metrics"), re.M).group(1))) < count:
             self.assertLess(time.monotonic(), end, f"{consumed} of {count} lines are counted")

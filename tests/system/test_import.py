@@ -259,7 +259,7 @@ class Troubles(Case):
                 self.assertEqual(EX_NOPERM, done.returncode)
 
     def test_file_of_which_no_line_can_be_parsed_is_refused(self):
-        """Whatever its name and packing; files beside it count, and nothing of it hinders another decode."""
+        """With any name and packing; files beside it count, and nothing of it hinders another decode."""
         self.write("a.json", b'{"time": "2026-01-05T12:00:00Z", "path": "/"}\n' * 3)
         self.write("a.json.gz", gzip.compress(b'{"time": "2026-01-05T12:00:00Z", "path": "/gz"}\n' * 2000))
         self.write("b.log", traffic(10, seed=2))
@@ -395,14 +395,11 @@ class Troubles(Case):
             return f'192.0.2.1 - - [{at}] "GET / HTTP/1.1" 200 10\n'.encode()
         self.write("tallyd.yaml", b"limits: {future_max: 1s}\n")
         now = time.time()
-        log = self.write("a.log", line(now) + line(now + 400))
-        self.tallyd("import", "-c", "tallyd.yaml", log)
-        self.assertEqual((2, 1), self.booked())
-        later = {"env": other_day(500)}
-        log = self.write("a.log", self.read("a.log") + line(now + 450))
-        self.tallyd("import", "-c", "tallyd.yaml", log, **later)
-        self.assertEqual((3, 2), self.booked())
-        self.tallyd("verify", "-c", "tallyd.yaml", log, **later)
+        for books, lines, more in ((2, 1), line(now) + line(now + 400), {}), ((3, 2), line(now + 450), {"env": other_day(500)}):
+            self.append("b.log", lines)
+            self.tallyd("import", "-c", "tallyd.yaml", "b.log", **more)
+            self.assertEqual(books, self.booked())
+        self.tallyd("verify", "-c", "tallyd.yaml", "b.log", **more)
 
     def test_second_writer_is_told_of_the_first(self):
         first = self.start("import", "-")

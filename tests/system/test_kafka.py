@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whatever is killed, paused or restarted, every event of a real Kafka broker is counted exactly once.
+"""Every event of a real Kafka broker is counted exactly once, no matter what is killed, paused or restarted.
 
 Two topics with different decoders are fed while the daemon is killed at random moments and at every failpoint, stopped
 and woken, told to end; while the broker is killed; while the store is locked by another; with the group's committed
@@ -30,7 +30,7 @@ LINES_OF_EPOCH_MAX = 60000
 
 
 def places():
-    """But those of the store in MongoDB, and of what it is not told to do here."""
+    """All failpoints but those of the store in MongoDB, and of commands that the daemon does not run here."""
     others = ("mongo.", "rollup.", "top.", "weeks.", "ttl.", "raw.", "expire.", "forget.", "drop.", "backup.", "restore.", "copy.")
     return [name for name in failpoints() if not name.startswith(others)]
 

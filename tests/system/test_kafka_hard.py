@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What once was counted wrongly, or stopped the counting, found by reading the code: topics that are re-created under some
+"""Cases that once were counted wrongly, or stopped the counting, found by reading the code: topics that are re-created under some
 partitions only, poison messages, a future that moves while the store is away, transaction marks under retention."""
 
 import glob

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a daemon says at 3 a.m. is what is known: of a broker that closes connections, and of a partition that stands."""
+"""A daemon's words at 3 a.m. are what is known: of a broker that closes connections, and of a partition that stands."""
 
 import re
 import socket

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a real Kafka broker can put into a topic, or do to it: each kind is counted, rejected or refused as it should be."""
+"""Everything that a real Kafka broker can put into a topic, or do to it, is counted, rejected or refused as it should be."""
 
 import collections
 import json
@@ -230,7 +230,7 @@ class Topics(KafkaCase):
         counted = self.total(span=DAY)
         self.assertLess(counted, 100)
         self.assertGreater(last, 500)
-        # What was counted last is compacted away as well: nothing is left that shows that it is the same topic.
+        # The last counted record is compacted away as well: nothing is left that shows that it is the same topic.
         write(range(50), b"roll")
         compacted(20)
         self.refused(EX_DATAERR, "the topic was compacted or re-created", f"--accept {topic}~")

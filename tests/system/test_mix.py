@@ -52,7 +52,7 @@ class Mix(KafkaCase):
         self.write("tallyd.yaml", text)
 
     def lines(self):
-        """Of the files, that are in the store."""
+        """The number of lines of the files that the store has counted."""
         rows = self.sql("SELECT sum(value) FROM book WHERE source LIKE 'file:%' AND report = 0 AND entry = 'consumed'")
         return (rows[0][0] or 0) if rows else 0
 

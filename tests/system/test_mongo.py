@@ -83,7 +83,7 @@ class Import(MongoCase):
 
 
 class Documents(MongoCase):
-    """What a chart needs is one document, found by its name or by its path and date, with nothing of tallyd."""
+    """A chart needs one document, found by its name or by its path and date, with nothing of tallyd."""
 
     def setUp(self):
         super().setUp()
@@ -237,7 +237,7 @@ class Crash(OfOneLog):
 
 
 def fault_of(dice, hello=False):
-    """Of the next connection: most break within what one batch takes. With `hello` they begin well: the driver does not
+    """The fault of the next connection: most break within one batch. With `hello` they begin well: the driver does not
     try a server for 5 s that did not even answer to that."""
     roll = dice.random()
     if roll < 0.1 and not hello:

@@ -24,7 +24,7 @@ OWN = REPORTS + """\
     by: [method, "path:1", status]
     measures: {n: count, worst: max(bytes), mean: mean(bytes), now: last(bytes)}
 """
-# Of these reports, and books.
+# The collections of these reports, and of the books.
 INDEXES, VALIDATORS = 21, 27
 DAYS = ("pages.day", "site.day", "sections.day")
 

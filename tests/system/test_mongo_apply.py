@@ -31,7 +31,7 @@ def grow(collection, path):
 
 
 class Alike(MongoCase):
-    """Of pages that were asked for equally often in the same minutes the updates are alike, and go as one, to the documents
+    """Pages that were asked for equally often in the same minutes have equal updates, which go as one to the documents
     that are there."""
 
     PAGES = LINES_A_BATCH // 2
@@ -270,7 +270,7 @@ store: {validation: error}
             self.check_both()
 
     def test_one_that_had_been_applied_is_not_again(self):
-        """Its writer dies before it says so. Whoever finishes it leaves alone what another changed since."""
+        """Its writer dies before it says so. The writer that finishes it leaves alone what another changed since."""
         self.add(FIRST_DAY)
         self.end(self.begin("a.log", env=dying_at("mongo.applied")), KILLED)
         months = self.base["pages.month"]

@@ -246,7 +246,7 @@ class Refused(BackupCase):
 
 
 class Kept(BackupCase):
-    """What is in a database beside counts."""
+    """The content of a database beside counts."""
 
     BATCHES = 2
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever has pymongo, and nothing of tallyd, charts what it counted: the queries of the literature on time series.
+"""A program that has pymongo, and nothing of tallyd, charts the counts: the queries of the literature on time series.
 
 Their names for things are others: what they call page, clientid and metric is in `metadata`, their timestamp is
 metadata.date, their totalViews and seconds are `minute` and `second`, and their values are a measure of any name.
@@ -23,7 +23,7 @@ def floor(at, span):
 
 
 class ChartCase(MongoCase):
-    """One database for all tests of a class: they read. What it was made of is in the class."""
+    """One database for all tests of a class: they read. The class holds the events that it was made of."""
 
     made_in = None
 
@@ -172,7 +172,7 @@ reports:
                 if begin <= minute < begin + span]
 
     def gauge(self, begin, span):
-        """What the newest sample says; of one instant, the greatest line's: there are none of one instant here."""
+        """The value of the newest sample. No two samples have one instant here."""
         return max(self.within(begin, span))[1]
 
     def chart(self, report, kind, begin, span, read):

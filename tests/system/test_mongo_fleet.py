@@ -271,7 +271,7 @@ class Fleet(MongoKafkaCase):
             self.assertNotIn(b"~3", self.read(daemon.log_name))
 
     def test_a_topic_created_anew_in_partitions_that_were_empty(self):
-        """Who has only these asks the others, lest it counts as of the old one what is counted again as of the new."""
+        """A daemon that has only these asks the others; else it would count records of the new topic as the old one's."""
         feed, = self.feeds
         feed.send(200, 60, PARTITIONS // 2)
         before = self.create_anew_of_places(feed)
@@ -295,7 +295,7 @@ class Fleet(MongoKafkaCase):
         self.assertNotIn(b"~3", self.read(second.log_name))
 
     def test_first_start_at_the_latest(self):
-        """Whoever is first decides for all partitions, and the next one does not begin them elsewhere."""
+        """The first daemon decides for all partitions, and the next one does not begin them elsewhere."""
         self.send(100)
         feed, = self.feeds
         self.configure({feed.topic: "decode: [combined], start: latest"}, f"store: {{url: \"{self.url}\"}}\n")

@@ -28,7 +28,7 @@ class Forget(MongoCase):
         return self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, *arguments, **options)
 
     def left(self, key):
-        """What the database has of a report's generation."""
+        """The documents of a report's generation."""
         names = [name for name in self.base.list_collection_names() if name.rsplit(".", 1)[0] == key and "." in name]
         names += [one["_id"] for one in self.base.jobs.find() if one["_id"].endswith("/" + key)]
         names += ["books" for one in self.base.books.find() if key in one.get("reports", {})]

@@ -71,7 +71,7 @@ class Identity(MongoCase, DaemonCase):
 
 class PutBack(Identity):
     def test_under_a_daemon(self):
-        """Whatever the daemon does meanwhile, it stops; what is there then is counted on exactly, or a document is named."""
+        """The daemon stops, no matter what it does meanwhile. The database then is counted on exactly, or a document is named."""
         self.write("a.log", b"")
         self.follow()
         self.count_on()
@@ -142,7 +142,7 @@ class Ahead(Identity):
         self.check_ahead()
 
     def test_of_another_slot(self):
-        """What was counted by one slot, and is forgotten, is counted again by another."""
+        """Lines that one slot counted and that were forgotten are counted again by another."""
         self.add()
         self.write("a.log", self.lines)
         self.count("a.log")
@@ -162,7 +162,7 @@ class Ahead(Identity):
             self.check_ahead()
 
     def test_after_a_failover(self):
-        """What the daemon knows, it says; who begins later finds the documents."""
+        """The daemon reports what it knows; a daemon that begins later finds the documents."""
         self.write("a.log", b"")
         self.follow()
         self.count_on()

@@ -112,7 +112,7 @@ class MongoKafka(MongoKafkaCase):
         self.server.start()
 
     def one_ends(self, *daemons):
-        """Of two with one name in the group, whoever joined first: it says why, and the other goes on."""
+        """If two have one name in the group, the first ends and says why, and the other goes on."""
         def ended():
             return [daemon for daemon in daemons if daemon.poll() is not None]
         gone = self.wait_for(ended, bool, alive=False)

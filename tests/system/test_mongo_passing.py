@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What passes is waited for: a login that fails while a server restarts, a busy server, a name that is not in the DNS yet, a reply
+"""Faults that pass are waited for: a login that fails while a server restarts, a busy server, a name that is not in the DNS yet, a reply
 that is late; and what one batch stopped for does not stop all daemons.
 
 A proxy says what the server at hand would not. TALLYD_MONGO names that (tests/servers/mongo.py).
@@ -31,7 +31,7 @@ NOT_MET = {"code": 64, "errmsg": "waiting for replication timed out"}
 
 
 def command_of(piece):
-    """What a client asks, of one that is sent whole; {}: it is none."""
+    """The command of a message that is sent whole; {}: it is none."""
     is_one = len(piece) > 25 and piece[12:16] == b"\xdd\x07\0\0" and piece[20] == 0
     length = int.from_bytes(piece[21:25], "little") if is_one else 0
     return bson.decode(piece[21:21 + length]) if 0 < length <= len(piece) - 21 else {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Daemons that must not count into one database side by side: of two groups, or of two generations of a report. Whoever comes second
+"""Daemons that must not count into one database side by side: of two groups, or of two generations of a report. The second one
 is refused, and says who is there; one that slept through its lease ends when it finds another in its place."""
 
 import datetime

@@ -92,7 +92,7 @@ class Preallocation(MongoCase, DaemonCase):
         begun = self.metric("documents_begun_total"), self.metric("documents_preallocated_used_total")
         self.count_piece(6, 0, 4)
         self.assertEqual([], list(self.base["pages.day"].find({"_id": {"$regex": "^20260106/"}, "applied": {}})))
-        # Of the day: six pages, three segments, the site and the moments; and what began within it.
+        # The documents of the day: six pages, three segments, the site and the moments; and those that began within it.
         self.assertGreaterEqual(self.metric("documents_begun_total") - begun[0], 11)
         self.assertGreaterEqual(self.metric("documents_preallocated_used_total") - begun[1], 11)
         self.assertLessEqual(self.metric("documents_preallocated_used_total"), self.metric("documents_preallocated_total"))

@@ -36,7 +36,7 @@ aggregate: {batch_size: 64KiB, raw_size: 64KiB}
 """
 LINE = '198.51.100.%d - %s [%02d/%s/%d:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" %d %s "%s" "%s"\n'
 
-# Of what is done to a document: it passes, it stays, and of this nobody knows.
+# The outcomes for a document: it passes, it stays, or nobody knows.
 PASSING_CODE, FINAL_CODE, UNKNOWN_CODE = 365, 121, 99999
 TRIES = 3  # of the last
 
@@ -65,7 +65,7 @@ def documents_of(log):
 
 
 def traffic(random, lines, days=3, pages=20, agent="x" * 600):
-    """Of few hosts and pages, now and then late; some without a size, user or referrer."""
+    """Lines of few hosts and pages, now and then late; some without a size, user or referrer."""
     out = []
     for number in range(lines):
         at = datetime.datetime(2026, 1, 5) + datetime.timedelta(
@@ -193,7 +193,7 @@ class Admin(RawCase):
         return self.tallyd("admin", *arguments, "-c", "tallyd.yaml", "--store", self.store)
 
     def test_indexes(self):
-        """What is printed is what is made, once."""
+        """The printed commands are those that are carried out, once."""
         self.configure(growth="ttl 7d")
         out = self.admin("indexes")
         for row in ('{ "path" : 1 }, { "name" : "tallyd_path" }', '{ "host" : 1, "time" : 1 }, { "name" : "tallyd_host_time" }',
@@ -393,7 +393,7 @@ class Concern(RawCase):
 
 
 class Refused(RawCase, DaemonCase):
-    """What the server does not take is counted, and stops nothing; of the first few the log says which, and why."""
+    """Documents that the server refuses are counted, and stop nothing. The log names the first few, and says why."""
 
     def refused(self, log, bad):
         """The events of `bad` offsets are refused, all others are there, and all are counted."""

@@ -164,7 +164,7 @@ reports: {site: {keep: {minute: 3h, hour: 2d, day: 40d}}}
 
 
 class Clock(RawCase, DaemonCase):
-    """What is kept stays, though the clock of the computer is ahead; the log's times go with it."""
+    """Documents that are kept stay, though the clock of the computer is ahead; the log's times go with it."""
 
     def setUp(self):
         super().setUp()

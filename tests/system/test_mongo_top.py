@@ -202,7 +202,7 @@ class Rankings(TopCase):
         self.check_answers()
 
     def test_what_is_read(self):
-        """Of one day, one document; of a part of it, every series."""
+        """A day needs one document; a part of a day needs every series."""
         self.count_events(events_of(self.dice, 100))
         self.rank()
         day = BEGIN.replace(hour=0)
@@ -292,7 +292,7 @@ class Faults(TopCase):
         self.check_valid()
 
     def test_a_writer_killed_while_it_applies(self):
-        """What it sealed is waited for: nothing is taken for valid that lacks a part of it."""
+        """The job waits for the batch that it sealed: no ranking is valid that lacks a part of it."""
         self.count_events(events_of(self.dice, 40))
         self.rank()
         self.add(events_of(self.dice, 40))

@@ -19,7 +19,7 @@ SERVER_S = 400  # it looks every minute
 MARGIN, SETTLE, GRACE = HOUR, 600, 900
 NAME, CANNOT_CREATE_INDEX = "tallyd_ttl", 67
 LONGER = "keep: {minute: 6h, hour: 9d, day: 300d}"
-# Of documents: how long, at most, a bucket waits for the others of its period, and which buckets are read from them.
+# By kind of document: how long a bucket waits at most for the others of its period, and which buckets are read from it.
 PERIODS = {"second": 60, "minute": HOUR, "hour": DAY}
 KINDS = (("site", "day", ("minute", "hour")), ("pages", "hour", ("minute",)), ("pages", "day", ("hour",)),
          ("moments", "minute", ("second",)), ("moments", "hour", ("minute",)), ("moments", "day", ("hour",)))
@@ -165,12 +165,12 @@ class Ttl(MongoCase, DaemonCase, Expiring):
             self.assertGreater(self.older(report, kind, ages[report, kind] - 2 * HOUR - PERIODS["hour"]), 0)
 
     def ask_later(self, days, step, status):
-        """Whoever asks is that many days ahead; nobody has counted since."""
+        """The query's clock is that many days ahead; nobody has counted since."""
         self.tallyd("query", "site", "--step", step, "--from", iso(self.hour - HOUR), "--to", iso(self.hour), "--store",
                     self.store, status=status, env=other_day(days * DAY))
 
     def test_readers_go_by_the_clock(self):
-        """What the server may have ended is refused, though nobody moved a mark meanwhile."""
+        """Buckets that the server may have ended are refused, though nobody moved a watermark meanwhile."""
         self.fill(KEEP)
         for step in "minute", "hour":
             self.ask_later(30, step, EX_OK)
@@ -211,7 +211,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
                     self.store, status=EX_UNAVAILABLE)
 
     def test_marks_are_where_they_were_when_it_is_off(self):
-        """Of what the server ended before, no zeros are shown when nobody goes by the clock any more."""
+        """Buckets that the server ended before are never shown as zeros, also when nobody goes by the clock any more."""
         self.fill(KEEP)
         self.configure(KEEP, True)
         self.count("a.log")
@@ -243,7 +243,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.assertEqual(len(self.at), sum(one["total"] for one in self.base["site.month"].find()))
 
     def test_what_the_server_refuses_is_said(self):
-        """Where a server cannot be told to refuse, another index of the same key is in the way."""
+        """Another index of the same key is in the way, for servers that cannot be made to refuse."""
         if self.FAIL_COMMAND:
             self.client.admin.command("configureFailPoint", "failCommand", mode="alwaysOn",
                                       data={"failCommands": ["createIndexes"], "errorCode": CANNOT_CREATE_INDEX})

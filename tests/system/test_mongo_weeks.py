@@ -127,7 +127,7 @@ class Weeks(WeekCase):
         self.assertEqual([], [one["_id"] for one in self.base.jobs.find() if one["_id"].startswith("weeks")])
 
     def test_wanted_later(self):
-        """What was counted before is stamped once; from then on also by those who were not told."""
+        """Earlier counts are stamped once; from then on writers that do not know of weeks stamp, too."""
         lines = log(self.dice, 400, years=(2024,))
         self.count_lines(lines)
         self.roll()
@@ -217,7 +217,7 @@ class OtherDays(WeekCase):
             self.check_weeks(lines, start)
 
     def test_writers_whose_weeks_begin_on_another_day(self):
-        """What they stamp leads to both weeks that it touches, also when these became others."""
+        """Their stamps lead to both weeks that they touch, also when these became others."""
         self.begin_weeks("monday")
         lines = log(self.dice, 300, years=(2024,))
         self.count_lines(lines)

@@ -22,7 +22,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 CONFIG = os.path.join(ROOT, "docs/examples/monitoring.yaml")
 DAYS, BEFORE_DAYS, LEVEL_DAYS, LEVEL = 70, 14, 20, 0.05
 METRICS = {"cpu.load": "gauges", "mem.used": "gauges", "requests": "counters"}
-# Of each chart: the step, how long it is, how far back it goes, and what to ask when it does not go back further.
+# For each chart: the step, its length, how far back it goes, and the question to ask beyond that.
 CHARTS = (("minute", MINUTE, 48 * HOUR, "hour"), ("5m", 5 * MINUTE, 48 * HOUR, "hour"), ("hour", HOUR, 62 * DAY, "day"),
           ("day", DAY, None, None))
 LINE = '{"name": "%s", "ts": %d, "value": %d.%03d, "tags": {"client": "web-%d"%s}}\n'
@@ -132,7 +132,7 @@ class Monitoring:
                 self.check_chart(key, samples, step, length, self.begin if back is None else now - back)
 
     def check_refused(self):
-        """What is gone: it goes by longer spans, minutes by hours and hours by days."""
+        """The expired buckets: minutes expire by hours, and hours by days."""
         for report in MEASURED:
             for step, _, back, longer in CHARTS:
                 if longer is not None:
@@ -149,7 +149,7 @@ class Monitoring:
 
 class Embedded(Monitoring, Case):
     def size(self):
-        """Of the file, up to an eighth may be free pages, which are used again."""
+        """Up to an eighth of the file may be free pages, which are used again."""
         connection = sqlite3.connect(self.path(self.store))
         pages, free = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
         connection.close()

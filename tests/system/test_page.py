@@ -28,7 +28,7 @@ BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
 LOADS = 100  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
 
-# What would leave a mark on the document, if anything of it ran.
+# Texts that would leave a mark on the document if any of them ran.
 SCRIPT = f"/<script>document.body.setAttribute('{MARK}',1)</script>"
 IMAGE = f"/<img/src=x/onerror=document.body.setAttribute('{MARK}',2)>"
 QUOTES = "/'\"><b>&amp;%00"
@@ -130,7 +130,7 @@ def start_daemon(case):
     return daemon
 
 
-# What a test reads from the page, each at one moment.
+# The states that a test reads from the page, each at one moment.
 ROWS = "[...document.getElementById('%s').tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent))"
 BUCKETS = f"""({{ values: {ROWS % "buckets"}.map((row) => row[1]),
     starts: [...document.getElementById("buckets").tBodies[0].rows].map((row) => row.dataset.at),

@@ -36,7 +36,7 @@ class Prometheus(DaemonCase):
         super().setUp()
         self.launch("--listen", "127.0.0.1:0")
         self.now = int(time.time()) // MINUTE * MINUTE
-        # Of page i there are i + 1 in each of the last 30 whole minutes, and as many a day before.
+        # Page i has i + 1 hits in each of the last 30 whole minutes, and as many a day before.
         lines = [line(self.now - ago - MINUTE * (1 + minute), path) for minute in range(30) for ago in (0, 86400)
                  for i, path in enumerate(PAGES) for _ in range(i + 1)]
         self.feed(b"".join(lines))
@@ -106,7 +106,7 @@ class Prometheus(DaemonCase):
         self.assertEqual({"type": "counter", "help": "report pages by path: count", "unit": ""}, found["pages:hits"][0])
 
     def test_grafana_asks(self):
-        """What its built-in data source sends beside the questions of panels: times, limits, forms."""
+        """The requests of its built-in data source beside the questions of panels: times, limits, forms."""
         times = {"start": str(self.now - 3600), "end": f"{self.now}.123"}
         named = {"match[]": "pages:hits", **times}
         everything = {"match[]": '{__name__!=""}', "limit": "40000", **times}

@@ -95,7 +95,7 @@ class RunTest(DaemonCase):
         self.stop()
 
     def open_files(self):
-        """What the daemon has open, by the names that they have now."""
+        """The files that the daemon has open, by the names that they have now."""
         directory = f"/proc/{self.process.pid}/fd"
         return [os.path.realpath(os.path.join(directory, name)) for name in os.listdir(directory)]
 

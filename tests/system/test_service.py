@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a daemon is besides a counter: a good citizen under systemd, reloadable, measurable, askable by HTTP."""
+"""A daemon is more than a counter: a good citizen under systemd, reloadable, measurable, askable by HTTP."""
 
 import http.server
 import json

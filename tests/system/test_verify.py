@@ -33,7 +33,7 @@ NOT_COUNTED = 4
 
 
 class Logs(FilesCase, DaemonCase):
-    """What nobody counted is listed, though all that was counted agrees."""
+    """Lines that nobody counted are listed, though all that was counted agrees."""
 
     def setUp(self):
         super().setUp()

@@ -9,13 +9,13 @@ MINUTE, DAY = datetime.timedelta(minutes=1), datetime.timedelta(days=1)
 HOURS = {"hour": 1, "3h": 3, "6h": 6, "12h": 12}
 MONTHS = {"month": 1, "3mo": 3, "year": 12}
 STEPS = ["minute", "15m", "hour", "3h", "6h", "12h", "day", "week", "month", "3mo", "year"]
-# Whose clocks do something that others do not; see also tests/support/wall.c.
+# Zones whose clocks do something that others do not; see also tests/support/wall.c.
 ODD_ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe",
              "America/Sao_Paulo", "Asia/Gaza", "America/Havana", "Pacific/Chatham", "Africa/Casablanca"]
 
 
 def names():
-    """Of all zones that there are."""
+    """The names of all zones that there are."""
     with open("/usr/share/zoneinfo/tzdata.zi", encoding="ascii") as file:
         return sorted(line.split()[1 if line[0] == "Z" else 2] for line in file if line[0] in "ZL")
 
@@ -28,7 +28,7 @@ WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 
 def start(at, step, zone, week_start="monday"):
-    """Of the step that holds an instant, as an instant."""
+    """The start of the step that holds an instant, as an instant."""
     local = at.astimezone(zone)
     if step in ("minute", "15m", "hour"):  # the clock's own, however often it comes
         minutes = {"minute": 1, "15m": 15, "hour": 60}[step]

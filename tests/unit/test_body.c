@@ -43,7 +43,7 @@ static int free_shapes(void **state)
     return 0;
 }
 
-/* What a body should hold: a place for everything it can. */
+/* The expected content of a body: a place for everything that it can hold. */
 struct map {
     const struct report *report;
     bool is_there[BODY_SERIES][BODY_SLOTS];
@@ -235,7 +235,7 @@ static void count_slot(void *context, uint32_t series, uint32_t slot, const int6
     *(int64_t *)context += values[0] != 0;
 }
 
-/* Both ways to read it stay within its bytes. What a merge makes of a damaged body is another one. */
+/* Both ways to read it stay within its bytes. A merge makes another body of a damaged one. */
 static bool survive(struct dice *d, struct slice body, const struct report *r)
 {
     static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
@@ -337,7 +337,7 @@ static struct slice copy_body(const struct body_buffer *b)
     return slice_of(bytes, b->len);
 }
 
-/* What stays is, to the byte, the body of what stays; and nothing can be taken out twice. */
+/* The rest is, to the byte, the body of the entries that stay; and nothing can be taken out twice. */
 static void test_taking_out_is_the_inverse_of_merging(void **state)
 {
     (void)state;

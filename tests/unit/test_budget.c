@@ -79,7 +79,7 @@ static void test_budget_knows_all_handles_of_a_server(void **state)
     config_free(many);
 }
 
-/* What is printed under a configuration is no part of it. */
+/* The text that is printed under a configuration is no part of it. */
 static void test_budget_prints_comments(void **state)
 {
     (void)state;

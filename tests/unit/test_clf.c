@@ -73,7 +73,7 @@ static void decode_exact(struct clf *c, struct slice line, struct text *out)
     }
 }
 
-/* What becomes of a line, as text: with every CPU the same. The line is copied so that reading past it is
+/* The result for a line, as text: the same with every CPU. The line is copied so that reading past it is
  * seen. */
 static void decode_to_text(struct clf *c, struct slice line, struct text *out)
 {

@@ -1,4 +1,4 @@
-/* Of both readers of log lines, the one for usual lines and the one for any, that they read alike. */
+/* The two readers of log lines, the fast one and the one for any line, read alike. */
 #include "base/text.h"
 #include "ingest/decode/clf.h"
 #include "ingest/decode/clf_fast.h"
@@ -140,7 +140,7 @@ static void mutate(struct text *line)
     *line = changed;
 }
 
-/* What is almost usual. */
+/* Lines that the fast reader almost takes. */
 static void test_clf_fast_lines_mutated_are_read_alike(void **state)
 {
     (void)state;

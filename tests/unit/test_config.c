@@ -364,7 +364,7 @@ static void expect_same(const struct config *a, const struct config *b)
     assert_int_equal(a->log.level, b->log.level);
 }
 
-/* What is printed reads back to the same. */
+/* A printed configuration reads back as the same. */
 static void expect_round_trip(const struct config *c)
 {
     struct config *again = config_again(c);

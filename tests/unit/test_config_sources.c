@@ -14,7 +14,7 @@
 
 #define CLUSTER "kafka: {brokers: \"b:9092\"}\n"
 
-/* What is printed reads back, and prints to the same. */
+/* A printed configuration reads back, and prints the same. */
 static void expect_round_trip(const struct config *c)
 {
     struct config *again = config_again(c);
@@ -276,7 +276,7 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
     text_fini(&yaml);
 }
 
-/* Wherever sources stand, and however wrong they are: a report is not told of fields that nobody can know. */
+/* Sources may stand anywhere and be wrong in any way: no report is blamed for fields that nobody can know. */
 static void test_config_reads_sources_before_reports(void **state)
 {
     (void)state;

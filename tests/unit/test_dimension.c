@@ -1,4 +1,4 @@
-/* What a dimension's text becomes: golden texts, and what holds of any. */
+/* Settled text of dimensions: golden texts, and rules that hold for any text. */
 #include "aggregate/dimension.h"
 #include "base/check.h"
 #include "base/utf8.h"

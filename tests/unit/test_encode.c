@@ -1,4 +1,4 @@
-/* What clients take, have, and may see. */
+/* Encodings that clients accept, tags that they have, and sites that may ask. */
 #include "base/mem.h"
 #include "tests/support/dice.h"
 #include "web/encode.h"

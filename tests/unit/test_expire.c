@@ -1,4 +1,4 @@
-/* What reports need not keep goes, and nothing else: of every store, over simulated weeks. */
+/* Buckets that reports need not keep expire, and nothing else: in every store, over simulated weeks. */
 #include "aggregate/keep.h"
 #include "query/plan.h"
 #include "query/query.h"

@@ -117,7 +117,7 @@ static int64_t now_by(struct world *w, const char *wall)
     return by.now_ms;
 }
 
-/* Of hours, or where documents are of days, of days. */
+/* The watermark of hours, or of days if documents hold days. */
 static int64_t bucket_of(const char *at)
 {
     bool is_days = world_is_in_server() && world_kind->layout == LAYOUT_DAY;

@@ -109,7 +109,7 @@ static void test_a_log_alone_has_none(void **state)
     assert_listed(NULL, "");
 }
 
-/* Whatever the times say: a copy may have another. */
+/* Times do not matter: a copy may have another. */
 static void test_numbers_say_the_order(void **state)
 {
     (void)state;

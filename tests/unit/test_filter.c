@@ -224,7 +224,7 @@ static void test_condition_longest_text_fits(void **state)
     assert_string_equal(e.text, "found a text of 256 bytes after =, expected at most 255");
 }
 
-/* What a pattern means, said as simply as possible. */
+/* The meaning of a pattern, written as simply as possible. */
 static bool naive(const char *p, const char *t)
 {
     if (*p == '\0')

@@ -11,7 +11,7 @@
 #define MIN_MS 1000
 #define MAX_MS 5000
 
-/* What an interval becomes after each of these batches. */
+/* The interval after each of these batches. */
 static void follow(struct flush *f, const int64_t (*steps)[2], size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* A thread is stuck if it was not at rest and made no turn for too long. Of several, the one without a turn
- * for the longest time is named. */
+/* A thread is stuck if it was not at rest and made no turn for too long. If several are stuck, the one
+ * without a turn for the longest time is named. */
 #include "stats/heartbeat.h"
 
 #include <setjmp.h>

@@ -233,7 +233,7 @@ static void test_input_plain_file_goes_on_after_its_end(void **state)
     input_close(in);
 }
 
-/* What was at the path is removed: a file that is held is there all the same. */
+/* The file at the path is removed; a file that is held is there all the same. */
 static void replace(const char *bytes)
 {
     assert_int_equal(unlink(path), 0);

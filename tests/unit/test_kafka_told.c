@@ -1,4 +1,4 @@
-/* What librdkafka tells: texts without guesses, and the figures of its statistics. */
+/* Reports of librdkafka: texts without guesses, and the figures of its statistics. */
 #include "ingest/kafka/internal.h"
 
 #include <setjmp.h>

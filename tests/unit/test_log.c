@@ -1,4 +1,5 @@
-/* What may be said often is said five times a minute, and then how often it was not said; of any thread. */
+/* A line that may come often is logged five times a minute, and then how often it was left out; by any
+ * thread. */
 #include "base/log.h"
 #include "base/slice.h"
 #include "base/text.h"
@@ -39,7 +40,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What was said since it was last asked. */
+/* The lines since the last call. */
 static const char *heard(struct ear *ear)
 {
     static char said[65536];

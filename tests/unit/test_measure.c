@@ -217,7 +217,7 @@ static void test_sums_stay_at_the_ends(void **state)
     report_fini(&r);
 }
 
-/* Of any events; each has a count, so no sum is left without one. */
+/* Columns of any events; each event has a count, so no sum is without one. */
 static void test_taking_out_is_the_inverse_of_merging(void **state)
 {
     (void)state;

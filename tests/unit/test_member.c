@@ -1,4 +1,5 @@
-/* What an intake asks of the writer when its group gives it partitions: who has a request in hand answers. */
+/* Requests of an intake to the writer when its group gives it partitions: the thread that has a request
+ * answers it. */
 #include "daemon/topic/member.h"
 
 #include "base/mem.h"
@@ -135,7 +136,7 @@ static void test_writer_that_failed_leaves_nobody_waiting(void **state)
     assert_false(w->granted);
 }
 
-/* What was applied once is not to be applied again. */
+/* A part that was applied once is not applied again. */
 static void test_delivery_is_applied_once(void **state)
 {
     struct world *w = *state;

@@ -174,8 +174,8 @@ static void test_pattern_refuses_what_has_no_meaning(void **state)
     }
 }
 
-/* Of few letters, so that many match. Names with a dot in front are left out: glibc's FNM_PERIOD takes other
- * dots for such a one, too (`*?[!a-b]` against `-.`). */
+/* Texts of few letters, so that many match. Names with a dot in front are left out: glibc's FNM_PERIOD takes
+ * other dots for such a one, too (`*?[!a-b]` against `-.`). */
 static void test_pattern_agrees_with_fnmatch(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Whatever the threads, the stripes and the store do: every line is counted once, and a run that was broken
- * off is completed by the next. What was counted is judged by verify.h. */
+/* Every line is counted once, no matter what the threads, the stripes and the store do, and a run that was
+ * broken off is completed by the next. verify.h judges the counts. */
 #include "base/log.h"
 #include "config/config_read.h"
 #include "daemon/count/pipeline.h"
@@ -302,7 +302,7 @@ static void test_run_ended_by_the_store_is_completed_by_the_next(void **state)
     check_complete(s);
 }
 
-/* What workers still hold of a batch that failed must not be counted as another file's. */
+/* Lines that workers still hold of a failed batch must not be counted as another file's. */
 static void test_pipeline_whose_store_failed_takes_no_more(void **state)
 {
     struct stage *s = *state;

@@ -1,4 +1,4 @@
-/* What one question may cost: its parts take from one budget, and a refusal names the limit. */
+/* The cost of one question: its parts take from one budget, and a refusal names the limit. */
 #include "prom/eval.h"
 #include "prom/list.h"
 #include "prom/regex.h"

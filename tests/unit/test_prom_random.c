@@ -36,7 +36,7 @@ struct event_of {
     int64_t at_ms, bytes;
 };
 
-/* What is asked, piece by piece; its text is made of these. */
+/* A question, piece by piece; its text is made of these. */
 struct question {
     size_t measure;
     int host, method; /* a matcher's value; -1: none */
@@ -328,7 +328,7 @@ static bool is_before(double values[SERIES][STEPS_MAX], size_t a, size_t b, size
     return left_host < right_host || (left_host == right_host && a % METHODS > b % METHODS); /* -, GET */
 }
 
-/* Of the judge's values what is not among the k first of its group becomes absent. */
+/* Values of the judge that are not among the k first of their group become absent. */
 static void judge_first(const struct game *g, double values[SERIES][STEPS_MAX], size_t k, double sign)
 {
     double all[SERIES][STEPS_MAX];

@@ -474,7 +474,7 @@ static void test_explain_says_what_was_read(void **state)
     text_fini(&plan);
 }
 
-/* Of a report that counts seconds: every step, and sums from any second to any other. */
+/* A report that counts seconds: every step, and sums from any second to any other. */
 static void test_seconds_are_answered_where_they_are_counted(void **state)
 {
     struct world *w = *state;

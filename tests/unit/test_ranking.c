@@ -118,7 +118,7 @@ static void test_refusals(void **state)
 
 #define PAGES 40
 
-/* What a page counted in either period, and its name. */
+/* The counts of a page in either period, and its name. */
 struct tally {
     int hits[2];
     char name[8];

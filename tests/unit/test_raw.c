@@ -1,4 +1,4 @@
-/* What is said of raw events, their periods, and their documents, read back by libbson. */
+/* The configuration of raw events, their periods, and their documents, read back by libbson. */
 #include "aggregate/raw.h"
 #include "aggregate/raw_document.h"
 #include "base/civil.h"

@@ -148,7 +148,7 @@ static void read_to_end(struct desk *k, struct slice all, int64_t from)
     check_tail(k->rd, all);
 }
 
-/* Where the last line begins, if it has no line feed; else the end. */
+/* The start of the last line if it has no line feed; else the end. */
 static int64_t whole_lines(struct slice all)
 {
     const char *feed = all.len > 0 ? memrchr(all.ptr, '\n', all.len) : NULL;
@@ -420,7 +420,7 @@ static void test_no_block_ends_within_a_long_line(void **state)
     text_fini(&t);
 }
 
-/* What came through a pipe together is not kept back until more comes. */
+/* Lines that came through a pipe together are not held back until more come. */
 static void test_lines_of_a_pipe_do_not_wait_for_more(void **state)
 {
     (void)state;

@@ -418,7 +418,7 @@ static void test_each_limit_makes_it_full(void **state)
     }
 }
 
-/* What raw events took beyond their limit is given back, and what they need is kept. */
+/* Memory that raw events took beyond their limit is given back; memory that they need is kept. */
 static void test_raw_memory(void **state)
 {
     static const struct raw raw = {.kind = RAW_ALL};

@@ -121,7 +121,7 @@ static void copy_file(const char *from, const char *to)
     fclose(out);
 }
 
-/* What is on the disk now, without what a process knows (PATH-shm). */
+/* The files on the disk now, without the state of a process (PATH-shm). */
 static void copy_store(void *context)
 {
     (void)context;

@@ -27,7 +27,7 @@ static struct text read_file(const char *path)
     return t;
 }
 
-/* What a crash leaves after all batches; where the log's frames of each of them end. */
+/* The files that a crash leaves after all batches, and the end of each batch's frames in the log. */
 struct crashed {
     struct text file, log;
     struct text index; /* the shared index before the last batch */
@@ -318,7 +318,7 @@ static bool is_locked(void)
     return WEXITSTATUS(status) == 1;
 }
 
-/* Whoever closes a descriptor of a file gives up all of the process's fcntl locks on it. */
+/* A process that closes any descriptor of a file gives up all of its fcntl locks on it. */
 static void test_reader_keeps_its_lock_where_a_writer_of_the_process_ends(void **state)
 {
     struct err e;

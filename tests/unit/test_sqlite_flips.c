@@ -119,7 +119,7 @@ static void put_down(const struct text *file, const struct text *log)
         scratch_write(disk_beside("-wal"), text_slice(log));
 }
 
-/* Of every bit the same chance. */
+/* Every bit has the same chance. */
 static void flip_bits(const char *what, struct text *file, struct text *log)
 {
     const char *wanted = getenv("TALLYD_ROUNDS");

@@ -1,4 +1,4 @@
-/* What the status says to those who ask: metrics, readiness, lag, rate. */
+/* The answers of the status: metrics, readiness, lag, rate. */
 #include "base/mem.h"
 #include "stats/metrics.h"
 #include "web/api.h"

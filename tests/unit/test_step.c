@@ -1,4 +1,4 @@
-/* Where steps begin, by walking from minute to minute with the C library's clock. */
+/* The start of steps, by walking from minute to minute with the C library's clock. */
 #include "query/step.h"
 #include "tests/support/dice.h"
 #include "tests/support/fixture.h"

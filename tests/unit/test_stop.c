@@ -1,4 +1,4 @@
-/* What signals say to a process: the second one, of whichever kind, ends it at once. */
+/* Signals to a process: the second one, of either kind, ends it at once. */
 #include "daemon/service/stop.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What store.h promises, asked of every store. */
+/* The promises of store.h, tested on every store. */
 #include "tests/support/world.h"
 
 #include <setjmp.h>

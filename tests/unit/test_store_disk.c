@@ -1,4 +1,4 @@
-/* What store.h promises of stores that stay: opened again, by a second one, by readers. */
+/* The promises of store.h for stores that stay: opened again, by a second one, by readers. */
 #include "store/mongo/handle/handle.h"
 #include "store/sqlite/sqlite.h"
 #include "tests/support/world.h"
@@ -106,7 +106,8 @@ static void test_claim_says_how_far_a_partition_is_counted(void **state)
     apply_three_hits(w);
 }
 
-/* Whoever claims last counts, from where the other one ended, and what that tries afterwards is nothing. */
+/* The writer that claims last counts from where the other one ended. The other one's later batches are
+ * refused. */
 static void test_claimed_partition_is_the_other_ones(void **state)
 {
     struct world *w = *state;
@@ -222,7 +223,7 @@ static void test_seal_that_is_sent_again_counts_once(void **state)
     world_apply(w, 10);
 }
 
-/* What a secondary says of the ledger may be old: a writer never asks one. */
+/* A secondary's ledger may be old: a writer never asks a secondary. */
 static void test_writer_reads_from_the_primary(void **state)
 {
     struct world *w = *state;

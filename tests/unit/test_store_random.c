@@ -62,7 +62,7 @@ static void play_batch(struct game *g, int round)
     world_apply(w, counts);
 }
 
-/* Of the keys that a store sums up under one series: its own, or for `other` all that are not known. */
+/* The keys that a store sums up under one series: its own, or for `other` all that are not known. */
 struct wanted {
     struct store *store; /* whose numbers they are */
     uint32_t series;

@@ -1,4 +1,4 @@
-/* Of several series: those that are alike, and scans of some of them or of some of their measures; on every
+/* Several series: names that are alike, and scans of some of them or of some of their measures; on every
  * store. */
 #include "aggregate/dimension.h"
 #include "base/mem.h"

@@ -15,7 +15,7 @@
 
 #define STREAMS_MAX 3
 
-/* Of all clients, which are numbers: who waits. */
+/* The clients that wait; clients are numbers. */
 struct waiting {
     pthread_mutex_t lock;
     bool is_suspended[STREAMS_MAX + 1];
@@ -182,7 +182,7 @@ static int count_frames(const struct text *bytes)
     return count;
 }
 
-/* Who is slow gets the frame that it began whole, and then the newest. */
+/* A slow client gets the frame that it began whole, and then the newest. */
 static void test_slow_streams_miss_frames_but_no_byte_of_one(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* What survey.h says of the file that is next, and what it remembers from one answer to the next. */
+/* The file that survey.h names next, and its memory from one answer to the next. */
 #include "base/check.h"
 #include "tests/support/rotating.h"
 
@@ -145,7 +145,7 @@ static void test_an_unfinished_line_is_read_once(void **state)
     expect(k, known, "rotated access.log.2 new, ended a");
 }
 
-/* Of two files that continue a header, the one of which only that was to be read is the known one. */
+/* If two files continue a header, the one of which only the header was read is the known one. */
 static void test_a_file_that_was_read_to_its_end_is_the_known_one(void **state)
 {
     struct rotating *k = *state;

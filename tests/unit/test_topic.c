@@ -1,5 +1,5 @@
-/* Where a partition goes on: known, new, re-created, with lost records; and what each incarnation is called.
- */
+/* The offset at which a partition goes on: known, new, re-created, with lost records; and what each
+ * incarnation is called. */
 #include "daemon/topic/topic.h"
 
 #include <setjmp.h>

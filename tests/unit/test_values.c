@@ -115,7 +115,7 @@ static void test_long_texts(void **state)
 #define QUESTIONS 60
 #define TEXT_MAX  40
 
-/* What patterns, paths and names of documents are made of; the greatest of what is ASCII, and of all. */
+/* Bytes of which patterns, paths and names of documents are made; the greatest of ASCII, and of all. */
 static const char *const pieces[] = {"/",
                                      "%",
                                      "%2F",

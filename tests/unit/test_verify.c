@@ -114,7 +114,7 @@ static bool take_position(void *context, const struct position *p)
     return true;
 }
 
-/* A store that lets go while it is compared. */
+/* A store that expires buckets while it is compared. */
 static struct {
     struct store_reader_ops ops;
     const struct store_reader_ops *real;

@@ -1,5 +1,5 @@
-/* mongo/wire/id.h - filters that find documents by several `_id`s. The store and its jobs build them for reads
- * and deletes. */
+/* mongo/wire/id.h - filters that find documents by several `_id`s. The reader, the writer and batches build
+ * them. */
 #pragma once
 
 #include "base/slice.h"
