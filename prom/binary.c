@@ -111,7 +111,8 @@ struct match {
     size_t group_count;
     size_t *pairs; /* by row of the result: series of `many`, series of `one` or NO_SERIES for any */
     size_t pair_count, pair_capacity;
-    size_t *picked; /* by group: the series of `one` at the step */
+    size_t *picked;     /* by group: the series of `one` at the step */
+    struct groups rows; /* the rows of the result that have equal labels */
 };
 
 static bool is_there(const struct vector *v, size_t series, size_t step)
@@ -183,19 +184,28 @@ static bool pick(struct match *m, size_t step, struct err *e)
     return true;
 }
 
-/* In a match of one to one, no two series of the other side may be there either. */
-static bool check_once(struct match *m, size_t step, struct err *e)
+/* Is the row a match at the step? */
+static bool is_matched(const struct match *m, size_t row, size_t step)
 {
-    bool *seen = xcalloc(m->group_count, sizeof *seen), good = true;
-    for (size_t i = 0; good && i < m->many->series_count; i++) {
-        size_t group = m->many_of[i];
-        if (!is_there(m->many, i, step) || m->picked[group] == NO_SERIES)
+    size_t many = m->pairs[2 * row], wanted = m->pairs[2 * row + 1], one = m->picked[m->many_of[many]];
+    return one != NO_SERIES && (wanted == NO_SERIES || wanted == one) && is_there(m->many, many, step);
+}
+
+/* Each group may match once, or with group_left each label set of it, whether a filter drops the result or not. */
+static bool check_once(const struct match *m, size_t step, struct err *e)
+{
+    bool is_single = m->node->match == MATCH_ONE_TO_ONE, good = true;
+    bool *seen = xcalloc(is_single ? m->group_count : m->rows.count, sizeof *seen);
+    for (size_t row = 0; good && row < m->pair_count; row++) {
+        if (!is_matched(m, row, step))
             continue;
-        good =
-            !seen[group] || err_set(e, EX_USAGE,
-                                    "two series of the left side have the same labels to be matched by: add "
-                                    "them up by these labels first, or use group_left");
-        seen[group] = true;
+        size_t key = is_single ? m->many_of[m->pairs[2 * row]] : m->rows.of[row];
+        good = !seen[key] ||
+               err_set(e, EX_USAGE,
+                       "two series of the %s side have the same labels to be matched by: add them "
+                       "up by these labels first%s",
+                       m->many == m->left ? "left" : "right", is_single ? ", or use group_left" : "");
+        seen[key] = true;
     }
     free(seen);
     return good;
@@ -205,12 +215,12 @@ static bool match_step(struct match *m, size_t step, struct vector *out, struct 
 {
     if (!has_any(m->left, step) || !has_any(m->right, step))
         return true;
-    if (!pick(m, step, e) || (m->node->match == MATCH_ONE_TO_ONE && !check_once(m, step, e)))
+    if (!pick(m, step, e) || !check_once(m, step, e))
         return false;
     for (size_t row = 0; row < m->pair_count; row++) {
-        size_t many = m->pairs[2 * row], one = m->picked[m->many_of[many]], wanted = m->pairs[2 * row + 1];
-        if (one == NO_SERIES || (wanted != NO_SERIES && wanted != one))
+        if (!is_matched(m, row, step))
             continue;
+        size_t many = m->pairs[2 * row], one = m->picked[m->many_of[many]];
         double of_many = vector_row(m->many, many)[step], of_one = vector_row(m->one, one)[step];
         double a = m->many == m->left ? of_many : of_one, b = m->many == m->left ? of_one : of_many;
         vector_row(out, row)[step] = apply(m->node, a, b, a);
@@ -239,11 +249,14 @@ static bool match_series(struct fetch *fe, const struct node *n, const struct ve
         out->series[row] = labels_of_pair(fe, &m, &m.many->series[m.pairs[2 * row]],
                                           one == NO_SERIES ? NULL : &m.one->series[one]);
     }
+    if (good)
+        groups_init(&m.rows, out->series, m.pair_count);
     for (size_t step = 0; good && step < left->step_count; step++)
         good = match_step(&m, step, out, e);
     good = good && vector_unite(out, e);
     if (has_room && !good)
         fetch_release(fe, out);
+    groups_fini(&m.rows);
     free(m.pairs);
     free(m.picked);
     return good;

@@ -62,7 +62,7 @@ static struct labels labels_of_absent(struct fetch *fe, const struct node *n)
 {
     const struct selector *s = &n->selector;
     struct labels labels = {0};
-    for (size_t i = 0; n->kind == NODE_SELECTOR && i < s->matcher_count; i++) {
+    for (size_t i = 0; n->kind == NODE_SELECTOR && !n->is_wrapped && i < s->matcher_count; i++) {
         const struct matcher *m = &s->matchers[i];
         bool is_again = false;
         for (size_t j = 0; j < i; j++)

@@ -111,7 +111,10 @@ static struct node *parse_parentheses(struct parser *p)
     if (!parser_next(p))
         return NULL;
     struct node *n = parser_expression(p, PRECEDENCE_MIN);
-    return n != NULL && parser_take_sign(p, ")") ? n : NULL;
+    if (n == NULL || !parser_take_sign(p, ")"))
+        return NULL;
+    n->is_wrapped = true;
+    return n;
 }
 
 /* Parses a sign before its operand: "-a". */

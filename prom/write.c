@@ -9,6 +9,17 @@
 #define WHOLE_MAX         1e15 /* below it, every whole number is written as it is */
 #define NUMBER_TEXT_BYTES 400  /* enough for the least double, with its zeros */
 
+/* Writes the digits of d.ddde+xx, and `zeros` behind them. */
+static void write_digits(const char *text, int zeros, struct text *out)
+{
+    for (; *text != 'e'; text++) {
+        if (*text != '.')
+            text_putc(out, *text);
+    }
+    for (; zeros > 0; zeros--)
+        text_putc(out, '0');
+}
+
 void write_number(double value, struct text *out)
 {
     char text[NUMBER_TEXT_BYTES];
@@ -25,7 +36,11 @@ void write_number(double value, struct text *out)
         snprintf(text, sizeof text, "%.*e", digits - 1, value);
     while (strtod(text, NULL) != value && digits++ < DIGITS_MAX);
     int exponent = atoi(strchr(text, 'e') + 1), decimals = digits - 1 - exponent;
-    snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, value);
+    if (decimals < 0) { /* zeros behind the digits that matter */
+        write_digits(text, -decimals, out);
+        return;
+    }
+    snprintf(text, sizeof text, "%.*f", decimals, value);
     size_t len = strlen(text);
     while (decimals > 0 && text[len - 1] == '0')
         len--;

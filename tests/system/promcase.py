@@ -108,9 +108,15 @@ def is_same_number(left, right):
     return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= NEAR * max(abs(a), abs(b), 1e-6)
 
 
+def label(name, value):
+    """The label that count_values makes of a number differs in its last digits, too."""
+    return (name, f"{float(value):.8g}") if name == "value" else (name, value)
+
+
 def by_labels(result):
     """{labels: {second: value}}"""
-    return {tuple(sorted(series["metric"].items())): {float(at): value for at, value in series["values"]} for series in result}
+    return {tuple(sorted(label(*pair) for pair in series["metric"].items())): {float(at): value for at, value in series["values"]}
+            for series in result}
 
 
 def difference(left, right):

@@ -14,8 +14,8 @@ RANGES = ("1m", "2m", "5m", "10m", "30m", "1h")
 OF_GAUGES = ("sum", "avg", "min", "max", "count", "last", "stddev", "stdvar", "present")
 OF_TOTALS = ("sum", "avg", "min", "max", "count", "last", "stddev", "stdvar", "present")
 AGGREGATES = ("sum", "avg", "min", "max", "count", "stddev", "stdvar", "group")
-MATHS = ("abs", "ceil", "floor", "exp", "sqrt", "ln", "log2", "log10", "sgn", "sin", "cos", "atan", "tanh", "deg", "rad",
-         "round", "hour", "minute", "day_of_week", "day_of_month", "day_of_year", "days_in_month", "month", "year", "sort", "-", "+")
+MATHS = ("abs", "ceil", "floor", "exp", "sqrt", "ln", "log2", "log10", "sgn", "atan", "tanh", "deg", "rad", "round", "sort", "-", "+")
+TIMES = ("hour", "minute", "day_of_week", "day_of_month", "day_of_year", "days_in_month", "month", "year")
 ARITHMETIC = ("+", "-", "*", "/", "%", "^", "atan2")
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 DEPTH = 3
@@ -154,7 +154,9 @@ class Expressions:
 
     def call(self, depth):
         dice, inner = self.dice, self.vector(depth - 1)
-        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}))", "round({}, 0.25)", "clamp({}, 1, 1e7)",
+        # Of a number that is no time, as NaN, Prometheus makes up the parts.
+        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}))",
+                            *(f"{name}(clamp(({{0}}) == ({{0}}), -1e9, 1e9))" for name in TIMES), "round({}, 0.25)", "clamp({}, 1, 1e7)",
                             "clamp_min({}, 3)", "clamp_max({}, 5e8)", "timestamp(({}) + 0)",
                             'label_replace({}, "kind", "$1-${{n}}$$", "instance", "(.*):(?P<n>\\\\d+)")',
                             'label_replace({}, "job", "", "type", "f.*")', 'label_join({}, "both", "/", "job", "instance")'))
