@@ -229,8 +229,11 @@ bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, co
 {
     struct labels *keys = xmalloc(in->series_count * sizeof *keys);
     struct groups g;
-    for (size_t i = 0; i < in->series_count; i++)
+    for (size_t i = 0; i < in->series_count; i++) {
         keys[i] = labels_group(&in->series[i], &n->grouping, fe->arena);
+        if (n->aggregate == AGGREGATE_COUNT_VALUES) /* which sets this label */
+            keys[i] = labels_set(&keys[i], n->right->text, slice_of("", 0), fe->arena);
+    }
     groups_init(&g, keys, in->series_count);
     free(keys);
     bool good = aggregate_groups(fe, n, in, &g, parameter, out, e);

@@ -33,6 +33,7 @@ struct budget {
     uint64_t max[BUDGET_KINDS], left[BUDGET_KINDS];
     struct deadline *deadline; /* looked at with each taking; NULL: none */
     size_t values_left;        /* values that may still be in memory; releasing a vector raises it again */
+    bool is_full;              /* a part failed since it needs more values at once than are left */
 };
 
 void budget_init(struct budget *b, uint64_t rows_max, struct deadline *deadline);

@@ -4,6 +4,7 @@
 #include "prom/aggregate.h"
 #include "prom/binary.h"
 #include "prom/call.h"
+#include "prom/functions.h"
 #include "prom/node.h"
 #include "prom/parse.h"
 #include "prom/rank.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
+#define PARTS             8 /* if the steps are too many at once */
 
 static const struct fetch_around nothing_around;
 
@@ -40,6 +42,8 @@ static bool eval_negation(struct fetch *fe, const struct node *n, struct vector 
     return good;
 }
 
+/* ---- aggregations */
+
 static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector in, k = {0};
@@ -52,16 +56,121 @@ static bool eval_aggregate(struct fetch *fe, const struct node *n, struct vector
     return good;
 }
 
+/* Moves the values of some steps to their place in a vector of all, and frees `part`. */
+static bool widen(struct fetch *fe, struct vector *part, size_t first, struct vector *out, struct err *e)
+{
+    struct vector wide;
+    vector_drop_empty(part);
+    bool good = fetch_room(fe, part->series_count, &wide, e);
+    for (size_t i = 0; good && i < part->series_count; i++) {
+        wide.series[i] = part->series[i];
+        memcpy(vector_row(&wide, i) + first, vector_row(part, i), part->step_count * sizeof *part->values);
+    }
+    fetch_release(fe, part);
+    if (!good)
+        return false;
+    vector_append(out, &wide);
+    good = vector_unite(out, e);
+    fetch_shrink(fe, out);
+    return good;
+}
+
+/* If an aggregation has more values at once than the budget has, it is evaluated for some of the steps at a
+ * time: a step needs none of the others, and the result is mostly small. */
+static bool eval_by_parts(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    size_t count = fe->step_count;
+    fe->budget->is_full = false;
+    if (eval_aggregate(fe, n, out, e))
+        return true;
+    if (!fe->budget->is_full || count == 1)
+        return false;
+    count = (count + PARTS - 1) / PARTS;
+    vector_init(out, 0, fe->step_count);
+    for (size_t first = 0; first < fe->step_count;) {
+        struct fetch some = *fe;
+        struct vector part;
+        some.at_ms = fe->at_ms + (int64_t)first * fe->step_ms;
+        some.step_count = count < fe->step_count - first ? count : fe->step_count - first;
+        fe->budget->is_full = false;
+        if (eval_aggregate(&some, n, &part, e)) {
+            if (!widen(fe, &part, first, out, e)) {
+                fetch_release(fe, out);
+                return false;
+            }
+            first += some.step_count;
+        } else if (fe->budget->is_full && some.step_count > 1) {
+            count = (some.step_count + PARTS - 1) / PARTS;
+        } else {
+            fetch_release(fe, out);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- operators */
+
+/* Is the left side of `and` read from the store, so that it may be reduced to what the right side has? */
+static bool is_reducible(const struct node *n)
+{
+    const struct node *left = n->left;
+    bool is_range = left->kind == NODE_CALL && function_takes_range(left->function);
+    return n->op == OP_AND && !n->grouping.is_given &&
+           (left->kind == NODE_SELECTOR ||
+            (is_range && left->argument_count == 1 && left->arguments[0]->kind == NODE_SELECTOR));
+}
+
 static bool eval_binary(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
     struct vector left, right;
-    if (!node_eval(fe, n->left, &nothing_around, &left, e))
+    struct fetch_around around = {0};
+    if (!node_eval(fe, n->right, &nothing_around, &right, e))
         return false;
-    if (!node_eval(fe, n->right, &nothing_around, &right, e)) {
-        fetch_release(fe, &left);
+    if (is_reducible(n))
+        around.only = &right;
+    if (!node_eval(fe, n->left, &around, &left, e)) {
+        fetch_release(fe, &right);
         return false;
     }
     return binary_run(fe, n, &left, &right, out, e);
+}
+
+/* ---- what is the same at every step */
+
+static bool is_constant(const struct node *n)
+{
+    if (n == NULL || n->kind == NODE_NUMBER || n->kind == NODE_TEXT)
+        return true;
+    if (n->kind == NODE_SELECTOR || n->kind == NODE_SUBQUERY)
+        return n->selector.base != BASE_STEP;
+    if (n->kind == NODE_CALL) {
+        bool is_of_time = n->function == FUNCTION_TIME || n->function == FUNCTION_TIMESTAMP ||
+                          n->function == FUNCTION_PREDICT || n->argument_count == 0;
+        for (size_t i = 0; !is_of_time && i < n->argument_count; i++)
+            is_of_time = !is_constant(n->arguments[i]);
+        return !is_of_time;
+    }
+    return is_constant(n->left) && is_constant(n->right);
+}
+
+/* By @ an expression may be the same at every step: it is evaluated once. */
+static bool eval_constant(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    struct fetch once = *fe;
+    struct vector found;
+    once.step_count = 1;
+    if (!node_eval(&once, n, &nothing_around, &found, e))
+        return false;
+    vector_drop_empty(&found);
+    bool good = fetch_room(fe, found.series_count, out, e);
+    for (size_t i = 0; good && i < found.series_count; i++) {
+        out->series[i] = found.series[i];
+        for (size_t step = 0; step < out->step_count; step++)
+            vector_row(out, i)[step] = found.values[i];
+    }
+    fetch_release(&once, &found);
+    return good;
 }
 
 bool node_eval(struct fetch *fe, const struct node *n, const struct fetch_around *around, struct vector *out,
@@ -70,6 +179,9 @@ bool node_eval(struct fetch *fe, const struct node *n, const struct fetch_around
     *out = (struct vector){0};
     if (!budget_take(fe->budget, BUDGET_POINTS, fe->step_count, e))
         return false;
+    bool is_read = n->kind != NODE_NUMBER && around->aggregate == NULL && around->only == NULL;
+    if (is_read && fe->step_count > 1 && is_constant(n))
+        return eval_constant(fe, n, out, e);
     switch (n->kind) {
     case NODE_NUMBER:
         return eval_number(fe, n, out, e);
@@ -78,7 +190,7 @@ bool node_eval(struct fetch *fe, const struct node *n, const struct fetch_around
     case NODE_CALL:
         return call_run(fe, n, around, out, e);
     case NODE_AGGREGATE:
-        return eval_aggregate(fe, n, out, e);
+        return eval_by_parts(fe, n, out, e);
     case NODE_BINARY:
         return eval_binary(fe, n, out, e);
     default:

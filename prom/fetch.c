@@ -1,5 +1,7 @@
 #include "prom/fetch.h"
 
+#include "aggregate/dimension.h"
+#include "base/check.h"
 #include "base/mem.h"
 #include "prom/fold.h"
 #include "prom/functions.h"
@@ -38,22 +40,33 @@ struct reading {
 
 bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e)
 {
-    if (series_count > fe->budget->values_left / fe->step_count)
+    if (series_count > fe->budget->values_left / fe->step_count) {
+        fe->budget->is_full = true;
         return err_set(e, EX_UNAVAILABLE,
                        "%zu series of %zu steps are more than %d values at once: select fewer series, a "
                        "shorter range or a longer step",
                        series_count, fe->step_count, BUDGET_VALUES_MAX);
+    }
     if (!budget_take(fe->budget, BUDGET_POINTS, series_count * fe->step_count, e))
         return false;
     fe->budget->values_left -= series_count * fe->step_count;
     vector_init(out, series_count, fe->step_count);
+    out->reserved = series_count * fe->step_count;
     return true;
 }
 
 void fetch_release(struct fetch *fe, struct vector *v)
 {
-    fe->budget->values_left += v->series_count * v->step_count;
+    fe->budget->values_left += v->reserved;
     vector_fini(v);
+}
+
+void fetch_shrink(struct fetch *fe, struct vector *v)
+{
+    size_t needed = v->series_count * v->step_count;
+    ASSERT(needed <= v->reserved);
+    fe->budget->values_left += v->reserved - needed;
+    v->reserved = needed;
 }
 
 /* Finds or adds the row of a series, or of its row of the fold. False: not in the fold, or no room. */
@@ -151,13 +164,15 @@ static bool scan(struct reading *rd, const struct series_set *set, struct err *e
             return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
         if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
             return false;
-        if (rd->is_too_much)
+        if (rd->is_too_much) {
+            b->is_full = true;
             return err_set(
                 e, EX_UNAVAILABLE,
                 "the question reads more than %zu values (series by stretches of time) at once: select fewer "
                 "series, a shorter range or a longer step, or put sum by (…) right around the selector or "
                 "its function",
                 rd->columns_max / rd->width);
+        }
     }
     return true;
 }
@@ -259,6 +274,64 @@ static bool can_fold(const struct reading *rd)
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
+/* Sets the key of the series that has these labels, besides the metric's name. False: none of the report has. */
+static bool key_of_labels(const struct reading *rd, const struct labels *l, struct text *key)
+{
+    const struct report *r = &rd->fetch->store->reports[rd->report];
+    size_t found = 0;
+    text_clear(key);
+    for (size_t d = 0; d < r->dimension_count; d++) {
+        struct slice value = labels_find(l, slice_text(rd->names->labels[d]));
+        if (d > 0)
+            text_putc(key, DIMENSION_SEPARATOR);
+        text_add(key, value.ptr, value.len);
+        found += value.len > 0;
+    }
+    size_t others = labels_find(l, slice_text(METRIC_LABEL)).len > 0;
+    return found == r->dimension_count && l->count == found + others;
+}
+
+struct bits {
+    uint64_t *words;
+    size_t count, capacity;
+};
+
+static void set_bit(struct bits *b, uint32_t series)
+{
+    size_t known = b->count, needed = (size_t)series / 64 + 1;
+    if (needed > known) {
+        b->words = xgrow(b->words, &b->capacity, needed, sizeof *b->words);
+        memset(b->words + known, 0, (needed - known) * sizeof *b->words);
+        b->count = needed;
+    }
+    b->words[series / 64] |= (uint64_t)1 << series % 64;
+}
+
+/* Reduces the series to those of around.only, and maybe `other`; `and` drops what is too many. */
+static bool keep_only(const struct reading *rd, struct match *m, struct bits *bits, struct err *e)
+{
+    const struct vector *only = rd->around.only;
+    struct text key = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < only->series_count; i++) {
+        uint32_t series;
+        bool is_known = key_of_labels(rd, &only->series[i], &key);
+        if (!is_known)
+            continue;
+        if (slice_begins(text_slice(&key), slice_text(STORE_OTHER_KEY)) &&
+            series_set_has(&m->set, STORE_SERIES_OTHER))
+            set_bit(bits, STORE_SERIES_OTHER);
+        good = store_series_find(rd->fetch->store, rd->report, text_slice(&key), &series, &is_known, e);
+        if (good && is_known && series_set_has(&m->set, series))
+            set_bit(bits, series);
+    }
+    text_fini(&key);
+    m->count = bits->count; /* 0: none */
+    m->set =
+        (struct series_set){.kind = SERIES_SET, .bits = bits->words, .bits_max = (uint32_t)bits->count * 64};
+    return good;
+}
+
 /* `m` borrows its bits from `s`. */
 static bool find_series(const struct reading *rd, struct select *s, struct match *m, struct err *e)
 {
@@ -301,8 +374,8 @@ static void keep_greatest(struct reading *rd, struct vector *v)
         rd->series[kept] = rd->series[row];
         memcpy(vector_row(v, kept++), vector_row(v, row), v->step_count * sizeof *v->values);
     }
-    rd->fetch->budget->values_left += (v->series_count - kept) * v->step_count;
     v->series_count = kept;
+    fetch_shrink(rd->fetch, v);
     groups_fini(&all);
     free(is_kept);
 }
@@ -422,6 +495,7 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     enum function f = rd.function;
     char metric[NAMES_METRIC_BYTES];
     struct match match;
+    struct bits bits = {0};
     names_of(r, names);
     names_metric(r, measure, metric);
     rd.report = report;
@@ -436,8 +510,10 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     rd.columns_max = rd.fetch->budget->values_left;
     if (!find_series(&rd, select, &match, e))
         return false;
+    bool good = rd.around.only == NULL || match.set.kind == SERIES_ONE || keep_only(&rd, &match, &bits, e);
     bool is_none = match.set.kind != SERIES_ALL && match.count == 0;
-    bool good = is_none || read_series(&rd, &match, out, e);
+    good = good && (is_none || read_series(&rd, &match, out, e));
+    free(bits.words);
     windows_fini(&rd.windows);
     fold_fini(&rd.fold);
     free(rd.rows);

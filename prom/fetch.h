@@ -31,13 +31,15 @@ struct fetch {
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
 };
 
-/* The aggregation directly around a selector or its function; zeros: there is none. fetch_run() omits what it
- * would drop. A sum gets series that are already added up. A topk without a grouping gets only series that
- * may be among the k greatest. Other aggregations that keep no label get series without labels. */
+/* What is directly around a selector or its function; zeros: nothing. fetch_run() omits what it would drop.
+ * A sum gets series that are already added up. A topk without a grouping gets only series that may be among the k
+ * greatest. Other aggregations that keep no label get series without labels. `only`: the right side of `and`,
+ * which drops all series with other labels. */
 struct fetch_around {
     const struct node *aggregate;
     const double *k;         /* the k of topk and bottomk at each step */
     const double *parameter; /* the number of the function itself at each step; NULL: it has none */
+    const struct vector *only;
 };
 
 /* The time that the first step of a selector or subquery is about, before its offset. */
@@ -47,5 +49,7 @@ bool fetch_run(struct fetch *fe, const struct selector *selector, enum function 
                const struct fetch_around *around, struct vector *out, struct err *e) MUST_CHECK;
 /* Makes a vector of `series_count` series within the budget; all values are absent. */
 bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e) MUST_CHECK;
+/* Returns to the budget what a vector took for series that it does not have any more. */
+void fetch_shrink(struct fetch *fe, struct vector *v);
 /* Frees a vector and returns its values to the budget. */
 void fetch_release(struct fetch *fe, struct vector *v);

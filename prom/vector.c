@@ -26,6 +26,7 @@ void vector_fini(struct vector *v)
 void vector_append(struct vector *v, struct vector *more)
 {
     ASSERT(v->step_count == more->step_count);
+    more->reserved += v->reserved;
     if (v->series_count == 0) {
         vector_fini(v);
         *v = *more;
@@ -38,6 +39,7 @@ void vector_append(struct vector *v, struct vector *more)
     memcpy(v->series + v->series_count, more->series, more->series_count * sizeof *v->series);
     memcpy(vector_row(v, v->series_count), more->values, more->series_count * steps * sizeof *v->values);
     v->series_count = count;
+    v->reserved = more->reserved;
     vector_fini(more);
 }
 

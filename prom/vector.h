@@ -30,6 +30,7 @@ struct vector {
     size_t step_count, series_count;
     struct labels *series; /* owned */
     double *values;        /* [series × step_count + step], owned */
+    size_t reserved;       /* what it took of the budget's values (fetch.h) */
 };
 
 void vector_init(struct vector *v, size_t series_count, size_t step_count);

@@ -1,7 +1,8 @@
 """Random expressions of PromQL over the metrics of promcase.py: each as it is asked here, and as it is asked of the judge.
 
 The judge's text differs in what docs/PROMETHEUS.md says of counters: one alone is the last minute, its ranges are anchored,
-and it is there where its window has events, or where it is named by all its labels.
+and it is there where its window has events, or where it is named by all its labels. Left out is what Prometheus loses: within a
+subquery, quantile_over_time and label_replace of a selector with @.
 """
 
 from promcase import INSTANCES, REPORTS, TOTALS
@@ -68,11 +69,14 @@ class Expressions:
         if metric not in TOTALS:
             return text, text
         if is_named:
+            text = f"{metric}{matchers}"
+            modifiers = ""
             return text, f'label_replace(last_over_time({metric}:zero{matchers}[1m]{modifiers}), "__name__", "{metric}", "", "")'
         return text, f"last_over_time({metric}{matchers}[1m]{modifiers})"
 
     def over_total(self, metric, text, matchers, modifiers, is_named):
         dice, length = self.dice, self.dice.choice(RANGES)
+        modifiers = "" if "@" in modifiers else modifiers
         if dice.random() < 0.5:
             function = dice.choice(("rate", "increase"))
             judged = f"{function}({metric}:total{matchers}[{length}] anchored{modifiers})"
@@ -99,7 +103,7 @@ class Expressions:
         dice = self.dice
         form = dice.choice((*(f"{name}_over_time({{}})" for name in OF_GAUGES), "quantile_over_time(0.4, {})", "changes({})",
                             "resets({})", "idelta({})", "deriv({})", "predict_linear({}, 600)", "absent_over_time({})"))
-        if "predict" in form and "@" in ranged:
+        if ("predict" in form or "quantile" in form) and "@" in ranged:
             form = "max_over_time({})"
         return form.format(ranged)
 
@@ -154,9 +158,9 @@ class Expressions:
 
     def call(self, depth):
         dice, inner = self.dice, self.vector(depth - 1)
-        # Of a number that is no time, as NaN, Prometheus makes up the parts.
+        # Of a number that is no time, as NaN, Prometheus makes up the parts; the filter drops NaN.
         form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}))",
-                            *(f"{name}(clamp(({{0}}) == ({{0}}), -1e9, 1e9))" for name in TIMES), "round({}, 0.25)", "clamp({}, 1, 1e7)",
+                            *(f"{name}(clamp(({{}}) >= -Inf, -1e9, 1e9))" for name in TIMES), "round({}, 0.25)", "clamp({}, 1, 1e7)",
                             "clamp_min({}, 3)", "clamp_max({}, 5e8)", "timestamp(({}) + 0)",
                             'label_replace({}, "kind", "$1-${{n}}$$", "instance", "(.*):(?P<n>\\\\d+)")',
                             'label_replace({}, "job", "", "type", "f.*")', 'label_join({}, "both", "/", "job", "instance")'))
