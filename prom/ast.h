@@ -160,7 +160,6 @@ struct node {
     enum value_type type;
     size_t at; /* byte offset in the expression, for error messages */
     size_t depth;
-    bool is_wrapped; /* in parentheses: absent() does not take its labels then, as in Prometheus */
     double number;
     struct slice text; /* of a NODE_TEXT */
     struct selector selector;

@@ -32,7 +32,8 @@ static bool over_range(struct fetch *fe, const struct node *n, const struct node
 {
     bool good = range->kind == NODE_SUBQUERY ? subquery_run(fe, range, n->function, around->parameter, out, e)
                                              : fetch_run(fe, &range->selector, n->function, around, out, e);
-    if (!good || around->aggregate != NULL) /* which may have no labels made */
+    bool may_lack_labels = range->kind == NODE_SELECTOR && around->aggregate != NULL;
+    if (!good || may_lack_labels)
         return good;
     return finish(fe, vector_unite(out, e), out);
 }
@@ -62,7 +63,7 @@ static struct labels labels_of_absent(struct fetch *fe, const struct node *n)
 {
     const struct selector *s = &n->selector;
     struct labels labels = {0};
-    for (size_t i = 0; n->kind == NODE_SELECTOR && !n->is_wrapped && i < s->matcher_count; i++) {
+    for (size_t i = 0; n->kind == NODE_SELECTOR && i < s->matcher_count; i++) {
         const struct matcher *m = &s->matchers[i];
         bool is_again = false;
         for (size_t j = 0; j < i; j++)

@@ -246,9 +246,11 @@ static void sort_series(struct vector *v, const struct node *n)
     v->values = values;
 }
 
-static bool check_series(const struct vector *v, const struct query_limits *limits, struct err *e)
+static bool check_series(const struct vector *v, const struct eval_question *q, struct err *e)
 {
-    return v->series_count <= limits->series_max ||
+    const struct query_limits *limits = &q->limits;
+    bool is_cut = q->series_max > 0 && q->series_max <= limits->series_max;
+    return is_cut || v->series_count <= limits->series_max ||
            err_set(e, EX_UNAVAILABLE,
                    "the answer has %zu series, more than %" PRIu64
                    " (query.series_max): ask for topk(10, …), sum by (…), or fewer by their labels",
@@ -274,13 +276,17 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     if (good) {
         a->type = n->type;
         vector_drop_empty(&a->vector);
-        good = vector_unite(&a->vector, e) && check_series(&a->vector, &q->limits, e);
+        good = vector_unite(&a->vector, e) && check_series(&a->vector, q, e);
     }
-    if (good)
-        sort_series(&a->vector, n);
-    else
+    if (!good) {
         eval_fini(a);
-    return good;
+        return false;
+    }
+    sort_series(&a->vector, n);
+    a->is_cut = q->series_max > 0 && a->vector.series_count > q->series_max;
+    if (a->is_cut)
+        a->vector.series_count = q->series_max;
+    return true;
 }
 
 void eval_fini(struct eval_answer *a)

@@ -111,10 +111,7 @@ static struct node *parse_parentheses(struct parser *p)
     if (!parser_next(p))
         return NULL;
     struct node *n = parser_expression(p, PRECEDENCE_MIN);
-    if (n == NULL || !parser_take_sign(p, ")"))
-        return NULL;
-    n->is_wrapped = true;
-    return n;
+    return n != NULL && parser_take_sign(p, ")") ? n : NULL;
 }
 
 /* Parses a sign before its operand: "-a". */

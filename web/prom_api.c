@@ -139,12 +139,13 @@ static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
     q->limits = c->limits;
     if (q->text.ptr == NULL)
         return fail_parameter(e, "query", q->text, "an expression");
-    if (!get_number(c, "limit", &limit, e) || !eval_run(c->store, q, &a, e))
+    if (!get_number(c, "limit", &limit, e))
         return false;
+    q->series_max = (uint64_t)limit;
+    if (!eval_run(c->store, q, &a, e))
+        return false;
+    c->is_cut = a.is_cut;
     c->limit = "";
-    c->is_cut = limit > 0 && a.vector.series_count > (size_t)limit;
-    if (c->is_cut)
-        a.vector.series_count = (size_t)limit;
     bool good = write_answer(&a, c->limits.bytes_max, c->out);
     eval_fini(&a);
     return good || err_set(e, EX_UNAVAILABLE,

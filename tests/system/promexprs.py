@@ -17,7 +17,7 @@ OF_TOTALS = ("sum", "avg", "min", "max", "count", "last", "stddev", "stdvar", "p
 AGGREGATES = ("sum", "avg", "min", "max", "count", "stddev", "stdvar", "group")
 MATHS = ("abs", "ceil", "floor", "exp", "sqrt", "ln", "log2", "log10", "sgn", "atan", "tanh", "deg", "rad", "round", "sort", "-", "+")
 TIMES = ("hour", "minute", "day_of_week", "day_of_month", "day_of_year", "days_in_month", "month", "year")
-ARITHMETIC = ("+", "-", "*", "/", "%", "^", "atan2")
+ARITHMETIC = ("+", "-", "*", "/", "atan2")  # % and ^ make much of the last digit
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 DEPTH = 3
 
@@ -159,7 +159,7 @@ class Expressions:
     def call(self, depth):
         dice, inner = self.dice, self.vector(depth - 1)
         # Of a number that is no time, as NaN, Prometheus makes up the parts; the filter drops NaN.
-        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}))",
+        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}) + 0)", "({}) ^ 2", "round({}) % 7", "2 ^ clamp({}, -9, 9)",
                             *(f"{name}(clamp(({{}}) >= -Inf, -1e9, 1e9))" for name in TIMES), "round({}, 0.25)", "clamp({}, 1, 1e7)",
                             "clamp_min({}, 3)", "clamp_max({}, 5e8)", "timestamp(({}) + 0)",
                             'label_replace({}, "kind", "$1-${{n}}$$", "instance", "(.*):(?P<n>\\\\d+)")',

@@ -133,6 +133,15 @@ class Prometheus(DaemonCase):
             self.assertEqual((1, ["results truncated due to limit"]), (len(answer["data"]), answer.get("warnings")), path)
             _, answer = self.ask(path, limit=len(PAGES), **form)
             self.assertNotIn("warnings", answer, path)
+        for path, times in (("query", {"time": self.now}), ("query_range", {"start": self.now - 60, "end": self.now, "step": 60})):
+            for limit, warnings in ((1, True), (2, True), (len(PAGES), False), (0, False)):
+                status, answer = self.ask(path, query="sort_desc(increase(pages:hits[5m]))", limit=limit, **times)
+                self.assertEqual((200, limit or len(PAGES)), (status, len(answer["data"]["result"])), (path, limit))
+                self.assertEqual(["results truncated due to limit"] if warnings else None, answer.get("warnings"))
+            self.assertEqual(400, self.ask(path, query="1", limit="-1", **times)[0])
+            self.assertNotIn("warnings", self.ask(path, query="1", limit=1, **times)[1])
+        answer = self.data("query", query="sort_desc(increase(pages:hits[5m]))", limit=1, time=self.now)
+        self.assertEqual([str(5 * len(PAGES))], [series["value"][1] for series in answer["result"]])
 
     def test_wrong_questions_have_their_class(self):
         for status, kind, path, parameters in (
