@@ -71,13 +71,14 @@ static bool is_place(struct slice given, const char *name)
 static const char *name_found(struct slice given, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
-    suggest_hint(given, names, hint);
+    const char *place = NULL;
     for (const char **name = names; *name != NULL; name++) {
         if (slice_is(given, *name))
             return *name;
         if (is_place(given, *name))
-            suggest_hint(slice_text(*name), names, hint);
+            place = *name;
     }
+    suggest_hint(place != NULL ? slice_text(place) : given, names, hint);
     err_set(e, EX_USAGE,
             "unknown time zone %s%s: expected a name of the tz database, as Europe/Berlin, or UTC",
             suggest_quote(given, quoted), hint);
