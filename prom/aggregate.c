@@ -134,9 +134,12 @@ struct counted {
     double value;
 };
 
+/* -0 is before 0: they are written differently. */
 static int compare_numbers(double a, double b)
 {
-    return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b);
+    if (isnan(a) || isnan(b))
+        return !!isnan(a) - !!isnan(b);
+    return a == b ? !!signbit(b) - !!signbit(a) : (a > b) - (a < b);
 }
 
 /* By group, then value, then step. */
@@ -194,7 +197,7 @@ static bool count_values(struct fetch *fe, const struct node *n, const struct ve
         for (size_t step = 0; step < in->step_count; step++) {
             double value = vector_row(in, i)[step];
             if (!vector_is_absent(value))
-                counted[count++] = (struct counted){g->of[i], step, value == 0 ? 0 : value};
+                counted[count++] = (struct counted){g->of[i], step, value};
         }
     }
     qsort(counted, count, sizeof *counted, compare_counted);

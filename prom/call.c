@@ -33,7 +33,7 @@ static bool over_range(struct fetch *fe, const struct node *n, const struct node
     bool good = range->kind == NODE_SUBQUERY ? subquery_run(fe, range, n->function, around->parameter, out, e)
                                              : fetch_run(fe, &range->selector, n->function, around, out, e);
     bool may_lack_labels = range->kind == NODE_SELECTOR && around->aggregate != NULL;
-    if (!good || may_lack_labels)
+    if (!good || may_lack_labels || n->function == FUNCTION_ABSENT_RANGE)
         return good;
     return finish(fe, vector_unite(out, e), out);
 }

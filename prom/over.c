@@ -41,7 +41,7 @@ static int compare_values(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     if (isnan(a) || isnan(b))
-        return isnan(b) - isnan(a) == 0 ? 0 : isnan(a) ? -1 : 1;
+        return !!isnan(b) - !!isnan(a);
     return (a > b) - (a < b);
 }
 

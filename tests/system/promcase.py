@@ -20,6 +20,7 @@ from process import Missing  # noqa: E402
 
 MINUTE_S = 60
 NEAR = 1e-9  # relative; Go's and C's functions of mathematics differ in their last digits
+NEAR_VARIANCE = 1e-6  # of great numbers that are nearly equal, as of times
 
 # report: (labels, {measure: expression})
 REPORTS = {
@@ -103,9 +104,9 @@ class World:
                     yield name + ":total", dict(labels), grown
 
 
-def is_same_number(left, right):
+def is_same_number(left, right, near):
     a, b = float(left), float(right)
-    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= NEAR * max(abs(a), abs(b), 1e-6)
+    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= near * max(abs(a), abs(b), 1e-6)
 
 
 def label(name, value):
@@ -119,14 +120,14 @@ def by_labels(result):
             for series in result}
 
 
-def difference(left, right):
+def difference(left, right, near=NEAR):
     """The first difference of two by_labels(), as text; None: there is none."""
     if left.keys() != right.keys():
         return f"series differ: only {sorted(left.keys() - right.keys())[:2]} here, only {sorted(right.keys() - left.keys())[:2]} there"
     for labels, values in left.items():
         other = right[labels]
         for at in sorted(values.keys() | other.keys()):
-            if at not in values or at not in other or not is_same_number(values[at], other[at]):
+            if at not in values or at not in other or not is_same_number(values[at], other[at], near):
                 return f"{labels} at {at}: {values.get(at)} here, {other.get(at)} there"
     return None
 

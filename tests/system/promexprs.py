@@ -159,7 +159,7 @@ class Expressions:
     def call(self, depth):
         dice, inner = self.dice, self.vector(depth - 1)
         # Of a number that is no time, as NaN, Prometheus makes up the parts; the filter drops NaN.
-        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}) + 0)", "({}) ^ 2", "round({}) % 7", "2 ^ clamp({}, -9, 9)",
+        form = dice.choice((*(f"{name}({{}})" for name in MATHS), "absent(({}) + 0)", "({}) ^ 2", "round(clamp({}, -1e6, 1e6)) % 7", "2 ^ clamp({}, -9, 9)",
                             *(f"{name}(clamp(({{}}) >= -Inf, -1e9, 1e9))" for name in TIMES), "round({}, 0.25)", "clamp({}, 1, 1e7)",
                             "clamp_min({}, 3)", "clamp_max({}, 5e8)", "timestamp(({}) + 0)",
                             'label_replace({}, "kind", "$1-${{n}}$$", "instance", "(.*):(?P<n>\\\\d+)")',

@@ -15,7 +15,7 @@ import time
 import unittest
 
 from harness import dice
-from promcase import MINUTE_S, PromCase, difference, missing
+from promcase import MINUTE_S, NEAR, NEAR_VARIANCE, PromCase, difference, missing
 from promexprs import Expressions
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 300)
@@ -85,7 +85,7 @@ class Judged(PromCase):
         elif judge_error is not None:
             kind, text = "wrong", f"the judge refuses: {judge_error}"
         else:
-            text = difference(here, there)
+            text = difference(here, there, NEAR_VARIANCE if "std" in asked else NEAR)
             kind = "equal" if text is None else "wrong"
         self.found[kind] += 1
         if kind == "refused" or kind == "both refused":
