@@ -1,6 +1,7 @@
 #include "cli/uncounted.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "daemon/file/known.h"
 
@@ -50,10 +51,12 @@ bool uncounted_add_lost(struct uncounted *u, struct store *st, struct err *e)
     bool good = known_read(&k, st, e);
     for (size_t i = 0; i < k.count && good; i++) {
         const struct known_file *f = &k.files[i];
-        char name[sizeof f->range.label + sizeof f->range.source + 4];
-        snprintf(name, sizeof name, "%s (%s)", f->range.label, f->range.source);
-        if (f->state == RANGE_LOST)
-            uncounted_add(u, UNCOUNTED_LOST, name, f->range.to, -1);
+        if (f->state != RANGE_LOST)
+            continue;
+        struct text name = {0};
+        text_printf(&name, "%s (%s)", f->label, f->source);
+        uncounted_add(u, UNCOUNTED_LOST, name.ptr, f->to, -1);
+        text_fini(&name);
     }
     known_fini(&k);
     return good;

@@ -212,13 +212,13 @@ static bool list_source(struct follow *fo, struct follow_source *of, struct err 
 /* Files that were followed when the daemon ended, and are not there any more: they are looked for. */
 static bool add_missed(struct follow *fo, struct follow_source *of, struct err *e)
 {
-    if (!follow_need_known(fo, e))
+    if (!follow_need_fresh(fo, e))
         return false;
     for (size_t i = 0; i < fo->known.count; i++) {
         const struct known_file *k = &fo->known.files[i];
         if (k->state == RANGE_FOLLOWED && (k->host == 0 || k->host == fo->host) &&
-            find(fo, k->range.label) == NULL && source_path_match(of->config, k->range.label, NULL))
-            add_log(fo, of, xstrdup(k->range.label), true);
+            find(fo, k->label) == NULL && source_path_match(of->config, k->label, NULL))
+            add_log(fo, of, xstrdup(k->label), true);
     }
     return true;
 }

@@ -121,8 +121,9 @@ struct follow {
     size_t next;        /* index of the log that the writer serves next */
     int64_t find_ms;    /* monotonic time at which folders are looked at again */
     int64_t host;       /* number of this host; 0: the store has one writer */
-    struct known known; /* what the store knows, while has_known */
+    struct known known; /* what the store knew, while has_known, and what this process stored since */
     bool has_known;
+    bool is_known_fresh;              /* no other process can have stored more since */
     struct followed *current;         /* its rejects are being noted */
     struct followed **open, **sealed; /* by range of the feed's deliveries; NULL: a file that ended */
     size_t open_capacity, sealed_capacity;
@@ -166,8 +167,9 @@ bool follow_has_log(void *context, const char *path);
 
 /* ---- open.c */
 
-/* Read what the store knows, unless it was read in this turn. */
-bool follow_need_known(struct follow *fo, struct err *e) MUST_CHECK;
+/* Read what the store knows, unless nothing else can be known. In a store that others write, it may be out of
+ * date after this turn. */
+bool follow_need_fresh(struct follow *fo, struct err *e) MUST_CHECK;
 
 /* Open the next file of a log, or standard input; or look later. False: a final error. */
 bool followed_open(struct follow *fo, struct followed *f, struct err *e) MUST_CHECK;

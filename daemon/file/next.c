@@ -14,7 +14,7 @@
 
 static bool is_followed(const struct look *l, const struct known_file *f)
 {
-    return f->state == RANGE_FOLLOWED && strcmp(f->range.label, l->log->path) == 0 &&
+    return f->state == RANGE_FOLLOWED && strcmp(f->label, l->log->path) == 0 &&
            (f->host == 0 || f->host == l->log->host);
 }
 
@@ -29,7 +29,7 @@ static bool is_sighted(const struct look *l, const struct known_file *f)
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f)
 {
     for (size_t i = 0; i < s->end_count; i++) {
-        if (strcmp(s->ends[i].source, f->range.source) == 0)
+        if (strcmp(s->ends[i].source, f->source) == 0)
             return s->ends[i].state;
     }
     return RANGE_UNCHANGED;
@@ -44,7 +44,7 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         return false;
     for (size_t i = 0; i < all.count && !found; i++) {
         const struct family_file *file = &all.files[i];
-        if (look_is_log(l, file) || (!file->is_packed && file->size < f->range.to))
+        if (look_is_log(l, file) || (!file->is_packed && file->size < f->to))
             continue;
         look_add(l, &all.files[i]);
         found = l->rotated[l->count - 1].known == f;
@@ -79,8 +79,7 @@ static int64_t last_counted_ns(const struct look *l)
     const struct known_file *last = NULL;
     for (size_t i = 0; i < l->known->count; i++) {
         const struct known_file *f = &l->known->files[i];
-        if (strcmp(f->range.label, l->log->path) == 0 &&
-            (last == NULL || f->range.latest_ms > last->range.latest_ms))
+        if (strcmp(f->label, l->log->path) == 0 && (last == NULL || f->latest_ms > last->latest_ms))
             last = f;
     }
     return last == NULL ? INT64_MAX : look_counted_ns(l, last);
@@ -149,7 +148,7 @@ static void add_ending(struct survey_answer *a, const struct known_file *f, enum
                        int64_t host)
 {
     a->endings = xrealloc(a->endings, (a->ending_count + 1) * sizeof *a->endings);
-    a->endings[a->ending_count] = f->range;
+    known_range(f, &a->endings[a->ending_count]);
     a->endings[a->ending_count++].state = (int64_t)state + host * KNOWN_HOST;
 }
 
@@ -255,7 +254,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     a->head = s->head;
     a->is_known = s->known != NULL;
     if (a->is_known)
-        a->range = s->known->range;
+        known_range(s->known, &a->range);
     else
         name_new(l, s, &a->range);
     if (a->is_known && strcmp(a->range.label, l->log->path) != 0)
@@ -268,7 +267,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     gone = gone != NULL ? gone : find_unsure(l);
     a->has_gap = gone != NULL;
     if (a->has_gap)
-        snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->range.source);
+        snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->source);
     find_endings(l, true, a);
 }
 
@@ -283,14 +282,14 @@ static bool is_changed(const struct look *l)
 
 static void answer_lost(const struct look *l, const struct known_file *lost, struct survey_answer *a)
 {
-    a->range = lost->range;
+    known_range(lost, &a->range);
     if (a->what == SURVEY_CHANGED)
         err_set(&a->why, EX_DATAERR,
                 "%s begins as the file did of which %lld bytes were counted, but %s: it was truncated or "
                 "changed, or another file has the same beginning. Move it away, or import it with "
                 "--source-id NAME to count it as a new source",
-                l->log->path, (long long)lost->range.to,
-                l->at_path.file.size < lost->range.to ? "is shorter" : "has other bytes before that");
+                l->log->path, (long long)lost->to,
+                l->at_path.file.size < lost->to ? "is shorter" : "has other bytes before that");
 }
 
 static bool decide(struct look *l, struct survey_answer *a, struct err *e)

@@ -59,14 +59,13 @@ static bool is_same_stamp(const struct folder_stamp *a, const struct folder_stam
 
 /* ---- the survey */
 
-bool follow_need_known(struct follow *fo, struct err *e)
+bool follow_need_fresh(struct follow *fo, struct err *e)
 {
-    if (!fo->has_known && !known_read(&fo->known, fo->engine->options.store, e)) {
-        known_fini(&fo->known);
-        return false;
-    }
-    fo->has_known = true;
-    return true;
+    if (fo->is_known_fresh)
+        return true;
+    known_fini(&fo->known);
+    fo->has_known = fo->is_known_fresh = known_read(&fo->known, fo->engine->options.store, e);
+    return fo->has_known;
 }
 
 /* May a survey find something new? The signs of change are compared by `is_same`. */
@@ -105,9 +104,18 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
     f->looked_ms = follow_now_ms(fo);
     if (f->before != NULL)
         f->before_size = input_raw_size(f->before);
-    if (!follow_need_known(fo, e))
+    return (fo->has_known || follow_need_fresh(fo, e)) && survey_look(&f->survey, &log, &fo->known, a, e);
+}
+
+/* Look for what to do. Others may have counted a file meanwhile, so before anything is done the store is read. */
+static bool look_surely(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
+{
+    if (!look(fo, f, a, e))
         return false;
-    return survey_look(&f->survey, &log, &fo->known, a, e);
+    if (fo->is_known_fresh || (a->what == SURVEY_NOTHING && a->ending_count == 0))
+        return true;
+    survey_answer_fini(a);
+    return follow_need_fresh(fo, e) && look(fo, f, a, e);
 }
 
 static void tell_lost(struct follow *fo, struct followed *f)
@@ -321,7 +329,7 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
         return true;
     }
     survey_answer_fini(&f->answer);
-    if (!look(fo, f, &f->answer, e))
+    if (!look_surely(fo, f, &f->answer, e))
         return false;
     f->has_looked = true;
     if (f->answer.what != SURVEY_LOST && f->answer.what != SURVEY_CHANGED && !f->answer.has_gap)

@@ -32,6 +32,8 @@ static bool apply(struct follow *fo, struct err *e)
     if (!engine_apply(fo->engine, &fo->feed, e))
         return false;
     for (size_t i = 0; i < fo->feed.sealed.range_count; i++) {
+        if (fo->has_known)
+            known_note(&fo->known, &fo->feed.sealed.ranges[i]);
         if (fo->sealed[i] == NULL)
             continue;
         fo->sealed[i]->stored_to = fo->feed.sealed.ranges[i].to;
@@ -83,9 +85,7 @@ static bool serve(struct follow *fo, struct err *e)
             follow_fail(fo, e);
     }
     follow_remove_gone(fo);
-    if (fo->has_known)
-        known_fini(&fo->known);
-    fo->has_known = false;
+    fo->is_known_fresh = fo->is_known_fresh && !fo->engine->options.store->is_shared;
     return true;
 }
 
@@ -232,6 +232,7 @@ void follow_free(struct follow *fo)
         listing_fini(&fo->sources[i].listing);
     }
     follow_fini_feed(fo);
+    known_fini(&fo->known);
     index_fini(&fo->by_path);
     free(fo->sources);
     free(fo->list);

@@ -27,16 +27,15 @@ static bool continues(const struct family_file *file, const struct known_file *f
     uint32_t len;
     *has_more = false;
     if (file->is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        input_unpack_has_size(file->path, f->range.to))
+        input_unpack_has_size(file->path, f->to))
         return true; /* no need to unpack it */
-    if ((!file->is_packed && file->size < f->range.to) || !reader_skip(rd, f->range.to, &ignored))
+    if ((!file->is_packed && file->size < f->to) || !reader_skip(rd, f->to, &ignored))
         return false;
     uint64_t hash = identity_tail(reader_tail(rd), &len);
-    if (len != f->range.tail_len || hash != f->range.tail_hash)
+    if (len != f->tail_len || hash != f->tail_hash)
         return false;
     block_init(&block, IDENTITY_TAIL_BYTES_MAX);
-    *has_more =
-        file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : file->size > f->range.to;
+    *has_more = file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : file->size > f->to;
     block_fini(&block);
     return true;
 }
@@ -47,7 +46,7 @@ static bool is_it(const struct look *l, struct sighting *s, const struct known_f
     struct err ignored;
     *has_more = false;
     if (s != &l->at_path && !s->file.is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        s->file.size < f->range.to)
+        s->file.size < f->to)
         return true; /* a copy that misses its end */
     struct input *in = input_open(s->file.path, &ignored);
     if (in == NULL)
@@ -72,11 +71,11 @@ static bool is_still_there(const struct known_file *f)
     struct slice head;
     struct err ignored;
     bool has_more, is = false;
-    struct input *in = input_open(f->range.label, &ignored);
+    struct input *in = input_open(f->label, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
-    if (stat(f->range.label, &status) == 0 && reader_head(rd, &head, &ignored)) {
+    if (stat(f->label, &status) == 0 && reader_head(rd, &head, &ignored)) {
         file.size = status.st_size;
         is = identity_matches(f->head, head) && continues(&file, f, rd, &has_more);
     }
@@ -87,13 +86,13 @@ static bool is_still_there(const struct known_file *f)
 
 static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
-    bool has_more, is_own = strcmp(f->range.label, l->log->path) == 0;
+    bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
     bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
-    if (is_others_host || (begins_so && is_another(l, f->range.label) && is_still_there(f)))
+    if (is_others_host || (begins_so && is_another(l, f->label) && is_still_there(f)))
         return;
     if (begins_so && is_it(l, s, f, &has_more)) {
-        if (s->known != NULL && s->known->range.to > f->range.to)
+        if (s->known != NULL && s->known->to > f->to)
             return;
         s->known = f;
         s->has_more = has_more;
@@ -207,7 +206,7 @@ static bool begin_alike(const struct sighting *a, const struct sighting *b)
 
 int64_t look_counted_ns(const struct look *l, const struct known_file *f)
 {
-    return record_clock_since(f->range.latest_ms, l->log->future_max_ms) * 1000000;
+    return record_clock_since(f->latest_ms, l->log->future_max_ms) * 1000000;
 }
 
 /* Has it ended, in the store or in this process? */
