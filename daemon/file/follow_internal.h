@@ -72,26 +72,27 @@ struct followed {
     struct survey_answer answer; /* about the open file */
     struct folder_stamp stamp;   /* when the writer looked last */
     struct input *before;        /* the log's last file, kept open in case lines are still written to it */
-    bool before_came_next;       /* `came_next` of it */
-    int64_t before_size;         /* its size when it was left */
-    int64_t before_ms;           /* monotonic time at which it was left */
-    int64_t looked_ms;           /* monotonic time of the last survey */
-    int64_t missing_ms;          /* monotonic time since which the followed file is missed; 0: it is not */
-    struct range range;          /* of the source; `to`: end of what was added to a batch */
-    struct identity head;        /* hash of the file's first bytes */
-    size_t index;                /* of its range in the open batch, if that has one of this source */
-    bool is_in_batch;            /* the open batch has a range of it */
-    bool was_found;              /* the log was there once */
-    bool has_looked;             /* the writer has looked since it was closed */
-    bool was_truncated;          /* the file that was open was truncated */
-    bool has_turned;             /* the open file was left only for now (must_turn) */
-    bool has_seen_next;          /* another file was seen in the open file's place */
-    bool came_next;              /* and that came directly after it */
-    bool is_damaged;             /* the open file cannot be unpacked to its end */
-    bool has_caught_up;          /* the log has told that its end was reached */
-    bool has_told_away;          /* the log has told that there is no file; it has been away since */
-    bool has_told_end;           /* the log has told that standard input ended */
-    int64_t consumed;            /* lines since it was opened */
+    char before_source[RANGE_SOURCE_BYTES];
+    bool before_came_next; /* `came_next` of it */
+    int64_t before_size;   /* its size when it was left */
+    int64_t before_ms;     /* monotonic time at which it was left */
+    int64_t looked_ms;     /* monotonic time of the last survey */
+    int64_t missing_ms;    /* monotonic time since which the followed file is missed; 0: it is not */
+    struct range range;    /* of the source; `to`: end of what was added to a batch */
+    struct identity head;  /* hash of the file's first bytes */
+    size_t index;          /* of its range in the open batch, if that has one of this source */
+    bool is_in_batch;      /* the open batch has a range of it */
+    bool was_found;        /* the log was there once */
+    bool has_looked;       /* the writer has looked since it was closed */
+    bool was_truncated;    /* the file that was open was truncated */
+    bool has_turned;       /* the open file was left only for now (must_turn) */
+    bool has_seen_next;    /* another file was seen in the open file's place */
+    bool came_next;        /* and that came directly after it */
+    bool is_damaged;       /* the open file cannot be unpacked to its end */
+    bool has_caught_up;    /* the log has told that its end was reached */
+    bool has_told_away;    /* the log has told that there is no file; it has been away since */
+    bool has_told_end;     /* the log has told that standard input ended */
+    int64_t consumed;      /* lines since it was opened */
     struct latest latest;
     int64_t opened_ms;       /* monotonic time */
     int64_t block_ms;        /* monotonic time of its last block */

@@ -35,6 +35,14 @@ enum range_state survey_end_of(const struct survey *s, const struct known_file *
     return RANGE_UNCHANGED;
 }
 
+bool survey_is_whole(const struct survey *s, const struct known_file *f)
+{
+    bool is = false;
+    for (size_t i = 0; i < s->end_count && !is; i++)
+        is = s->ends[i].is_whole && strcmp(s->ends[i].source, f->source) == 0;
+    return is;
+}
+
 /* Look for a known file under any name. */
 static bool find_anywhere(struct look *l, const struct known_file *f, struct err *e)
 {
@@ -48,6 +56,7 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
             continue;
         look_add(l, &all.files[i]);
         found = l->rotated[l->count - 1].known == f;
+        l->rotated[l->count - 1].is_foreign = true;
         if (!found)
             sighting_fini(&l->rotated[--l->count]);
     }
@@ -90,7 +99,8 @@ static int64_t newest_known_ns(const struct look *l)
 {
     int64_t newest_ns = -1;
     for (size_t i = 0; i < l->count; i++) {
-        if (l->rotated[i].known != NULL && l->rotated[i].file.changed_ns > newest_ns)
+        if (l->rotated[i].known != NULL && !l->rotated[i].is_twin &&
+            l->rotated[i].file.changed_ns > newest_ns)
             newest_ns = l->rotated[i].file.changed_ns;
     }
     return newest_ns;
@@ -242,8 +252,26 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
  * deleted. The oldest is deleted first, so this cannot be if an older file is there. NULL: none. */
 static const struct known_file *find_unsure(const struct look *l)
 {
-    const struct known_file *f = l->count > 0 && l->rotated[0].is_unsure ? l->rotated[0].known : NULL;
-    return f != NULL && is_followed(l, f) && survey_end_of(l->survey, f) == RANGE_UNCHANGED ? f : NULL;
+    const struct sighting *s = l->rotated;
+    if (l->count == 0 || s->known == NULL || !is_followed(l, s->known))
+        return NULL;
+    enum range_state end = survey_end_of(l->survey, s->known);
+    bool is = (end == RANGE_UNCHANGED && s->is_unsure) || (end != RANGE_LOST && s->has_twin);
+    return is ? s->known : NULL;
+}
+
+/* A followed file that was found only under a name that rotation does not give, perhaps as a copy. If the next
+ * one is the oldest rotated file, others may have been deleted before it. NULL: none. */
+static const struct known_file *find_misplaced(const struct look *l, const struct sighting *next)
+{
+    if (next != l->rotated || next->known != NULL)
+        return NULL;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct known_file *f = l->rotated[i].is_foreign ? l->rotated[i].known : NULL;
+        if (f != NULL && is_followed(l, f) && survey_end_of(l->survey, f) == RANGE_UNCHANGED)
+            return f;
+    }
+    return NULL;
 }
 
 static void answer_file(const struct look *l, const struct sighting *s, struct survey_answer *a)
@@ -265,6 +293,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     const struct known_file *gone = find_gone(l, s);
     gone = gone != NULL ? gone : find_gap(l, s);
     gone = gone != NULL ? gone : find_unsure(l);
+    gone = gone != NULL ? gone : find_misplaced(l, s);
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->source);
@@ -363,8 +392,16 @@ void survey_note_end(struct survey *s, const char *source, enum range_state stat
     }
     s->ends = xgrow(s->ends, &s->end_capacity, s->end_count + 1, sizeof *s->ends);
     struct survey_end *end = &s->ends[s->end_count++];
+    *end = (struct survey_end){.state = state};
     snprintf(end->source, sizeof end->source, "%s", source);
-    end->state = state;
+}
+
+void survey_note_whole(struct survey *s, const char *source, bool is_whole)
+{
+    for (size_t i = 0; i < s->end_count; i++) {
+        if (strcmp(s->ends[i].source, source) == 0)
+            s->ends[i].is_whole = is_whole;
+    }
 }
 
 void survey_answer_fini(struct survey_answer *a)

@@ -102,6 +102,8 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .is_held_next = f->before_came_next};
     f->stamp = take_stamp(fo, f);
     f->looked_ms = follow_now_ms(fo);
+    if (f->before != NULL && input_raw_size(f->before) > f->before_size)
+        survey_note_whole(&f->survey, f->before_source, false);
     if (f->before != NULL)
         f->before_size = input_raw_size(f->before);
     return (fo->has_known || follow_need_fresh(fo, e)) && survey_look(&f->survey, &log, &fo->known, a, e);
@@ -413,6 +415,7 @@ void followed_close(struct follow *fo, struct followed *f)
                  log_quote(f->range.label, label), left);
     if (has_ended) {
         survey_note_end(&f->survey, f->range.source, is_lost ? RANGE_LOST : RANGE_ENDED);
+        survey_note_whole(&f->survey, f->range.source, left == 0 && !is_lost);
         if (left > 0 || f->is_damaged)
             survey_note_done(&f->survey, &f->answer, input_raw_size(f->source.in));
     }
@@ -423,6 +426,7 @@ void followed_close(struct follow *fo, struct followed *f)
         input_close(f->before);
         f->before = source_leave(&f->source);
         f->before_came_next = f->came_next;
+        snprintf(f->before_source, sizeof f->before_source, "%s", f->range.source);
         f->before_size = input_raw_size(f->before);
         f->before_ms = follow_now_ms(fo);
     }
@@ -443,7 +447,8 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     if (!must_look)
         return true;
     bool good = look(fo, f, &a, e);
-    if (good && a.what == SURVEY_ROTATED && !input_is(f->source.in, a.device, a.inode))
+    bool is_at_path = input_is(f->source.in, f->stamp.device, f->stamp.inode); /* else it is left soon */
+    if (good && a.what == SURVEY_ROTATED && is_at_path && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);
     return good || may_pass(f, e);

@@ -92,6 +92,8 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
     if (is_others_host || (begins_so && is_another(l, f->label) && is_still_there(f)))
         return;
     if (begins_so && is_it(l, s, f, &has_more)) {
+        if (has_more && f->head.len < IDENTITY_PREFIX_BYTES_MAX && survey_is_whole(l->survey, f))
+            return; /* it only begins alike */
         if (s->known != NULL && s->known->to > f->to)
             return;
         s->known = f;
@@ -246,6 +248,21 @@ static void resolve_log(struct look *l)
     }
 }
 
+/* Does an older file have the same bytes, and may both have come since they were counted? Then nothing tells
+ * which one was counted, nor that files between were there before. */
+static void mark_twin(struct look *l, size_t newer)
+{
+    struct sighting *s = &l->rotated[newer];
+    for (size_t i = 0; i < newer && s->known != NULL; i++) {
+        struct sighting *older = &l->rotated[i];
+        if (older->known != s->known || older->has_more || s->known->head.len == IDENTITY_PREFIX_BYTES_MAX ||
+            older->file.changed_ns < look_counted_ns(l, s->known))
+            continue;
+        s->is_twin = true;
+        older->has_twin = !older->is_read;
+    }
+}
+
 static void resolve_all(struct look *l)
 {
     resolve_log(l);
@@ -255,8 +272,10 @@ static void resolve_all(struct look *l)
         resolve(l, &l->rotated[i], &l->at_path);
     }
     l->newest = -1;
-    for (size_t i = 0; i < l->count; i++)
-        l->newest = l->rotated[i].known != NULL ? (int64_t)i : l->newest;
+    for (size_t i = 0; i < l->count; i++) {
+        mark_twin(l, i);
+        l->newest = l->rotated[i].known != NULL && !l->rotated[i].is_twin ? (int64_t)i : l->newest;
+    }
 }
 
 void look_add(struct look *l, struct family_file *f)

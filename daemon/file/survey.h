@@ -12,7 +12,8 @@
  *           IDENTITY_PREFIX_BYTES_MAX bytes is a copy of it that misses its end. If several
  *           different files are alike, only a header that they share was counted: the oldest is the known
  *           one, or one that has nothing but the header and did not change since. If the oldest has no file
- *           before it, the known one may have been deleted: a gap. Files of the same bytes are one.
+ *           before it, the known one may have been deleted: a gap. So it is if the known one is found only
+ *           under another name, perhaps as a copy. Files of the same bytes are one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
  *           changed after the log was last counted. Older ones are history from before tallyd: import them.
@@ -61,6 +62,7 @@ struct survey_done {
 struct survey_end {
     char source[RANGE_SOURCE_BYTES];
     enum range_state state;
+    bool is_whole; /* nothing was written behind its end */
 };
 
 struct survey {
@@ -107,5 +109,7 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
 void survey_note_done(struct survey *s, const struct survey_answer *a, int64_t size);
 /* A followed file was read to its end, or is lost: do not look for it again. */
 void survey_note_end(struct survey *s, const char *source, enum range_state state);
+/* After survey_note_end(): was nothing written behind its end? Then a file with more is another one. */
+void survey_note_whole(struct survey *s, const char *source, bool is_whole);
 void survey_answer_fini(struct survey_answer *a);
 void survey_fini(struct survey *s);

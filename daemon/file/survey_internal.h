@@ -21,6 +21,9 @@ struct sighting {
     bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
     bool has_more;            /* it has bytes that were not counted; of a rotated file */
     bool is_read;             /* this process reads it, or knows that the rest of it is no line */
+    bool is_foreign;          /* its name is no rotated file's: it was looked for under any name */
+    bool has_twin;            /* a newer one with the same bytes is there */
+    bool is_twin;             /* an older one with the same bytes is there: its place may be that */
     bool is_unsure;           /* another file may be `known` as well */
 };
 
@@ -44,6 +47,8 @@ void look_add(struct look *l, struct family_file *file);
 bool look_is_log(const struct look *l, const struct family_file *file);
 /* The time at which a file was last counted, in ns, or up to an hour before. */
 int64_t look_counted_ns(const struct look *l, const struct known_file *f);
+/* Is it known that the file has no more bytes than were counted? */
+bool survey_is_whole(const struct survey *s, const struct known_file *f);
 /* The end of a followed file, if this process has noted one; else RANGE_UNCHANGED. */
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f);
 void look_fini(struct look *l);

@@ -116,6 +116,7 @@ void rotating_apply(struct rotating *k, struct counted c)
     ASSERT(store_apply(k->store, batch, &e));
     if (c.noted != RANGE_UNCHANGED)
         survey_note_end(&k->survey, r->source, c.noted);
+    survey_note_whole(&k->survey, r->source, c.whole);
     batcher_free(b);
     text_fini(&t);
 }

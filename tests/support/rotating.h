@@ -30,6 +30,7 @@
 #define GONE     .state = RANGE_LOST, .host = HOST
 #define IMPORTED .state = RANGE_UNCHANGED
 #define READ     FOLLOWED, .noted = RANGE_ENDED
+#define WHOLE    READ, .whole = true
 #define MISSED   FOLLOWED, .noted = RANGE_LOST
 
 /* A file. Packed by gzip if its name ends in .gz. */
@@ -49,6 +50,7 @@ struct counted {
     int seen;               /* number of lines when it was first seen; 0: as many as counted */
     int age_min;            /* minutes since its last batch */
     enum range_state noted; /* its end, which the store does not have yet */
+    bool whole;             /* and that nothing was written behind it */
 };
 
 struct rotating {
