@@ -52,6 +52,8 @@
     X(RESTORE_MARKED, "restore.marked")                   \
     X(RESTORE_LOADED, "restore.loaded")                   \
     X(RESTORE_APPLIED, "restore.applied")                 \
+    X(UPGRADE_KEPT, "upgrade.kept")                       \
+    X(UPGRADE_REWRITTEN, "upgrade.rewritten")             \
     X(COPY_MARKED, "copy.marked")                         \
     X(COPY_FILLED, "copy.filled")                         \
     X(COPY_FINISHING, "copy.finishing")

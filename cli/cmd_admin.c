@@ -17,6 +17,7 @@ static const char usage[] =
     "usage: tallyd admin indexes|shard|validator [OPTIONS]\n"
     "       tallyd admin backup|restore [OPTIONS] PATH\n"
     "       tallyd admin copy [OPTIONS] FROM TO\n"
+    "       tallyd admin upgrade [OPTIONS]\n"
     "\n"
     "indexes, shard and validator print what a MongoDB database needs for this configuration, as commands "
     "for\n"
@@ -40,9 +41,12 @@ static const char usage[] =
     "                      back. Daemons may count into an SQLite file meanwhile, but not into MongoDB. "
     "Counting\n"
     "                      goes on in TO where it was. Raw events are not copied\n"
+    "  upgrade             bring a store that an older version wrote to the present format. `run` and "
+    "`import`\n"
+    "                      do it, too. The file as it was stays beside it as PATH-formatN\n"
     "\n"
     "      --apply         indexes, shard, validator: do it; a second time changes nothing\n"
-    "      --dry-run       copy: say what would be copied, and write nothing\n"
+    "      --dry-run       copy, upgrade: say what would be done, and write nothing\n"
     "      --force         backup: replace what is at PATH; restore: replace the content of the store\n"
     "  -c, --config FILE   configuration (default: built in)\n"
     "      --store URL     store (default: that of the configuration)\n"
@@ -54,7 +58,7 @@ static const char usage[] =
     "  tallyd admin restore -c tallyd.yaml /backup/tallyd-2026-11-23\n"
     "  tallyd admin copy sqlite:tallyd.db mongodb://127.0.0.1/tallyd\n";
 
-enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE, WHAT_COPY };
+enum what { WHAT_INDEXES, WHAT_SHARD, WHAT_VALIDATOR, WHAT_BACKUP, WHAT_RESTORE, WHAT_COPY, WHAT_UPGRADE };
 
 struct arguments {
     const char *config_file, *store_url;
@@ -71,17 +75,17 @@ static bool is_backup(enum what what)
 
 static int check_operands(const struct arguments *args, int count)
 {
-    bool is_shell = args->what < WHAT_BACKUP;
+    bool is_shell = args->what < WHAT_BACKUP, takes_none = is_shell || args->what == WHAT_UPGRADE;
     if (is_backup(args->what) && (count != 1 || args->path[0] == '\0'))
         return options_bad_usage("admin", "backup and restore take one PATH: that of the copy");
     if (args->what == WHAT_COPY && count != 2)
         return options_bad_usage("admin", "copy takes the URLs of two stores: FROM and TO");
-    if (is_shell && count != 0)
-        return options_bad_usage("admin", "indexes, shard and validator take no operand");
+    if (takes_none && count != 0)
+        return options_bad_usage("admin", "indexes, shard, validator and upgrade take no operand");
     if ((args->apply && !is_shell) || (args->force && !is_backup(args->what)) ||
-        (args->dry && args->what != WHAT_COPY))
+        (args->dry && args->what < WHAT_COPY))
         return options_bad_usage("admin", "--apply is for indexes, shard and validator, --force for backup "
-                                          "and restore, --dry-run for copy");
+                                          "and restore, --dry-run for copy and upgrade");
     if (args->what == WHAT_COPY && args->store_url != NULL)
         return options_bad_usage("admin", "copy takes its stores as FROM and TO, not by --store");
     return 0;
@@ -89,17 +93,14 @@ static int check_operands(const struct arguments *args, int count)
 
 static int take_operands(struct arguments *args, int count, char **operands)
 {
-    static const char *const names[] = {[WHAT_INDEXES] = "indexes",
-                                        [WHAT_SHARD] = "shard",
-                                        [WHAT_VALIDATOR] = "validator",
-                                        [WHAT_BACKUP] = "backup",
-                                        [WHAT_RESTORE] = "restore",
-                                        [WHAT_COPY] = "copy",
-                                        NULL};
+    static const char *const names[] = {[WHAT_INDEXES] = "indexes",     [WHAT_SHARD] = "shard",
+                                        [WHAT_VALIDATOR] = "validator", [WHAT_BACKUP] = "backup",
+                                        [WHAT_RESTORE] = "restore",     [WHAT_COPY] = "copy",
+                                        [WHAT_UPGRADE] = "upgrade",     NULL};
     int i = count > 0 ? slice_find(slice_text(operands[0]), names) : -1;
     if (i < 0)
-        return options_bad_usage("admin",
-                                 "expected one of indexes, shard, validator, backup, restore and copy");
+        return options_bad_usage(
+            "admin", "expected one of indexes, shard, validator, backup, restore, copy and upgrade");
     args->what = (enum what)i;
     args->path = args->from = count > 1 ? operands[1] : NULL;
     args->to = count > 2 ? operands[2] : NULL;
@@ -189,9 +190,10 @@ static bool copy_store(const struct arguments *args, const struct config *c, str
                              .force = args->force,
                              .goes_on = goes_on,
                              .context = &copying};
-    bool good = args->what == WHAT_COPY     ? copy_between(args, c, &copying, out, e)
-                : args->what == WHAT_BACKUP ? store_backup(&b, out, e)
-                                            : store_restore(&b, out, e);
+    bool good = args->what == WHAT_COPY      ? copy_between(args, c, &copying, out, e)
+                : args->what == WHAT_UPGRADE ? store_upgrade(c->store.url, args->dry, out, e)
+                : args->what == WHAT_BACKUP  ? store_backup(&b, out, e)
+                                             : store_restore(&b, out, e);
     if (copying.on_terminal)
         fputs("\r\033[K", stderr);
     return good;

@@ -18,4 +18,6 @@ struct store *store_open_with(const char *url, enum store_mode mode, const struc
 
 /* Copy a store, or put its copy back (backup.h). `said` receives a report of the work, for a person. */
 bool store_backup(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
+/* Bring a store to the present format, as its next writer would; `dry`: only say how. */
+bool store_upgrade(const char *url, bool dry, struct text *said, struct err *e) MUST_CHECK;
 bool store_restore(const struct backup *b, struct text *said, struct err *e) MUST_CHECK;

@@ -77,6 +77,20 @@ bool store_backup(const struct backup *b, struct text *said, struct err *e)
     return mongo_is_url(b->url) ? mongo_backup(b, said, e) : refuse(b->url, e);
 }
 
+bool store_upgrade(const char *url, bool dry, struct text *said, struct err *e)
+{
+    if (strncmp(url, sqlite_prefix, strlen(sqlite_prefix)) == 0)
+        return sqlite_upgrade(url + strlen(sqlite_prefix), dry, said, e);
+    if (!mongo_is_url(url))
+        return refuse(url, e);
+    struct store *st = store_open(url, STORE_READ, NULL, 0, e); /* it refuses another format */
+    if (st == NULL)
+        return false;
+    store_close(st);
+    text_puts(said, "the database has the newest format: nothing to do\n");
+    return true;
+}
+
 bool store_restore(const struct backup *b, struct text *said, struct err *e)
 {
     if (strncmp(b->url, sqlite_prefix, strlen(sqlite_prefix)) == 0)

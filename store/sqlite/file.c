@@ -140,36 +140,6 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
     return sqlite_check_log(st, mode, e);
 }
 
-/* Give each page of a file of an older format a checksum. SQLite rewrites the file to make room for them. */
-static bool seal(struct sqlite_store *st, struct err *e)
-{
-    char pragma[64], quoted[LOG_QUOTE_BYTES];
-    int64_t page, pages;
-    int reserve = SQLITE_VFS_RESERVED;
-    if (!sqlite_read_int(st, &page, e, "PRAGMA page_size") ||
-        !sqlite_read_int(st, &pages, e, "PRAGMA page_count"))
-        return false;
-    if (page != SQLITE_VFS_PAGE) {
-        log_warn("store_without_checksums",
-                 "file=%s next=\"pages of %lld bytes have no checksums: import into a new store\"", st->path,
-                 (long long)page);
-        return true;
-    }
-    log_info("store_gets_checksums", "file=%s bytes=%lld", st->path, (long long)(page * pages));
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
-    sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
-    /* VACUUM makes a second file of this size, which must not be in memory. */
-    bool good = sqlite_execute(st, "PRAGMA temp_store=FILE; VACUUM", "giving pages checksums", e) &&
-                sqlite_execute(st, pragma, "giving pages checksums", e);
-    st->is_unsealed = !good;
-    if (!good && e->code != EX_DATAERR) /* no room: the store continues without checksums */
-        log_warn("store_without_checksums", "file=%s error=%s next=\"the next start tries again\"", st->path,
-                 log_quote(e->text, quoted));
-    struct err ignored;
-    return (good || e->code != EX_DATAERR) &&
-           sqlite_execute(st, "PRAGMA temp_store=MEMORY", "opening", &ignored);
-}
-
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
 {
     if (!check_before(st, mode, e))
@@ -203,7 +173,7 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!sqlite_execute(st, pragmas, "opening", e))
         return false;
     if (!is_new)
-        return (!st->is_unsealed || seal(st, e)) && add_tables(st, "adding tables", e);
+        return (!st->is_unsealed || sqlite_seal(st, e)) && add_tables(st, "adding tables", e);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
              SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_STORE_FORMAT);
     return sqlite_execute(st, "BEGIN", "creating", e) && add_tables(st, "creating the tables", e) &&

@@ -9,7 +9,7 @@
  *   sqlite/lock.c   one writer; is it still the file?        sqlite/backup.c  copies of the file
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  *   sqlite/forget.c a file or a report taken out
- *   sqlite/fill.c   a copy of another store
+ *   sqlite/fill.c   a copy of another store                  sqlite/upgrade.c older formats
  */
 #pragma once
 
@@ -244,6 +244,10 @@ bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct water
 /* Write those that are not 0, within a transaction. */
 bool sqlite_put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
                            struct err *e) MUST_CHECK;
+
+/* Bring a file of an older format to the present one, and keep a copy of it beside it. If that fails, the store
+ * continues as it is (is_unsealed), with a warning; false: it is damaged. */
+bool sqlite_seal(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
 /* Fold every fresh row, within the caller's transaction. */
 bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;

@@ -33,7 +33,7 @@
  *           older versions cannot give pages back: they keep their size.
  * Damage  : every page has a checksum, compared when the page is read (sqlite/vfs.h). A log that a crash
  *           left is checked before SQLite recovers it (sqlite/log.c). The writer rewrites a file of an older
- *           format.
+ *           format, and keeps a copy of it as PATH-formatN (sqlite/upgrade.c).
  * Files   : PATH, PATH-wal, PATH-shm, and PATH-lock. The one writer locks PATH-lock and, against hard links,
  *           PATH itself by flock(2). Before each commit it checks that PATH, PATH-wal and PATH-shm are still
  *           the files that it opened. If not, it fails with EX_DATAERR and stops counting (sqlite/lock.c).
@@ -69,6 +69,10 @@ struct store *sqlite_open_fill(const char *path, const struct watermarks *waterm
 /* About the memory of a writer whose page cache and dictionaries are full, in bytes. */
 size_t sqlite_bytes_max(const struct report *reports, size_t report_count);
 void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max);
+
+/* Bring the file to the present format, as its next writer would; `dry`: only say how. EX_TEMPFAIL + retryable:
+ * another program writes it. EX_CANTCREAT: there is no room; it stays as it is. */
+bool sqlite_upgrade(const char *path, bool dry, struct text *said, struct err *e) MUST_CHECK;
 
 bool sqlite_backup(const char *store, const struct backup *b, struct text *said, struct err *e) MUST_CHECK;
 bool sqlite_restore(const char *store, const struct backup *b, struct text *said, struct err *e) MUST_CHECK;

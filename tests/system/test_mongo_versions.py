@@ -17,6 +17,7 @@ class Databases(Versions, MongoCase):
             archive.extractall(self.dir, filter="data")
         self.tallyd("admin", "restore", "--store", self.store, "mongodb-1")
         self.check(self.store, COUNTED)
+        self.assertIn("nothing to do", self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store))
         self.tallyd("admin", "copy", self.store, "sqlite:copy.db")
         for store in self.store, "copy.db":
             self.write("a.log", b"".join(self.lines[:COUNTED]))

@@ -14,7 +14,7 @@ import sqlite3
 import time
 import unittest
 
-from harness import EX_OK, ROOT, Case, dice, recount, store_url
+from harness import EX_CANTCREAT, EX_OK, ROOT, Case, dice, failpoints, recount, store_url
 
 GOLDEN = os.path.join(ROOT, "tests/golden/stores")
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
@@ -100,6 +100,60 @@ class Embedded(Versions, Case):
                 self.count_on(store)
                 self.write("a.log", b"".join(self.lines[:COUNTED]))
 
+    def admin(self, *arguments, **options):
+        return self.tallyd("admin", *arguments, "--store", "sqlite:tallyd.db", **options)
+
+    def test_upgraded_by_command_and_put_back(self):
+        for version, data in self.stores():
+            self.write("tallyd.db", data)
+            kept = f"tallyd.db-format{version}"
+            said = self.admin("upgrade", "--dry-run")
+            self.assertEqual(data, self.read("tallyd.db"))
+            if version == FORMAT:
+                self.assertIn("nothing to do", said)
+                self.assertIn("nothing to do", self.admin("upgrade"))
+                continue
+            self.assertRegex(said, f"would get format {FORMAT} instead of {version}: .*/{kept}")
+            self.assertFalse(os.path.exists(self.path(kept)))
+            self.assertRegex(self.admin("upgrade"), f"has format {FORMAT} now; .*/{kept} has it as it was")
+            self.assertEqual(FORMAT, self.format())
+            self.check("tallyd.db", COUNTED)
+            self.count_on("tallyd.db")
+            self.admin("restore", "--force", kept)
+            self.assertEqual(version, self.format())
+            self.check("tallyd.db", COUNTED)
+            self.count_on("tallyd.db")  # what came after is counted again
+
+    def test_no_room_for_the_copy(self):
+        """The store stays as it is, and is counted on."""
+        data = golden("sqlite-4.gz")
+        self.write("tallyd.db", data)
+        os.mkdir(self.path("tallyd.db-format4-partial"))
+        self.admin("upgrade", status=EX_CANTCREAT)
+        self.assertRegex(self.err, "(?s)event=store_without_checksums .*keeps format 4")
+        self.count_on("tallyd.db")
+        self.assertEqual(4, self.format())
+        os.rmdir(self.path("tallyd.db-format4-partial"))
+        self.admin("upgrade")
+        self.check("tallyd.db", len(self.lines))
+        self.assertEqual(FORMAT, self.format())
+
+    def test_killed_at_each_step(self):
+        places = failpoints("upgrade.")
+        self.assertEqual(2, len(places))
+        for place in places:
+            for name in [name for name in os.listdir(self.dir) if name.startswith("tallyd.db")]:
+                os.remove(self.path(name))
+            self.write("tallyd.db", golden("sqlite-4.gz"))
+            self.write("a.log", b"".join(self.lines[:COUNTED]))
+            self.admin("upgrade", status=-9, env={**os.environ, "TALLYD_FAILPOINT": place})
+            self.assertEqual(4, self.format())
+            self.check("tallyd.db", COUNTED)
+            self.admin("upgrade")
+            self.check("tallyd.db-format4", COUNTED)
+            self.count_on("tallyd.db")
+            self.assertEqual(FORMAT, self.format())
+
     def upgrade(self, version, whole_s, random):
         """Kill it at a random moment: SQLite rewrites the file in one call, which has no failpoint. True: it had ended."""
         process = self.start("import", "-q", "-c", "tallyd.yaml", "a.log")
@@ -107,6 +161,8 @@ class Embedded(Versions, Case):
         process.kill()
         process.communicate()
         self.assertIn(self.format(), (version, FORMAT))
+        if self.format() == FORMAT:
+            self.check(f"tallyd.db-format{version}", COUNTED)
         return process.returncode == EX_OK
 
     def test_killed_while_it_is_upgraded(self):
