@@ -341,5 +341,20 @@ class Daemon(MongoCase, DaemonCase):
         self.check(self.lines, files=["a.log"])
 
 
+class Ledger(MongoCase):
+    """One document has the positions of all files."""
+
+    LOG = LINE % (1, FIRST_DAY, 1, 1, 1, "/%s", 7, AGENT)
+
+    def test_it_is_told_before_it_is_full(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.count(self.write("a.log", (self.LOG % "a").encode()))
+        self.assertNotIn("ledger_nearly_full", self.err)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"filler": "x" * (12 << 20)}})
+        self.count(self.write("b.log", (self.LOG % "b").encode()))
+        self.assertEqual(1, self.err.count("event=ledger_nearly_full"), self.err)
+        self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
+
+
 if __name__ == "__main__":
     main()

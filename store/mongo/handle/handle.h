@@ -147,7 +147,8 @@ struct mongo_store {
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
     size_t connections; /* connections in all, with `client` */
     struct mongo_limits limits;
-    struct text id; /* scratch: the `_id` of a document that is read or written */
+    bool has_told_full; /* it has warned that the ledger is nearly full */
+    struct text id;     /* scratch: the `_id` of a document that is read or written */
 
     struct report *reports;
     struct mongo_report *more; /* state of each report */

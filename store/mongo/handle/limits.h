@@ -9,6 +9,11 @@
 #define MONGO_CONNECTIONS_MAX     64
 #define MONGO_CONNECTION_BYTES    ((size_t)2 << 20)
 
+/* A server takes documents of 16 MiB. The ledger has a position of some 300 bytes for each file that was ever
+ * counted: from this size on a handle warns of it. */
+#define MONGO_LEDGER_BYTES_MAX  ((size_t)16 << 20)
+#define MONGO_LEDGER_BYTES_FULL ((size_t)12 << 20)
+
 /* The largest chunk of a log, whatever the server takes. */
 #define MONGO_CHUNK_UPDATES 1000
 #define MONGO_CHUNK_BYTES   (MONGO_CONNECTION_BYTES / 2)

@@ -1,6 +1,7 @@
 /* Reads the ledger (docs/LEDGER.md). */
 #include "store/mongo/ledger/ledger.h"
 
+#include "base/log.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
@@ -13,9 +14,29 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     return mongo_number_at(ledger, path, 0);
 }
 
+/* Positions are never deleted, since a file may come back. */
+static void warn_if_full(struct mongo_store *m, const bson_t *ledger)
+{
+    struct text store = {0};
+    char quoted[LOG_QUOTE_BYTES];
+    if (ledger->len < MONGO_LEDGER_BYTES_FULL || m->has_told_full)
+        return;
+    text_url(&store, slice_text(m->uri));
+    log_warn(
+        "ledger_nearly_full",
+        "store=%s bytes=%u limit=%zu next=\"at the limit nothing more is counted: have further files counted "
+        "into another database\"",
+        log_quote(store.ptr, quoted), ledger->len, MONGO_LEDGER_BYTES_MAX);
+    text_fini(&store);
+    m->has_told_full = true;
+}
+
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
-    return mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
+    bool good = mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
+    if (good)
+        warn_if_full(m, ledger);
+    return good;
 }
 
 /* The open batch of a slot: committed, and not done. */
