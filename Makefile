@@ -147,8 +147,9 @@ deps: ## install the Debian packages that build and tests need, if missing
 	@./packages.sh build $(if $(filter-out demo deb,$(or $(MAKECMDGOALS),deps)),check) \
 	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
-servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers of check-all into .cache: needs go and cargo, 8 minutes
+servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers and vmalert of check-all into .cache: needs go and cargo, 9 minutes
 	@tests/servers/mongo.py install --server=all
+	@tests/servers/alerts.py install
 
 # ---- tests: arguments of tests/run.py, command lines with timeouts
 

@@ -15,7 +15,7 @@ declare -A groups=(
              default-jre-headless prometheus openssl"
     [package]="build-essential debhelper dpkg-dev"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
-           util-linux spin valgrind gcovr chromium goaccess mawk cmake g++ logrotate nginx-light apache2-bin
+           util-linux spin valgrind gcovr chromium goaccess prometheus-alertmanager mawk cmake g++ logrotate nginx-light apache2-bin
            systemd-container build-essential debhelper dpkg-dev lintian"
 )
 

@@ -106,9 +106,10 @@ class RemoteRead(DaemonCase):
             return error.code, error.read().decode()
 
     def prometheus(self, *options):
-        server = Prometheus(self.path("prometheus"), CONFIG.format(url=self.url), *options)
+        server = Prometheus(self.path("prometheus"))
         self.addCleanup(server.stop)
-        server.start()
+        self.write("prometheus.yml", CONFIG.format(url=self.url).encode())
+        server.start(self.path("prometheus.yml"), *options)
         return server.url + "/api/v1/"
 
     def ask(self, api, path, **form):
@@ -225,10 +226,12 @@ reports:
         self.write("access.log", b"".join(line(now - ago, "/").replace(b" 200 10 ", b" 200 %d " % size) for ago, size in sizes))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_consumed(len(sizes))
-        server = Prometheus(self.path("prometheus"), CONFIG.format(url=self.url))
+        server = Prometheus(self.path("prometheus"))
         self.addCleanup(server.stop)
+        self.write("prometheus.yml", CONFIG.format(url=self.url).encode())
+        server.start(self.path("prometheus.yml"))
         parameters = urllib.parse.urlencode({"query": "sizes:most[5m]", "time": now})
-        with urllib.request.urlopen(f"{server.start().url}/api/v1/query?{parameters}", timeout=TIMEOUT_S) as reply:
+        with urllib.request.urlopen(f"{server.url}/api/v1/query?{parameters}", timeout=TIMEOUT_S) as reply:
             row, = json.load(reply)["data"]["result"]
         self.assertEqual([(-180.001, "9"), (-60.001, "30")], [(round(when - now, 3), value) for when, value in row["values"]])
 
