@@ -12,7 +12,7 @@ from mongocase import MongoCase, main, mongo
 # By server: it is they that take the time.
 PROGRAMS = (("test_store_random", "test_query_random"),
             ("test_store_contract", "test_store_disk", "test_store_ranges", "test_store_series",
-             "test_values", "test_ranking", "test_expire", "test_expire_watermarks", "test_audit"))
+             "test_values", "test_ranking", "test_expire", "test_expire_watermarks", "test_audit", "test_remote_read"))
 END_S = 600
 KINDS = ("mongodb", "mongodb of hours", "mongodb of minutes")
 
