@@ -157,6 +157,22 @@ class RemoteRead(DaemonCase):
         names = {row["__name__"] for row in self.ask(api, "series", **{"match[]": '{path="/"}', "start": start, "end": self.now})}
         self.assertEqual({f"pages:{measure}{of}" for measure in ("hits", "bytes") for of in ("", ":increase1m")}, names)
 
+    def test_every_sample_is_that_of_the_log(self):
+        """Whatever is evaluated over them is then right."""
+        api = self.prometheus()
+        rows = self.ask(api, "query", query=f'{{__name__=~"pages:hits.*"}}[{HOURS}h]', time=self.now + 1)
+        found = {(row["metric"]["__name__"], row["metric"]["path"]): [(round(at, 3), int(value)) for at, value in row["values"]]
+                 for row in rows}
+        ends = range(self.now - HOURS * 3600 + MINUTE, self.now + 1, MINUTE)
+        expected = {}
+        for path in PAGES:
+            expected["pages:hits", path] = [(end, self.hits(self.now - HOURS * 3600, end, path)) for end in ends]
+            expected["pages:hits:increase1m", path] = [(end - 0.001, self.counts[end - MINUTE, path]) for end in ends]
+        for key, samples in expected.items():
+            self.assertEqual(samples, found[key][-len(samples):], key)
+            self.assertLessEqual(len(found[key]) - len(samples), 1)
+        self.assertEqual(set(expected), set(found))
+
     def test_anchored_ranges_are_exact(self):
         """Of a Prometheus that has them, which is newer than Debian's."""
         if not os.environ.get("TALLYD_PROMETHEUS"):
