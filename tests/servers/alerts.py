@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 
-from process import CACHE, Missing, making, run
+from process import CACHE, Missing, go_install
 from prometheus import Web
 
 VERSION = "1.130.0"  # of VictoriaMetrics: what Go 1.25 builds, as it builds FerretDB
@@ -17,14 +17,7 @@ INSTALL_S = 600
 
 
 def install():
-    with making(HOME) as part:
-        if part is None:
-            return
-        if not shutil.which("go"):
-            raise Missing("go is not installed: vmalert needs Go 1.25 or later, which Debian 12 does not have")
-        run(["go", "install", f"github.com/VictoriaMetrics/VictoriaMetrics/app/vmalert@v{VERSION}"], "building vmalert by go",
-            INSTALL_S, GOBIN=part)
-        os.rename(part, HOME)
+    go_install(HOME, f"github.com/VictoriaMetrics/VictoriaMetrics/app/vmalert@v{VERSION}", "vmalert", INSTALL_S)
 
 
 def alertmanager():

@@ -6,10 +6,9 @@ an _id has 2.7 kB at most. It checks the password of users, and none of their ri
 """
 
 import os
-import shutil
 
 import postgres
-from process import CACHE, Missing, free_ports, making, run
+from process import CACHE, free_ports, go_install
 from wire import MongoServer
 
 VERSION = "2.7.0"
@@ -27,14 +26,7 @@ class FerretDB(MongoServer):
     @staticmethod
     def install():
         postgres.install()
-        with making(HOME) as part:
-            if part is None:
-                return
-            if not shutil.which("go"):
-                raise Missing("go is not installed: FerretDB needs Go 1.25 or later, which Debian 12 does not have")
-            run(["go", "install", f"github.com/FerretDB/FerretDB/v2/cmd/ferretdb@v{VERSION}"], "building FerretDB by go",
-                INSTALL_S, GOBIN=part)
-            os.rename(part, HOME)
+        go_install(HOME, f"github.com/FerretDB/FerretDB/v2/cmd/ferretdb@v{VERSION}", "FerretDB", INSTALL_S)
 
     def prepare(self):
         return next(port for port in free_ports(2) if port != self.postgres.port)

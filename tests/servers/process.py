@@ -68,6 +68,17 @@ def making(home):
         yield part
 
 
+def go_install(home, program, name, timeout_s):
+    """The program of a Go module, `path@version`, built into `home` once; `name` is what people call it."""
+    with making(home) as part:
+        if part is None:
+            return
+        if not shutil.which("go"):
+            raise Missing(f"go is not installed: {name} needs Go 1.25 or later, which Debian 12 does not have")
+        run(["go", "install", program], f"building {name} by go", timeout_s, GOBIN=part)
+        os.rename(part, home)
+
+
 def free_ports(count):
     sockets = []
     for port in random.SystemRandom().sample(PORTS, 1000):
