@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "store/watermarks.h"
+#include "store/common/watermarks.h"
 #include "store/writer.h"
 
 #include <inttypes.h>

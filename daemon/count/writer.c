@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/count/expire.h"
+#include "store/common/watermarks.h"
 #include "store/event_time.h"
-#include "store/watermarks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

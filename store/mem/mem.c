@@ -5,9 +5,9 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "store/backfill.h"
-#include "store/series_map.h"
-#include "store/values.h"
-#include "store/watermarks.h"
+#include "store/common/series_map.h"
+#include "store/common/values.h"
+#include "store/common/watermarks.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "base/civil.h"
 #include "base/failpoint.h"
 #include "store/backfill.h"
+#include "store/common/watermarks.h"
 #include "store/sqlite/internal.h"
-#include "store/watermarks.h"
 
 /* Check that the range begins at the position, or that a range which backfills ends before it. */
 static bool check_range(struct sqlite_store *st, const struct range *r, bool backfills, struct err *e)

@@ -1,8 +1,8 @@
 /* Expires rows: it first moves the expiry watermarks, in a transaction of their own, then deletes rows. */
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "store/common/watermarks.h"
 #include "store/sqlite/internal.h"
-#include "store/watermarks.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/common/values.h"
 #include "store/sqlite/internal.h"
 #include "store/sqlite/vfs.h"
-#include "store/values.h"
 
 #include <stdarg.h>
 #include <stdio.h>

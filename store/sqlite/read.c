@@ -2,8 +2,8 @@
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
+#include "store/common/watermarks.h"
 #include "store/sqlite/internal.h"
-#include "store/watermarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

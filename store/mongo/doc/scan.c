@@ -1,10 +1,10 @@
 /* Scans from the documents that hold the buckets. A scan fails if its range has expired meanwhile. */
 #include "store/mongo/doc/scan.h"
 
+#include "store/common/watermarks.h"
 #include "store/mongo/doc/months.h"
 #include "store/mongo/doc/read.h"
 #include "store/mongo/doc/watermarks.h"
-#include "store/watermarks.h"
 
 /* Called after the scan: a deletion meanwhile comes after its watermark has been known for long enough. */
 static bool check_watermarks(struct mongo_store *m, const struct scan *scan, struct err *e)

@@ -3,8 +3,8 @@
 #include "store/mongo/doc/series.h"
 
 #include "base/utf8.h"
+#include "store/common/values.h"
 #include "store/mongo/doc/document.h"
-#include "store/values.h"
 
 #include <inttypes.h>
 

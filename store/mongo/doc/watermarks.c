@@ -3,8 +3,8 @@
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/clock.h"
+#include "store/common/watermarks.h"
 #include "store/mongo/wire/field.h"
-#include "store/watermarks.h"
 
 #include <stdio.h>
 

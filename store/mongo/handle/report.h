@@ -3,10 +3,10 @@
  */
 #pragma once
 
+#include "store/common/series_map.h"
 #include "store/mongo/handle/kind.h"
 #include "store/mongo/handle/names.h"
 #include "store/reader.h"
-#include "store/series_map.h"
 
 #define MONGO_NAME_BYTES  (REPORT_NAME_BYTES + 24) /* a collection: "pages~2.month" */
 #define MONGO_OWNER_BYTES 32

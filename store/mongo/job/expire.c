@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "store/common/watermarks.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/top.h"
@@ -22,7 +23,6 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/page.h"
-#include "store/watermarks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,11 +3,11 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "store/common/watermarks.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
-#include "store/watermarks.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -5,6 +5,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "store/common/watermarks.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/periods.h"
 #include "store/mongo/doc/series.h"
@@ -12,7 +13,6 @@
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
-#include "store/watermarks.h"
 #include "store/writer.h"
 
 #define XXH_INLINE_ALL

@@ -1,4 +1,4 @@
-#include "store/series_map.h"
+#include "store/common/series_map.h"
 
 #include "base/mem.h"
 #include "store/store.h"

@@ -1,4 +1,4 @@
-#include "store/values.h"
+#include "store/common/values.h"
 
 #include "aggregate/dimension.h"
 #include "base/check.h"

@@ -1,4 +1,4 @@
-#include "store/watermarks.h"
+#include "store/common/watermarks.h"
 
 #include "aggregate/keep.h"
 #include "store/writer.h"
