@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* How the path of a file is related to that under which a position was counted. */
+enum kinship { NAME_OTHER, NAME_FAMILY, NAME_ROTATED, NAME_OWN };
+
 /* How well a position fits a file that begins as its file. The first difference decides. */
 struct fit {
     uint32_t len;  /* length of the identity that matches; 0: none does */
     bool is_whole; /* the file has as many first bytes as the store knows */
-    enum { NAME_OTHER, NAME_FAMILY, NAME_ROTATED, NAME_OWN } name;
+    enum kinship name;
 };
 
 /* The store's positions that may be this file. */
@@ -49,7 +52,7 @@ static bool identity_of_range(const struct range *r, struct slice head, struct i
 
 /* How is the path related to that under which a file was counted? Logs with the same bytes are told apart by
  * it. A rotated file may be in another folder (`olddir`). */
-static int compare_names(const char *path, const char *counted)
+static enum kinship compare_names(const char *path, const char *counted)
 {
     const char *a = strrchr(path, '/'), *b = strrchr(counted, '/');
     if (strcmp(path, counted) == 0)

@@ -248,8 +248,8 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
     return is_gap ? before->known : NULL;
 }
 
-/* A followed file that the oldest one may be; but other files begin alike, and the followed one may have been
- * deleted. The oldest is deleted first, so this cannot be if an older file is there. NULL: none. */
+/* A followed file that the oldest one may be; but other files begin alike, and the followed one may have
+ * been deleted. The oldest is deleted first, so this cannot be if an older file is there. NULL: none. */
 static const struct known_file *find_unsure(const struct look *l)
 {
     const struct sighting *s = l->rotated;
@@ -260,8 +260,8 @@ static const struct known_file *find_unsure(const struct look *l)
     return is ? s->known : NULL;
 }
 
-/* A followed file that was found only under a name that rotation does not give, perhaps as a copy. If the next
- * one is the oldest rotated file, others may have been deleted before it. NULL: none. */
+/* A followed file that was found only under a name that rotation does not give, perhaps as a copy. If the
+ * next one is the oldest rotated file, others may have been deleted before it. NULL: none. */
 static const struct known_file *find_misplaced(const struct look *l, const struct sighting *next)
 {
     if (next != l->rotated || next->known != NULL)

@@ -98,9 +98,9 @@ struct survey_answer {
     char note[640]; /* for the log; "": as expected */
 };
 
-/* Another file was first seen in the log's place: did it come directly after `in`, the file that was read? Yes if
- * that is the newest rotated file, perhaps packed, or if rotation leaves no rotated files here. `head`: of its
- * first bytes. False if files may have come between, and be gone. */
+/* Another file was first seen in the log's place: did it come directly after `in`, the file that was read?
+ * Yes if that is the newest rotated file, perhaps packed, or if rotation leaves no rotated files here.
+ * `head`: of its first bytes. False if files may have come between, and be gone. */
 bool survey_came_next(const char *path, const char *olddir, const struct input *in, struct identity head);
 /* Decide. `k` is what the store knows now. */
 bool survey_look(struct survey *s, const struct survey_log *log, const struct known *k,

@@ -245,8 +245,8 @@ bool sqlite_read_watermarks(struct sqlite_store *st, size_t report, struct water
 bool sqlite_put_watermarks(struct sqlite_store *st, size_t report, const struct watermarks *watermarks,
                            struct err *e) MUST_CHECK;
 
-/* Bring a file of an older format to the present one, and keep a copy of it beside it. If that fails, the store
- * continues as it is (is_unsealed), with a warning; false: it is damaged. */
+/* Bring a file of an older format to the present one, and keep a copy of it beside it. If that fails, the
+ * store continues as it is (is_unsealed), with a warning; false: it is damaged. */
 bool sqlite_seal(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
 /* Fold every fresh row, within the caller's transaction. */

@@ -70,8 +70,8 @@ struct store *sqlite_open_fill(const char *path, const struct watermarks *waterm
 size_t sqlite_bytes_max(const struct report *reports, size_t report_count);
 void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max);
 
-/* Bring the file to the present format, as its next writer would; `dry`: only say how. EX_TEMPFAIL + retryable:
- * another program writes it. EX_CANTCREAT: there is no room; it stays as it is. */
+/* Bring the file to the present format, as its next writer would; `dry`: only say how. EX_TEMPFAIL +
+ * retryable: another program writes it. EX_CANTCREAT: there is no room; it stays as it is. */
 bool sqlite_upgrade(const char *path, bool dry, struct text *said, struct err *e) MUST_CHECK;
 
 bool sqlite_backup(const char *store, const struct backup *b, struct text *said, struct err *e) MUST_CHECK;

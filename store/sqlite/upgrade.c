@@ -1,4 +1,4 @@
-/* Brings a file of an older format to the present one: keeps a copy of it, then gives each page a checksum. */
+/* Brings a file of an older format to the present one: keeps a copy of it, then gives pages checksums. */
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "store/sqlite/internal.h"
@@ -43,8 +43,8 @@ static bool keep_copy(const struct sqlite_store *st, const struct older *o, stru
     return good;
 }
 
-/* SQLite rewrites the file to make room for checksums. VACUUM makes a second file of this size, which must not
- * be in memory. */
+/* SQLite rewrites the file to make room for checksums. VACUUM makes a second file of this size, which must
+ * not be in memory. */
 static bool rewrite(struct sqlite_store *st, struct err *e)
 {
     char pragma[64];
