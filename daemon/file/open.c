@@ -109,7 +109,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
     return (fo->has_known || follow_need_fresh(fo, e)) && survey_look(&f->survey, &log, &fo->known, a, e);
 }
 
-/* Look for what to do. Others may have counted a file meanwhile: so read the store before anything is done. */
+/* Look for what to do. Others may have counted a file meanwhile: read the store before anything is done. */
 static bool look_surely(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
 {
     if (!look(fo, f, a, e))
