@@ -29,8 +29,8 @@ static unsigned distance_bound(struct slice a, struct slice b)
     return by_length > by_letters ? by_length : by_letters;
 }
 
-/* Optimal string alignment distance; three rows of the matrix are enough for swapped neighbours. Once it exceeds
- * `most`, the result is any number above that. */
+/* Optimal string alignment distance; three rows of the matrix are enough for swapped neighbours. Once it
+ * exceeds `most`, the result is any number above that. */
 static unsigned distance(struct slice a, struct slice b, unsigned most)
 {
     unsigned rows[3][SUGGEST_TEXT_MAX + 1], least_above = 0;

@@ -1,10 +1,10 @@
 #include "prom/aggregate.h"
 
 #include "base/mem.h"
+#include "prom/number.h"
 #include "prom/over.h"
 #include "prom/rank.h"
 #include "prom/sum.h"
-#include "prom/write.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static struct labels labels_of_count(struct fetch *fe, const struct node *n, con
                                      double value)
 {
     struct text text = {0};
-    write_number(value, &text);
+    number_write(value, &text);
     struct slice copy = arena_copy(fe->arena, text_slice(&text));
     text_fini(&text);
     return labels_set(group, n->right->text, copy, fe->arena);

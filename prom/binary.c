@@ -102,8 +102,8 @@ static void group_sides(struct fetch *fe, const struct node *n, const struct vec
 
 /* ---- one series for one, or for many */
 
-/* A match under way. The side `many` has one series for one of `one`, or many if group_left or group_right says
- * so. */
+/* A match under way. The side `many` has one series for one of `one`, or many if group_left or group_right
+ * says so. */
 struct match {
     const struct node *node;
     const struct vector *left, *right, *many, *one;
@@ -191,7 +191,8 @@ static bool is_matched(const struct match *m, size_t row, size_t step)
     return one != NO_SERIES && (wanted == NO_SERIES || wanted == one) && is_there(m->many, many, step);
 }
 
-/* Each group may match once, or with group_left each label set of it, whether a filter drops the result or not. */
+/* Each group may match once, or with group_left each label set of it, whether a filter drops the result or
+ * not. */
 static bool check_once(const struct match *m, size_t step, struct err *e)
 {
     bool is_single = m->node->match == MATCH_ONE_TO_ONE, good = true;

@@ -5,7 +5,8 @@
  *
  * Limits : EVAL_STEPS_MAX and query.points_max steps; query.series_max series in the answer; the budget
  *          (budget.h) for all parts of the expression together.
- * Order  : series by their labels. At one instant topk and sort_desc list the greatest first, bottomk and sort the least.
+ * Order  : series by their labels. At one instant topk and sort_desc list the greatest first, bottomk and
+ *          sort the least.
  * Owner  : the question's text must live as long as the answer.
  * Errors : EX_PROTOCOL: the expression cannot be parsed; EX_USAGE: it is wrong or not supported; the text is
  *          for the client's user.

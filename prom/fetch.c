@@ -274,7 +274,8 @@ static bool can_fold(const struct reading *rd)
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
 }
 
-/* Sets the key of the series that has these labels, besides the metric's name. False: none of the report has. */
+/* Sets the key of the series that has these labels, besides the metric's name. False: none of the report
+ * has. */
 static bool key_of_labels(const struct reading *rd, const struct labels *l, struct text *key)
 {
     const struct report *r = &rd->fetch->store->reports[rd->report];

@@ -32,9 +32,9 @@ struct fetch {
 };
 
 /* What is directly around a selector or its function; zeros: nothing. fetch_run() omits what it would drop.
- * A sum gets series that are already added up. A topk without a grouping gets only series that may be among the k
- * greatest. Other aggregations that keep no label get series without labels. `only`: the right side of `and`,
- * which drops all series with other labels. */
+ * A sum gets series that are already added up. A topk without a grouping gets only series that may be among
+ * the k greatest. Other aggregations that keep no label get series without labels. `only`: the right side of
+ * `and`, which drops all series with other labels. */
 struct fetch_around {
     const struct node *aggregate;
     const double *k;         /* the k of topk and bottomk at each step */
@@ -44,7 +44,8 @@ struct fetch_around {
 
 /* The time that the first step of a selector or subquery is about, before its offset. */
 int64_t fetch_base(const struct fetch *fe, const struct selector *s);
-/* `f`: FUNCTION_NONE, FUNCTION_TIMESTAMP, or a function of ranges. `out` takes from the budget's values until fetch_release(). */
+/* `f`: FUNCTION_NONE, FUNCTION_TIMESTAMP, or a function of ranges. `out` takes from the budget's values until
+ * fetch_release(). */
 bool fetch_run(struct fetch *fe, const struct selector *selector, enum function f,
                const struct fetch_around *around, struct vector *out, struct err *e) MUST_CHECK;
 /* Makes a vector of `series_count` series within the budget; all values are absent. */

@@ -7,8 +7,8 @@
 
 struct function_entry {
     const char *name;
-    /* A letter for each argument: r a range, v a vector, s a scalar, t a text. Those behind ? are optional; the
-     * last one may repeat if * follows. */
+    /* A letter for each argument: r a range, v a vector, s a scalar, t a text. Those behind ? are optional;
+     * the last one may repeat if * follows. */
     const char *arguments;
     enum value_type type;
     enum function id;

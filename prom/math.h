@@ -1,5 +1,5 @@
-/* math.h - the functions of PromQL that map one number to another: mathematics, round, clamp, parts of a time.
- * Called by call.c; cannot fail.
+/* math.h - the functions of PromQL that map one number to another: mathematics, round, clamp, parts of a
+ * time. Called by call.c; cannot fail.
  *
  * Times: seconds since 1970, of UTC. A number that is no time, as NaN, has the parts NaN.
  */

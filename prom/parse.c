@@ -1,4 +1,6 @@
+#include "prom/parse.h"
 #include "base/suggest.h"
+
 #include "prom/parser.h"
 #include "prom/vector.h"
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "prom/lex.h"
-#include "prom/parse.h"
 
 #define PRECEDENCE_MIN 1
 

@@ -31,7 +31,8 @@ static void collect(const struct fetch *inner, const double *row, struct inner *
     }
 }
 
-/* One row: the function over the points of (at - range, at] for each step. Both ends move on with the steps. */
+/* One row: the function over the points of (at - range, at] for each step. Both ends move on with the
+ * steps. */
 static bool slide_row(const struct fetch *fe, const struct selector *s, enum function f,
                       const double *parameter, const struct inner *in, double *row, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* subquery.h - a function of ranges over an expression, which is evaluated at the subquery's own steps. Called
- * by call.c.
+/* subquery.h - a function of ranges over an expression, which is evaluated at the subquery's own steps.
+ * Called by call.c.
  *
  *   max_over_time(rate(m[5m])[1h:1m])    the inner steps are whole multiples of 1m since 1970
  *

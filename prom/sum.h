@@ -1,5 +1,5 @@
-/* sum.h - adds numbers with a compensation for rounding (Neumaier), so that their order hardly matters. Used by
- * aggregate.c and over.c; cannot fail.
+/* sum.h - adds numbers with a compensation for rounding (Neumaier), so that their order hardly matters.
+ * Used by aggregate.c and over.c; cannot fail.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  *   {"resultType":"matrix","result":[{"metric":{"path":"/a"},"values":[[1431856800,"31"],…]},…]}
  *
  * Times   : seconds since 1970, with three decimals if they are not whole.
- * Numbers : the shortest text that parses back to the same number, without exponent; NaN, +Inf, -Inf.
+ * Numbers : as number.h writes them.
  */
 #pragma once
 
@@ -14,5 +14,4 @@
 
 /* False: the answer exceeds `bytes_max` (0: no limit), and is cut behind the series that exceeded it. */
 bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *out);
-void write_number(double value, struct text *out);
 void write_labels(const struct labels *l, struct text *out);

@@ -199,7 +199,8 @@ static bool call_series(struct call *c, struct err *e)
     return list_series(c->store, &ask, c->out, &c->is_cut, e);
 }
 
-/* Here, as in Prometheus, a limit of 0 is a limit; a metric has one entry, so limit_per_metric cuts nothing. */
+/* Here, as in Prometheus, a limit of 0 is a limit. A metric has one entry, so limit_per_metric cuts
+ * nothing. */
 static bool call_metadata(struct call *c, struct err *e)
 {
     int64_t limit, per_metric;

@@ -177,7 +177,9 @@ class Prometheus(DaemonCase):
         now = {"query": expr, "time": self.now}
         day = {"query": expr, "start": self.now - 86400, "end": self.now, "step": 120}
         for path, form in (("query", now), ("query_range", day)):
-            self.assertNotEqual([], self.data(path, form)["result"], expr)
+            found = self.data(path, form)["result"]
+            if " == " not in expr:  # an alert, which is silent here
+                self.assertNotEqual([], found, expr)
 
     def test_dashboard_is_answered(self):
         dashboards = glob.glob(os.path.join(ROOT, "docs/grafana/dashboards/*.json"))

@@ -118,11 +118,28 @@ static void test_vectors_are_taken(void **state)
     }
 }
 
+struct refusal {
+    const char *text, *complaint;
+};
+
+static void check_refused(const struct refusal *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct arena arena;
+        struct err e = {0};
+        arena_init(&arena, CHUNK_BYTES);
+        struct node *n = parse_expression(slice_text(cases[i].text), &arena, &e);
+        if (n != NULL || strstr(e.text, cases[i].complaint) == NULL)
+            fail_msg("%s: expected %s, got %s", cases[i].text, cases[i].complaint,
+                     n != NULL ? "no complaint" : e.text);
+        assert_int_equal(e.code, EX_PROTOCOL);
+        arena_fini(&arena);
+    }
+}
+
 static void test_what_is_refused_says_where_and_why(void **state)
 {
-    static const struct {
-        const char *text, *complaint;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"", "1:1: parse error: unexpected end of input"},
         {"1 +", "1:4: parse error: unexpected end of input"},
         {"1 1", "1:3: parse error: unexpected \"1\", expected an operator or the end"},
@@ -152,6 +169,14 @@ static void test_what_is_refused_says_where_and_why(void **state)
         {"topk(1)", "expected \",\""},
         {"sum(1)", "sum expects an instant vector, found a scalar"},
         {"vector(a)", "vector expects a scalar"},
+    };
+    (void)state;
+    check_refused(cases, COUNT_OF(cases));
+}
+
+static void test_calls_and_modifiers_that_are_refused_say_why(void **state)
+{
+    static const struct refusal cases[] = {
         {"histogram_quantile(0.9, a)", "1:1: parse error: the function \"histogram_quantile\" is not "
                                        "answered here: there are no histograms"},
         {"delta(a[5m])", "the function \"delta\" is not answered here: it extrapolates"},
@@ -191,17 +216,7 @@ static void test_what_is_refused_says_where_and_why(void **state)
         {"\xff", "unexpected \"\\xff\""},
     };
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct arena arena;
-        struct err e = {0};
-        arena_init(&arena, CHUNK_BYTES);
-        struct node *n = parse_expression(slice_text(cases[i].text), &arena, &e);
-        if (n != NULL || strstr(e.text, cases[i].complaint) == NULL)
-            fail_msg("%s: expected %s, got %s", cases[i].text, cases[i].complaint,
-                     n != NULL ? "no complaint" : e.text);
-        assert_int_equal(e.code, EX_PROTOCOL);
-        arena_fini(&arena);
-    }
+    check_refused(cases, COUNT_OF(cases));
 }
 
 static void check_too_deep(const char *open, const char *middle, const char *close, size_t times, bool good)
@@ -275,6 +290,7 @@ int main(void)
                                         world_teardown),
         cmocka_unit_test(test_vectors_are_taken),
         cmocka_unit_test(test_what_is_refused_says_where_and_why),
+        cmocka_unit_test(test_calls_and_modifiers_that_are_refused_say_why),
         cmocka_unit_test(test_depth_and_length_have_limits),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_selector_alone),
