@@ -111,7 +111,7 @@ def is_same_number(left, right, near):
 
 def label(name, value):
     """The label that count_values makes of a number differs in its last digits, too."""
-    return (name, f"{float(value):.8g}") if name == "value" else (name, value)
+    return (name, f"{float(value):.12g}") if name == "value" else (name, value)
 
 
 def by_labels(result):
