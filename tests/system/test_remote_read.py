@@ -228,6 +228,40 @@ class RemoteRead(DaemonCase):
         self.assertEqual((405, "POST"), (caught.exception.code, caught.exception.headers["Allow"]))
 
 
+class Token(DaemonCase):
+    def test_prometheus_sends_it(self):
+        """As `authorization` in its configuration; without it, nothing is told, and Prometheus says so."""
+        self.write("tallyd.yaml", b"""
+sources: {access: {path: access.log}}
+http: {listen: '127.0.0.1:0', token: a-long-enough-token}
+reports: {site: {}}
+""")
+        now = int(time.time()) // MINUTE * MINUTE
+        self.write("access.log", line(now - 90, "/") * 3)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=caught_up")
+        config = CONFIG.format(url=self.url)
+        answer = self.ask_by("without", config, now)
+        self.assertIn("401", answer["warnings"][0])
+        self.assertEqual([], answer["data"]["result"])
+        answer = self.ask_by("with", f"{config}    authorization: {{credentials: a-long-enough-token}}\n", now)
+        self.assertEqual("3", answer["data"]["result"][0]["value"][1])
+
+    def ask_by(self, name, config, at):
+        """What a Prometheus of this configuration answers, once it says anything."""
+        server = Prometheus(self.path(name))
+        self.addCleanup(server.stop)
+        self.write("prometheus.yml", config.encode())
+        server.start(self.path("prometheus.yml"))
+        parameters = urllib.parse.urlencode({"query": "site:hits - site:hits offset 5m", "time": at})
+
+        def ask():
+            with urllib.request.urlopen(f"{server.url}/api/v1/query?{parameters}", timeout=TIMEOUT_S) as reply:
+                return json.load(reply)
+
+        return self.wait_for(ask, lambda answer: answer["data"]["result"] or "401" in str(answer.get("warnings")))
+
+
 class Gauges(DaemonCase):
     def test_largest_of_each_minute(self):
         """As samples; a minute without events has none."""
