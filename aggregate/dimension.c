@@ -79,6 +79,11 @@ static void sink_add_escaped(struct sink *s, unsigned char byte)
 
 static size_t sink_finish(struct sink *s)
 {
+    if (!s->cut && dimension_is_other(slice_of(s->out, s->len))) {
+        s->len = 0;
+        sink_add_escaped(s, (unsigned char)DIMENSION_OTHER[0]);
+        sink_add(s, DIMENSION_OTHER + 1, DIMENSION_OTHER_BYTES - 1);
+    }
     if (!s->cut)
         return s->len;
     uint64_t hash = XXH3_64bits_digest(s->hash);
@@ -199,7 +204,7 @@ static size_t put_dimension(const struct dimension *d, const struct event *ev, s
 {
     struct slice raw = dimension_raw(d, ev);
     bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
-    if (odd || raw.len > max_bytes)
+    if (odd || raw.len > max_bytes || dimension_is_other(raw))
         return dimension_settle(raw, odd && !((ev->literal >> d->field) & 1), max_bytes, out);
     if (raw.len > 0)
         memcpy(out, raw.ptr, raw.len);
@@ -212,7 +217,7 @@ struct slice dimension_key(const struct report *r, const struct event *ev, size_
         const struct dimension *d = &r->dimensions[0];
         struct slice raw = dimension_raw(d, ev);
         bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
-        if (LIKELY(!odd && raw.len <= max_bytes))
+        if (LIKELY(!odd && raw.len <= max_bytes && !dimension_is_other(raw)))
             return raw;
     }
     size_t len = 0;

@@ -2,6 +2,7 @@
  *
  * Settled : escapes are undone; then bytes that are not valid UTF-8, and control bytes, become %XX; text
  *           over `max_bytes` is cut and ends in `~` and 16 hex digits of the whole text's XXH3 hash.
+ *           DIMENSION_OTHER itself, which stands for series that have none of their own, becomes "%28other)".
  *           An absent dimension is "-". Settled text never holds DIMENSION_SEPARATOR.
  * Cost    : the fast path (one dimension, nothing odd, not too long) returns the slice itself: no copy.
  */
@@ -10,11 +11,21 @@
 #include "aggregate/report.h"
 #include "base/slice.h"
 
+#include <string.h>
+
 #define DIMENSION_SEPARATOR            '\t'
+#define DIMENSION_OTHER                "(other)"
+#define DIMENSION_OTHER_BYTES          (sizeof DIMENSION_OTHER - 1)
 #define DIMENSION_BYTES_MIN            32
 #define DIMENSION_BYTES_MAX            4096
 /* Room for one key: every dimension settled at its longest, and separators. */
 #define DIMENSION_KEY_BYTES(max_bytes) (REPORT_DIMENSIONS_MAX * ((size_t)(max_bytes) + 1))
+
+/* Is it the text that settles to "%28other)"? */
+static inline bool dimension_is_other(struct slice s)
+{
+    return s.len == DIMENSION_OTHER_BYTES && memcmp(s.ptr, DIMENSION_OTHER, DIMENSION_OTHER_BYTES) == 0;
+}
 
 /* The key of the event's series. It points into the event or into `scratch`, which has
  * DIMENSION_KEY_BYTES(max_bytes) bytes. */

@@ -296,7 +296,7 @@ static inline struct slice key_of(struct shard *sh, size_t report, const struct 
     int field = sh->tables[report].plain_field;
     size_t max_bytes = sh->limits.dimension_bytes_max;
     if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
-        LIKELY(ev->field[field].len <= max_bytes))
+        LIKELY(ev->field[field].len <= max_bytes && ev->field[field].len != DIMENSION_OTHER_BYTES))
         return ev->field[field];
     return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
 }

@@ -29,6 +29,7 @@
  */
 #pragma once
 
+#include "aggregate/dimension.h"
 #include "aggregate/raw.h"
 #include "aggregate/report.h"
 #include "base/civil.h"
@@ -42,7 +43,7 @@ struct watermarks; /* reader.h */
 enum store_mode { STORE_READ, STORE_WRITE, STORE_WORK, STORE_FILL };
 
 #define STORE_SERIES_OTHER 0
-#define STORE_OTHER_KEY    "(other)" /* the key shown for the series `other` */
+#define STORE_OTHER_KEY    DIMENSION_OTHER /* the key shown for the series `other` */
 
 /* The server's answer to damaged documents from other programs. */
 enum store_validation { VALIDATION_OFF, VALIDATION_WARN, VALIDATION_ERROR };

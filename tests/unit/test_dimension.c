@@ -33,6 +33,9 @@ static void test_settled_texts(void **state)
     } cases[] = {
         {"", "", ""},
         {"/index.html", "/index.html", "/index.html"},
+        {"(other)", "%28other)", "%28other)"},
+        {"(other).", "(other).", "(other)."},
+        {"\\x28other)", "\\x28other)", "%28other)"},
         {"a b~%41", "a b~%41", "a b~%41"},
         {"\\\"", "\\\"", "\""},
         {"\\\\", "\\\\", "\\"},
